@@ -1,0 +1,137 @@
+"""The orthonormal polynomial basis: input laws joined with a multi-index set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._input_distributions import (
+    InputLaw,
+    check_distribution,
+    evaluate_orthonormal,
+    learn_input_laws,
+)
+from ._multi_index import check_truncation, checked_multi_indices
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PolynomialBasis:
+    """Products of univariate orthonormal polynomials.
+
+    Parameters
+    ----------
+    laws : sequence of InputLaw
+        One per feature.
+    multi_indices : ndarray of shape (n_terms, n_features)
+        Row 0 is zero; every row minus its last positive entry is a row too.
+    """
+
+    laws: Sequence[InputLaw]
+    multi_indices: IndexArray
+
+    @cached_property
+    def _factors(self) -> list[tuple[int, int, int]]:
+        """For each term but the first: (parent term, feature, exponent).
+
+        The parent is the term without its last feature, so every column of the
+        design matrix is one product.
+        """
+        position = {tuple(row): i for i, row in enumerate(self.multi_indices.tolist())}
+        factors = []
+        for row in self.multi_indices[1:]:
+            feature = int(np.flatnonzero(row)[-1])
+            parent = row.copy()
+            parent[feature] = 0
+            factors.append(
+                (position[tuple(parent.tolist())], feature, int(row[feature]))
+            )
+        return factors
+
+    def evaluate(self, X: FloatArray) -> FloatArray:
+        """Return the design matrix of shape (n_samples, n_terms)."""
+        largest = self.multi_indices.max(axis=0, initial=0)
+        univariate = [
+            evaluate_orthonormal(law, law.standardize(X[:, i]), int(largest[i]))
+            for i, law in enumerate(self.laws)
+        ]
+        columns = np.empty((self.multi_indices.shape[0], X.shape[0]))
+        columns[0] = 1.0
+        for term, (parent, feature, exponent) in enumerate(self._factors, start=1):
+            np.multiply(
+                columns[parent], univariate[feature][exponent], out=columns[term]
+            )
+        return columns.T
+
+    def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
+        """Warn about values outside the support of their law."""
+        for i, law in enumerate(self.laws):
+            law.warn_outside(X[:, i], names[i])
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        """Draw independent inputs; shape (size, n_features)."""
+        return np.column_stack([law.sample(size, generator) for law in self.laws])
+
+    def names(self, input_names: Sequence[str]) -> list[str]:
+        """Return one name per term, such as ``He2(x0)*He1(x1)``."""
+        return [self._name(row, input_names) for row in self.multi_indices]
+
+    def _name(self, row: IndexArray, input_names: Sequence[str]) -> str:
+        parts = [
+            f"{self.laws[i].polynomial}{row[i]}({input_names[i]})"
+            for i in np.flatnonzero(row)
+        ]
+        return "*".join(parts) or "1"
+
+
+def check_basis_parameters(
+    owner: str,
+    n_features: int,
+    *,
+    degree: Any,
+    distribution: Any,
+    truncation: Any,
+    q: Any,
+    interaction_order: Any,
+) -> list[Any]:
+    """Check the parameters that describe a basis; return one law per feature."""
+    check_truncation(owner, degree, truncation, q, interaction_order)
+    return check_distribution(owner, distribution, n_features)
+
+
+def fit_basis(
+    owner: str,
+    X: FloatArray,  # shape: (n_samples, n_features)
+    weights: FloatArray,  # shape: (n_samples,)
+    *,
+    degree: Any,
+    distribution: Any,
+    truncation: Any,
+    q: Any,
+    interaction_order: Any,
+) -> PolynomialBasis:
+    """Check the parameters, learn the input laws and build the index set."""
+    specifications = check_basis_parameters(
+        owner,
+        X.shape[1],
+        degree=degree,
+        distribution=distribution,
+        truncation=truncation,
+        q=q,
+        interaction_order=interaction_order,
+    )
+    multi_indices = checked_multi_indices(
+        owner,
+        *X.shape,
+        degree=int(degree),
+        q=float(q),
+        interaction_order=interaction_order,
+    )
+    return PolynomialBasis(learn_input_laws(specifications, X, weights), multi_indices)

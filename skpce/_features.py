@@ -1,0 +1,199 @@
+"""The orthonormal polynomial basis as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._basis import PolynomialBasis, fit_basis
+from ._sample_weight import checked_sample_weight
+
+
+class BasisFeatureNamesMixin:
+    """``get_feature_names_out`` for estimators whose output is the basis."""
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the basis functions.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the inputs; by default those seen in ``fit``, else
+            ``x0, x1, ...``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_terms,)
+            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
+        """
+        check_is_fitted(self)
+        names = input_names(self, input_features)
+        return np.asarray(self.basis_.names(names), dtype=object)  # type: ignore[attr-defined]
+
+
+def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list[str]:
+    """Return the names of the inputs of a fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If ``input_features`` has another length than X, or differs from the names
+        seen in ``fit``.
+    """
+    seen = getattr(estimator, "feature_names_in_", None)
+    if input_features is None:
+        if seen is not None:
+            return list(seen)
+        return [f"x{i}" for i in range(estimator.n_features_in_)]
+    names = [str(name) for name in np.asarray(input_features, dtype=object)]
+    if seen is not None and list(seen) != names:
+        raise ValueError("input_features is not equal to feature_names_in_")
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(
+            "input_features should have length equal to number of features "
+            f"({estimator.n_features_in_}), got {len(names)}"
+        )
+    return names
+
+
+class PolynomialChaosFeatures(BasisFeatureNamesMixin, TransformerMixin, BaseEstimator):
+    """Orthonormal polynomials of the inputs, as features.
+
+    In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
+    columns are orthonormal under the law of the inputs: Hermite polynomials for
+    normal inputs, Legendre polynomials for uniform ones [1]_.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        Largest degree of a term.
+    distribution : {"normal", "uniform"}, frozen law, or list, default="normal"
+        The law of each input. A name learns location and scale in ``fit``
+        (``"normal"``: weighted mean and standard deviation with ``ddof=0``;
+        ``"uniform"``: smallest and largest value of positive weight); a frozen
+        ``scipy.stats.norm(...)`` or ``scipy.stats.uniform(...)`` learns nothing. A
+        list gives one law per feature.
+    truncation : {"total_degree", "hyperbolic"}, default="total_degree"
+        How the index set is cut; ``"hyperbolic"`` uses the q-norm.
+    q : float, default=1.0
+        Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
+    interaction_order : int or None, default=None
+        Largest number of inputs in one term.
+
+    Attributes
+    ----------
+    multi_indices_ : ndarray of shape (n_terms, n_features)
+        Exponent of each input in each term, in graded order; row 0 is the constant.
+    basis_ : PolynomialBasis
+        The input laws joined with the index set.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has string names.
+
+    See Also
+    --------
+    PolynomialChaosRegressor : Least squares or ridge on this basis.
+
+    Notes
+    -----
+    The columns are orthonormal when the inputs are independent and have the stated
+    laws. The sample mean of their products approaches the identity at the rate
+    :math:`n^{-1/2}`.
+
+    References
+    ----------
+    .. [1] D. Xiu and G. E. Karniadakis, "The Wiener-Askey polynomial chaos for
+       stochastic differential equations", SIAM Journal on Scientific Computing 24
+       (2002), table 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosFeatures
+    >>> X = np.array([[0.0, 1.0], [2.0, 0.0]])
+    >>> features = PolynomialChaosFeatures(degree=2, distribution=norm(0, 1)).fit(X)
+    >>> features.get_feature_names_out().tolist()
+    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
+    >>> features.transform(X).round(3).tolist()
+    [[1.0, 0.0, 1.0, -0.707, 0.0, 0.0], [1.0, 2.0, 0.0, 2.121, 0.0, -0.707]]
+    """
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        distribution: Any = "normal",
+        truncation: str = "total_degree",
+        q: float = 1.0,
+        interaction_order: int | None = None,
+    ) -> None:
+        self.degree = degree
+        self.distribution = distribution
+        self.truncation = truncation
+        self.q = q
+        self.interaction_order = interaction_order
+
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> PolynomialChaosFeatures:
+        """Learn the input laws and build the index set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Frequency of each row.
+
+        Returns
+        -------
+        self : PolynomialChaosFeatures
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, or a basis too large for memory.
+        """
+        X = validate_data(self, X, dtype=np.float64)
+        weights = checked_sample_weight(sample_weight, X)
+        self.basis_: PolynomialBasis = fit_basis(
+            type(self).__name__,
+            X,
+            weights,
+            degree=self.degree,
+            distribution=self.distribution,
+            truncation=self.truncation,
+            q=self.q,
+            interaction_order=self.interaction_order,
+        )
+        self.multi_indices_ = self.basis_.multi_indices
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Evaluate the basis.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        design : ndarray of shape (n_samples, n_terms)
+            Column 0 is one.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(X, input_names(self))
+        return self.basis_.evaluate(X)

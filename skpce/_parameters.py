@@ -1,0 +1,84 @@
+"""Checks of estimator parameters, with scikit-learn's wording.
+
+scikit-learn's own validator is private, so the few rules that are needed live
+here. Every check happens in ``fit``: ``__init__`` only stores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def _fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
+    return ValueError(
+        f"The {name!r} parameter of {owner} must be {expected}. Got {value!r} instead."
+    )
+
+
+def check_integer(
+    owner: str, name: str, value: Any, *, low: int = 0, none_allowed: bool = False
+) -> None:
+    """Raise ``ValueError`` unless ``value`` is an int in ``[low, inf)``."""
+    if value is None and none_allowed:
+        return
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or value < low:
+        suffix = " or None" if none_allowed else ""
+        raise _fail(owner, name, f"an int in the range [{low}, inf){suffix}", value)
+
+
+def check_real(
+    owner: str,
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    closed: str = "neither",
+) -> None:
+    """Raise ``ValueError`` unless ``value`` is a real number in the interval.
+
+    ``closed`` is one of ``"left"``, ``"right"``, ``"both"``, ``"neither"``.
+    """
+    left, right = closed in ("left", "both"), closed in ("right", "both")
+    valid = (
+        isinstance(value, Real)
+        and not isinstance(value, bool)
+        and (value >= low if left else value > low)
+        and (value <= high if right else value < high)
+    )
+    if not valid:
+        interval = f"{'[' if left else '('}{low}, {high}{']' if right else ')'}"
+        raise _fail(owner, name, f"a float in the range {interval}", value)
+
+
+def check_option(owner: str, name: str, value: Any, options: Collection[str]) -> None:
+    """Raise ``ValueError`` unless ``value`` is one of the named options."""
+    if not isinstance(value, str) or value not in options:
+        listed = ", ".join(repr(option) for option in sorted(options))
+        raise _fail(owner, name, f"one of {listed}", value)
+
+
+def check_boolean(owner: str, name: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` is a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise _fail(owner, name, "a bool", value)
+
+
+def check_alphas(owner: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` is None or positive finite numbers."""
+    if value is None:
+        return
+    expected = "None or an array-like of positive finite floats"
+    try:
+        alphas = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise _fail(owner, "alphas", expected, value) from None
+    valid = alphas.ndim == 1 and alphas.size and np.all(np.isfinite(alphas))
+    if not valid or np.any(alphas <= 0):
+        raise _fail(owner, "alphas", expected, value)

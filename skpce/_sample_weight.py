@@ -1,0 +1,37 @@
+"""Frequency weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array
+
+FloatArray = NDArray[np.float64]
+
+
+def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
+    """Return float weights of shape (n_samples,); None means one copy of each row.
+
+    Raises
+    ------
+    ValueError
+        If the weights have another shape, are negative, not finite, or all zero.
+    """
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.ndim == 0:
+        weights = np.full(X.shape[0], float(weights))
+    if weights.shape != (X.shape[0],):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(X.shape[0],)}!"
+        )
+    if np.any(weights < 0):
+        raise ValueError(
+            f"sample_weight must be non-negative; the smallest is {weights.min()!r}."
+        )
+    if not np.any(weights > 0):
+        raise ValueError("sample_weight must not be all zero: no sample is left.")
+    return weights
