@@ -10,56 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._basis import PolynomialBasis, fit_basis
+from ._feature_names import BasisFeatureNamesMixin, input_names
 from ._sample_weight import checked_sample_weight
-
-
-class BasisFeatureNamesMixin:
-    """``get_feature_names_out`` for estimators whose output is the basis."""
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_terms,)
-            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
-        """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)  # type: ignore[attr-defined]
-
-
-def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list[str]:
-    """Return the names of the inputs of a fitted estimator.
-
-    Raises
-    ------
-    ValueError
-        If ``input_features`` has another length than X, or differs from the names
-        seen in ``fit``.
-    """
-    seen = getattr(estimator, "feature_names_in_", None)
-    if input_features is None:
-        if seen is not None:
-            return list(seen)
-        return [f"x{i}" for i in range(estimator.n_features_in_)]
-    names = [str(name) for name in np.asarray(input_features, dtype=object)]
-    if seen is not None and list(seen) != names:
-        raise ValueError("input_features is not equal to feature_names_in_")
-    if len(names) != estimator.n_features_in_:
-        raise ValueError(
-            "input_features should have length equal to number of features "
-            f"({estimator.n_features_in_}), got {len(names)}"
-        )
-    return names
 
 
 class PolynomialChaosFeatures(BasisFeatureNamesMixin, TransformerMixin, BaseEstimator):

@@ -71,8 +71,25 @@ class InputLaw(ABC):
         """Map a column to its germ."""
         return (column - self.location) / self.scale
 
+    @property
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest possible value, in the units of the input."""
+        return -np.inf, np.inf
+
     def warn_outside(self, column: FloatArray, name: str) -> None:
-        """Warn when values lie outside the support; a law on the line does not."""
+        """Warn when values lie outside the support."""
+        low, high = self.support
+        tolerance = 1e-9 * self.scale
+        outside = (column < low - tolerance) | (column > high + tolerance)
+        if outside.any():
+            warnings.warn(
+                f"{int(outside.sum())} of {column.size} values of {name} lie outside "
+                f"[{low:.6g}, {high:.6g}], the support of its law; the expansion "
+                "extrapolates there. Give the true range as a frozen "
+                "scipy.stats.uniform(loc, scale).",
+                InputOutsideSupportWarning,
+                stacklevel=5,
+            )
 
 
 class NormalLaw(InputLaw):
@@ -121,22 +138,11 @@ class UniformLaw(InputLaw):
         return np.zeros(degree), k**2 / (4.0 * k**2 - 1.0)
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        low, high = self.location - self.scale, self.location + self.scale
-        return generator.uniform(low, high, size=size)
+        return generator.uniform(*self.support, size=size)
 
-    def warn_outside(self, column: FloatArray, name: str) -> None:
-        low, high = self.location - self.scale, self.location + self.scale
-        tolerance = 1e-9 * self.scale
-        outside = (column < low - tolerance) | (column > high + tolerance)
-        if outside.any():
-            warnings.warn(
-                f"{int(outside.sum())} of {column.size} values of {name} lie outside "
-                f"[{low:.6g}, {high:.6g}], the range of its uniform law; the "
-                "expansion extrapolates there. Give the true range as a frozen "
-                "scipy.stats.uniform(loc, scale).",
-                InputOutsideSupportWarning,
-                stacklevel=5,
-            )
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.location - self.scale, self.location + self.scale
 
 
 #: Names accepted by ``distribution=``.

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.base import TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._basis import PolynomialBasis, check_basis_parameters, fit_basis
-from ._features import BasisFeatureNamesMixin, input_names
+from ._feature_names import BasisFeatureNamesMixin, input_names
 from ._goodness import predictive_q2
 from ._sample_weight import checked_sample_weight
 from ._sobol import sobol_indices

@@ -110,9 +110,7 @@ class DesignDecomposition:
         """Return residuals of shape (n_samples, n_targets)."""
         outside = centred - self.left @ loadings
         outside[self._unpenalized_complement == 0.0] = 0.0
-        return outside + self.left @ (
-            self._complement(alpha)[:, np.newaxis] * loadings
-        )
+        return outside + self.left @ (self._complement(alpha)[:, np.newaxis] * loadings)
 
     def leave_one_out(
         self, centred: FloatArray, loadings: FloatArray, alpha: float

@@ -1,0 +1,191 @@
+"""Closure, masks and zeros: from any non-negative table to points on simplices."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._steps import StepLayout
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+CLOSURES = ("renormalize", "strict")
+
+# Rows further than this from one are renormalised with a warning.
+_WARNING_TOLERANCE = 1e-3
+# Rows further than this from one are refused by closure="strict".
+_STRICT_TOLERANCE = 1e-6
+
+
+class ClosureWarning(UserWarning):
+    """Rows of a step were not closed to one and had to be renormalised visibly."""
+
+
+def close_compositions(
+    values: FloatArray,  # shape: (n_members, n_parts)
+    layout: StepLayout,
+    closure: str,
+    name: str = "y",
+    *,
+    zero_rows_to: BoolArray | None = None,
+) -> FloatArray:  # shape: (n_members, n_parts)
+    """Return the table with every step of every row summing to one.
+
+    A row of zeros, of which nothing is known, is refused; with ``zero_rows_to``, a
+    mask of shape (n_parts,), it becomes uniform over the possible parts instead.
+
+    Raises
+    ------
+    ValueError
+        For a negative entry, a row of zeros that is refused, or with
+        ``closure="strict"`` a row further than 1e-6 from one.
+
+    Warns
+    -----
+    ClosureWarning
+        With ``closure="renormalize"``, for a row further than 1e-3 from one.
+    """
+    _refuse_negative(values, layout, name)
+    closed = np.empty_like(values)
+    for step, columns in enumerate(layout.slices):
+        total = values[:, columns].sum(axis=1)
+        where = f"step {layout.step_names[step]!r} of {name}"
+        block = values[:, columns]
+        if layout.widths[step] == 1:  # the only part: 1, whatever its value
+            block = np.ones_like(block)
+        elif zero_rows_to is not None and closure == "renormalize":
+            block = np.where(total[:, np.newaxis] == 0, zero_rows_to[columns], block)
+        elif np.any(total == 0):
+            raise ValueError(
+                f"Row {int(np.argmin(total))} of {where} is all zero; each row must "
+                "be a composition with a positive sum."
+            )
+        worst = int(np.argmax(np.abs(total - 1.0)))
+        _judge_closure(total[worst], worst, where, closure)
+        closed[:, columns] = block / block.sum(axis=1, keepdims=True)
+    return closed
+
+
+def _refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
+    if values.size and values.min() < 0:
+        row, column = np.unravel_index(int(np.argmin(values)), values.shape)
+        raise ValueError(
+            f"Negative values in data: {name} has {values[row, column]!r} in row "
+            f"{row}, {layout.describe_column(int(column))}; probabilities must be "
+            "non-negative."
+        )
+
+
+def _judge_closure(total: float, row: int, where: str, closure: str) -> None:
+    distance = abs(total - 1.0)
+    if closure == "strict" and distance > _STRICT_TOLERANCE:
+        raise ValueError(
+            f"Row {row} of {where} sums to {total:.9g}, not to 1 (closure='strict' "
+            f"allows {_STRICT_TOLERANCE:g}). closure='renormalize' divides each row "
+            "by its sum."
+        )
+    if distance > _WARNING_TOLERANCE:
+        warnings.warn(
+            f"Row {row} of {where} sums to {total:.6g}, not to 1; rows were divided "
+            "by their sum.",
+            ClosureWarning,
+            stacklevel=4,
+        )
+
+
+def resolve_mask(
+    mask: Any,
+    values: FloatArray,  # shape: (n_members, n_parts)
+    layout: StepLayout,
+    owner: str,
+) -> BoolArray:  # shape: (n_parts,)
+    """Return which parts are possible: given, or inferred from columns of zeros.
+
+    Raises
+    ------
+    ValueError
+        If the mask is not one flag per part, differs between members, or leaves a
+        step without a part.
+    """
+    if isinstance(mask, str) and mask == "infer":
+        flags = np.asarray(np.any(values > 0, axis=0))
+    else:
+        flags = _checked_flags(mask, layout, owner)
+    for step, columns in enumerate(layout.slices):
+        if not flags[columns].any():
+            raise ValueError(
+                f"No part of step {layout.step_names[step]!r} is possible: the mask "
+                "is False for each, or every row is all zero."
+            )
+    return flags
+
+
+def _checked_flags(mask: Any, layout: StepLayout, owner: str) -> BoolArray:
+    flags = np.asarray(mask)
+    if flags.dtype != bool or flags.ndim not in (1, 2):
+        raise ValueError(
+            f"The 'mask' parameter of {owner} must be 'infer' or {layout.n_parts} "
+            f"bools, True where a part is possible. Got {mask!r} instead."
+        )
+    if flags.ndim == 2:
+        if np.any(flags != flags[:1]):
+            raise ValueError(
+                f"The 'mask' parameter of {owner} differs between members. Members "
+                "with other possible parts live on other simplices; fit them apart."
+            )
+        flags = flags[0]
+    if flags.shape != (layout.n_parts,):
+        raise ValueError(
+            f"The 'mask' parameter of {owner} has {flags.size} entries but y has "
+            f"{layout.n_parts} columns."
+        )
+    return flags
+
+
+def refuse_masked(
+    values: FloatArray,  # shape: (n_members, n_parts)
+    mask: BoolArray,  # shape: (n_parts,)
+    layout: StepLayout,
+    name: str = "y",
+) -> None:
+    """Raise ``ValueError`` when a masked part has a positive value."""
+    offending = (values > 0) & ~mask
+    if offending.any():
+        row, column = np.unravel_index(int(np.argmax(offending)), values.shape)
+        raise ValueError(
+            f"{name} has {values[row, column]!r} in row {row}, "
+            f"{layout.describe_column(int(column))}, which is masked (always 0)."
+        )
+
+
+def replace_zeros(
+    closed: FloatArray,  # shape: (n_members, n_parts), each step sums to one
+    mask: BoolArray,  # shape: (n_parts,)
+    layout: StepLayout,
+    zero_replacement: float,
+) -> FloatArray:  # shape: (n_members, n_parts)
+    """Replace the zeros of possible parts; the other parts shrink in proportion.
+
+    Multiplicative replacement [1]_: ratios between the parts that were positive are
+    kept.
+
+    References
+    ----------
+    .. [1] J. A. Martín-Fernández, C. Barceló-Vidal and V. Pawlowsky-Glahn,
+       "Dealing with zeros and missing values in compositional data sets",
+       Mathematical Geology 35 (2003), eq. (4).
+    """
+    zero = (closed == 0) & mask
+    if not zero.any():
+        return closed
+    replaced = np.where(zero, zero_replacement, closed)
+    for columns in layout.slices:
+        added = zero_replacement * zero[:, columns].sum(axis=1, keepdims=True)
+        replaced[:, columns] = np.where(
+            zero[:, columns], zero_replacement, closed[:, columns] * (1.0 - added)
+        )
+    return replaced

@@ -1,0 +1,88 @@
+"""What a fit can say of itself, conditional on the inputs as given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from ._basis import PolynomialBasis
+from ._input_distributions import NormalLaw
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SurrogateDiagnostics:
+    """Diagnostics of a fit, conditional on X as given.
+
+    A transformation of X that was fitted before (PCA, PLS) has already seen every
+    member, so these figures flatter the pipeline. ``skpce.inspection.verdict``
+    refits the whole pipeline and is the figure to report.
+
+    Parameters
+    ----------
+    loo_q2 : ndarray of shape (n_steps,)
+        Leave-one-out Q² in Aitchison geometry; NaN for a step without choice,
+        ``-inf`` where it is not defined.
+    n_members, n_terms : int
+        Size of the ensemble and of the basis; more terms than members inform, they
+        do not veto.
+    largest_correlation : float
+        Largest absolute Pearson correlation between two inputs; NaN for one input.
+    law_p_values : ndarray of shape (n_features,)
+        Goodness of fit of each input to its law: Shapiro-Wilk for a normal input
+        (D'Agostino-Pearson above 5000 members), Kolmogorov-Smirnov for a uniform
+        one; NaN for constant inputs or fewer than 8 members.
+    condition_number : float
+        Of the centred design matrix without the constant; ``inf`` when there are
+        fewer members than terms.
+    permutation_p_values : ndarray of shape (n_steps,) or None
+        Share of permutations of the members whose leave-one-out Q² is at least as
+        large; None without permutations.
+    """
+
+    loo_q2: FloatArray
+    n_members: int
+    n_terms: int
+    largest_correlation: float
+    law_p_values: FloatArray
+    condition_number: float
+    permutation_p_values: FloatArray | None = None
+
+
+def largest_correlation(X: FloatArray) -> float:
+    """Return the largest absolute Pearson correlation between two columns."""
+    varying = X[:, np.ptp(X, axis=0) > 0] if len(X) else X
+    if varying.shape[1] < 2 or len(varying) < 3:
+        return float("nan")
+    correlation = np.corrcoef(varying, rowvar=False)
+    return float(np.abs(correlation[np.triu_indices_from(correlation, k=1)]).max())
+
+
+def law_p_values(X: FloatArray, basis: PolynomialBasis) -> FloatArray:
+    """Test each column against its law."""
+    values = np.full(X.shape[1], np.nan)
+    for i, law in enumerate(basis.laws):
+        column = X[:, i]
+        if len(column) < 8 or np.ptp(column) == 0:
+            continue
+        if isinstance(law, NormalLaw):
+            test = stats.shapiro if len(column) <= 5000 else stats.normaltest
+            values[i] = test(column).pvalue
+        else:
+            germ = (law.standardize(column) + 1.0) / 2.0
+            values[i] = stats.kstest(germ, "uniform").pvalue
+    return values
+
+
+def condition_number(design: FloatArray) -> float:
+    """Return the condition number of the centred, non-constant columns."""
+    n_members, n_terms = design.shape
+    if n_terms == 1:
+        return 1.0
+    if n_members < n_terms:
+        return float("inf")
+    return float(np.linalg.cond(design[:, 1:] - design[:, 1:].mean(axis=0)))

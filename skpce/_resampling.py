@@ -1,0 +1,131 @@
+"""Bootstrap intervals and permutation p-values, conditional on X as given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from ._log_ratio_geometry import LogRatioGeometry
+from ._sobol import SobolIndices, aggregate_sobol_indices
+from ._solvers import CoefficientSolver
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FitProblem:
+    """Everything a refit on other members needs.
+
+    Parameters
+    ----------
+    solver : CoefficientSolver
+        With its penalties.
+    design : ndarray of shape (n_members, n_terms)
+        Basis at the inputs.
+    targets : ndarray of shape (n_members, n_fitted)
+        Log-ratio coordinates in which the solver fits.
+    weights : ndarray of shape (n_members,)
+        Frequencies.
+    groups : ndarray of shape (n_fitted,)
+        Targets that share a penalty.
+    geometry : LogRatioGeometry
+        Of the fitted coordinates.
+    multi_indices : ndarray of shape (n_terms, n_features)
+        The index set.
+    """
+
+    solver: CoefficientSolver
+    design: FloatArray
+    targets: FloatArray
+    weights: FloatArray
+    groups: IndexArray
+    geometry: LogRatioGeometry
+    multi_indices: IndexArray
+
+    def step_indices(self, coefficients: FloatArray) -> SobolIndices:
+        """Aggregate the indices of fitted coordinates by step."""
+        clr = self.geometry.from_coordinates(coefficients.T).T
+        return aggregate_sobol_indices(
+            clr,
+            self.multi_indices,
+            self.geometry.step_of_active,
+            self.geometry.layout.n_steps,
+        )
+
+    def step_press(self, residuals: FloatArray) -> FloatArray:
+        """Sum squared clr residuals by step; shape (n_steps,)."""
+        clr = self.geometry.from_coordinates(residuals)
+        return sum_by_step(self.weights @ np.square(clr), self.geometry)
+
+
+def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
+    """Add up values of active parts; NaN for a step without choice."""
+    sums = np.zeros(geometry.layout.n_steps)
+    np.add.at(sums, geometry.step_of_active, per_active)
+    return np.where(geometry.has_choice, sums, np.nan)
+
+
+def bootstrap_step_indices(
+    problem: FitProblem,
+    alpha: FloatArray,  # shape: (n_fitted,)
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+    n_jobs: int | None,
+) -> tuple[FloatArray, FloatArray]:  # each shape: (2, n_steps, n_features)
+    """Return percentile intervals of the first-order and total step indices.
+
+    Members are resampled; the input laws and the penalties stay those of the full
+    data. The intervals ignore the truncation error of the expansion.
+    """
+    copies = round(float(problem.weights.sum()))
+    share = problem.weights / problem.weights.sum()
+    counts = generator.multinomial(copies, share, size=n_resamples)
+    draws = Parallel(n_jobs=n_jobs)(
+        delayed(_resampled_indices)(problem, alpha, count) for count in counts
+    )
+    tail = (1.0 - confidence_level) / 2.0
+    first = np.quantile([d.first_order for d in draws], [tail, 1.0 - tail], axis=0)
+    total = np.quantile([d.total_order for d in draws], [tail, 1.0 - tail], axis=0)
+    return first, total
+
+
+def _resampled_indices(
+    problem: FitProblem, alpha: FloatArray, counts: IndexArray
+) -> SobolIndices:
+    drawn = counts > 0
+    coefficients = problem.solver.refit(
+        problem.design[drawn],
+        problem.targets[drawn],
+        counts[drawn].astype(np.float64),
+        alpha,
+    )
+    return problem.step_indices(coefficients)
+
+
+def permutation_p_values(
+    problem: FitProblem,
+    observed_press: FloatArray,  # shape: (n_steps,)
+    n_permutations: int,
+    generator: np.random.Generator,
+    n_jobs: int | None,
+) -> FloatArray:  # shape: (n_steps,)
+    """Return how often permuted members leave no larger prediction error."""
+    orders = [generator.permutation(len(problem.design)) for _ in range(n_permutations)]
+    presses = Parallel(n_jobs=n_jobs)(
+        delayed(_permuted_press)(problem, order) for order in orders
+    )
+    exceed = np.sum(np.asarray(presses) <= observed_press, axis=0)
+    p_values = (1.0 + exceed) / (1.0 + n_permutations)
+    return np.where(problem.geometry.has_choice, p_values, np.nan)
+
+
+def _permuted_press(problem: FitProblem, order: IndexArray) -> FloatArray:
+    fit = problem.solver.fit(
+        problem.design[order], problem.targets, problem.weights, problem.groups
+    )
+    return problem.step_press(fit.loo_residuals)

@@ -1,0 +1,563 @@
+"""Polynomial chaos of probabilities, over one or many steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._basis import PolynomialBasis, check_basis_parameters, fit_basis
+from ._composition import close_compositions, refuse_masked, resolve_mask
+from ._deviance import d2_kl_deviance
+from ._diagnostics import (
+    SurrogateDiagnostics,
+    condition_number,
+    largest_correlation,
+    law_p_values,
+)
+from ._feature_names import input_names
+from ._frames import FramesMixin
+from ._goodness import q2_from_sums, weighted_spread
+from ._log_ratio import (
+    check_log_ratio_parameters,
+    checked_coordinates,
+    log_ratios_of,
+)
+from ._log_ratio_geometry import LogRatioGeometry
+from ._parameters import check_boolean, check_integer, check_real
+from ._predictive import PredictiveLawMixin, make_generator
+from ._resampling import (
+    FitProblem,
+    bootstrap_step_indices,
+    permutation_p_values,
+    sum_by_step,
+)
+from ._residual_law import ResidualLaw
+from ._sample_weight import checked_sample_weight
+from ._sobol import aggregate_sobol_indices, sobol_indices
+from ._solvers import make_solver
+from ._steps import refuse_nan, refuse_ragged, resolve_layout
+
+FloatArray = NDArray[np.float64]
+
+
+class CompositionalPCESurrogate(
+    PredictiveLawMixin,
+    FramesMixin,
+    MultiOutputMixin,
+    TransformerMixin,
+    RegressorMixin,
+    BaseEstimator,
+):
+    r"""Polynomial chaos surrogate of probabilities, with Sobol indices per step.
+
+    Each member of an ensemble has inputs :math:`x` (what differs between members)
+    and, at one or several *steps*, a probability vector (what the member would do).
+    The surrogate expands the log-ratios of the probabilities in orthonormal
+    polynomials of the inputs and maps back by the softmax, so that predictions stay
+    on the simplices [1]_. The coefficients give, in closed form, the share of the
+    variance of each step that each input drives.
+
+    Nothing here knows where the ensemble comes from: bagged classifiers, token laws
+    of language models and policies of agents all do.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        Largest degree of a term.
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step: blocks of columns of y that each sum to one. A dict gives
+        names too. None reads two-level columns or names such as ``step__action`` of
+        a data frame, else all columns are one step.
+    log_ratio : {"alr", "clr", "ilr"}, default="ilr"
+        Coordinates in which coefficients and indices are reported. The fit does not
+        depend on it (unless ``alpha_per_target``).
+    reference : int, default=-1
+        Reference part of alr in each step; a masked one gives way to the last
+        possible part.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible. ``"infer"`` masks the columns that are 0 for
+        every member. In cross-validation give the mask itself: a rare action may
+        vanish in a fold.
+    zero_replacement : float, default=1e-12
+        Probability put in place of a zero of a possible part.
+    closure : {"renormalize", "strict"}, default="renormalize"
+        Divide each row of each step by its sum (with a :class:`ClosureWarning`
+        above 1e-3), or refuse rows further than 1e-6 from one.
+    distribution, truncation, q, interaction_order
+        The basis, as in :class:`PolynomialChaosRegressor`.
+    solver : {"ridge", "ols", "paper"}, default="ridge"
+        ``"ridge"`` chooses one penalty per step by leave-one-out pooled in Aitchison
+        norm: the fit is the same in alr, clr and ilr and under relabelling of
+        actions. ``"ols"``: least squares. ``"paper"``: the paper's estimator whole
+        (intercept penalised, one penalty of 1e-8 ... 1 per target by generalised
+        cross-validation, alr to the last action); for comparison.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        Penalties for ``"ridge"``, in units of the sum-of-squares loss; None means 25
+        values from 1e-8 to 1e4.
+    alpha_per_target : bool, default=False
+        One penalty per coordinate of ``log_ratio``; the fit then depends on the
+        coordinates.
+    n_resamples : int, default=0
+        Bootstrap resamples for the intervals of the step indices; 0 for none.
+    confidence_level : float, default=0.9
+        Level of these intervals.
+    n_permutations : int, default=0
+        Permutations for the conditional p-values in ``diagnostics_``; 0 for none.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of resampling, permutations, ``sample`` and ``predict_interval``.
+    n_jobs : int or None, default=None
+        Processes for resampling and permutations.
+
+    Attributes
+    ----------
+    coefficients_ : ndarray of shape (n_coordinates, n_terms)
+        Coefficients of the coordinates of ``log_ratio``.
+    multi_indices_ : ndarray of shape (n_terms, n_features)
+        Exponent of each input in each term; row 0 is the constant.
+    alpha_ : ndarray of shape (n_steps,) or (n_fitted_coordinates,)
+        Penalty of each step; of each fitted coordinate with ``alpha_per_target`` or
+        ``solver="paper"``. NaN for a step without choice.
+    sobol_indices_, total_sobol_indices_ : ndarray of shape (n_coordinates, n_features)
+        Indices of each coordinate: shares of the variance *of the expansion*.
+    total_variance_ : ndarray of shape (n_coordinates,)
+        Variance of each coordinate of the expansion.
+    step_sobol_indices_, step_total_sobol_indices_ : ndarray (n_steps, n_features)
+        Indices aggregated over the coordinates of a step in Aitchison geometry: free
+        of any reference. 0 for a step without variance or choice.
+    step_total_variance_ : ndarray of shape (n_steps,)
+        Aitchison (total) variance of the expansion of each step.
+    step_unexplained_share_ : ndarray of shape (n_steps,)
+        One minus the leave-one-out Q² of the step, clipped to [0, 1]: the share of
+        the variance of y about which the indices say nothing. NaN without choice.
+    step_sobol_interval_, step_total_sobol_interval_ : ndarray (2, n_steps, n_features)
+        Bootstrap intervals, when ``n_resamples`` is positive. They ignore the
+        truncation error.
+    diagnostics_ : SurrogateDiagnostics
+        Leave-one-out Q² per step and checks of the inputs, conditional on X as
+        given. Use :func:`skpce.inspection.verdict` for the whole pipeline.
+    feature_importances_ : ndarray of shape (n_features,)
+        Total indices of the whole trajectory (all steps together).
+    steps_, step_names_, part_names_, mask_
+        The layout of y.
+    coordinate_steps_ : ndarray of int of shape (n_coordinates,)
+        Step of each coordinate.
+    basis_ : PolynomialBasis
+        Input laws and index set.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has string names.
+
+    See Also
+    --------
+    skpce.inspection.verdict : Is the attribution supported?
+    PolynomialChaosRegressor : The same for unconstrained targets.
+
+    Notes
+    -----
+    Indices decompose variance under *independent* inputs with the stated laws. The
+    expansion is of :math:`g(x) = \mathrm{clr}(p(x))` (the paper's eq. 2, which uses
+    alr): :math:`\hat p(x) = \mathrm{softmax}(\sum_j c_j \psi_j(x))`.
+
+    References
+    ----------
+    .. [1] J. Aitchison, "The Statistical Analysis of Compositional Data", Journal
+       of the Royal Statistical Society B 44 (1982).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from skpce import CompositionalPCESurrogate
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> first = softmax(np.c_[2 * X[:, 0], 0 * X[:, 0], -X[:, 0]], axis=1)
+    >>> second = softmax(np.c_[X[:, 1], 0 * X[:, 1]], axis=1)
+    >>> surrogate = CompositionalPCESurrogate(2, steps=(3, 2))
+    >>> surrogate = surrogate.fit(X, np.hstack([first, second]))
+    >>> surrogate.step_total_sobol_indices_.round(2) + 0.0
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        steps: Any = None,
+        log_ratio: str = "ilr",
+        reference: int = -1,
+        mask: Any = "infer",
+        zero_replacement: float = 1e-12,
+        closure: str = "renormalize",
+        distribution: Any = "normal",
+        truncation: str = "total_degree",
+        q: float = 1.0,
+        interaction_order: int | None = None,
+        solver: str = "ridge",
+        alphas: ArrayLike | None = None,
+        alpha_per_target: bool = False,
+        n_resamples: int = 0,
+        confidence_level: float = 0.9,
+        n_permutations: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.degree = degree
+        self.steps = steps
+        self.log_ratio = log_ratio
+        self.reference = reference
+        self.mask = mask
+        self.zero_replacement = zero_replacement
+        self.closure = closure
+        self.distribution = distribution
+        self.truncation = truncation
+        self.q = q
+        self.interaction_order = interaction_order
+        self.solver = solver
+        self.alphas = alphas
+        self.alpha_per_target = alpha_per_target
+        self.n_resamples = n_resamples
+        self.confidence_level = confidence_level
+        self.n_permutations = n_permutations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> CompositionalPCESurrogate:
+        """Fit the expansion of the log-ratios.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_features)
+            Inputs of each member.
+        y : array-like of shape (n_members, n_parts) or data frame
+            Probabilities, the steps side by side.
+        sample_weight : array-like of shape (n_members,) or None, default=None
+            Frequency of each member.
+
+        Returns
+        -------
+        self : CompositionalPCESurrogate
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, rows of y that are no compositions, or a basis too
+            large for memory.
+        """
+        owner = type(self).__name__
+        solver = make_solver(owner, self.solver, self.alphas)
+        self._check_own_parameters(owner)
+        refuse_ragged(y)
+        refuse_nan(y)
+        layout_source = y
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
+        )
+        check_basis_parameters(owner, X.shape[1], **self._basis_parameters())
+        values = y.reshape(y.shape[0], -1).astype(np.float64)
+        weights = checked_sample_weight(sample_weight, X)
+        used = weights > 0
+        X, values, weights = X[used], values[used], weights[used]
+        geometry = self._make_geometry(layout_source, values, owner)
+        clr = self._log_ratios(values, geometry)
+
+        self.basis_: PolynomialBasis = fit_basis(
+            owner, X, weights, **self._basis_parameters()
+        )
+        problem = self._make_problem(solver, geometry, clr, X, weights)
+        fit = solver.fit(
+            problem.design, problem.targets, problem.weights, problem.groups
+        )
+        self._n_dimensions_of_y = y.ndim
+        self._store_layout(geometry)
+        self._store_fit(problem, fit)
+        self._store_diagnostics(problem, fit, clr, X)
+        return self
+
+    def _check_own_parameters(self, owner: str) -> None:
+        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
+        check_integer(owner, "n_resamples", self.n_resamples)
+        check_integer(owner, "n_permutations", self.n_permutations)
+        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
+        check_log_ratio_parameters(owner, **self._log_ratio_parameters())
+
+    def _basis_parameters(self) -> dict[str, Any]:
+        return {
+            "degree": self.degree,
+            "distribution": self.distribution,
+            "truncation": self.truncation,
+            "q": self.q,
+            "interaction_order": self.interaction_order,
+        }
+
+    def _log_ratio_parameters(self) -> dict[str, Any]:
+        return {
+            "log_ratio": self.log_ratio,
+            "reference": self.reference,
+            "zero_replacement": self.zero_replacement,
+            "closure": self.closure,
+        }
+
+    def _make_geometry(
+        self, y: Any, values: FloatArray, owner: str
+    ) -> LogRatioGeometry:
+        layout = resolve_layout(y, self.steps, values.shape[1], owner)
+        check_log_ratio_parameters(owner, **self._log_ratio_parameters(), layout=layout)
+        mask = resolve_mask(self.mask, values, layout, owner)
+        return LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
+
+    def _log_ratios(self, values: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
+        return log_ratios_of(
+            values,
+            geometry,
+            closure=self.closure,
+            zero_replacement=self.zero_replacement,
+            name="y",
+        )
+
+    def _make_problem(
+        self,
+        solver: Any,
+        geometry: LogRatioGeometry,
+        clr: FloatArray,
+        X: FloatArray,
+        weights: FloatArray,
+    ) -> FitProblem:
+        """Choose the coordinates in which the solver sees the log-ratios.
+
+        One penalty per step is pooled in an isometric system, so that the fit does
+        not depend on the coordinates in which it is reported.
+        """
+        if self.solver == "paper":
+            fitted = LogRatioGeometry(geometry.layout, geometry.mask, "alr", -1)
+        elif self.alpha_per_target:
+            fitted = geometry
+        else:
+            fitted = LogRatioGeometry(geometry.layout, geometry.mask, "ilr", -1)
+        targets = fitted.to_coordinates(clr)
+        pooled = self.solver != "paper" and not self.alpha_per_target
+        groups = fitted.step_of_coordinate if pooled else np.arange(targets.shape[1])
+        return FitProblem(
+            solver,
+            self.basis_.evaluate(X),
+            targets,
+            weights,
+            groups,
+            fitted,
+            self.basis_.multi_indices,
+        )
+
+    def _store_layout(self, geometry: LogRatioGeometry) -> None:
+        self.geometry_ = geometry
+        self.steps_ = geometry.layout.widths
+        self.step_names_ = geometry.layout.step_names
+        self.part_names_ = geometry.layout.part_names
+        self.mask_ = geometry.mask
+        self.coordinate_steps_ = geometry.step_of_coordinate
+        self._n_features_out = geometry.n_coordinates
+
+    def _store_fit(self, problem: FitProblem, fit: Any) -> None:
+        self.multi_indices_ = problem.multi_indices
+        self._clr_coefficients = problem.geometry.from_coordinates(fit.coefficients.T).T
+        self.coefficients_ = self.geometry_.to_coordinates(self._clr_coefficients.T).T
+        self.alpha_ = self._alpha_by_step(problem, fit.alpha)
+        indices = sobol_indices(self.coefficients_, self.multi_indices_)
+        self.sobol_indices_ = indices.first_order
+        self.total_sobol_indices_ = indices.total_order
+        self.total_variance_ = indices.total_variance
+        by_step = problem.step_indices(fit.coefficients)
+        self.step_sobol_indices_ = by_step.first_order
+        self.step_total_sobol_indices_ = by_step.total_order
+        self.step_total_variance_ = by_step.total_variance
+        whole = aggregate_sobol_indices(
+            self._clr_coefficients,
+            self.multi_indices_,
+            np.zeros(len(self._clr_coefficients), dtype=np.int64),
+            1,
+        )
+        self.feature_importances_ = whole.total_order[0]
+
+    def _alpha_by_step(self, problem: FitProblem, alpha: FloatArray) -> FloatArray:
+        if self.solver == "paper" or self.alpha_per_target:
+            return alpha
+        by_step = np.full(self.geometry_.layout.n_steps, np.nan)
+        by_step[problem.groups] = alpha
+        return by_step
+
+    def _store_diagnostics(
+        self, problem: FitProblem, fit: Any, clr: FloatArray, X: FloatArray
+    ) -> None:
+        self._residual_law = ResidualLaw(
+            problem.geometry.from_coordinates(fit.loo_residuals), problem.weights
+        )
+        press = problem.step_press(fit.loo_residuals)
+        spread = weighted_spread(clr, problem.weights)
+        q2 = q2_from_sums(press, sum_by_step(spread, self.geometry_))
+        q2 = np.where(self.geometry_.has_choice, q2, np.nan)
+        self.step_unexplained_share_ = np.clip(1.0 - q2, 0.0, 1.0)
+        generator = make_generator(self.random_state)
+        p_values = None
+        if self.n_permutations:
+            p_values = permutation_p_values(
+                problem, press, self.n_permutations, generator, self.n_jobs
+            )
+        self.diagnostics_ = SurrogateDiagnostics(
+            loo_q2=q2,
+            n_members=len(X),
+            n_terms=len(self.multi_indices_),
+            largest_correlation=largest_correlation(X),
+            law_p_values=law_p_values(X, self.basis_),
+            condition_number=condition_number(problem.design),
+            permutation_p_values=p_values,
+        )
+        if self.n_resamples:
+            self.step_sobol_interval_, self.step_total_sobol_interval_ = (
+                bootstrap_step_indices(
+                    problem,
+                    fit.alpha,
+                    self.n_resamples,
+                    self.confidence_level,
+                    generator,
+                    self.n_jobs,
+                )
+            )
+
+    def _predict_clr(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(X, input_names(self))
+        return self.basis_.evaluate(X) @ self._clr_coefficients.T
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predict the probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_features)
+            Inputs.
+
+        Returns
+        -------
+        y : ndarray of shape (n_members, n_parts)
+            Each step on its simplex; masked parts exactly 0. One-dimensional when y
+            was.
+        """
+        clr = self._predict_clr(X)
+        compositions = self.geometry_.compositions(clr)
+        return compositions[:, 0] if self._n_dimensions_of_y == 1 else compositions
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Predict the log-ratio coordinates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_features)
+            Inputs.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (n_members, n_coordinates)
+            In the kind of ``log_ratio``, the steps side by side.
+        """
+        clr = self._predict_clr(X)
+        return self.geometry_.to_coordinates(clr)
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Map log-ratio coordinates to probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_coordinates)
+            Coordinates in the kind of ``log_ratio``.
+
+        Returns
+        -------
+        y : ndarray of shape (n_members, n_parts)
+            Each step on its simplex.
+        """
+        check_is_fitted(self)
+        coordinates = checked_coordinates(X, self.geometry_)
+        return self.geometry_.compositions(self.geometry_.from_coordinates(coordinates))
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the coordinates, such as ``catalyst:L1/L4``.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Only checked against the names seen in ``fit``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_coordinates,)
+            One per coordinate.
+        """
+        check_is_fitted(self)
+        input_names(self, input_features)
+        return np.asarray(self.geometry_.coordinate_names, dtype=object)
+
+    def score(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return D² of the Kullback-Leibler deviance.
+
+        ``1 - sum KL(y || prediction) / sum KL(y || mean of y)``: 1 is perfect, 0 as
+        good as the mean policy of ``y``, negative is worse.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_features)
+            Inputs.
+        y : array-like of shape (n_members, n_parts)
+            Probabilities.
+        sample_weight : array-like of shape (n_members,) or None, default=None
+            Frequency of each member.
+
+        Returns
+        -------
+        score : float
+            At most 1.
+
+        Raises
+        ------
+        ValueError
+            If y has another width, is no composition, or is positive on a masked
+            part.
+        """
+        clr = self._predict_clr(X)
+        predicted = self.geometry_.compositions(clr)
+        refuse_ragged(y)
+        refuse_nan(y)
+        values = np.asarray(y, dtype=np.float64).reshape(len(predicted), -1)
+        if values.shape != predicted.shape:
+            raise ValueError(
+                f"y has {values.shape[1]} columns but the surrogate was fitted on "
+                f"{predicted.shape[1]}."
+            )
+        layout = self.geometry_.layout
+        refuse_masked(values, self.mask_, layout)
+        closed = close_compositions(values, layout, self.closure)
+        weights = checked_sample_weight(sample_weight, closed)
+        return d2_kl_deviance(closed, predicted, weights)
