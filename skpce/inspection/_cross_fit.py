@@ -1,0 +1,140 @@
+"""Refit a whole pipeline in every fold, and measure its error step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
+
+from .._log_ratio_geometry import LogRatioGeometry
+from .._resampling import sum_by_step
+from ._training_noise import clr_of
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+Split = tuple[IndexArray, IndexArray]
+
+
+def take(table: Any, rows: IndexArray) -> Any:
+    """Take rows of an array or data frame."""
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def final_estimator(pipeline: Any) -> tuple[str, Any]:
+    """Return the parameter prefix and the last estimator of a pipeline."""
+    if isinstance(pipeline, Pipeline):
+        name, last = pipeline.steps[-1]
+        prefix, inner = final_estimator(last)
+        return f"{name}__{prefix}", inner
+    return "", pipeline
+
+
+def with_parameters(pipeline: Any, **parameters: Any) -> Any:
+    """Clone a pipeline and set those parameters that its last estimator has."""
+    copy = clone(pipeline)
+    prefix, last = final_estimator(copy)
+    known = last.get_params(deep=False)
+    copy.set_params(
+        **{f"{prefix}{name}": v for name, v in parameters.items() if name in known}
+    )
+    return copy
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """A pipeline, its data and the folds.
+
+    Parameters
+    ----------
+    pipeline : estimator
+        Cloned and fitted in every fold.
+    X, y : array or data frame
+        Inputs and compositions of all members.
+    splits : sequence of (train, test)
+        The folds.
+    geometry : LogRatioGeometry
+        Steps and mask, read from all of y.
+    zero_replacement : float
+        For predictions and observations alike.
+    """
+
+    pipeline: Any
+    X: Any
+    y: Any
+    splits: Sequence[Split]
+    geometry: LogRatioGeometry
+    zero_replacement: float
+
+    def squared_errors(self, order: IndexArray | None = None) -> FloatArray:
+        """Return squared clr errors of held-out members; shape (n_members, n_active).
+
+        ``order`` gives the members other inputs: X is permuted, y stays.
+        """
+        X = self.X if order is None else take(self.X, order)
+        observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
+        errors = np.full_like(observed, np.nan)
+        with threadpool_limits(1):
+            for train, test in self.splits:
+                model = clone(self.pipeline)
+                model.fit(take(X, train), take(self.y, train))
+                predicted = np.asarray(model.predict(take(X, test)), dtype=np.float64)
+                clr = clr_of(
+                    predicted, self.geometry, self.zero_replacement, "prediction"
+                )
+                errors[test] = np.square(observed[test] - clr)
+        return errors
+
+    def mean_only_errors(self) -> FloatArray:
+        """Return squared errors of the mean of the training members."""
+        observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
+        errors = np.full_like(observed, np.nan)
+        for train, test in self.splits:
+            errors[test] = np.square(observed[test] - observed[train].mean(axis=0))
+        return errors
+
+    def squared_deviations(self) -> FloatArray:
+        """Return squared deviations from the mean of all members."""
+        observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
+        return np.square(observed - observed.mean(axis=0))
+
+
+def step_q2(
+    errors: FloatArray,  # shape: (n_members, n_active)
+    deviations: FloatArray,  # shape: (n_members, n_active)
+    geometry: LogRatioGeometry,
+) -> FloatArray:  # shape: (n_steps,)
+    """Return Q² per step; NaN for a step without choice or variance."""
+    held_out = ~np.isnan(errors).any(axis=1)
+    press = sum_by_step(errors[held_out].sum(axis=0), geometry)
+    spread = sum_by_step(deviations[held_out].sum(axis=0), geometry)
+    return 1.0 - press / np.where(spread > 0, spread, np.nan)
+
+
+def bootstrap_q2(
+    errors: FloatArray,
+    deviations: FloatArray,
+    geometry: LogRatioGeometry,
+    confidence_level: float,
+    generator: np.random.Generator,
+    n_resamples: int = 2000,
+) -> FloatArray:  # shape: (2, n_steps)
+    """Return percentile intervals of Q² over resampled members."""
+    held_out = np.flatnonzero(~np.isnan(errors).any(axis=1))
+    n_members = len(held_out)
+    counts = generator.multinomial(
+        n_members, np.full(n_members, 1.0 / n_members), size=n_resamples
+    )
+    member = np.zeros((geometry.layout.n_steps, errors.shape[1]))
+    member[geometry.step_of_active, np.arange(errors.shape[1])] = 1.0
+    press = counts @ (errors[held_out] @ member.T)
+    spread = counts @ (deviations[held_out] @ member.T)
+    q2 = 1.0 - press / np.where(spread > 0, spread, np.nan)
+    tail = (1.0 - confidence_level) / 2.0
+    return np.quantile(q2, [tail, 1.0 - tail], axis=0)

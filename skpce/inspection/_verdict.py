@@ -1,0 +1,428 @@
+"""Is the attribution of a fitted pipeline supported by the ensemble?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.pipeline import Pipeline
+
+from .._diagnostics import largest_correlation
+from .._parameters import check_integer, check_real
+from .._predictive import make_generator
+from ._cross_fit import (
+    CrossFit,
+    Split,
+    bootstrap_q2,
+    final_estimator,
+    step_q2,
+    take,
+    with_parameters,
+)
+from ._training_noise import composition_geometry, training_noise_share
+from ._verdict_result import StepVerdict, Verdict
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+# Level below which a departure of the inputs is worth a caution.
+_CAUTION_LEVEL = 0.01
+
+
+def verdict(
+    pipeline: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    reward: ArrayLike | None = None,
+    *,
+    steps: Any = None,
+    mask: Any = "infer",
+    noise_share: ArrayLike | None = None,
+    cv: Any = 5,
+    n_permutations: int = 999,
+    min_q2: float = 0.25,
+    significance_level: float = 0.05,
+    max_noise_share: float = 0.5,
+    confidence_level: float = 0.9,
+    zero_replacement: float = 1e-12,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verdict:
+    """Say, step by step, whether an attribution is supported.
+
+    The WHOLE pipeline is refitted in every fold and every permutation, so that an
+    embedding (PCA, PLS) never sees the member that is held out. A step is
+    *attributable* when its cross-fitted Q² is at least ``min_q2``, the permutation
+    p-value (Holm over the steps) is at most ``significance_level``, and training
+    noise, where it is known, makes up less than ``max_noise_share`` of the variance.
+
+    Parameters
+    ----------
+    pipeline : estimator
+        Predicts compositions from X; usually a Pipeline that ends in
+        :class:`skpce.CompositionalPCESurrogate`. Not changed.
+    X : array-like of shape (n_members, n_features)
+        What differs between the members, before any embedding.
+    y : array-like of shape (n_members, n_parts) or data frame
+        Policies, the steps side by side.
+    reward : array-like of shape (n_members,) or None, default=None
+        Label of the reward of each member. Members of one reward are replicates:
+        they stay in one fold, are permuted together, and give the share of training
+        noise (unless ``noise_share`` is given). Their rows of X must be equal.
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step; None takes the parameter of the last estimator, then the
+        columns of y.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible; read from all members and given to the last
+        estimator, so that no fold infers another.
+    noise_share : array-like of shape (n_steps,) or None, default=None
+        Share of training noise per step, from :func:`training_noise_share`; NaN
+        where not known.
+    cv : int or cross-validation splitter, default=5
+        An int shuffles the members (or the rewards) into that many folds.
+    n_permutations : int, default=999
+        Permutations of the members' inputs; the smallest possible p-value is
+        ``1 / (n_permutations + 1)``.
+    min_q2, significance_level, max_noise_share : float
+        The conditions; 0.25, 0.05 and 0.5 by default.
+    confidence_level : float, default=0.9
+        Of the bootstrap intervals of Q² over members.
+    zero_replacement : float, default=1e-12
+        Probability put in place of a zero, observed or predicted.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of folds, permutations and the bootstrap.
+    n_jobs : int or None, default=None
+        Processes for the permutations.
+    progress : callable or None, default=None
+        Called with (permutations done, all permutations).
+
+    Returns
+    -------
+    verdict : Verdict
+        One :class:`StepVerdict` per step; ``print`` gives it in words.
+
+    Raises
+    ------
+    ValueError
+        For bad arguments or rows of y that are no compositions, before any fit.
+
+    Notes
+    -----
+    Q² is :math:`1 - \\sum_i \\lVert \\mathrm{clr}\\,p_i - \\mathrm{clr}\\,\\hat p_i
+    \\rVert^2 / \\sum_i \\lVert \\mathrm{clr}\\,p_i - \\bar c \\rVert^2` over the
+    members held out, in Aitchison geometry: free of any reference action.
+
+    With "attributable" the verdict says that the inputs predict the step beyond
+    chance. It does not say that the inputs are causes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skpce import CompositionalPCESurrogate
+    >>> from skpce.inspection import verdict
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 3)) * [3, 2, 1]
+    >>> driven = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
+    >>> noise = softmax(rng.normal(size=(60, 3)), axis=1)
+    >>> model = make_pipeline(
+    ...     PCA(2, whiten=True), CompositionalPCESurrogate(2, steps={"a": 3, "b": 3})
+    ... )
+    >>> found = verdict(
+    ...     model, X, np.hstack([driven, noise]), n_permutations=99, random_state=0
+    ... )
+    >>> found.attributable
+    (True, False)
+    """
+    _check_arguments(
+        n_permutations=n_permutations,
+        min_q2=min_q2,
+        significance_level=significance_level,
+        max_noise_share=max_noise_share,
+        confidence_level=confidence_level,
+        zero_replacement=zero_replacement,
+    )
+    X = X if hasattr(X, "iloc") else np.asarray(X)
+    y = y if hasattr(y, "iloc") else _as_table(y)
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
+    generator = make_generator(random_state)
+    fit = _make_cross_fit(
+        pipeline, X, y, reward, steps, mask, cv, zero_replacement, generator
+    )
+    noise = _noise_share(fit, reward, noise_share)
+    errors = fit.squared_errors()
+    deviations = fit.squared_deviations()
+    q2 = step_q2(errors, deviations, fit.geometry)
+    permuted = _permuted_q2(
+        fit, deviations, reward, n_permutations, generator, n_jobs, progress
+    )
+    exceed = np.sum(permuted >= q2, axis=0)
+    p_values = holm(np.where(np.isnan(q2), np.nan, (1 + exceed) / (1 + n_permutations)))
+    interval = bootstrap_q2(
+        errors, deviations, fit.geometry, confidence_level, generator
+    )
+    mean_only = step_q2(fit.mean_only_errors(), deviations, fit.geometry)
+    degree_one = _degree_one_q2(fit, deviations)
+    limits = (min_q2, significance_level, max_noise_share)
+    results = []
+    for step, name in enumerate(fit.geometry.layout.step_names):
+        reasons = _reasons(q2[step], p_values[step], noise[step], limits)
+        results.append(
+            StepVerdict(
+                step=name,
+                attributable=not reasons,
+                q2=float(q2[step]),
+                q2_low=float(interval[0, step]),
+                q2_high=float(interval[1, step]),
+                mean_only_q2=float(mean_only[step]),
+                degree_one_q2=float(degree_one[step]),
+                p_value=float(p_values[step]),
+                noise_share=float(noise[step]),
+                reasons=reasons,
+            )
+        )
+    return Verdict(
+        tuple(results),
+        len(X),
+        n_permutations,
+        confidence_level,
+        _cautions(fit, noise),
+    )
+
+
+def _check_arguments(**values: Any) -> None:
+    check_integer("verdict", "n_permutations", values["n_permutations"], low=19)
+    check_real("verdict", "min_q2", values["min_q2"], high=1, closed="right")
+    for name in ("significance_level", "confidence_level", "zero_replacement"):
+        check_real("verdict", name, values[name], low=0, high=1)
+    check_real(
+        "verdict", "max_noise_share", values["max_noise_share"], low=0, closed="left"
+    )
+
+
+def _as_table(y: Any) -> Any:
+    from .._steps import refuse_ragged
+
+    refuse_ragged(y)
+    return np.asarray(y, dtype=np.float64)
+
+
+def _make_cross_fit(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    reward: Any,
+    steps: Any,
+    mask: Any,
+    cv: Any,
+    zero_replacement: float,
+    generator: np.random.Generator,
+) -> CrossFit:
+    _, last = final_estimator(pipeline)
+    if steps is None:
+        steps = getattr(last, "steps", None) if not _is_pipeline(last) else None
+    if isinstance(mask, str):
+        given = getattr(last, "mask", mask)
+        mask = mask if given is None else given
+    geometry = composition_geometry(y, steps, mask, "verdict")
+    if len(X) < 4:
+        raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
+    splits = _splits(cv, X, reward, generator)
+    fixed = with_parameters(
+        pipeline, mask=geometry.mask, n_resamples=0, n_permutations=0, n_jobs=None
+    )
+    return CrossFit(fixed, X, y, splits, geometry, zero_replacement)
+
+
+def _is_pipeline(estimator: Any) -> bool:
+    return isinstance(estimator, Pipeline)
+
+
+def _splits(
+    cv: Any, X: Any, reward: Any, generator: np.random.Generator
+) -> list[Split]:
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        seed = int(generator.integers(2**31 - 1))
+        if reward is None:
+            splitter: Any = KFold(int(cv), shuffle=True, random_state=seed)
+        else:
+            splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
+    else:
+        splitter = check_cv(cv)
+    return list(splitter.split(X, groups=reward))
+
+
+def _noise_share(fit: CrossFit, reward: Any, noise_share: Any) -> FloatArray:
+    n_steps = fit.geometry.layout.n_steps
+    if noise_share is not None:
+        share = np.asarray(noise_share, dtype=np.float64)
+        if share.shape != (n_steps,):
+            raise ValueError(
+                f"noise_share has shape {share.shape}; expected ({n_steps},), one "
+                "value per step (NaN where not known)."
+            )
+        return share
+    if reward is None:
+        return np.full(n_steps, np.nan)
+    return training_noise_share(
+        np.asarray(fit.y, dtype=np.float64),
+        reward=reward,
+        steps=fit.geometry.layout.widths,
+        mask=fit.geometry.mask,
+        zero_replacement=fit.zero_replacement,
+    )
+
+
+def _permuted_q2(
+    fit: CrossFit,
+    deviations: FloatArray,
+    reward: Any,
+    n_permutations: int,
+    generator: np.random.Generator,
+    n_jobs: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> FloatArray:  # shape: (n_permutations, n_steps)
+    orders = [_order(len(fit.X), reward, generator) for _ in range(n_permutations)]
+    tasks = (delayed(_q2_of_order)(fit, deviations, order) for order in orders)
+    values = []
+    for q2 in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+        values.append(q2)
+        if progress is not None:
+            progress(len(values), n_permutations)
+    return np.asarray(values)
+
+
+def _q2_of_order(
+    fit: CrossFit, deviations: FloatArray, order: IndexArray
+) -> FloatArray:
+    return step_q2(fit.squared_errors(order), deviations, fit.geometry)
+
+
+def _order(n_members: int, reward: Any, generator: np.random.Generator) -> IndexArray:
+    """Permute members, or whole rewards when members of one reward share inputs."""
+    if reward is None:
+        return generator.permutation(n_members)
+    names, first, group = np.unique(
+        np.asarray(reward), return_index=True, return_inverse=True
+    )
+    return first[generator.permutation(len(names))][group]
+
+
+def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
+    _, last = final_estimator(fit.pipeline)
+    if "degree" not in last.get_params(deep=False):
+        return np.full(fit.geometry.layout.n_steps, np.nan)
+    linear = CrossFit(
+        with_parameters(fit.pipeline, degree=1),
+        fit.X,
+        fit.y,
+        fit.splits,
+        fit.geometry,
+        fit.zero_replacement,
+    )
+    return step_q2(linear.squared_errors(), deviations, fit.geometry)
+
+
+def _reasons(
+    q2: float, p_value: float, noise: float, limits: tuple[float, float, float]
+) -> tuple[str, ...]:
+    """Name each condition that failed."""
+    min_q2, significance_level, max_noise_share = limits
+    if np.isnan(q2):
+        return ("no choice, or no variance between members",)
+    reasons = []
+    if q2 < min_q2:
+        reasons.append(
+            f"the inputs predict {max(q2, 0.0):.0%} of the variance of held-out "
+            f"members, less than {min_q2:.0%}"
+        )
+    if p_value > significance_level:
+        reasons.append(
+            f"permuted members do as well with probability {p_value:.2g}, more than "
+            f"{significance_level:g}"
+        )
+    if noise >= max_noise_share:
+        reasons.append(
+            f"training noise makes up {noise:.0%} of the variance, at least "
+            f"{max_noise_share:.0%}"
+        )
+    return tuple(reasons)
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Adjust p-values by Holm's step-down method; NaN takes no part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection._verdict import holm
+    >>> holm(np.array([0.01, 0.04, np.nan, 0.03]))
+    array([0.03, 0.06,  nan, 0.06])
+    """
+    adjusted = np.full(len(p_values), np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    factors = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    return adjusted
+
+
+def _cautions(fit: CrossFit, noise: FloatArray) -> tuple[str, ...]:
+    """Say what weakens the reading, from one fit on all members."""
+    cautions = []
+    if np.isnan(noise[fit.geometry.has_choice]).any():
+        cautions.append(
+            "the share of training noise is not known; replicate members per reward "
+            "would tell"
+        )
+    model = clone(fit.pipeline).fit(fit.X, fit.y)
+    _, last = final_estimator(model)
+    diagnostics = getattr(last, "diagnostics_", None)
+    if diagnostics is None:
+        return tuple(cautions)
+    inputs = fit.X
+    if _is_pipeline(model):
+        inputs = model[:-1].transform(fit.X)
+    cautions += _dependence_caution(np.asarray(inputs, dtype=np.float64))
+    smallest = np.nanmin(np.append(diagnostics.law_p_values, 1.0))
+    if smallest * len(diagnostics.law_p_values) < _CAUTION_LEVEL:
+        cautions.append(
+            "an input does not have its stated law (smallest p-value "
+            f"{smallest:.2g}): the shares are approximate"
+        )
+    if diagnostics.n_terms > diagnostics.n_members:
+        cautions.append(
+            f"the basis has {diagnostics.n_terms} terms for "
+            f"{diagnostics.n_members} members: the penalty decides most of them"
+        )
+    return tuple(cautions)
+
+
+def _dependence_caution(inputs: FloatArray) -> list[str]:
+    """Caution about correlation that is unlikely by chance."""
+    n_members, n_features = inputs.shape
+    if n_features < 2 or n_members < 4:
+        return []
+    largest = largest_correlation(inputs)
+    statistic = abs(largest) * np.sqrt((n_members - 2) / max(1 - largest**2, 1e-12))
+    p_value = 2 * stats.t.sf(statistic, n_members - 2)
+    n_pairs = n_features * (n_features - 1) / 2
+    if not p_value * n_pairs < _CAUTION_LEVEL:
+        return []
+    return [
+        f"two inputs are correlated ({largest:.2f}); the closed-form shares assume "
+        "independent inputs"
+    ]
+
+
+__all__ = ["holm", "take", "verdict"]

@@ -1,0 +1,148 @@
+"""What ``verdict`` returns, in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from .._frames import import_pandas
+
+
+@dataclass(frozen=True)
+class StepVerdict:
+    """The verdict on one step.
+
+    Parameters
+    ----------
+    step : str
+        Name of the step.
+    attributable : bool
+        Whether every condition holds.
+    q2 : float
+        Cross-fitted Q²: share of the Aitchison variance that held-out members'
+        inputs predict. NaN for a step without choice.
+    q2_low, q2_high : float
+        Bootstrap interval over members.
+    mean_only_q2 : float
+        The same for the mean of the training members (slightly below 0).
+    degree_one_q2 : float
+        The same for the pipeline at degree 1; NaN where it has no degree.
+    p_value : float
+        Permutation p-value, Holm-adjusted over the steps.
+    noise_share : float
+        Share of training noise; NaN where it is not known.
+    reasons : tuple of str
+        Each condition that failed.
+    """
+
+    step: str
+    attributable: bool
+    q2: float
+    q2_low: float
+    q2_high: float
+    mean_only_q2: float
+    degree_one_q2: float
+    p_value: float
+    noise_share: float
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if np.isnan(self.q2):
+            return f"{self.step}: {self.reasons[0]}."
+        head = "ATTRIBUTABLE" if self.attributable else "NOT ATTRIBUTABLE"
+        facts = (
+            f"Q² = {self.q2:.2f} [{self.q2_low:.2f}, {self.q2_high:.2f}], "
+            f"p = {self.p_value:.3g}"
+        )
+        if not np.isnan(self.noise_share):
+            facts += f", training noise {self.noise_share:.0%}"
+        tail = f" Because {'; '.join(self.reasons)}." if self.reasons else ""
+        return f"{self.step}: {head} ({facts}).{tail}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on every step of an ensemble.
+
+    Parameters
+    ----------
+    steps : tuple of StepVerdict
+        In the order of y.
+    n_members : int
+        Size of the ensemble.
+    n_permutations : int
+        Permutations behind the p-values.
+    confidence_level : float
+        Of the intervals of Q².
+    cautions : tuple of str
+        What does not veto but weakens the reading: dependent inputs, inputs that do
+        not have the stated law, more terms than members, unknown training noise.
+    """
+
+    steps: tuple[StepVerdict, ...]
+    n_members: int
+    n_permutations: int
+    confidence_level: float
+    cautions: tuple[str, ...]
+
+    @property
+    def attributable(self) -> tuple[bool, ...]:
+        """One flag per step."""
+        return tuple(step.attributable for step in self.steps)
+
+    def __str__(self) -> str:
+        good = [step.step for step in self.steps if step.attributable]
+        if good:
+            head = (
+                f"Attribution is supported for {len(good)} of {len(self.steps)} "
+                f"steps ({', '.join(good)}), with {self.n_members} members."
+            )
+        else:
+            head = (
+                "Attribution is not supported for any step, with "
+                f"{self.n_members} members."
+            )
+        lines = [head, *(f"- {step}" for step in self.steps)]
+        lines += [f"Caution: {caution}." for caution in self.cautions]
+        return "\n".join(lines)
+
+    def to_frame(self) -> Any:
+        """Return one row per step as a pandas data frame."""
+        rows = [
+            {field.name: getattr(step, field.name) for field in fields(step)}
+            for step in self.steps
+        ]
+        for row in rows:
+            row["reasons"] = "; ".join(row["reasons"])
+        return import_pandas().DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        names = [field.name for field in fields(StepVerdict)]
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td>{escape(format_cell(getattr(s, name)))}</td>" for name in names
+            )
+            + "</tr>"
+            for s in self.steps
+        )
+        cautions = "".join(f"<p>Caution: {escape(c)}.</p>" for c in self.cautions)
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"{cautions}"
+        )
+
+
+def format_cell(value: Any) -> str:
+    """Return a short text: three digits, yes/no, a dash for NaN."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        return "–" if np.isnan(value) else f"{value:.3g}"
+    if isinstance(value, tuple):
+        return "; ".join(str(part) for part in value)
+    return str(value)
