@@ -350,7 +350,7 @@ class CompositionalPCESurrogate(
         """
         if self.solver == "paper":
             fitted = LogRatioGeometry(geometry.layout, geometry.mask, "alr", -1)
-        elif self.alpha_per_target:
+        elif self.alpha_per_target or self.log_ratio == "ilr":
             fitted = geometry
         else:
             fitted = LogRatioGeometry(geometry.layout, geometry.mask, "ilr", -1)

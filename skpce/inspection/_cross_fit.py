@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from threadpoolctl import threadpool_limits
 
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
@@ -80,15 +79,12 @@ class CrossFit:
         X = self.X if order is None else take(self.X, order)
         observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
         errors = np.full_like(observed, np.nan)
-        with threadpool_limits(1):
-            for train, test in self.splits:
-                model = clone(self.pipeline)
-                model.fit(take(X, train), take(self.y, train))
-                predicted = np.asarray(model.predict(take(X, test)), dtype=np.float64)
-                clr = clr_of(
-                    predicted, self.geometry, self.zero_replacement, "prediction"
-                )
-                errors[test] = np.square(observed[test] - clr)
+        for train, test in self.splits:
+            model = clone(self.pipeline)
+            model.fit(take(X, train), take(self.y, train))
+            predicted = np.asarray(model.predict(take(X, test)), dtype=np.float64)
+            clr = clr_of(predicted, self.geometry, self.zero_replacement, "prediction")
+            errors[test] = np.square(observed[test] - clr)
         return errors
 
     def mean_only_errors(self) -> FloatArray:

@@ -12,6 +12,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
 
 from .._diagnostics import largest_correlation
 from .._parameters import check_integer, check_real
@@ -22,7 +23,6 @@ from ._cross_fit import (
     bootstrap_q2,
     final_estimator,
     step_q2,
-    take,
     with_parameters,
 )
 from ._training_noise import composition_geometry, training_noise_share
@@ -33,6 +33,8 @@ IndexArray = NDArray[np.int64]
 
 # Level below which a departure of the inputs is worth a caution.
 _CAUTION_LEVEL = 0.01
+# Enough to pay for sending a task to a process, few enough to show progress.
+_PERMUTATIONS_PER_TASK = 8
 
 
 def verdict(
@@ -293,19 +295,29 @@ def _permuted_q2(
     progress: Callable[[int, int], None] | None,
 ) -> FloatArray:  # shape: (n_permutations, n_steps)
     orders = [_order(len(fit.X), reward, generator) for _ in range(n_permutations)]
-    tasks = (delayed(_q2_of_order)(fit, deviations, order) for order in orders)
-    values = []
+    starts = range(0, n_permutations, _PERMUTATIONS_PER_TASK)
+    tasks = (
+        delayed(_q2_of_orders)(
+            fit, deviations, orders[start : start + _PERMUTATIONS_PER_TASK]
+        )
+        for start in starts
+    )
+    values: list[FloatArray] = []
     for q2 in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
-        values.append(q2)
+        values.extend(q2)
         if progress is not None:
             progress(len(values), n_permutations)
     return np.asarray(values)
 
 
-def _q2_of_order(
-    fit: CrossFit, deviations: FloatArray, order: IndexArray
-) -> FloatArray:
-    return step_q2(fit.squared_errors(order), deviations, fit.geometry)
+def _q2_of_orders(
+    fit: CrossFit, deviations: FloatArray, orders: list[IndexArray]
+) -> list[FloatArray]:
+    with threadpool_limits(1):  # threads lose time on fits this small
+        return [
+            step_q2(fit.squared_errors(order), deviations, fit.geometry)
+            for order in orders
+        ]
 
 
 def _order(n_members: int, reward: Any, generator: np.random.Generator) -> IndexArray:
@@ -423,6 +435,3 @@ def _dependence_caution(inputs: FloatArray) -> list[str]:
         f"two inputs are correlated ({largest:.2f}); the closed-form shares assume "
         "independent inputs"
     ]
-
-
-__all__ = ["holm", "take", "verdict"]

@@ -1,0 +1,158 @@
+"""Nominal against empirical coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..metrics import marginal_coverage_score
+from ._style import color, make_axes
+
+MARKERS = "osD^vP"
+
+
+class CoverageDisplay:
+    """Lines of empirical against nominal coverage, one per kind of interval.
+
+    Parameters
+    ----------
+    levels : array-like of shape (n_levels,)
+        Nominal levels.
+    coverages : mapping of str to array-like of shape (n_levels,)
+        Empirical coverage of each kind of interval.
+    n_members : int or None, default=None
+        Held-out members, for the binomial band around the diagonal.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the lines are.
+    figure_ : matplotlib Figure
+        Of these axes.
+    lines_ : list of matplotlib Line2D
+        One per kind of interval.
+
+    Notes
+    -----
+    The band is that of ``n_members`` independent hits. Parts of one member hit
+    together, so it is the band of one part, not of the mean over parts.
+
+    Examples
+    --------
+    >>> from skpce.plotting import CoverageDisplay
+    >>> display = CoverageDisplay([0.5, 0.9], {"conditional": [0.52, 0.91]})
+    >>> sorted(display.coverages)
+    ['conditional']
+    """
+
+    def __init__(
+        self,
+        levels: ArrayLike,
+        coverages: Mapping[str, ArrayLike],
+        *,
+        n_members: int | None = None,
+    ) -> None:
+        self.levels = np.asarray(levels, dtype=np.float64)
+        self.coverages = {
+            name: np.asarray(values, dtype=np.float64)
+            for name, values in coverages.items()
+        }
+        self.n_members = n_members
+
+    @classmethod
+    def from_estimator(
+        cls,
+        pipeline: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> CoverageDisplay:
+        """Draw the coverage of held-out members, conditional on X and not.
+
+        Parameters
+        ----------
+        pipeline : fitted estimator
+            A surrogate or a Pipeline that ends in one.
+        X : array-like of shape (n_members, n_features)
+            Inputs of held-out members, before any embedding.
+        y : array-like of shape (n_members, n_parts)
+            Their policies.
+        levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
+            Nominal levels.
+        random_state : int, RandomState instance or None, default=0
+            Randomness of the draws.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : CoverageDisplay
+            After :meth:`plot`.
+        """
+        from ._sobol import surrogate_of
+
+        surrogate, _ = surrogate_of(pipeline)
+        inputs = X if surrogate is pipeline else pipeline[:-1].transform(X)
+        kinds = {
+            "conditional on the inputs": {"X": inputs},
+            "ignoring the inputs": {"X": None},
+            "push-forward alone": {"X": None, "residual": None},
+        }
+        coverages: dict[str, list[float]] = {name: [] for name in kinds}
+        for name, arguments in kinds.items():
+            for level in levels:
+                interval = surrogate.predict_interval(
+                    confidence_level=level, random_state=random_state, **arguments
+                )
+                score = marginal_coverage_score(
+                    y, *interval, steps=surrogate.steps_, mask=surrogate.mask_
+                )
+                coverages[name].append(float(np.nanmean(score)))
+        return cls(levels, coverages, n_members=len(inputs)).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> CoverageDisplay:
+        """Draw the lines.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : CoverageDisplay
+            With ``ax_``, ``figure_`` and ``lines_``.
+        """
+        ax = make_axes(ax, (5.2, 4.6))
+        grid = np.linspace(0.0, 1.0, 101)
+        ax.plot(grid, grid, color="black", linewidth=1, linestyle=":", label="nominal")
+        if self.n_members is not None:
+            half = 1.96 * np.sqrt(grid * (1.0 - grid) / self.n_members)
+            ax.fill_between(
+                grid, grid - half, grid + half, color="black", alpha=0.08, linewidth=0
+            )
+        self.lines_ = []
+        for position, (name, values) in enumerate(self.coverages.items()):
+            (line,) = ax.plot(
+                self.levels,
+                values,
+                marker=MARKERS[position % len(MARKERS)],
+                color=color(position),
+                label=name,
+            )
+            self.lines_.append(line)
+        ax.set_xlim(min(0.4, self.levels.min()), 1.0)
+        ax.set_ylim(0.0, 1.02)
+        ax.set_xlabel("nominal level")
+        ax.set_ylabel("share of held-out probabilities inside")
+        ax.legend(frameon=False, loc="best")
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

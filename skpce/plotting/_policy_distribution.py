@@ -1,0 +1,167 @@
+"""Mean and spread of the policies: surrogate against ensemble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._sobol import surrogate_of
+from ._style import color, make_axes
+
+
+class PolicyDistributionDisplay:
+    """Mean and standard deviation of each probability of one step.
+
+    Parameters
+    ----------
+    mean, spread : dict of str to ndarray of shape (n_parts_of_step,)
+        Per series (such as ``"ensemble"`` and ``"surrogate"``).
+    part_names : sequence of str
+        Labels of the parts.
+    step_name : str
+        Title.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the points are.
+    figure_ : matplotlib Figure
+        Of these axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.plotting import PolicyDistributionDisplay
+    >>> y = np.array([[0.2, 0.8], [0.4, 0.6]])
+    >>> display = PolicyDistributionDisplay.from_samples({"ensemble": y}, ["a", "b"])
+    >>> display.mean["ensemble"]
+    array([0.3, 0.7])
+    """
+
+    def __init__(
+        self, mean: Any, spread: Any, part_names: Any, *, step_name: str = ""
+    ) -> None:
+        self.mean = mean
+        self.spread = spread
+        self.part_names = list(part_names)
+        self.step_name = step_name
+
+    @classmethod
+    def from_samples(
+        cls, samples: dict[str, Any], part_names: Any, *, step_name: str = ""
+    ) -> PolicyDistributionDisplay:
+        """Summarise samples of one step, without drawing.
+
+        Parameters
+        ----------
+        samples : dict of str to array-like of shape (n_samples, n_parts_of_step)
+            One entry per series.
+        part_names : sequence of str
+            Labels of the parts.
+        step_name : str, default=""
+            Title.
+
+        Returns
+        -------
+        display : PolicyDistributionDisplay
+            Call :meth:`plot` to draw it.
+        """
+        arrays = {name: np.asarray(values) for name, values in samples.items()}
+        return cls(
+            {name: values.mean(axis=0) for name, values in arrays.items()},
+            {name: values.std(axis=0) for name, values in arrays.items()},
+            part_names,
+            step_name=step_name,
+        )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        pipeline: Any,
+        y: ArrayLike,
+        *,
+        step: int = 0,
+        n_samples: int = 2000,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> PolicyDistributionDisplay:
+        """Draw the predictive law of a step beside an ensemble.
+
+        Parameters
+        ----------
+        pipeline : fitted estimator
+            A surrogate or a Pipeline that ends in one.
+        y : array-like of shape (n_members, n_parts)
+            Policies of members, all steps side by side.
+        step : int, default=0
+            Which step.
+        n_samples : int, default=2000
+            Draws of the predictive law.
+        random_state : int, RandomState instance or None, default=0
+            Randomness of the draws.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : PolicyDistributionDisplay
+            After :meth:`plot`.
+        """
+        surrogate, _ = surrogate_of(pipeline)
+        layout = surrogate.geometry_.layout
+        columns = layout.slices[step]
+        shown = np.arange(columns.start, columns.stop)[surrogate.mask_[columns]]
+        draws = surrogate.sample(n_samples, random_state=random_state)
+        samples = {
+            "ensemble": np.asarray(y, dtype=np.float64)[:, shown],
+            "surrogate": draws[:, shown],
+        }
+        names = [layout.part_names[part] for part in shown]
+        display = cls.from_samples(samples, names, step_name=layout.step_names[step])
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> PolicyDistributionDisplay:
+        """Draw means with bars of one standard deviation.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        display : PolicyDistributionDisplay
+            With ``ax_`` and ``figure_``.
+        """
+        n_parts = len(self.part_names)
+        ax = make_axes(ax, (max(4.0, 1.5 + 0.4 * n_parts), 3.6))
+        offsets = np.linspace(-0.15, 0.15, len(self.mean))
+        for position, name in enumerate(self.mean):
+            ax.errorbar(
+                np.arange(n_parts) + offsets[position],
+                self.mean[name],
+                yerr=self.spread[name],
+                fmt="os^D"[position % 4],
+                color=color(position),
+                capsize=2,
+                markersize=4,
+                label=name,
+            )
+        long = max(len(name) for name in self.part_names) > 6
+        ax.set_xticks(
+            np.arange(n_parts),
+            self.part_names,
+            rotation=60 if long else 0,
+            ha="right" if long else "center",
+            rotation_mode="anchor" if long else None,
+        )
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        ax.set_ylabel("probability (mean ± 1 s.d.)")
+        ax.set_title(self.step_name)
+        ax.legend(frameon=False)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
