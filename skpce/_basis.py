@@ -44,15 +44,23 @@ class PolynomialBasis:
         The parent is the term without its last feature, so every column of the
         design matrix is one product.
         """
-        position = {tuple(row): i for i, row in enumerate(self.multi_indices.tolist())}
+        terms, features = np.nonzero(self.multi_indices)
+        exponents = self.multi_indices[terms, features]
+        ends = np.searchsorted(terms, np.arange(1, len(self.multi_indices)), "right")
+        position: dict[tuple[tuple[int, int], ...], int] = {(): 0}
         factors = []
-        for row in self.multi_indices[1:]:
-            feature = int(np.flatnonzero(row)[-1])
-            parent = row.copy()
-            parent[feature] = 0
-            factors.append(
-                (position[tuple(parent.tolist())], feature, int(row[feature]))
+        start = 0
+        for term, end in enumerate(ends.tolist(), start=1):
+            key = tuple(
+                zip(
+                    features[start:end].tolist(),
+                    exponents[start:end].tolist(),
+                    strict=True,
+                )
             )
+            position[key] = term
+            factors.append((position[key[:-1]], *key[-1]))
+            start = end
         return factors
 
     def evaluate(self, X: FloatArray) -> FloatArray:

@@ -73,8 +73,9 @@ def close_compositions(
 def _refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
     if values.size and values.min() < 0:
         row, column = np.unravel_index(int(np.argmin(values)), values.shape)
+        lowest = float(values[row, column])
         raise ValueError(
-            f"Negative values in data: {name} has {values[row, column]!r} in row "
+            f"Negative values in data: {name} has {lowest!r} in row "
             f"{row}, {layout.describe_column(int(column))}; probabilities must be "
             "non-negative."
         )
@@ -157,7 +158,7 @@ def refuse_masked(
     if offending.any():
         row, column = np.unravel_index(int(np.argmax(offending)), values.shape)
         raise ValueError(
-            f"{name} has {values[row, column]!r} in row {row}, "
+            f"{name} has {float(values[row, column])!r} in row {row}, "
             f"{layout.describe_column(int(column))}, which is masked (always 0)."
         )
 

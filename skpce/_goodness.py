@@ -7,6 +7,10 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
+#: Smallest deviation of a log-ratio that is not rounding: a relative error of 1e-13
+#: in a probability is an absolute error of 1e-13 in its logarithm.
+LOG_RATIO_FLOOR = 1e-13
+
 
 def predictive_q2(
     residuals: FloatArray,  # shape: (n_samples, n_targets), of held-out samples
@@ -25,12 +29,32 @@ def predictive_q2(
     return error, q2_from_sums(press, spread)
 
 
-def weighted_spread(targets: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted sum of squares about the mean, 0 for rounding noise."""
+def weighted_spread(
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    weights: FloatArray,  # shape: (n_samples,)
+    floor: float = 0.0,
+) -> FloatArray:  # shape: (n_targets,)
+    """Return the weighted sum of squares about the mean, 0 for rounding noise.
+
+    Rounding is a deviation of ten units in the last place, or of ``floor`` where
+    the values are the difference of larger ones.
+    """
     mean = np.average(targets, axis=0, weights=weights)
     spread = weights @ np.square(targets - mean)
-    size = weights @ np.square(targets)
-    return np.where(spread > (10 * np.finfo(float).eps) ** 2 * size, spread, 0.0)
+    rounding = np.square(10 * np.finfo(float).eps * targets) + floor**2
+    return np.where(spread > weights @ rounding, spread, 0.0)
+
+
+def without_slopes(coefficients: FloatArray, spread: FloatArray) -> FloatArray:
+    """Leave only the constant to targets without spread.
+
+    Their slopes are rounding noise, which indices would magnify to shares of one.
+    """
+    return np.where(
+        (spread > 0)[:, np.newaxis] | (np.arange(coefficients.shape[1]) == 0),
+        coefficients,
+        0.0,
+    )
 
 
 def q2_from_sums(press: FloatArray, spread: FloatArray) -> FloatArray:

@@ -198,6 +198,21 @@ def _check_specification(owner: str, specification: Any) -> None:
             "one before, for example by sklearn.preprocessing.QuantileTransformer("
             "output_distribution='normal')."
         )
+    if not isinstance(specification, str):
+        _check_frozen(owner, specification)
+
+
+def _check_frozen(owner: str, frozen: Any) -> None:
+    """Refuse a frozen law whose parameters are arrays, not finite or not a law."""
+    with np.errstate(all="ignore"):
+        moments = np.asarray([frozen.mean(), frozen.std()], dtype=np.float64)
+    if moments.shape != (2,) or not np.all(np.isfinite(moments)) or moments[1] <= 0:
+        raise ValueError(
+            f"The 'distribution' parameter of {owner} has a frozen "
+            f"scipy.stats.{_frozen_family(frozen)} of mean {frozen.mean()!r} and "
+            f"standard deviation {frozen.std()!r}; expected finite numbers, and a "
+            "positive scale."
+        )
 
 
 def _frozen_family(specification: Any) -> str | None:

@@ -17,6 +17,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,8 @@ def count_terms(
 ) -> int:
     """Return the number of terms of a truncation set without building it.
 
-    Counting stops early, with a lower bound, once it exceeds ``stop_above``.
+    Counting stops early, with a lower bound, once it exceeds ``stop_above`` (and
+    1e18, so that a count that people can read is exact).
 
     Examples
     --------
@@ -68,12 +70,13 @@ def count_terms(
     (56, 1001)
     """
     largest = min(n_features, degree, interaction_order or n_features)
-    if q == 1.0:
-        return sum(
-            math.comb(n_features, size) * math.comb(degree, size)
-            for size in range(largest + 1)
-        )
     total = 1
+    if q == 1.0:
+        for size in range(1, largest + 1):
+            total += math.comb(n_features, size) * math.comb(degree, size)
+            if total > max(stop_above, 1e18):
+                break
+        return total
     for exponents in _partitions(degree, degree**q, q, largest):
         arrangements = math.factorial(len(exponents))
         for multiplicity in Counter(exponents).values():
@@ -132,26 +135,37 @@ def build_multi_indices(
     [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
     """
     limit = n_features if interaction_order is None else interaction_order
-    budget = float(degree**q) if degree else 0.0
-    slack = _Q_NORM_TOLERANCE * max(budget, 1.0)
+    rows = [np.zeros((1, n_features), dtype=np.int64)]
+    factors = [np.full((1, degree), -1, dtype=np.int64)]
+    for n_active in range(1, min(n_features, degree, limit) + 1):
+        active = np.array(list(combinations(range(n_features), n_active)))
+        for exponents in _positive_exponents(n_active, degree, q):
+            block = np.zeros((len(active), n_features), dtype=np.int64)
+            np.put_along_axis(block, active, exponents[np.newaxis], axis=1)
+            rows.append(block)
+            repeated = np.repeat(active, exponents, axis=1)
+            padding = ((0, 0), (0, degree - repeated.shape[1]))
+            factors.append(np.pad(repeated, padding, constant_values=-1))
+    indices = np.vstack(rows)
+    # The factors of x0*x0*x1 are 0, 0, 1: their order is that of scikit-learn, and
+    # there are as many sort keys as degrees, not as features.
+    order = np.lexsort((*np.vstack(factors).T[::-1], indices.sum(axis=1)))
+    return np.ascontiguousarray(indices[order])
+
+
+def _positive_exponents(n_active: int, degree: int, q: float) -> IndexArray:
+    """Return all positive tuples of a length whose q-norm is at most ``degree``."""
+    budget = float(degree**q)
+    limit = budget + _Q_NORM_TOLERANCE * max(budget, 1.0)
     rows = np.zeros((1, 0), dtype=np.int64)
     cost = np.zeros(1)
-    active = np.zeros(1, dtype=np.int64)
-    for _ in range(n_features):
-        kept_rows, kept_cost, kept_active = [], [], []
-        for exponent in range(degree + 1):
-            new_cost = cost + (exponent**q if exponent else 0.0)
-            new_active = active + (exponent > 0)
-            keep = (new_cost <= budget + slack) & (new_active <= limit)
-            column = np.full((int(keep.sum()), 1), exponent, dtype=np.int64)
-            kept_rows.append(np.hstack([rows[keep], column]))
-            kept_cost.append(new_cost[keep])
-            kept_active.append(new_active[keep])
-        rows = np.vstack(kept_rows)
-        cost = np.concatenate(kept_cost)
-        active = np.concatenate(kept_active)
-    order = np.lexsort((*(-rows.T[::-1]), rows.sum(axis=1)))
-    return np.ascontiguousarray(rows[order])
+    for still_needed in reversed(range(n_active)):
+        exponent = np.tile(np.arange(1, degree + 1), len(rows))
+        rows = np.column_stack([np.repeat(rows, degree, axis=0), exponent])
+        cost = np.repeat(cost, degree) + exponent**q
+        keep = cost + still_needed <= limit
+        rows, cost = rows[keep], cost[keep]
+    return rows
 
 
 def check_design_fits(owner: str, n_samples: int, n_terms: int) -> None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._basis import PolynomialBasis, check_basis_parameters, fit_basis
 from ._feature_names import BasisFeatureNamesMixin, input_names
-from ._goodness import predictive_q2
+from ._goodness import predictive_q2, weighted_spread, without_slopes
 from ._sample_weight import checked_sample_weight
 from ._sobol import sobol_indices
 from ._solvers import make_solver
@@ -186,7 +186,9 @@ class PolynomialChaosRegressor(
         fit = solver.fit(
             self.basis_.evaluate(X), targets, weights, np.arange(targets.shape[1])
         )
-        self.coefficients_ = fit.coefficients
+        self.coefficients_ = without_slopes(
+            fit.coefficients, weighted_spread(targets, weights)
+        )
         self.alpha_ = fit.alpha
         self.loo_error_, self.q2_ = predictive_q2(fit.loo_residuals, targets, weights)
         self._n_dimensions_of_y = y.ndim

@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from ._goodness import without_slopes
 from ._log_ratio_geometry import LogRatioGeometry
 from ._sobol import SobolIndices, aggregate_sobol_indices
 from ._solvers import CoefficientSolver
@@ -36,6 +37,8 @@ class FitProblem:
         Of the fitted coordinates.
     multi_indices : ndarray of shape (n_terms, n_features)
         The index set.
+    spread : ndarray of shape (n_fitted,)
+        Sum of squares of the step of each target; 0 for a step without variance.
     """
 
     solver: CoefficientSolver
@@ -45,9 +48,11 @@ class FitProblem:
     groups: IndexArray
     geometry: LogRatioGeometry
     multi_indices: IndexArray
+    spread: FloatArray
 
     def step_indices(self, coefficients: FloatArray) -> SobolIndices:
         """Aggregate the indices of fitted coordinates by step."""
+        coefficients = without_slopes(coefficients, self.spread)
         clr = self.geometry.from_coordinates(coefficients.T).T
         return aggregate_sobol_indices(
             clr,

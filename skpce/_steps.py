@@ -288,7 +288,7 @@ def unpack_steps(y: ArrayLike, steps: Sequence[int]) -> list[FloatArray]:
     Raises
     ------
     ValueError
-        If the widths do not add up to the number of columns.
+        If y is not 2-D or the widths do not add up to its number of columns.
 
     Examples
     --------
@@ -298,5 +298,7 @@ def unpack_steps(y: ArrayLike, steps: Sequence[int]) -> list[FloatArray]:
     [(5, 2), (5, 3)]
     """
     values = np.asarray(y, dtype=np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
     layout = resolve_layout(values, tuple(steps), values.shape[1], "unpack_steps")
     return [values[:, columns] for columns in layout.slices]

@@ -26,7 +26,12 @@ from ._diagnostics import (
 )
 from ._feature_names import input_names
 from ._frames import FramesMixin
-from ._goodness import q2_from_sums, weighted_spread
+from ._goodness import (
+    LOG_RATIO_FLOOR,
+    q2_from_sums,
+    weighted_spread,
+    without_slopes,
+)
 from ._log_ratio import (
     check_log_ratio_parameters,
     checked_coordinates,
@@ -276,6 +281,7 @@ class CompositionalPCESurrogate(
         check_basis_parameters(owner, X.shape[1], **self._basis_parameters())
         values = y.reshape(y.shape[0], -1).astype(np.float64)
         weights = checked_sample_weight(sample_weight, X)
+        self._check_resampling(owner, weights)
         used = weights > 0
         X, values, weights = X[used], values[used], weights[used]
         geometry = self._make_geometry(layout_source, values, owner)
@@ -290,7 +296,7 @@ class CompositionalPCESurrogate(
         )
         self._n_dimensions_of_y = y.ndim
         self._store_layout(geometry)
-        self._store_fit(problem, fit)
+        self._store_fit(problem, fit, clr)
         self._store_diagnostics(problem, fit, clr, X)
         return self
 
@@ -300,6 +306,14 @@ class CompositionalPCESurrogate(
         check_integer(owner, "n_permutations", self.n_permutations)
         check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
         check_log_ratio_parameters(owner, **self._log_ratio_parameters())
+
+    def _check_resampling(self, owner: str, weights: FloatArray) -> None:
+        if self.n_resamples and len(weights) > 1 and weights.sum() < 2:
+            raise ValueError(
+                f"sample_weight sums to {weights.sum():.3g} copies; with n_resamples="
+                f"{self.n_resamples} {owner} draws that many, and needs at least 2. "
+                "Weights are frequencies: multiply them up to the number of members."
+            )
 
     def _basis_parameters(self) -> dict[str, Any]:
         return {
@@ -356,6 +370,7 @@ class CompositionalPCESurrogate(
             fitted = LogRatioGeometry(geometry.layout, geometry.mask, "ilr", -1)
         targets = fitted.to_coordinates(clr)
         pooled = self.solver != "paper" and not self.alpha_per_target
+        spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
         groups = fitted.step_of_coordinate if pooled else np.arange(targets.shape[1])
         return FitProblem(
             solver,
@@ -365,6 +380,7 @@ class CompositionalPCESurrogate(
             groups,
             fitted,
             self.basis_.multi_indices,
+            spread[fitted.step_of_coordinate],
         )
 
     def _store_layout(self, geometry: LogRatioGeometry) -> None:
@@ -376,10 +392,15 @@ class CompositionalPCESurrogate(
         self.coordinate_steps_ = geometry.step_of_coordinate
         self._n_features_out = geometry.n_coordinates
 
-    def _store_fit(self, problem: FitProblem, fit: Any) -> None:
+    def _store_fit(self, problem: FitProblem, fit: Any, clr: FloatArray) -> None:
         self.multi_indices_ = problem.multi_indices
-        self._clr_coefficients = problem.geometry.from_coordinates(fit.coefficients.T).T
-        self.coefficients_ = self.geometry_.to_coordinates(self._clr_coefficients.T).T
+        coefficients = without_slopes(fit.coefficients, problem.spread)
+        self._clr_coefficients = problem.geometry.from_coordinates(coefficients.T).T
+        reported = self.geometry_.to_coordinates(clr)
+        self.coefficients_ = without_slopes(
+            self.geometry_.to_coordinates(self._clr_coefficients.T).T,
+            weighted_spread(reported, problem.weights, LOG_RATIO_FLOOR),
+        )
         self.alpha_ = self._alpha_by_step(problem, fit.alpha)
         indices = sobol_indices(self.coefficients_, self.multi_indices_)
         self.sobol_indices_ = indices.first_order
@@ -411,7 +432,7 @@ class CompositionalPCESurrogate(
             problem.geometry.from_coordinates(fit.loo_residuals), problem.weights
         )
         press = problem.step_press(fit.loo_residuals)
-        spread = weighted_spread(clr, problem.weights)
+        spread = weighted_spread(clr, problem.weights, LOG_RATIO_FLOOR)
         q2 = q2_from_sums(press, sum_by_step(spread, self.geometry_))
         q2 = np.where(self.geometry_.has_choice, q2, np.nan)
         self.step_unexplained_share_ = np.clip(1.0 - q2, 0.0, 1.0)
@@ -421,6 +442,7 @@ class CompositionalPCESurrogate(
             p_values = permutation_p_values(
                 problem, press, self.n_permutations, generator, self.n_jobs
             )
+            p_values = np.where(np.isfinite(q2), p_values, np.nan)
         self.diagnostics_ = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=len(X),
@@ -550,7 +572,12 @@ class CompositionalPCESurrogate(
         predicted = self.geometry_.compositions(clr)
         refuse_ragged(y)
         refuse_nan(y)
-        values = np.asarray(y, dtype=np.float64).reshape(len(predicted), -1)
+        values = np.asarray(y, dtype=np.float64)
+        if values.shape[:1] != predicted.shape[:1]:
+            raise ValueError(
+                f"y has shape {values.shape} but X has {len(predicted)} members."
+            )
+        values = values.reshape(len(predicted), -1)
         if values.shape != predicted.shape:
             raise ValueError(
                 f"y has {values.shape[1]} columns but the surrogate was fitted on "

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from .._goodness import LOG_RATIO_FLOOR, weighted_spread
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
 from ._training_noise import clr_of
@@ -96,9 +97,13 @@ class CrossFit:
         return errors
 
     def squared_deviations(self) -> FloatArray:
-        """Return squared deviations from the mean of all members."""
+        """Return squared deviations from the mean of all members.
+
+        0 where they are rounding: such a step has no variance.
+        """
         observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
-        return np.square(observed - observed.mean(axis=0))
+        spread = weighted_spread(observed, np.ones(len(observed)), LOG_RATIO_FLOOR)
+        return np.where(spread > 0, np.square(observed - observed.mean(axis=0)), 0.0)
 
 
 def step_q2(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._composition import resolve_mask
+from .._goodness import LOG_RATIO_FLOOR, weighted_spread
 from .._log_ratio import log_ratios_of
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
@@ -98,7 +99,7 @@ def training_noise_share(
     ------
     ValueError
         If not exactly one of ``exact``, ``reward`` and ``control`` is given, or
-        there are no replicates.
+        there are no replicates, or fewer than two members.
 
     Examples
     --------
@@ -119,7 +120,10 @@ def training_noise_share(
         )
     geometry = composition_geometry(y, steps, mask, "training_noise_share")
     trained = clr_of(y, geometry, zero_replacement, "y")
-    total = trained.var(axis=0, ddof=1)
+    if len(trained) < 2:
+        raise ValueError(f"y has {len(trained)} member; a variance needs two.")
+    spread = weighted_spread(trained, np.ones(len(trained)), LOG_RATIO_FLOOR)
+    total = spread / (len(trained) - 1)
     if exact is not None:
         reference = clr_of(exact, geometry, zero_replacement, "exact")
         if reference.shape != trained.shape:
@@ -128,9 +132,10 @@ def training_noise_share(
             )
         noise = (trained - reference).var(axis=0, ddof=1)
     elif control is not None:
-        noise = clr_of(control, geometry, zero_replacement, "control").var(
-            axis=0, ddof=1
-        )
+        fixed = clr_of(control, geometry, zero_replacement, "control")
+        if len(fixed) < 2:
+            raise ValueError(f"control has {len(fixed)} member; a variance needs two.")
+        noise = fixed.var(axis=0, ddof=1)
     else:
         noise = _variance_within(trained, np.asarray(reward))
     noise_by_step = sum_by_step(noise, geometry)

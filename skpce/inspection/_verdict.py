@@ -154,7 +154,7 @@ def verdict(
         zero_replacement=zero_replacement,
     )
     X = X if hasattr(X, "iloc") else np.asarray(X)
-    y = y if hasattr(y, "iloc") else _as_table(y)
+    y = y if hasattr(y, "columns") else _as_table(y)
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
     generator = make_generator(random_state)
@@ -198,7 +198,10 @@ def verdict(
         len(X),
         n_permutations,
         confidence_level,
-        _cautions(fit, noise),
+        (
+            *_permutation_caution(n_permutations, significance_level, q2),
+            *_cautions(fit, noise[~np.isnan(q2)]),
+        ),
     )
 
 
@@ -239,11 +242,43 @@ def _make_cross_fit(
     geometry = composition_geometry(y, steps, mask, "verdict")
     if len(X) < 4:
         raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
+    _check_replicates(X, reward)
     splits = _splits(cv, X, reward, generator)
     fixed = with_parameters(
-        pipeline, mask=geometry.mask, n_resamples=0, n_permutations=0, n_jobs=None
+        pipeline,
+        steps=steps,
+        mask=geometry.mask,
+        n_resamples=0,
+        n_permutations=0,
+        n_jobs=None,
     )
     return CrossFit(fixed, X, y, splits, geometry, zero_replacement)
+
+
+def _check_replicates(X: Any, reward: Any) -> None:
+    """Refuse members of one reward whose inputs differ."""
+    if reward is None:
+        return
+    labels, inputs = np.asarray(reward), np.asarray(X)
+    if labels.shape != (len(inputs),):
+        raise ValueError(
+            f"reward has shape {labels.shape}; expected ({len(inputs)},), one label "
+            "per member."
+        )
+    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
+    reference = inputs[first[group]]
+    same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
+    if inputs.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
+        largest = np.abs(inputs).max(axis=0, initial=0.0, where=~np.isnan(inputs))
+        same |= np.abs(inputs - reference) <= 1e-9 * largest
+    differs = ~same.reshape(len(inputs), -1).all(axis=1)
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ValueError(
+            f"Members {int(first[group][row])} and {row} have the reward "
+            f"{labels[row].item()!r} but other rows of X. Replicates share their "
+            "inputs: give X before any embedding that is random."
+        )
 
 
 def _is_pipeline(estimator: Any) -> bool:
@@ -389,10 +424,23 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
+def _permutation_caution(
+    n_permutations: int, significance_level: float, q2: FloatArray
+) -> list[str]:
+    """Caution when no result could be significant."""
+    smallest = np.sum(~np.isnan(q2)) / (n_permutations + 1)
+    if smallest <= significance_level:
+        return []
+    return [
+        f"with {n_permutations} permutations the smallest possible p-value is "
+        f"{min(smallest, 1.0):.2g}: no step can be attributable"
+    ]
+
+
 def _cautions(fit: CrossFit, noise: FloatArray) -> tuple[str, ...]:
     """Say what weakens the reading, from one fit on all members."""
     cautions = []
-    if np.isnan(noise[fit.geometry.has_choice]).any():
+    if np.isnan(noise).any():
         cautions.append(
             "the share of training noise is not known; replicate members per reward "
             "would tell"

@@ -100,7 +100,7 @@ class CoverageDisplay:
         surrogate, _ = surrogate_of(pipeline)
         inputs = X if surrogate is pipeline else pipeline[:-1].transform(X)
         kinds = {
-            "conditional on the inputs": {"X": inputs},
+            "given the inputs": {"X": inputs},
             "ignoring the inputs": {"X": None},
             "push-forward alone": {"X": None, "residual": None},
         }

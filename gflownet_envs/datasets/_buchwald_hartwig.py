@@ -1,0 +1,341 @@
+"""The 4,599 measured Buchwald–Hartwig couplings of Ahneman et al. (2018)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from gflownet_envs.datasets._fetch import Source, fetch_tidy
+
+FEATURE_NAMES = ("catalyst", "base", "aryl_halide", "additive")
+NO_ARYL_HALIDE = "(no aryl halide)"
+NO_ADDITIVE = "(no additive)"
+
+# The names as the authors write them, in the authors' numbering. Their number 0,
+# "nothing added", is the first level of the last two components.
+LEVELS: dict[str, tuple[str, ...]] = {
+    "catalyst": ("XPhos", "t-BuXPhos", "t-BuBrettPhos", "AdBrettPhos"),
+    "base": ("P2Et", "BTMG", "MTBD"),
+    "aryl_halide": (
+        NO_ARYL_HALIDE,
+        "1-chloro-4-(trifluoromethyl)benzene",
+        "1-bromo-4-(trifluoromethyl)benzene",
+        "1-iodo-4-(trifluoromethyl)benzene",
+        "1-chloro-4-methoxybenzene",
+        "1-bromo-4-methoxybenzene",
+        "1-iodo-4-methoxybenzene",
+        "1-chloro-4-ethylbenzene",
+        "1-bromo-4-ethylbenzene",
+        "1-ethyl-4-iodobenzene",
+        "2-chloropyridine",
+        "2-bromopyridine",
+        "2-iodopyridine",
+        "3-chloropyridine",
+        "3-bromopyridine",
+        "3-iodopyridine",
+    ),
+    "additive": (
+        NO_ADDITIVE,
+        "4-phenylisoxazole",
+        "5-phenylisoxazole",
+        "3-phenylisoxazole",
+        "ethyl-3-methylisoxazole-5-carboxylate",
+        "3-methylisoxazole",
+        "ethyl-5-methylisoxazole-3-carboxylate",
+        "5-Phenyl-1,2,4-oxadiazole",
+        "5-methylisoxazole",
+        "ethyl-isoxazole-3-carboxylate",
+        "benzo[c]isoxazole",
+        "ethyl-5-methylisoxazole-4-carboxylate",
+        "3,5-dimethylisoxazole",
+        "ethyl-isoxazole-4-carboxylate",
+        "methyl-isoxazole-5-carboxylate",
+        "benzo[d]isoxazole",
+        "5-(2,6-difluorophenyl)isoxazole",
+        "3-methyl-5-phenylisoxazole",
+        "N,N-dibenzylisoxazol-5-amine",
+        "N,N-dibenzylisoxazol-3-amine",
+        "5-methyl-3-(1H-pyrrol-1-yl)isoxazole",
+        "methyl-5-(furan-2-yl)isoxazole-3-carboxylate",
+        "methyl-5-(thiophen-2-yl)isoxazole-3-carboxylate",
+        "ethyl-3-methoxyisoxazole-5-carboxylate",
+    ),
+}
+_ABSENT = {"aryl_halide": NO_ARYL_HALIDE, "additive": NO_ADDITIVE}
+_RAW_COLUMNS = {"catalyst": "ligand"}  # the others have the same name
+_WELL_COLUMNS = ("plate", "row", "col")
+
+DESCR = """\
+Buchwald-Hartwig couplings by high-throughput experimentation
+--------------------------------------------------------------
+
+Yields (percent, UPLC) of C-N couplings of 4-methylaniline in three plates of
+1,536 wells: every combination of catalyst (ligand), base, aryl halide, additive.
+
+How many rows there are:
+
+- 4,608 wells = 3 x 1,536 = 4 x 3 x 16 x 24 combinations, each once.
+- 4,599 measured (`controls=True`): nine wells of plate 1 have no yield.
+- 16 halides and 24 additives count the controls: the 16th "aryl halide" is "no
+  aryl halide" (287 rows, every yield exactly 0), the 24th "additive" is "no
+  additive". Both are the authors' number 0 and stand first among the levels, so
+  that with controls the level number of a halide or additive is the authors' own.
+- 4,132 rows with a halide and an additive (`controls=False`): 4 x 3 x 15 x 23 =
+  4,140 combinations, of which eight are among the nine without a yield.
+- 3,955 is seen elsewhere: the authors' subset also drops additive 7
+  (5-Phenyl-1,2,4-oxadiazole), which leaves 4 x 3 x 15 x 22 = 3,960 combinations
+  (also quoted), five of them without a yield.
+
+Of all rows 562 yields are exactly 0, of the 4,132 without controls 273.
+
+Source: repository doylelab/rxnpredict, commit
+57e15fdb7f7483c6bf3a601df69f6ac9e5af6965, file data_table.csv, MIT licence
+(copyright 2017 Ahneman, Estrada, Lin, Dreher, Doyle).
+
+Reference: D. T. Ahneman, J. G. Estrada, S. Lin, S. D. Dreher, A. G. Doyle,
+Predicting reaction performance in C-N cross-coupling using machine learning,
+Science 360 (2018) 186-190.
+"""
+
+
+def convert_raw(raw: bytes) -> bytes:
+    """Turn the authors' table into the tidy one.
+
+    The tidy table has one row a measured well, in the authors' order: the four
+    component names, the yield with the digits of the source, and the well. Blank
+    halides and additives become the names of the absent levels; rows with a blank
+    yield are dropped.
+    """
+    reader = csv.DictReader(io.StringIO(raw.decode("utf-8"), newline=""))
+    _check_header(reader.fieldnames or ())
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*FEATURE_NAMES, "yield", *_WELL_COLUMNS])
+    for row in reader:
+        if _cell(row, "yield", reader.line_num):
+            writer.writerow(_convert_row(row, reader.line_num))
+    return out.getvalue().encode("utf-8")
+
+
+def _check_header(columns: Any) -> None:
+    needed = [_RAW_COLUMNS.get(name, name) for name in FEATURE_NAMES]
+    missing = [c for c in (*needed, "yield", *_WELL_COLUMNS) if c not in columns]
+    if missing:
+        raise ValueError(
+            f"the raw table has the columns {list(columns)}; also expected {missing}"
+        )
+
+
+def _cell(row: dict[str, str | None], column: str, line: int) -> str:
+    value = row[column]
+    if value is None:
+        raise ValueError(f"line {line} of the raw table ends before column {column!r}")
+    return value.strip()
+
+
+def _convert_row(row: dict[str, str | None], line: int) -> list[str]:
+    names = [_level_name(row, component, line) for component in FEATURE_NAMES]
+    measured = _cell(row, "yield", line)
+    _parse_yield(measured, line)
+    return [*names, measured, *(_cell(row, well, line) for well in _WELL_COLUMNS)]
+
+
+def _level_name(row: dict[str, str | None], component: str, line: int) -> str:
+    column = _RAW_COLUMNS.get(component, component)
+    name = _cell(row, column, line) or _ABSENT.get(component, "")
+    if name not in LEVELS[component]:
+        raise ValueError(
+            f"line {line} of the raw table has {column} {name!r}; expected one of "
+            f"{LEVELS[component]}"
+        )
+    return name
+
+
+def _parse_yield(text: str, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 <= value <= 100.0:
+        raise ValueError(
+            f"line {line} of the table has yield {text!r}; expected a percentage"
+        )
+    return value
+
+
+SOURCE = Source(
+    tidy_name="buchwald_hartwig.csv",
+    tidy_sha256="7531d0ca5ef0c94da77bb706be6f2e06b887c251766b27ca2cb5b97ec4bcdf95",
+    raw_name="data_table.csv",
+    raw_sha256="fe310b50897e97578078558909efc2edaa7b98ad8939b1caad740a718398ed62",
+    raw_url=(
+        "https://raw.githubusercontent.com/doylelab/rxnpredict/"
+        "57e15fdb7f7483c6bf3a601df69f6ac9e5af6965/data_table.csv"
+    ),
+    convert=convert_raw,
+)
+
+
+def fetch_buchwald_hartwig(
+    *,
+    controls: bool = True,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    n_retries: int = 3,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Bunch | tuple[Any, Any]:
+    """Fetch the Buchwald–Hartwig yields of Ahneman et al. (2018).
+
+    The data are looked for in the folder ``$SKPCE_DATA``, then in the cache, then
+    at the public address; what is found is checked by its SHA-256.
+
+    Parameters
+    ----------
+    controls : bool, default=True
+        Whether to keep the wells without an aryl halide or without an additive.
+        False drops them and those two levels, and numbers the others from 0.
+    data_home : path-like, default=None
+        Folder of the cache. None is the user's cache folder (`pooch.os_cache`).
+    download_if_missing : bool, default=True
+        Whether to download what is not found. False raises an OSError instead.
+    n_retries : int, default=3
+        How often a failed download is tried again.
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Whether data, target and frame are pandas objects.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        With the attributes
+
+        - ``data``: ndarray of shape (n, 4), level numbers from 0, or a DataFrame
+          of names (categorical, in the order of ``levels``) with `as_frame`;
+        - ``target``: ndarray or Series of shape (n,), yields in percent;
+        - ``feature_names``, ``target_names``: lists of str;
+        - ``levels``: dict of component to tuple of level names, 4 catalysts, 3
+          bases, 16 aryl halides, 24 additives (15 and 23 without controls);
+        - ``frame``: DataFrame of data and target, or None without `as_frame`;
+        - ``DESCR``: what the rows are, and why other counts are seen elsewhere;
+        - ``filename``: the file that was read.
+    (data, target) : tuple
+        With `return_X_y`.
+
+    Raises
+    ------
+    ValueError
+        If a file's checksum is not the expected one.
+    OSError
+        If the data are not found and cannot be downloaded.
+    ImportError
+        If pandas (`as_frame`) or pooch (cache, download) is needed and missing.
+
+    Notes
+    -----
+    n = 4,599 of 4,608 wells; 4,132 with ``controls=False``. With controls, level 0
+    of aryl halide and additive is the absent one and the level number is the
+    authors' number. Rows are in the order of the plates.
+
+    References
+    ----------
+    D. T. Ahneman, J. G. Estrada, S. Lin, S. D. Dreher, A. G. Doyle. Predicting
+    reaction performance in C–N cross-coupling using machine learning. Science
+    360 (2018) 186–190.
+
+    Examples
+    --------
+    >>> from gflownet_envs.datasets import fetch_buchwald_hartwig
+    >>> bunch = fetch_buchwald_hartwig(controls=False)  # doctest: +SKIP
+    >>> bunch.data.shape, [len(names) for names in bunch.levels.values()]
+    ... # doctest: +SKIP
+    ((4132, 4), [4, 3, 15, 23])
+    """
+    pandas = _import_pandas() if as_frame else None
+    path, tidy = fetch_tidy(
+        SOURCE,
+        data_home=data_home,
+        download_if_missing=download_if_missing,
+        n_retries=n_retries,
+    )
+    data, target = _parse_tidy(tidy)
+    levels = dict(LEVELS)
+    if not controls:
+        data, target, levels = _without_controls(data, target)
+    frame = None
+    if pandas is not None:
+        data, target, frame = _to_pandas(pandas, data, target, levels)
+    if return_X_y:
+        return data, target
+    return Bunch(
+        data=data,
+        target=target,
+        feature_names=list(FEATURE_NAMES),
+        target_names=["yield"],
+        levels=levels,
+        frame=frame,
+        DESCR=DESCR,
+        filename=str(path),
+    )
+
+
+def _parse_tidy(tidy: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Read level numbers (n, 4) and yields (n,) from the tidy table."""
+    numbers = {c: {n: i for i, n in enumerate(LEVELS[c])} for c in FEATURE_NAMES}
+    reader = csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline=""))
+    data, target = [], []
+    for row in reader:
+        data.append([numbers[c][row[c]] for c in FEATURE_NAMES])
+        target.append(_parse_yield(row["yield"], reader.line_num))
+    return (
+        np.array(data, dtype=np.int64).reshape(-1, len(FEATURE_NAMES)),
+        np.array(target, dtype=np.float64),
+    )
+
+
+def _without_controls(
+    data: np.ndarray,  # shape: (n, 4)
+    target: np.ndarray,  # shape: (n,)
+) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[str, ...]]]:
+    """Drop the absent levels and their rows, and number the others from 0."""
+    kept = np.ones(len(target), dtype=bool)
+    levels, data = dict(LEVELS), data.copy()
+    for column, component in enumerate(FEATURE_NAMES):
+        if component in _ABSENT:
+            absent = LEVELS[component].index(_ABSENT[component])
+            kept &= data[:, column] != absent
+            data[:, column] -= data[:, column] > absent
+            levels[component] = tuple(
+                name for name in LEVELS[component] if name != _ABSENT[component]
+            )
+    return data[kept], target[kept], levels
+
+
+def _import_pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("as_frame=True needs pandas: pip install pandas") from error
+    return pandas
+
+
+def _to_pandas(
+    pandas: Any,
+    data: np.ndarray,  # shape: (n, 4)
+    target: np.ndarray,  # shape: (n,)
+    levels: dict[str, tuple[str, ...]],
+) -> tuple[Any, Any, Any]:
+    names = {
+        component: pandas.Categorical.from_codes(data[:, column], levels[component])
+        for column, component in enumerate(FEATURE_NAMES)
+    }
+    data_frame = pandas.DataFrame(names)
+    series = pandas.Series(target, name="yield")
+    return data_frame, series, data_frame.assign(**{"yield": series})

@@ -1,0 +1,156 @@
+"""Where a data set lies: a folder of the user, the cache, a public address."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from gflownet_envs.storage import write_bytes
+
+DATA_VARIABLE = "SKPCE_DATA"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set's tidy file, and the public raw file that it is made from.
+
+    Attributes
+    ----------
+    tidy_name, tidy_sha256 : str
+        File name and checksum of the tidy file, the only one that is parsed.
+    raw_name, raw_sha256, raw_url : str
+        File name, checksum and pinned address of the file at its publisher's.
+    convert : callable
+        Takes the raw file's bytes, returns the tidy file's.
+    """
+
+    tidy_name: str
+    tidy_sha256: str
+    raw_name: str
+    raw_sha256: str
+    raw_url: str
+    convert: Callable[[bytes], bytes]
+
+
+def fetch_tidy(
+    source: Source,
+    *,
+    data_home: str | os.PathLike[str] | None,
+    download_if_missing: bool,
+    n_retries: int,
+) -> tuple[Path, bytes]:
+    """Return the path and the verified contents of a data set's tidy file.
+
+    The order is: ``$SKPCE_DATA``, the cache, a raw file that somebody put in the
+    cache, the public address. What comes from a raw file is written to the cache.
+    """
+    if isinstance(n_retries, bool) or not (
+        isinstance(n_retries, Integral) and n_retries >= 0
+    ):
+        raise ValueError(f"n_retries is {n_retries!r}; expected an integer ≥ 0")
+    given = os.environ.get(DATA_VARIABLE)
+    if given and (path := Path(given).expanduser() / source.tidy_name).is_file():
+        advice = f"Replace the file or unset {DATA_VARIABLE}."
+        return path, read_verified(path, source.tidy_sha256, advice)
+    cache = _cache_folder(data_home)
+    path = cache / source.tidy_name
+    if path.is_file():
+        advice = "Delete the file and call again: it is then made afresh."
+        return path, read_verified(path, source.tidy_sha256, advice)
+    raw = _find_raw(source, cache, download_if_missing, n_retries)
+    tidy = source.convert(raw)
+    _verify(tidy, source.tidy_sha256, f"what {source.raw_name} was converted to", "")
+    cache.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, tidy)
+    return path, tidy
+
+
+def read_verified(path: Path, sha256: str, advice: str) -> bytes:
+    """Read a file and refuse it where its checksum is another."""
+    payload = path.read_bytes()
+    _verify(payload, sha256, str(path), advice)
+    return payload
+
+
+def _verify(payload: bytes, sha256: str, name: str, advice: str) -> None:
+    found = hashlib.sha256(payload).hexdigest()
+    if found != sha256:
+        raise ValueError(
+            f"{name} is damaged or another version: its SHA-256 is {found}; "
+            f"expected {sha256}. {advice}".rstrip()
+        )
+
+
+def _cache_folder(data_home: str | os.PathLike[str] | None) -> Path:
+    if data_home is not None:
+        return Path(data_home).expanduser()
+    return Path(_pooch().os_cache("skpce"))
+
+
+def _pooch() -> Any:
+    """Import pooch, an extra, only when the cache or the network is needed."""
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            "finding or filling the cache needs pooch: pip install 'skpce[data]', "
+            f"or set {DATA_VARIABLE} to a folder that has the data"
+        ) from error
+    return pooch
+
+
+def _find_raw(
+    source: Source, cache: Path, download_if_missing: bool, n_retries: int
+) -> bytes:
+    path = cache / source.raw_name
+    if path.is_file():
+        advice = f"Delete the file, or fetch it again from {source.raw_url}."
+        return read_verified(path, source.raw_sha256, advice)
+    if not download_if_missing:
+        raise FileNotFoundError(
+            f"{source.tidy_name} was not found and download_if_missing is False. "
+            + _what_to_do(source, cache)
+        )
+    return _download(source, cache, n_retries)
+
+
+def _download(source: Source, cache: Path, n_retries: int) -> bytes:
+    """Download the raw file to a folder of its own, which is removed again."""
+    pooch = _pooch()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".download-") as folder:
+            fetcher = pooch.create(
+                path=folder,
+                base_url="",
+                registry={source.raw_name: f"sha256:{source.raw_sha256}"},
+                urls={source.raw_name: source.raw_url},
+                retry_if_failed=n_retries,
+            )
+            return Path(fetcher.fetch(source.raw_name)).read_bytes()
+    except OSError as error:  # the exceptions of requests are OSErrors
+        raise OSError(
+            f"could not download {source.raw_url} to {cache} ({error}). "
+            + _what_to_do(source, cache)
+        ) from error
+    except ValueError as error:  # pooch: another checksum, after all retries
+        raise ValueError(
+            f"{source.raw_url} came damaged or is another version: {error} "
+            + _what_to_do(source, cache)
+        ) from error
+
+
+def _what_to_do(source: Source, cache: Path) -> str:
+    given = os.environ.get(DATA_VARIABLE)
+    state = f"which is {given!r}" if given else "which is not set"
+    return (
+        f"Without network: set {DATA_VARIABLE} ({state}) to a folder that contains "
+        f"{source.tidy_name}, or put the file {source.raw_name} from "
+        f"{source.raw_url} in the folder {cache}."
+    )

@@ -1,0 +1,169 @@
+"""The contract of every state space."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+class Environment(ABC):
+    """A state space as pure functions over integer states.
+
+    A state is a vector of ``state_size`` int64 numbers; functions take any number of
+    leading axes and never modify their arguments. Everything an environment holds is
+    set in ``__init__`` and stays, so that it pickles and may be shared.
+
+    Three rules make the exact solver and the batched training possible:
+
+    - *the reward is data*: a terminal state is an object with an index, and a reward
+      is a table over these indices, with one row a member of the ensemble;
+    - *the space is graded*: every path to a non-terminal state has the same number of
+      actions (add a step counter where it would not);
+    - *terminal states are fixed points*: `step` leaves them as they are, which pads
+      the shorter trajectories of a batch.
+
+    `check_environment` tests the whole contract.
+
+    Attributes
+    ----------
+    name : str
+        Identifies the space together with its sizes, for example ``"grid-5x5-5"``.
+    action_names : tuple of str
+        One name an action.
+    step_names : tuple of str
+        One name a decision, `max_steps` of them.
+    n_backward_actions : int
+        Number of ways to undo an action.
+    n_objects : int
+        Number of terminal states, which is the width of a reward table.
+    state_size, encoding_size : int
+        Length of a state and of its encoding.
+    is_enumerable : bool
+        Whether `StateGraph` can list the states.
+    enumeration_reason : str
+        Why not, where `is_enumerable` is False; else empty.
+    """
+
+    name: str
+    action_names: tuple[str, ...]
+    step_names: tuple[str, ...]
+    n_backward_actions: int
+    n_objects: int
+    state_size: int
+    encoding_size: int
+    is_enumerable: bool = True
+    enumeration_reason: str = ""
+
+    @property
+    def n_actions(self) -> int:
+        """Number of forward actions."""
+        return len(self.action_names)
+
+    @property
+    def max_steps(self) -> int:
+        """Number of actions of the longest trajectory."""
+        return len(self.step_names)
+
+    @abstractmethod
+    def initial_state(
+        self,
+        batch_shape: Sequence[int] = (),
+    ) -> Tensor:  # shape: (*batch_shape, S)
+        """Return the only state without parents, repeated over `batch_shape`."""
+
+    @abstractmethod
+    def is_terminal(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (...), bool
+        """Say which states are finished objects."""
+
+    @abstractmethod
+    def valid_mask(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (..., A), bool
+        """Return True where an action is allowed; all False on terminal states."""
+
+    @abstractmethod
+    def step(
+        self,
+        states: Tensor,  # shape: (..., S)
+        actions: Tensor,  # shape: (...)
+    ) -> Tensor:  # shape: (..., S)
+        """Take one allowed action a state; terminal states stay as they are.
+
+        Whether an action is allowed is for the caller to know (`valid_mask`).
+        """
+
+    @abstractmethod
+    def backward_mask(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (..., A_backward), bool
+        """Return True where a backward action leads to a parent.
+
+        Only parents that can be reached from the initial state count. All False on
+        the initial state.
+        """
+
+    @abstractmethod
+    def backward_action(
+        self,
+        states: Tensor,  # shape: (..., S)
+        actions: Tensor,  # shape: (...)
+    ) -> Tensor:  # shape: (...)
+        """Return the backward action which undoes `actions` taken in `states`."""
+
+    @abstractmethod
+    def backward(
+        self,
+        states: Tensor,  # shape: (..., S)
+        backward_actions: Tensor,  # shape: (...)
+    ) -> Tensor:  # shape: (..., S)
+        """Return the parents which allowed backward actions lead to."""
+
+    @abstractmethod
+    def encode(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (..., F), float32
+        """Return what a network sees; different for different non-terminal states."""
+
+    @abstractmethod
+    def object_index(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (...)
+        """Return the column of the reward table for terminal states."""
+
+    @abstractmethod
+    def object_name(self, index: int) -> str:
+        """Return a readable name of an object."""
+
+    def object_names(self) -> tuple[str, ...]:
+        """Return the names of all objects in the order of the reward table."""
+        return tuple(self.object_name(index) for index in range(self.n_objects))
+
+    def step_actions(self, step: int) -> tuple[int, ...]:
+        """Return the actions that are the parts of the choice at a step."""
+        if not 0 <= step < self.max_steps:
+            raise ValueError(f"step must be in [0, {self.max_steps}), got {step}")
+        return tuple(range(self.n_actions))
+
+    def log_backward_policy(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (...), float64
+        """Return log P_B(parent | state) of the uniform law over parents.
+
+        This is −log(number of parents), the same for each of them. With it the
+        terminating law is ∝ R(x); without it, ∝ R(x) × number of paths to x. The
+        initial state, which has no parents, gives 0.
+        """
+        n_parents = self.backward_mask(states).sum(dim=-1)
+        return -n_parents.clamp(min=1).to(torch.float64).log()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(name={self.name!r})"

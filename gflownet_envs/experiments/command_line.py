@@ -1,0 +1,178 @@
+"""The command ``gflownet-envs``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table as RichTable
+
+if TYPE_CHECKING:
+    from gflownet_envs.experiments.run import RunResults
+    from gflownet_envs.experiments.task import Progress as ProgressCallback
+    from gflownet_envs.experiments.task import Table
+
+_PLAIN_WIDTH = 120
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="skpce")
+def main() -> None:
+    """Train ensembles of GFlowNets under uncertain rewards and say what drives them."""
+    # Before torch and BLAS start: threads lose time on arrays this small.
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+
+
+@main.command("list")
+def list_tasks() -> None:
+    """List the tasks and their presets."""
+    from gflownet_envs.experiments.tasks import TASKS
+
+    table = RichTable("task", "presets", "what it is")
+    for task in TASKS.values():
+        table.add_row(task.name, ", ".join(task.presets), task.title)
+    Console().print(table)
+
+
+@main.command()
+@click.argument("task")
+@click.option(
+    "--preset",
+    default="default",
+    show_default=True,
+    help="smoke (seconds), default (converged) or paper (the paper's settings).",
+)
+@click.option(
+    "--solver",
+    default="train",
+    show_default=True,
+    help="train: GFlowNets beside exact policies; exact: exact policies only.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the results.  [default: runs/TASK-PRESET]",
+)
+@click.option(
+    "--data-home",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Cache folder of downloaded data.",
+)
+@click.option(
+    "--jobs",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Processes for the permutations of the verdict.",
+)
+def run(
+    task: str,
+    preset: str,
+    solver: str,
+    seed: int,
+    out: Path | None,
+    data_home: Path | None,
+    jobs: int,
+) -> None:
+    """Run TASK and write results, data sets, figures and a report.
+
+    Finished blocks of training are kept in the folder: a run that was interrupted
+    goes on where it was when the same command is given again.
+    """
+    from gflownet_envs.experiments.run import run_task
+
+    console = make_console()
+    folder = out if out is not None else Path("runs") / f"{task}-{preset}"
+    try:
+        with progress_bars(console) as progress:
+            results = run_task(
+                task,
+                preset=preset,
+                solver=solver,
+                seed=seed,
+                out=folder,
+                progress=progress,
+                n_jobs=jobs,
+                options={"data_home": data_home},
+            )
+    except KeyboardInterrupt:
+        console.print(
+            f"Interrupted. Finished blocks are kept in {folder / 'blocks'}; the same "
+            "command goes on from there."
+        )
+        raise SystemExit(130) from None
+    except (ValueError, OSError, ImportError) as error:
+        raise click.ClickException(str(error)) from error
+    print_results(console, results, folder)
+
+
+def make_console() -> Console:
+    """Return a console; wide enough for the tables where there is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_PLAIN_WIDTH)
+
+
+@contextmanager
+def progress_bars(console: Console) -> Iterator[ProgressCallback]:
+    """Show one bar per stage, on standard error when output is redirected."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as bars:
+        known: dict[str, int] = {}
+
+        def progress(stage: str, done: int, total: int) -> None:
+            if stage not in known:
+                known[stage] = bars.add_task(stage, total=total)
+            bars.update(known[stage], completed=done, total=total)
+
+        yield progress
+
+
+def print_results(console: Console, results: RunResults, folder: Path) -> None:
+    """Print the final tables and the verdict in words."""
+    from gflownet_envs.experiments import tables
+    from gflownet_envs.experiments.report import verdict_words
+
+    for table in results.study.tables:
+        print_table(console, table)
+    trained = tables.training_table(results)
+    if trained is not None:
+        print_table(console, trained)
+    print_table(console, tables.verdict_table(results))
+    print_table(console, tables.coverage_table(results))
+    print_table(console, tables.cost_table(results))
+    for source in results.sources.values():
+        console.print()
+        console.print(verdict_words(source), markup=False, highlight=False)
+    console.print(f"\nReport: {folder / 'report.html'}", highlight=False)
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table with short numbers."""
+    from skpce.inspection import format_cell
+
+    shown = RichTable(
+        *table.columns, title=table.caption, title_justify="left", box=SIMPLE_HEAD
+    )
+    for row in table.rows:
+        shown.add_row(*(format_cell(cell) for cell in row))
+    console.print(shown)

@@ -1,0 +1,248 @@
+"""One run of a task, from rewards to files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gflownet_envs.experiments.analysis import Analysis, analyse
+from gflownet_envs.experiments.fragility import Fragility, fragility
+from gflownet_envs.experiments.original_coordinates import level_shares
+from gflownet_envs.experiments.policies import Policies, make_policies
+from gflownet_envs.experiments.task import Preset, Progress, Study, Task
+from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.storage import BlockStore
+from skpce.inspection import training_noise_share
+
+SOLVERS = ("train", "exact")
+
+
+@dataclass(frozen=True)
+class SourceResults:
+    """What was found on one data set: exact or trained policies.
+
+    Attributes
+    ----------
+    dataset : PolicyDataset
+    analyses : tuple of Analysis
+        One per degree of the preset.
+    fragility : Fragility
+        Of the training members.
+    level_shares : dict of str to dict of str to ndarray of shape (n_steps,)
+        See `original_coordinates.level_shares`, with the main analysis.
+    """
+
+    dataset: PolicyDataset
+    analyses: tuple[Analysis, ...]
+    fragility: Fragility
+    level_shares: dict[str, dict[str, np.ndarray]]
+
+    @property
+    def main(self) -> Analysis:
+        """The analysis whose verdict has the largest mean Q²; ties to low degree."""
+        return max(self.analyses, key=mean_q2)
+
+
+def mean_q2(analysis: Analysis) -> float:
+    """Return the cross-fitted Q² over the steps with a choice."""
+    return float(np.nanmean([step.q2 for step in analysis.verdict.steps]))
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """Everything that a run found.
+
+    Attributes
+    ----------
+    task : Task
+    preset_name : str
+    preset : Preset
+    seed : int
+    study : Study
+    policies : Policies
+    noise_share : ndarray of shape (n_steps,) or None
+        Training noise, trained against exact policies of the training members.
+    sources : dict of str to SourceResults
+        ``"trained"`` (when the members were trained) and ``"exact"``.
+    cpu_seconds : dict of str to float
+        Proxies, training, exact solution, surrogate, verdict.
+    wall_seconds : float
+    """
+
+    task: Task
+    preset_name: str
+    preset: Preset
+    seed: int
+    study: Study
+    policies: Policies
+    noise_share: np.ndarray | None
+    sources: dict[str, SourceResults]
+    cpu_seconds: dict[str, float]
+    wall_seconds: float
+
+    @property
+    def headline(self) -> SourceResults:
+        """Trained policies where there are some: they are what one would use."""
+        return self.sources.get("trained", self.sources["exact"])
+
+
+def run_task(
+    task_name: str,
+    *,
+    preset: str = "default",
+    solver: str = "train",
+    seed: int = 0,
+    out: str | Path,
+    progress: Progress | None = None,
+    n_jobs: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> RunResults:
+    """Run a task and write its files.
+
+    Parameters
+    ----------
+    task_name : str
+    preset : str, default="default"
+    solver : {"train", "exact"}, default="train"
+        ``"exact"`` trains no GFlowNet: policies are solved from the rewards.
+    seed : int, default=0
+    out : str or Path
+        Folder of the files; made when missing. Finished blocks of training are kept
+        in it, so that an interrupted run goes on where it was.
+    progress : callable, optional
+        Called as ``progress(stage, done, total)``.
+    n_jobs : int, optional
+        Processes for the permutations of the verdict.
+    options : mapping, optional
+        ``data_home`` for tasks with data.
+
+    Returns
+    -------
+    RunResults
+
+    Raises
+    ------
+    ValueError
+        For an unknown task, preset or solver, a bad seed, before any work.
+    OSError
+        When the folder cannot be written or data cannot be had.
+    """
+    from gflownet_envs.experiments.write import write_run
+
+    task, settings = find_task(task_name, preset)
+    if solver not in SOLVERS:
+        raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed must be an int of at least 0, got {seed!r}.")
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    report = progress if progress is not None else _silent
+    started = time.perf_counter()
+    store = BlockStore(folder / "blocks")
+    study = task.prepare(
+        settings, seed=seed, store=store, progress=report, options=options or {}
+    )
+    policies = make_policies(
+        study,
+        settings.training,
+        train=solver == "train",
+        seed=seed,
+        store=store,
+        progress=report,
+    )
+    noise = _training_noise(policies, study.n_train)
+    sources = {}
+    for dataset in (policies.trained, policies.exact):
+        if dataset is not None:
+            sources[dataset.source] = _analyse_source(
+                dataset,
+                study,
+                settings,
+                seed=seed,
+                noise_share=noise if dataset.source == "trained" else None,
+                n_jobs=n_jobs,
+                progress=report,
+            )
+    results = RunResults(
+        task=task,
+        preset_name=preset,
+        preset=settings,
+        seed=seed,
+        study=study,
+        policies=policies,
+        noise_share=noise,
+        sources=sources,
+        cpu_seconds=_cpu_seconds(study, policies, sources),
+        wall_seconds=time.perf_counter() - started,
+    )
+    report("writing the report", 0, 1)
+    write_run(results, folder)
+    report("writing the report", 1, 1)
+    return results
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Show nothing."""
+
+
+def _training_noise(policies: Policies, n_train: int) -> np.ndarray | None:
+    if policies.trained is None:
+        return None
+    trained = policies.trained
+    return training_noise_share(
+        trained.y[:n_train],
+        exact=policies.exact.y[:n_train],
+        steps=trained.steps,
+        mask=trained.mask,
+    )
+
+
+def _analyse_source(
+    dataset: PolicyDataset,
+    study: Study,
+    preset: Preset,
+    *,
+    seed: int,
+    noise_share: np.ndarray | None,
+    n_jobs: int | None,
+    progress: Progress,
+) -> SourceResults:
+    # Exact policies have no training noise: known, and none.
+    known = np.zeros(dataset.n_steps) if dataset.source == "exact" else noise_share
+    analyses = tuple(
+        analyse(
+            dataset,
+            preset,
+            degree,
+            seed=seed,
+            noise_share=known,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        for degree in preset.degrees
+    )
+    main = max(analyses, key=mean_q2)
+    return SourceResults(
+        dataset,
+        analyses,
+        fragility(dataset.train),
+        level_shares(main.pipeline, dataset.train, study.levels),
+    )
+
+
+def _cpu_seconds(
+    study: Study, policies: Policies, sources: Mapping[str, SourceResults]
+) -> dict[str, float]:
+    analyses = [a for source in sources.values() for a in source.analyses]
+    return {
+        **study.cpu_seconds,
+        **policies.cpu_seconds,
+        "surrogate": sum(a.fit_cpu_seconds for a in analyses),
+        "verdict": sum(a.verdict_cpu_seconds for a in analyses),
+    }

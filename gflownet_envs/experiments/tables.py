@@ -1,0 +1,213 @@
+"""The tables of a run, once for the terminal, the report and the results file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gflownet_envs.experiments.analysis import LEVELS
+from gflownet_envs.experiments.run import RunResults, SourceResults
+from gflownet_envs.experiments.task import Table
+
+
+def verdict_table(results: RunResults) -> Table:
+    """Verdict per step: every source and degree."""
+    rows = []
+    for name, source in results.sources.items():
+        for analysis in source.analyses:
+            for i, step in enumerate(analysis.verdict.steps):
+                rows.append(
+                    (
+                        step.step,
+                        name,
+                        analysis.degree,
+                        step.attributable if not np.isnan(step.q2) else "no choice",
+                        step.q2,
+                        interval_text(step.q2_low, step.q2_high),
+                        analysis.held_out_q2[i],
+                        step.mean_only_q2,
+                        step.p_value,
+                        step.noise_share,
+                    )
+                )
+    rows.sort(key=lambda row: _step_position(results, row[0]))
+    return Table(
+        f"Verdict per step ({results.preset.n_train} members fit and judge; "
+        "held-out Q² on the other members)",
+        (
+            "step",
+            "policies",
+            "degree",
+            "attributable",
+            "cross-fitted Q²",
+            "90 % interval",
+            "held-out Q²",
+            "mean only",
+            "p (Holm)",
+            "training noise",
+        ),
+        tuple(rows),
+    )
+
+
+def _step_position(results: RunResults, step: str) -> int:
+    return results.headline.dataset.step_names.index(step)
+
+
+def interval_text(low: float, high: float) -> str:
+    """Return ``[low, high]``, or nothing for NaN."""
+    return "" if np.isnan(low) else f"[{low:.2f}, {high:.2f}]"
+
+
+def shares_table(source: SourceResults) -> Table:
+    """Shares of the total variance per step and input, with the unexplained rest."""
+    from skpce.plotting import SobolDisplay
+
+    main = source.main
+    q2 = np.array([step.q2 for step in main.verdict.steps])
+    names = list(main.pipeline[:-1].get_feature_names_out())
+    display = SobolDisplay(
+        main.surrogate.step_sobol_indices_,
+        np.clip(1.0 - q2, 0.0, 1.0),
+        source.dataset.step_names,
+        names,
+    )
+    rows = tuple(
+        (step, *row, "supported" if judged.attributable else "not supported")
+        if not np.isnan(judged.q2)
+        else (step, *(float("nan") for _ in row), "no choice")
+        for step, row, judged in zip(
+            source.dataset.step_names,
+            display.shares.tolist(),
+            main.verdict.steps,
+            strict=True,
+        )
+    )
+    return Table(
+        f"Share of the variance between members ({source.dataset.source} policies, "
+        f"degree {main.degree}); first order",
+        ("step", *names, "interactions", "unexplained", "attribution"),
+        rows,
+    )
+
+
+def coverage_table(results: RunResults) -> Table:
+    """Coverage, width and CRPS on held-out members: every source and kind."""
+    rows: list[tuple[Any, ...]] = []
+    for name, source in results.sources.items():
+        for kind, found in source.main.calibration.items():
+            rows.append(
+                (
+                    name,
+                    kind,
+                    *(float(np.nanmean(row)) for row in found.coverage),
+                    float(np.nanmean(found.joint_coverage[-1])),
+                    float(np.nanmean(found.width[-1])),
+                    float(np.nanmean(found.crps)),
+                )
+            )
+    counts = ", ".join(
+        f"{name}: {source.dataset.test.n_members}"
+        for name, source in results.sources.items()
+    )
+    return Table(
+        f"Coverage on held-out members ({counts}), mean over steps and actions",
+        (
+            "policies",
+            "interval",
+            *(f"at {level:.0%}" for level in LEVELS),
+            "joint at 95%",
+            "width at 95%",
+            "CRPS",
+        ),
+        tuple(rows),
+    )
+
+
+def step_coverage_table(source: SourceResults) -> Table:
+    """Conditional coverage per step."""
+    found = source.main.calibration["given the inputs"]
+    return Table(
+        f"Coverage per step, given the inputs ({source.dataset.source} policies)",
+        ("step", *(f"at {level:.0%}" for level in LEVELS)),
+        tuple(
+            (step, *found.coverage[:, i].tolist())
+            for i, step in enumerate(source.dataset.step_names)
+        ),
+    )
+
+
+def fragility_table(results: RunResults) -> Table:
+    """Measures of disagreement side by side, trained beside exact."""
+    rows = []
+    for name, source in results.sources.items():
+        found = source.fragility
+        rows += [
+            (
+                step,
+                name,
+                found.total_variation[i],
+                found.aitchison_variance[i],
+                found.variance_per_freedom[i],
+                found.alr_sum[i],
+                found.alr_reference[i],
+            )
+            for i, step in enumerate(source.dataset.step_names)
+        ]
+    rows.sort(key=lambda row: _step_position(results, row[0]))
+    return Table(
+        "How much the members disagree (training members)",
+        (
+            "step",
+            "policies",
+            "total variation to the mean",
+            "Aitchison variance",
+            "per degree of freedom",
+            "ALR sum D (paper)",
+            "ALR reference",
+        ),
+        tuple(rows),
+    )
+
+
+def level_table(source: SourceResults, component: str) -> Table:
+    """Share of each step's variance that follows the reward of each level."""
+    main = source.main
+    shares = source.level_shares[component]
+    order = sorted(shares, key=lambda level: -float(np.nanmax(shares[level])))
+    return Table(
+        f"Original coordinates: {component} ({source.dataset.source} policies, degree "
+        f"{main.degree})",
+        (component, *source.dataset.step_names),
+        tuple((level, *shares[level].tolist()) for level in order),
+    )
+
+
+def training_table(results: RunResults) -> Table | None:
+    """Distance of the trained policies from exact ones; None without training."""
+    distance = results.policies.distance
+    if distance is None:
+        return None
+    n_trained = len(distance)
+    rows = [
+        ("members trained", n_trained),
+        ("objective", results.preset.training.objective),
+        ("iterations", results.preset.training.n_iterations),
+        ("½ Σ |trained − exact| over all objects, mean", float(distance.mean())),
+        ("the same, worst member", float(distance.max())),
+        (
+            "CPU-seconds of training per member",
+            results.cpu_seconds["training"] / n_trained,
+        ),
+    ]
+    return Table("Training", ("what", "value"), tuple(rows))
+
+
+def cost_table(results: RunResults) -> Table:
+    """CPU-seconds of each stage."""
+    return Table(
+        "Cost",
+        ("stage", "CPU-seconds"),
+        tuple(results.cpu_seconds.items()),
+    )

@@ -1,0 +1,31 @@
+"""The tasks by name."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gflownet_envs.experiments.task import Preset, Task
+from gflownet_envs.experiments.tasks.buchwald_hartwig import BuchwaldHartwigTask
+from gflownet_envs.experiments.tasks.grid import GridTask
+
+TASKS: Mapping[str, Task] = MappingProxyType(
+    {task.name: task for task in (GridTask(), BuchwaldHartwigTask())}
+)
+
+
+def find_task(name: str, preset: str) -> tuple[Task, Preset]:
+    """Return a task and one of its presets.
+
+    Raises
+    ------
+    ValueError
+        If there is no such task or preset.
+    """
+    if name not in TASKS:
+        raise ValueError(f"There is no task {name!r}; the tasks are {sorted(TASKS)}.")
+    task = TASKS[name]
+    if preset not in task.presets:
+        raise ValueError(
+            f"Task {name!r} has no preset {preset!r}; its presets are "
+            f"{sorted(task.presets)}."
+        )
+    return task, task.presets[preset]

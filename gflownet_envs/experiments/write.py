@@ -1,0 +1,139 @@
+"""The files of a run."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gflownet_envs.experiments.analysis import LEVELS, Analysis
+from gflownet_envs.experiments.figures import make_figures
+from gflownet_envs.experiments.report import build_report
+from gflownet_envs.experiments.run import RunResults, SourceResults
+from gflownet_envs.storage import (
+    environment_versions,
+    write_arrays,
+    write_bytes,
+    write_json,
+)
+
+
+def write_run(results: RunResults, folder: Path) -> None:
+    """Write results, ensemble, data sets, figures and the report.
+
+    ``results.json`` holds nothing that differs between two runs of the same command
+    (times are in ``run_record.json``).
+    """
+    write_json(folder / "results.json", results_record(results))
+    write_json(folder / "run_record.json", run_record(results))
+    arrays, metadata = ensemble_arrays(results)
+    write_arrays(folder / "ensemble.safetensors", arrays, metadata)
+    results.headline.dataset.save(folder / "dataset.safetensors")
+    if "trained" in results.sources:
+        exact = results.sources["exact"].dataset
+        exact.save(folder / "dataset_exact.safetensors")
+    figures = make_figures(results)
+    pictures = folder / "figures"
+    pictures.mkdir(exist_ok=True)
+    for name, (figure, _) in figures.items():
+        stream = io.BytesIO()
+        figure.savefig(stream, format="png", dpi=150)
+        write_bytes(pictures / f"{name}.png", stream.getvalue())
+    build_report(results, figures).save(folder / "report.html")
+
+
+def results_record(results: RunResults) -> dict[str, Any]:
+    """Return every figure of the run as JSON values."""
+    distance = results.policies.distance
+    return {
+        "task": results.task.name,
+        "preset": results.preset_name,
+        "settings": asdict(results.preset),
+        "seed": results.seed,
+        "versions": environment_versions(),
+        "steps": list(results.headline.dataset.step_names),
+        "trajectory": list(results.headline.dataset.trajectory),
+        "facts": {
+            table.caption: [list(row) for row in table.rows]
+            for table in results.study.tables
+        },
+        "distance_to_exact": None
+        if distance is None
+        else {"mean": float(distance.mean()), "worst": float(distance.max())},
+        "training_noise_share": results.noise_share,
+        "policies": {
+            name: _source_record(source) for name, source in results.sources.items()
+        },
+    }
+
+
+def _source_record(source: SourceResults) -> dict[str, Any]:
+    return {
+        "n_members": source.dataset.n_members,
+        "n_held_out": source.dataset.test.n_members,
+        "main_degree": source.main.degree,
+        "fragility": asdict(source.fragility),
+        "level_shares": source.level_shares,
+        "analyses": [_analysis_record(analysis) for analysis in source.analyses],
+    }
+
+
+def _analysis_record(analysis: Analysis) -> dict[str, Any]:
+    surrogate = analysis.surrogate
+    return {
+        "degree": analysis.degree,
+        "n_terms": len(surrogate.multi_indices_),
+        "verdict": [asdict(step) for step in analysis.verdict.steps],
+        "cautions": list(analysis.verdict.cautions),
+        "held_out_q2": analysis.held_out_q2,
+        "conditional_loo_q2": surrogate.diagnostics_.loo_q2,
+        "step_sobol_indices": surrogate.step_sobol_indices_,
+        "step_total_sobol_indices": surrogate.step_total_sobol_indices_,
+        "step_total_variance": surrogate.step_total_variance_,
+        "levels": list(LEVELS),
+        "calibration": {
+            name: asdict(found) for name, found in analysis.calibration.items()
+        },
+    }
+
+
+def run_record(results: RunResults) -> dict[str, Any]:
+    """Return what differs between two runs: the command and the times."""
+    return {
+        "command": sys.argv,
+        "cpu_seconds": results.cpu_seconds,
+        "wall_seconds": results.wall_seconds,
+    }
+
+
+def ensemble_arrays(
+    results: RunResults,
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return rewards, exact policies and the parameters of the trained ones."""
+    policies = results.policies
+    arrays = {
+        "log_reward": results.study.log_reward,
+        "exact_log_z": policies.solution.log_z.numpy(),
+        "members": results.study.members,
+    }
+    if policies.ensemble is not None:
+        trained = policies.ensemble
+        arrays |= {f"parameters.{k}": v for k, v in trained.parameters.items()}
+        arrays |= {
+            "trained_members": np.array(trained.members),
+            "final_loss": trained.diagnostics.final_loss,
+            "log_z": trained.diagnostics.log_z,
+            "distance_to_exact": policies.distance,
+        }
+    metadata = {
+        "task": results.task.name,
+        "preset": results.preset_name,
+        "seed": results.seed,
+        "training": asdict(results.preset.training),
+        "environment": results.study.environment.name,
+    }
+    return arrays, metadata

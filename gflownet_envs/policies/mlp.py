@@ -1,0 +1,159 @@
+"""Multilayer perceptrons of all members as one stack of matrices."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gflownet_envs.random_streams import MemberStream, Purpose
+
+INITIALIZATIONS = ("linear", "he")
+
+
+class StackedMLP(torch.nn.Module):
+    """One ReLU network a member, evaluated together by batched matrix products.
+
+    Weights have shape (E, fan_in, fan_out) and biases (E, 1, fan_out). Each member's
+    initial numbers come from its own stream, so that they do not depend on the other
+    members nor on the precision. They are uniform in ±1/√fan_in, as in
+    `torch.nn.Linear`; with ``initialization="he"`` the weights of hidden layers are
+    uniform in ±√(6/fan_in) (He et al., ICCV 2015), which suits one-hot inputs better.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Widths from the input to the output.
+    streams : sequence of MemberStream
+        One a member.
+    dtype : torch.dtype, default=torch.float32
+    initialization : {"linear", "he"}, default="linear"
+
+    Examples
+    --------
+    >>> from gflownet_envs.random_streams import member_streams
+    >>> network = StackedMLP((5, 16, 3), member_streams(0, (0, 1)))
+    >>> network(torch.zeros(7, 5)).shape  # the same inputs for both members
+    torch.Size([2, 7, 3])
+    >>> network(torch.zeros(2, 7, 5)).shape  # inputs of their own
+    torch.Size([2, 7, 3])
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        streams: Sequence[MemberStream],
+        dtype: torch.dtype = torch.float32,
+        initialization: str = "linear",
+    ) -> None:
+        super().__init__()
+        if initialization not in INITIALIZATIONS:
+            raise ValueError(
+                f"initialization must be one of {INITIALIZATIONS}, "
+                f"got {initialization!r}"
+            )
+        hidden_gain = np.sqrt(6) if initialization == "he" else 1.0
+        arrays = [_initial_arrays(sizes, stream, hidden_gain) for stream in streams]
+        stacked = [np.stack(parts) for parts in zip(*arrays, strict=True)]
+        tensors = [torch.nn.Parameter(torch.from_numpy(a).to(dtype)) for a in stacked]
+        self.weights = torch.nn.ParameterList(tensors[0::2])
+        self.biases = torch.nn.ParameterList(tensors[1::2])
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "StackedMLP":
+        """Rebuild a stack from what `to_arrays` gave."""
+        network = cls.__new__(cls)
+        torch.nn.Module.__init__(network)
+        n_layers = sum(name.startswith("weight_") for name in arrays)
+        network.weights = _parameter_list(arrays, "weight", n_layers)
+        network.biases = _parameter_list(arrays, "bias", n_layers)
+        return network
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return copies of the parameters, named ``weight_0``, ``bias_0`` and so on."""
+        arrays = {}
+        for name, parts in (("weight", self.weights), ("bias", self.biases)):
+            for i, part in enumerate(parts):
+                arrays[f"{name}_{i}"] = part.detach().cpu().numpy().copy()
+        return arrays
+
+    @property
+    def n_members(self) -> int:
+        """Number of networks in the stack."""
+        return self.weights[0].shape[0]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of the parameters."""
+        return self.weights[0].dtype
+
+    def features(
+        self,
+        inputs: Tensor,  # shape: (B, F) or (E, B, F)
+    ) -> Tensor:  # shape: (E, B, H)
+        """Return the values of the last hidden layer."""
+        inputs = inputs.expand(self.n_members, *inputs.shape[-2:])
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            inputs = torch.relu(torch.baddbmm(bias, inputs, weight))
+        return inputs
+
+    def head(
+        self,
+        features: Tensor,  # shape: (E, B, H)
+        columns: slice = slice(None),
+    ) -> Tensor:  # shape: (E, B, A)
+        """Return the outputs in `columns`, from the values of the last hidden layer."""
+        weight, bias = self.weights[-1], self.biases[-1]
+        return torch.baddbmm(bias[..., columns], features, weight[..., columns])
+
+    def forward(
+        self,
+        inputs: Tensor,  # shape: (B, F) or (E, B, F)
+    ) -> Tensor:  # shape: (E, B, A)
+        return self.head(self.features(inputs))
+
+
+def _initial_arrays(
+    sizes: Sequence[int], stream: MemberStream, hidden_gain: float
+) -> list[np.ndarray]:
+    """Return weight, bias, weight, … of one member."""
+    rng = stream.generator(Purpose.INITIALISATION)
+    arrays = []
+    for fan_in, fan_out in pairwise(sizes):
+        bound = 1 / np.sqrt(fan_in)
+        arrays.append(hidden_gain * rng.uniform(-bound, bound, size=(fan_in, fan_out)))
+        arrays.append(rng.uniform(-bound, bound, size=(1, fan_out)))
+    arrays[-2] /= hidden_gain  # the last layer is not followed by a ReLU
+    return arrays
+
+
+def _parameter_list(
+    arrays: dict[str, np.ndarray],
+    name: str,
+    n_layers: int,
+) -> torch.nn.ParameterList:
+    tensors = (torch.tensor(arrays[f"{name}_{i}"]) for i in range(n_layers))
+    return torch.nn.ParameterList([torch.nn.Parameter(t) for t in tensors])
+
+
+def masked_log_policy(
+    logits: Tensor,  # shape: (..., A)
+    mask: Tensor,  # shape: (..., A), bool
+) -> Tensor:  # shape: (..., A)
+    """Return the log-softmax over allowed actions, −inf on the others.
+
+    Rows without any allowed action (terminal states) are −inf throughout and pass no
+    gradient.
+
+    Examples
+    --------
+    >>> mask = torch.tensor([True, True, False])
+    >>> masked_log_policy(torch.zeros(3), mask).exp()
+    tensor([0.5000, 0.5000, 0.0000])
+    """
+    nothing_allowed = ~mask.any(dim=-1, keepdim=True)
+    open_logits = logits.masked_fill(~mask, float("-inf"))
+    open_logits = open_logits.masked_fill(nothing_allowed, 0.0)
+    log_policy = torch.log_softmax(open_logits, dim=-1)
+    return log_policy.masked_fill(nothing_allowed, float("-inf"))

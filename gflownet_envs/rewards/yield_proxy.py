@@ -1,0 +1,362 @@
+"""Reaction yields predicted by networks that each saw a part of the data."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from gflownet_envs.blocks import (
+    Progress,
+    Store,
+    array_digest,
+    block_ticker,
+    json_values,
+    load_or_run,
+    split_into_blocks,
+)
+from gflownet_envs.policies.mlp import StackedMLP
+from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
+from gflownet_envs.rewards.proxy_network import RegressionData, StackedRegression
+from gflownet_envs.threads import torch_threads
+
+
+@dataclass(frozen=True)
+class ProxySpec:
+    """How a yield proxy is trained; the same for every member.
+
+    The default is minibatch training with early stopping: a part of the member's own
+    rows is held out, and the parameters of the best epoch on it are kept. `PAPER_PROXY`
+    is full-batch training for 200 steps, which underfits.
+
+    Attributes
+    ----------
+    train_fraction : float, default=0.3
+        Share of all rows that a member sees, drawn without replacement.
+    batch_size : int or None, default=32
+        None takes all training rows at once.
+    max_epochs : int, default=200
+    patience : int or None, default=15
+        Epochs without a better validation loss before a member stops; None trains for
+        `max_epochs` and keeps the last parameters.
+    validation_fraction : float, default=0.1
+        Share of the member's own rows that judge the epochs; unused without patience.
+    standardize : bool, default=True
+        Whether targets are centred and scaled by the member's training rows while
+        training. Predictions are in percent either way.
+    learning_rate : float, default=3e-3
+    hidden : tuple of int, default=(128, 128)
+    block_size : int, default=50
+    dtype : {"float32", "float64"}, default="float32"
+
+    Examples
+    --------
+    >>> ProxySpec().batch_size, PAPER_PROXY.batch_size
+    (32, None)
+    """
+
+    train_fraction: float = 0.3
+    batch_size: int | None = 32
+    max_epochs: int = 200
+    patience: int | None = 15
+    validation_fraction: float = 0.1
+    standardize: bool = True
+    learning_rate: float = 3e-3
+    hidden: tuple[int, ...] = (128, 128)
+    block_size: int = 50
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        self._require(0 < self.train_fraction <= 1, "train_fraction", "in (0, 1]")
+        ok = 0 < self.validation_fraction < 1
+        self._require(ok, "validation_fraction", "in (0, 1)")
+        self._require(self.learning_rate > 0, "learning_rate", "positive")
+        for name in ("max_epochs", "block_size"):
+            self._require(getattr(self, name) >= 1, name, "at least 1")
+        for name in ("batch_size", "patience"):
+            value = getattr(self, name)
+            self._require(value is None or value >= 1, name, "None or at least 1")
+        ok = self.dtype in ("float32", "float64")
+        self._require(ok, "dtype", "'float32' or 'float64'")
+        ok = all(width >= 1 for width in self.hidden)
+        self._require(ok, "hidden", "a tuple of positive widths")
+
+    def _require(self, condition: bool, name: str, expected: str) -> None:
+        if not condition:
+            raise ValueError(f"{name} must be {expected}, got {getattr(self, name)!r}")
+
+
+PAPER_PROXY = ProxySpec(
+    batch_size=None,
+    patience=None,
+    standardize=False,
+    learning_rate=1e-3,
+    block_size=5,  # large batches of many members do not fit the cache
+)
+"""Full batch, 200 steps of Adam, raw percent: the paper leaves the batch open."""
+
+
+@dataclass(frozen=True, eq=False)
+class YieldProxies:
+    """Predicted yields of every member, and how good they are.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (E, n_objects)
+        In percent, not clipped.
+    r2_held_out, mse_held_out : ndarray of shape (E,)
+        On the rows that the member never saw; NaN where there are none.
+    mse_all : ndarray of shape (E,)
+        On all rows.
+    n_epochs : ndarray of shape (E,)
+        The epoch whose parameters were kept.
+    cpu_seconds : ndarray of shape (E,)
+    """
+
+    predictions: np.ndarray
+    r2_held_out: np.ndarray
+    mse_held_out: np.ndarray
+    mse_all: np.ndarray
+    n_epochs: np.ndarray
+    cpu_seconds: np.ndarray
+
+
+def yield_log_reward(
+    predictions: ArrayLike,  # shape: (E, n_objects)
+    temperature: float = 4.0,
+) -> np.ndarray:  # shape: (E, n_objects), float64
+    """Return log R = predicted yield in percent / temperature.
+
+    Examples
+    --------
+    >>> yield_log_reward([[0.0, 50.0, 100.0]])
+    array([[ 0. , 12.5, 25. ]])
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature must be positive, got {temperature}")
+    return np.asarray(predictions, dtype=np.float64) / temperature
+
+
+def train_yield_proxies(
+    rows: ArrayLike,  # shape: (n, n_components), int
+    yields: ArrayLike,  # shape: (n,)
+    all_combinations: ArrayLike,  # shape: (n_objects, n_components), int
+    spec: ProxySpec | None = None,
+    *,
+    members: Sequence[int],
+    seed: int = 0,
+    progress: Progress | None = None,
+    store: Store | None = None,
+) -> YieldProxies:
+    """Train one network a member on its own random part of the rows.
+
+    Inputs are one-hot levels of all components. Which rows a member sees, its initial
+    parameters and its minibatches come from its own random stream.
+
+    Parameters
+    ----------
+    rows : array of int of shape (n, n_components)
+        The levels of the measured combinations.
+    yields : array of shape (n,)
+        In percent.
+    all_combinations : array of int of shape (n_objects, n_components)
+        The combinations to predict, in the order of the reward table; their largest
+        entries give the numbers of levels.
+    spec : ProxySpec, optional
+        Default: ``ProxySpec()``.
+    members : sequence of int
+        Numbers of the members, which name their random streams.
+    seed : int, default=0
+    progress : callable, optional
+        Called as ``progress(done, total)`` in epochs; members may stop early.
+    store : Store, optional
+        Finished blocks are saved there and not trained again.
+
+    Returns
+    -------
+    YieldProxies
+
+    Examples
+    --------
+    >>> all_combinations = np.indices((2, 3)).reshape(2, -1).T
+    >>> rows, yields = np.tile(all_combinations, (9, 1)), np.tile(np.arange(6), 9) * 10
+    >>> proxies = train_yield_proxies(
+    ...     rows, yields, all_combinations, ProxySpec(max_epochs=2), members=range(3)
+    ... )
+    >>> proxies.predictions.shape
+    (3, 6)
+    """
+    spec = ProxySpec() if spec is None else spec
+    table = _YieldTable.validated(rows, yields, all_combinations)
+    numbers = tuple(int(member) for member in members)
+    if len(numbers) == 0 or len(set(numbers)) < len(numbers):
+        raise ValueError(f"members must be distinct and not empty, got {numbers}")
+    blocks = split_into_blocks(len(numbers), spec.block_size)
+    finished = []
+    for i, block in enumerate(blocks):
+        streams = member_streams(seed, numbers[block])
+        tick = block_ticker(progress, i, len(blocks), spec.max_epochs)
+        key = _block_key(table, spec, seed, numbers[block])
+        run = partial(_train_block, table, spec, streams, tick)
+        finished.append(load_or_run(store, key, run))
+        tick(spec.max_epochs)
+    return YieldProxies(
+        **{name: np.concatenate([b[name] for b in finished]) for name in finished[0]}
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _YieldTable:
+    rows: np.ndarray  # shape: (n, n_components), int64
+    yields: np.ndarray  # shape: (n,), float64
+    all_combinations: np.ndarray  # shape: (n_objects, n_components), int64
+
+    @classmethod
+    def validated(
+        cls, rows: ArrayLike, yields: ArrayLike, all_combinations: ArrayLike
+    ) -> "_YieldTable":
+        rows, combinations = np.asarray(rows), np.asarray(all_combinations)
+        yields = np.asarray(yields, dtype=np.float64)
+        for name, levels in (("rows", rows), ("all_combinations", combinations)):
+            if levels.ndim != 2 or not np.issubdtype(levels.dtype, np.integer):
+                raise ValueError(
+                    f"{name} must be a two-dimensional array of integers, got shape "
+                    f"{levels.shape} and type {levels.dtype}"
+                )
+        if yields.shape != (len(rows),) or rows.shape[1] != combinations.shape[1]:
+            raise ValueError(
+                "rows, yields and all_combinations must have shapes (n, c), (n,), "
+                f"(n_objects, c), got {rows.shape}, {yields.shape}, "
+                f"{combinations.shape}"
+            )
+        if not np.isfinite(yields).all():
+            bad = int(np.flatnonzero(~np.isfinite(yields))[0])
+            raise ValueError(f"yields must be finite, got {yields[bad]} in row {bad}")
+        if rows.min() < 0 or (rows.max(axis=0) > combinations.max(axis=0)).any():
+            raise ValueError(
+                "rows must have levels between 0 and the largest of "
+                f"all_combinations, {combinations.max(axis=0).tolist()}, got "
+                f"{rows.min(axis=0).tolist()} to {rows.max(axis=0).tolist()}"
+            )
+        return cls(rows.astype(np.int64), yields, combinations.astype(np.int64))
+
+    def one_hot(
+        self,
+        levels: np.ndarray,  # shape: (n, n_components)
+    ) -> np.ndarray:  # shape: (n, n_levels)
+        sizes = self.all_combinations.max(axis=0) + 1
+        eyes = (np.eye(size)[levels[:, i]] for i, size in enumerate(sizes))
+        return np.concatenate(list(eyes), axis=1)
+
+
+def _block_key(
+    table: _YieldTable, spec: ProxySpec, seed: int, members: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return what a block's result depends on, in JSON values."""
+    return {
+        "kind": "yield proxies",
+        "spec": json_values(asdict(spec)),
+        "seed": int(seed),
+        "members": list(members),
+        "rows_sha256": array_digest(table.rows),
+        "yields_sha256": array_digest(table.yields),
+        "all_combinations_sha256": array_digest(table.all_combinations),
+    }
+
+
+def _train_block(
+    table: _YieldTable,
+    spec: ProxySpec,
+    streams: list[MemberStream],
+    tick: Callable[[int], None],
+) -> dict[str, np.ndarray]:
+    started = time.process_time()
+    seen, n_validation = _seen_rows(len(table.rows), spec, streams)
+    train, validation = seen[:, n_validation:], seen[:, :n_validation]
+    centre, scale = _target_scale(table.yields[train], spec.standardize)
+    dtype = getattr(torch, spec.dtype)
+    inputs = torch.from_numpy(table.one_hot(table.rows)).to(dtype)
+    targets = torch.from_numpy((table.yields - centre) / scale).to(dtype)
+    data = RegressionData(
+        inputs, targets, torch.from_numpy(train), torch.from_numpy(validation)
+    )
+    network = StackedMLP((inputs.shape[1], *spec.hidden, 1), streams, dtype)
+    regression = StackedRegression(
+        network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
+    )
+    with torch_threads(1):
+        for epoch in range(1, spec.max_epochs + 1):
+            tick(epoch - 1)
+            regression.train_epoch(epoch)
+            if regression.is_finished:
+                break
+    best = regression.result()
+    objects = torch.from_numpy(table.one_hot(table.all_combinations)).to(dtype)
+    on_rows = _predict(best, inputs) * scale + centre
+    return {
+        "predictions": _predict(best, objects) * scale + centre,
+        **_scores(table.yields, on_rows, seen),
+        "n_epochs": regression.best_epoch,
+        "cpu_seconds": np.full(
+            len(streams), (time.process_time() - started) / len(streams)
+        ),
+    }
+
+
+def _seen_rows(
+    n_rows: int, spec: ProxySpec, streams: list[MemberStream]
+) -> tuple[np.ndarray, int]:  # shape: (E, n_seen)
+    """Draw each member's rows; the first few are for validation."""
+    n_seen = round(spec.train_fraction * n_rows)
+    n_validation = 0
+    if spec.patience is not None:
+        n_validation = max(1, round(spec.validation_fraction * n_seen))
+    if n_seen - n_validation < 1:
+        raise ValueError(
+            f"train_fraction={spec.train_fraction} of {n_rows} rows leaves "
+            f"{n_seen - n_validation} rows to train on, expected at least 1"
+        )
+    draws = [s.generator(Purpose.ROW_SUBSET).permutation(n_rows) for s in streams]
+    return np.stack([draw[:n_seen] for draw in draws]), n_validation
+
+
+def _target_scale(
+    targets: np.ndarray,  # shape: (E, n_train)
+    standardize: bool,
+) -> tuple[np.ndarray, np.ndarray]:  # shapes: (E, 1), (E, 1)
+    """Return the centre and scale of each member's targets; a scale of 0 becomes 1."""
+    if not standardize:
+        return np.zeros((len(targets), 1)), np.ones((len(targets), 1))
+    scale = targets.std(axis=1, keepdims=True)
+    return targets.mean(axis=1, keepdims=True), np.where(scale > 0, scale, 1.0)
+
+
+@torch.no_grad()
+def _predict(
+    network: StackedMLP,
+    inputs: torch.Tensor,  # shape: (n, F)
+) -> np.ndarray:  # shape: (E, n), float64
+    return network(inputs)[..., 0].to(torch.float64).numpy()
+
+
+def _scores(
+    yields: np.ndarray,  # shape: (n,)
+    predicted: np.ndarray,  # shape: (E, n)
+    seen: np.ndarray,  # shape: (E, n_seen)
+) -> dict[str, np.ndarray]:
+    """Return errors on the rows a member never saw, and on all."""
+    squared = (predicted - yields) ** 2
+    held_out = np.ones(predicted.shape, dtype=bool)
+    np.put_along_axis(held_out, seen, False, axis=1)
+    r2, mse = (np.full(len(predicted), np.nan) for _ in range(2))
+    for member, its_rows in enumerate(held_out):
+        if its_rows.any():
+            mse[member] = squared[member, its_rows].mean()
+            variance = yields[its_rows].var()
+            r2[member] = 1 - mse[member] / variance if variance > 0 else np.nan
+    return {"r2_held_out": r2, "mse_held_out": mse, "mse_all": squared.mean(axis=1)}

@@ -1,0 +1,555 @@
+"""Arrays and records on disk: atomic, checked on reading, never unpickled.
+
+Arrays are kept as safetensors, which any language reads without this package;
+what belongs to them is a JSON string in the header. Every file is written beside
+its place and moved there, so that a reader finds the old file or the new one and
+never half of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import sys
+import uuid
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "BlockStore",
+    "DamagedBlockWarning",
+    "environment_versions",
+    "read_arrays",
+    "write_arrays",
+    "write_bytes",
+    "write_json",
+]
+
+_FORMAT = "gflownet_envs.arrays"
+_FORMAT_VERSION = 1
+_HEADER_KEY = "record"  # one key only: safetensors writes several in random order
+_DTYPES = frozenset(
+    np.dtype(code).name
+    for code in "?bhiqBHIQefd"  # bool, integers, floats
+)
+
+
+class DamagedBlockWarning(UserWarning):
+    """A stored block could not be used and was set aside.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from gflownet_envs.storage import DamagedBlockWarning
+    >>> warnings.simplefilter("error", DamagedBlockWarning)  # stop instead
+    """
+
+
+def write_bytes(path: str | os.PathLike[str], payload: bytes) -> None:
+    """Write a file so that it is complete or not there at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the file goes; its folder must exist. A file already there stays
+        as it was until the new one is complete.
+    payload : bytes
+        The contents.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written (no such folder, no permission, disk full).
+        The class is that of the cause, the message names the path, and nothing
+        half-written stays.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from gflownet_envs.storage import write_bytes
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(Path(folder) / "a.txt", b"one")
+    ...     [entry.name for entry in Path(folder).iterdir()]
+    ['a.txt']
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex}.tmp")
+    try:
+        _write_and_sync(temporary, payload)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _write_error(path, error) from error
+    finally:
+        with suppress(OSError):  # after os.replace there is none left
+            temporary.unlink()
+    _sync_folder(path.parent)
+
+
+def _write_and_sync(path: Path, payload: bytes) -> None:
+    """Write a new file and wait until the disk has it."""
+    with open(path, "xb") as file:
+        file.write(payload)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming durable where the system allows opening a folder."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _write_error(path: Path, error: OSError) -> OSError:
+    """Return an error of the same kind that names the file meant."""
+    reason = f"could not write {path}: {error.strerror or error}"
+    reason += "; nothing was changed"
+    return OSError(reason) if error.errno is None else OSError(error.errno, reason)
+
+
+def write_json(path: str | os.PathLike[str], payload: Any) -> None:
+    """Write a JSON file atomically and deterministically.
+
+    Keys are sorted, so equal payloads give equal bytes. NumPy scalars and arrays
+    become numbers and lists, tuples become lists, paths become strings. NaN, the
+    mark of a value that does not exist, is written as ``null`` since JSON has no
+    NaN; infinities are refused.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the file goes; its folder must exist.
+    payload : object
+        Dictionaries with string keys, lists, strings, numbers, booleans, None.
+
+    Raises
+    ------
+    ValueError
+        If a value has no place in JSON; the message says where it stands.
+    OSError
+        If the file cannot be written; see `write_bytes`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from gflownet_envs.storage import write_json
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "results.json"
+    ...     write_json(path, {"q2": float("nan"), "n_members": 3})
+    ...     print(path.read_text())
+    {
+      "n_members": 3,
+      "q2": null
+    }
+    """
+    plain = _plain(payload, "payload", nan_as_null=True)
+    text = json.dumps(
+        plain, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False
+    )
+    write_bytes(path, (text + "\n").encode("utf-8"))
+
+
+def _plain(value: Any, where: str, *, nan_as_null: bool) -> Any:
+    """Return a value made of JSON's own types, or say what stands in the way."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _plain_float(float(value), where, nan_as_null)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, list | tuple):
+        return [
+            _plain(item, f"{where}[{i}]", nan_as_null=nan_as_null)
+            for i, item in enumerate(value)
+        ]
+    if isinstance(value, dict):
+        _check_keys(value, where)
+        return {
+            key: _plain(item, f"{where}[{key!r}]", nan_as_null=nan_as_null)
+            for key, item in value.items()
+        }
+    raise ValueError(
+        f"{where} is {value!r} of type {type(value).__name__}; expected a dict, "
+        "list, tuple, string, number, boolean, None, or a NumPy array of these"
+    )
+
+
+def _plain_float(value: float, where: str, nan_as_null: bool) -> float | None:
+    if math.isfinite(value):
+        return value
+    if math.isnan(value) and nan_as_null:
+        return None
+    raise ValueError(f"{where} is {value}; expected a finite number")
+
+
+def _check_keys(value: dict[Any, Any], where: str) -> None:
+    for key in value:
+        if not isinstance(key, str):
+            raise ValueError(f"{where} has the key {key!r}; expected a string")
+
+
+def _canonical_json(plain: Any) -> str:
+    """Return the one JSON text of a plain value: sorted keys, no spaces."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def write_arrays(
+    path: str | os.PathLike[str],
+    arrays: dict[str, np.ndarray],
+    metadata: dict[str, Any],
+) -> None:
+    """Write named arrays and their metadata to one safetensors file, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the file goes; its folder must exist.
+    arrays : dict of str to ndarray
+        Booleans, integers or floats of any shape.
+    metadata : dict
+        What JSON can hold. NaN becomes None and tuples become lists, as in
+        `write_json`.
+
+    Raises
+    ------
+    ValueError
+        If an array or the metadata cannot be stored; nothing is written.
+    OSError
+        If the file cannot be written; see `write_bytes`.
+
+    See Also
+    --------
+    read_arrays : The inverse, which verifies the checksum.
+
+    Notes
+    -----
+    The safetensors header carries one string, ``record``, a JSON object with
+    ``format`` (``"gflownet_envs.arrays"``), ``format_version`` (1), ``metadata``
+    and ``sha256``: the checksum of the metadata's canonical JSON followed by each
+    array's name, type, shape and little-endian bytes, in the order of the names.
+    Equal contents give equal bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from gflownet_envs.storage import read_arrays, write_arrays
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "ensemble.safetensors"
+    ...     write_arrays(path, {"y": np.array([0.25, 0.75])}, {"task": "grid"})
+    ...     arrays, metadata = read_arrays(path)
+    >>> arrays["y"], metadata
+    (array([0.25, 0.75]), {'task': 'grid'})
+    """
+    if not isinstance(metadata, dict):
+        raise ValueError(f"metadata is {metadata!r}; expected a dict")
+    storable = _storable_arrays(arrays)
+    plain = _plain(metadata, "metadata", nan_as_null=True)
+    record = {
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "metadata": plain,
+        "sha256": _checksum(storable, plain),
+    }
+    header = {_HEADER_KEY: _canonical_json(record)}
+    write_bytes(path, _safetensors().numpy.save(storable, metadata=header))
+
+
+def read_arrays(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read what `write_arrays` wrote and verify its checksum.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+        The arrays by name, writable and independent of the file.
+    metadata : dict
+        The metadata.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged, or was not written by `write_arrays`; the message
+        names it and says what was wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from gflownet_envs.storage import read_arrays
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "other.safetensors"
+    ...     _ = path.write_bytes(b"no arrays here")
+    ...     try:
+    ...         read_arrays(path)
+    ...     except ValueError as error:
+    ...         print("not a safetensors file" in str(error))
+    True
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} does not exist or is not a file")
+    arrays, header = _read_safetensors(path)
+    record = _read_record(path, header)
+    found = _checksum(arrays, record.get("metadata"))
+    if found != record.get("sha256"):
+        raise ValueError(
+            f"{path} is damaged: the SHA-256 of its contents is {found}; "
+            f"expected {record.get('sha256')}"
+        )
+    return arrays, record["metadata"]
+
+
+def _safetensors() -> Any:
+    """Import safetensors, an extra; fetching data alone does without it."""
+    try:
+        import safetensors.numpy
+    except ImportError as error:
+        raise ImportError(
+            "storing arrays needs safetensors: pip install 'skpce[torch]'"
+        ) from error
+    return safetensors
+
+
+def _read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    safetensors = _safetensors()
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            names = sorted(file.keys())
+            return {name: file.get_tensor(name) for name in names}, (
+                file.metadata() or {}
+            )
+    except (safetensors.SafetensorError, TypeError, AttributeError) as error:
+        # The last two: types that numpy does not have (bfloat16, float8).
+        raise ValueError(
+            f"{path} is damaged or not a safetensors file of numpy types: {error}"
+        ) from error
+
+
+def _read_record(path: Path, header: dict[str, str]) -> dict[str, Any]:
+    """Return the JSON object of a header that `write_arrays` wrote."""
+    try:
+        record = json.loads(header.get(_HEADER_KEY, "null"))
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{path} is damaged: its header is no JSON: {error}"
+        ) from error
+    if not isinstance(record, dict) or record.get("format") != _FORMAT:
+        raise ValueError(
+            f"{path} is a foreign safetensors file: its header {sorted(header)} has "
+            f"no record of format {_FORMAT!r}"
+        )
+    if record.get("format_version") != _FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {record.get('format_version')!r}; "
+            f"this version of the package reads {_FORMAT_VERSION}"
+        )
+    return record
+
+
+def _storable_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Check the arrays and bring them to native byte order and C order."""
+    if not isinstance(arrays, dict):
+        raise ValueError(f"arrays is of type {type(arrays).__name__}; expected a dict")
+    storable = {}
+    for name, array in arrays.items():
+        if not isinstance(name, str) or name in ("", "__metadata__"):
+            raise ValueError(f"an array is named {name!r}; expected a non-empty string")
+        array = np.asarray(array, order="C")
+        if array.dtype.name not in _DTYPES:
+            raise ValueError(
+                f"array {name!r} has dtype {array.dtype}; expected one of "
+                f"{', '.join(sorted(_DTYPES))}"
+            )
+        storable[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return storable
+
+
+def _checksum(arrays: dict[str, np.ndarray], metadata: Any) -> str:
+    digest = hashlib.sha256(_canonical_json(metadata).encode("utf-8"))
+    for name in sorted(arrays):
+        array = arrays[name]
+        head = json.dumps([name, array.dtype.name, list(array.shape)])
+        digest.update(head.encode("utf-8"))
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        digest.update(little.tobytes())
+    return digest.hexdigest()
+
+
+def environment_versions() -> dict[str, str | None]:
+    """Return the versions that a record of a run should name.
+
+    Returns
+    -------
+    dict of str to str or None
+        ``python``, ``numpy``, ``scipy``, ``scikit-learn`` and ``skpce``, and
+        ``torch`` where the process has imported it. None where a distribution is
+        not installed (as when running from a source tree).
+
+    Examples
+    --------
+    >>> from gflownet_envs.storage import environment_versions
+    >>> sorted(set(environment_versions()) - {"torch"})
+    ['numpy', 'python', 'scikit-learn', 'scipy', 'skpce']
+    """
+    versions: dict[str, str | None] = {"python": platform.python_version()}
+    for name in ("numpy", "scipy", "scikit-learn", "skpce"):
+        versions[name] = _installed_version(name)
+    if "torch" in sys.modules:  # never imported for the sake of its number
+        versions["torch"] = str(sys.modules["torch"].__version__)
+    return versions
+
+
+def _installed_version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+class BlockStore:
+    """Finished blocks of a long computation, so that a stopped run resumes.
+
+    A block is a dictionary of arrays under a key: a dictionary that says
+    everything its numbers depend on (specification, seeds, member range,
+    versions). Its file is named by the SHA-256 of the key's canonical JSON; the key
+    itself is stored beside the arrays and compared on loading.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where the blocks lie. It is made when the first block is saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from gflownet_envs.storage import BlockStore
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = BlockStore(folder)
+    ...     key = {"task": "grid", "first_member": 0}
+    ...     print(store.load_block(key))
+    ...     store.save_block(key, {"log_z": np.array([1.0, 2.0])})
+    ...     store.load_block(key)["log_z"]
+    None
+    array([1., 2.])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def __repr__(self) -> str:
+        return f"BlockStore({str(self.folder)!r})"
+
+    def block_path(self, key: dict[str, Any]) -> Path:
+        """Return where the block of a key lies, whether it is there or not.
+
+        Parameters
+        ----------
+        key : dict
+            The key; what JSON can hold, without NaN.
+
+        Returns
+        -------
+        pathlib.Path
+            The file's path.
+        """
+        name = hashlib.sha256(_key_text(key).encode("utf-8")).hexdigest()
+        return self.folder / f"{name}.safetensors"
+
+    def load_block(self, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
+        """Return the arrays saved under a key, or None.
+
+        Parameters
+        ----------
+        key : dict
+            The key under which they were saved.
+
+        Returns
+        -------
+        dict of str to ndarray, or None
+            None where there is no such block, or where its file is damaged or
+            holds something else. Such a file is renamed ``*.damaged`` (in place of
+            an earlier one of that name), with a `DamagedBlockWarning`.
+        """
+        path = self.block_path(key)
+        if not path.exists():
+            return None
+        try:
+            arrays, metadata = read_arrays(path)
+        except ValueError as error:
+            return self._set_aside(path, str(error))
+        if metadata.get("key_json") != _key_text(key):
+            found = metadata.get("key_json")
+            return self._set_aside(path, f"its key is {found!r}, not {key!r}")
+        return arrays
+
+    def save_block(self, key: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Save arrays under a key, in place of what was there.
+
+        Parameters
+        ----------
+        key : dict
+            Everything the numbers depend on; what JSON can hold, without NaN.
+        arrays : dict of str to ndarray
+            The block.
+
+        Raises
+        ------
+        ValueError
+            If the key or an array cannot be stored.
+        OSError
+            If the folder cannot be made or written, or the disk is full. Nothing
+            half-written stays.
+        """
+        path = self.block_path(key)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _write_error(self.folder, error) from error
+        write_arrays(path, arrays, {"key_json": _key_text(key)})
+
+    def _set_aside(self, path: Path, reason: str) -> None:
+        aside = path.with_name(path.name + ".damaged")
+        try:
+            os.replace(path, aside)
+        except OSError as error:
+            raise _write_error(aside, error) from error
+        warnings.warn(
+            f"the block {path} cannot be used and will be computed again; it was "
+            f"set aside as {aside.name}: {reason}",
+            DamagedBlockWarning,
+            stacklevel=3,
+        )
+
+
+def _key_text(key: dict[str, Any]) -> str:
+    if not isinstance(key, dict):
+        raise ValueError(f"key is {key!r}; expected a dict")
+    return _canonical_json(_plain(key, "key", nan_as_null=False))

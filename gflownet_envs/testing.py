@@ -1,0 +1,393 @@
+"""The contract that every environment must pass.
+
+`check_environment` runs everything; `environment_checks` gives the checks one by one,
+for ``pytest.mark.parametrize``. A check raises AssertionError with a message that
+names the broken rule. Later environments, yours included, run the same checks.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gflownet_envs.environments.base import Environment
+from gflownet_envs.exact import solve_exact, terminating_distribution
+from gflownet_envs.state_graph import StateGraph
+
+
+@dataclass(frozen=True, eq=False)
+class SampledTrajectories:
+    """Uniformly random trajectories, padded by their terminal states.
+
+    Attributes
+    ----------
+    states : Tensor of shape (B, T + 1, S)
+    actions : Tensor of shape (B, T)
+        Meaningless where `alive` is False.
+    alive : Tensor of shape (B, T), bool
+        Whether ``states[:, t]`` is not terminal.
+    """
+
+    states: Tensor
+    actions: Tensor
+    alive: Tensor
+
+    @property
+    def before(self) -> Tensor:  # shape: (n_edges, S)
+        """The states in which the actions were taken."""
+        return self.states[:, :-1][self.alive]
+
+    @property
+    def taken(self) -> Tensor:  # shape: (n_edges,)
+        """The actions."""
+        return self.actions[self.alive]
+
+    @property
+    def after(self) -> Tensor:  # shape: (n_edges, S)
+        """The states they led to."""
+        return self.states[:, 1:][self.alive]
+
+    @property
+    def final(self) -> Tensor:  # shape: (B, S)
+        """The states after `max_steps` actions."""
+        return self.states[:, -1]
+
+
+def sample_uniformly(
+    environment: Environment,
+    n_trajectories: int,
+    seed: int = 0,
+) -> SampledTrajectories:
+    """Roll out the uniform policy.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> sample_uniformly(GridEnvironment(), n_trajectories=3).states.shape
+    torch.Size([3, 7, 4])
+    """
+    generator = torch.Generator().manual_seed(seed)
+    state = environment.initial_state((n_trajectories,))
+    states, actions = [state], []
+    for _ in range(environment.max_steps):
+        mask = environment.valid_mask(state)
+        weights = (mask | ~mask.any(dim=-1, keepdim=True)).to(torch.float64)
+        action = torch.multinomial(weights, 1, generator=generator)[:, 0]
+        state = environment.step(state, action)
+        states.append(state)
+        actions.append(action)
+    stacked = torch.stack(states, dim=1)
+    alive = ~environment.is_terminal(stacked[:, :-1])
+    return SampledTrajectories(stacked, torch.stack(actions, dim=1), alive)
+
+
+Check = Callable[[Environment, SampledTrajectories], None]
+
+
+def check_environment(
+    environment: Environment,
+    n_trajectories: int = 64,
+    seed: int = 0,
+) -> None:
+    """Raise AssertionError if an environment breaks a rule of the contract.
+
+    Parameters
+    ----------
+    environment : Environment
+    n_trajectories : int, default=64
+        Uniformly random trajectories that the checks look at.
+    seed : int, default=0
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> check_environment(GridEnvironment(size=3, max_moves=3))
+    """
+    sample = sample_uniformly(environment, n_trajectories, seed)
+    for _, check in environment_checks(environment):
+        check(environment, sample)
+
+
+def environment_checks(
+    environment: Environment | None = None,
+) -> Iterator[tuple[str, Check]]:
+    """Yield (name, check); those of the state graph only where it can be built.
+
+    Without an environment all of them are named. A check is called as
+    ``check(environment, sample)`` with ``sample = sample_uniformly(environment, n)``.
+
+    Examples
+    --------
+    >>> [name for name, _ in environment_checks()][:2]
+    ['pickles', 'sizes']
+    """
+    checks = dict(_CHECKS)
+    if environment is None or environment.is_enumerable:
+        checks.update(_GRAPH_CHECKS)
+    yield from checks.items()
+
+
+def _pickles(environment: Environment, sample: SampledTrajectories) -> None:
+    copy = pickle.loads(pickle.dumps(environment))
+    same = torch.equal(copy.encode(sample.before), environment.encode(sample.before))
+    assert same, "a pickled copy must encode states in the same way"
+    stepped = copy.step(sample.before, sample.taken)
+    same = torch.equal(stepped, sample.after)
+    assert same, "a pickled copy must step in the same way"
+
+
+def _sizes(environment: Environment, sample: SampledTrajectories) -> None:
+    mask = environment.valid_mask(sample.before)
+    backward_mask = environment.backward_mask(sample.before)
+    assert sample.states.dtype == torch.int64, "states must be int64"
+    assert mask.dtype == torch.bool, "valid_mask must be bool"
+    assert backward_mask.dtype == torch.bool, "backward_mask must be bool"
+    for name, got, expected in (
+        ("state_size", sample.states.shape[-1], environment.state_size),
+        ("n_actions", mask.shape[-1], environment.n_actions),
+        (
+            "n_backward_actions",
+            backward_mask.shape[-1],
+            environment.n_backward_actions,
+        ),
+        ("action_names", len(set(environment.action_names)), environment.n_actions),
+        ("step_names", len(environment.step_names), environment.max_steps),
+    ):
+        assert got == expected, f"{name}: expected {expected}, got {got}"
+
+
+def _initial_state(environment: Environment, sample: SampledTrajectories) -> None:
+    state = environment.initial_state()
+    batch = environment.initial_state((2, 3))
+    assert state.shape == (environment.state_size,), "initial_state() must be one state"
+    assert (batch == state).all(), "initial_state must repeat one state"
+    assert batch.shape == (2, 3, environment.state_size), "initial_state batch shape"
+    assert not environment.is_terminal(state), "the initial state must not be terminal"
+    no_parent = not environment.backward_mask(state).any()
+    assert no_parent, "the initial state must have no parents"
+    assert environment.log_backward_policy(state) == 0, "log P_B of the initial state"
+
+
+def _ends_terminal(environment: Environment, sample: SampledTrajectories) -> None:
+    ended = environment.is_terminal(sample.final)
+    assert ended.all(), (
+        f"every trajectory must end within max_steps={environment.max_steps}, "
+        f"got {sample.final[~ended][:1].tolist()}"
+    )
+
+
+def _some_action_allowed(environment: Environment, sample: SampledTrajectories) -> None:
+    stuck = ~environment.valid_mask(sample.before).any(dim=-1)
+    assert not stuck.any(), (
+        "a non-terminal state must allow an action, none in "
+        f"{sample.before[stuck][:1].tolist()}"
+    )
+    allowed = environment.valid_mask(sample.before)
+    chosen = allowed.gather(1, sample.taken[:, None])
+    assert chosen.all(), "chosen actions must be allowed"
+
+
+def _terminal_padding(environment: Environment, sample: SampledTrajectories) -> None:
+    mask = environment.valid_mask(sample.final)
+    assert not mask.any(), "valid_mask must be all False on terminal states"
+    for action in range(environment.n_actions):
+        actions = torch.full(sample.final.shape[:1], action)
+        after = environment.step(sample.final, actions)
+        assert torch.equal(after, sample.final), (
+            f"step must leave terminal states as they are (action {action})"
+        )
+
+
+def _backward_undoes(environment: Environment, sample: SampledTrajectories) -> None:
+    undo = environment.backward_action(sample.before, sample.taken)
+    in_range = (undo >= 0) & (undo < environment.n_backward_actions)
+    assert in_range.all(), "backward_action must be in [0, n_backward_actions)"
+    allowed = environment.backward_mask(sample.after).gather(1, undo[:, None])
+    assert allowed.all(), "the backward action of an allowed action must be allowed"
+    back = environment.backward(sample.after, undo)
+    assert torch.equal(back, sample.before), "backward must undo step"
+
+
+def _parents_return(environment: Environment, sample: SampledTrajectories) -> None:
+    """Every allowed backward action leads to a parent with a way back."""
+    visited, backward_actions = environment.backward_mask(sample.after).nonzero(
+        as_tuple=True
+    )
+    children = sample.after[visited]
+    parents = environment.backward(children, backward_actions)
+    finished = environment.is_terminal(parents)
+    assert not finished.any(), "a parent must not be terminal"
+    returns = torch.zeros(len(parents), dtype=torch.bool)
+    for action in range(environment.n_actions):
+        actions = torch.full((len(parents),), action)
+        allowed = environment.valid_mask(parents)[:, action]
+        arrives = torch.zeros_like(returns)
+        there = environment.step(parents[allowed], actions[allowed])
+        undo = environment.backward_action(parents[allowed], actions[allowed])
+        arrives[allowed] = (there == children[allowed]).all(dim=-1) & (
+            undo == backward_actions[allowed]
+        )
+        returns |= arrives
+    assert returns.all(), (
+        "every allowed backward action must lead to a parent from which an allowed "
+        f"action returns; from {children[~returns][:1].tolist()} it leads to "
+        f"{parents[~returns][:1].tolist()}"
+    )
+
+
+def _log_backward_policy(environment: Environment, sample: SampledTrajectories) -> None:
+    n_parents = environment.backward_mask(sample.after).sum(dim=-1)
+    total = n_parents * environment.log_backward_policy(sample.after).exp()
+    assert (n_parents > 0).all(), "every later state must have a parent"
+    normalised = torch.allclose(total, torch.ones_like(total), rtol=0, atol=1e-12)
+    assert normalised, "log_backward_policy must be normalised over parents"
+
+
+def _encoding(environment: Environment, sample: SampledTrajectories) -> None:
+    encodings = environment.encode(sample.before)
+    assert encodings.dtype == torch.float32, "encode must give float32"
+    assert torch.isfinite(encodings).all(), "encode must be finite"
+    assert torch.isfinite(environment.encode(sample.final)).all(), (
+        "encode must be finite on terminal states, which pad batches"
+    )
+    width = encodings.shape[-1]
+    assert width == environment.encoding_size, (
+        f"encoding_size is {environment.encoding_size}, encode gave {width}"
+    )
+    n_states = len(torch.unique(sample.before, dim=0))
+    n_encodings = len(torch.unique(encodings, dim=0))
+    assert n_states == n_encodings, (
+        f"encode must distinguish non-terminal states: {n_states} states have "
+        f"{n_encodings} encodings"
+    )
+
+
+def _objects(environment: Environment, sample: SampledTrajectories) -> None:
+    index = environment.object_index(sample.final)
+    in_range = (index >= 0) & (index < environment.n_objects)
+    assert in_range.all(), f"object_index must be in [0, {environment.n_objects})"
+    n_finals = len(torch.unique(sample.final, dim=0))
+    assert n_finals == len(torch.unique(index)), (
+        "terminal states and objects must correspond one to one"
+    )
+    names = [environment.object_name(int(i)) for i in index.unique()]
+    assert len(set(names)) == len(names), "objects must have names of their own"
+
+
+def _step_actions(environment: Environment, sample: SampledTrajectories) -> None:
+    for step in range(environment.max_steps):
+        states = sample.states[:, step][sample.alive[:, step]]
+        used = environment.valid_mask(states).any(dim=0).nonzero()[:, 0].tolist()
+        missing = set(used) - set(environment.step_actions(step))
+        assert not missing, f"step_actions({step}) must contain {sorted(missing)}"
+
+
+def _pure_and_batched(environment: Environment, sample: SampledTrajectories) -> None:
+    states, actions = sample.before[:8], sample.taken[:8]
+    kept_states, kept_actions = states.clone(), actions.clone()
+    undo = environment.backward_action(states, actions)
+    after = environment.step(states, actions)
+    kept_after = after.clone()
+    calls: dict[str, Callable[[int | slice], Tensor]] = {
+        "is_terminal": lambda i: environment.is_terminal(states[i]),
+        "valid_mask": lambda i: environment.valid_mask(states[i]),
+        "step": lambda i: environment.step(states[i], actions[i]),
+        "encode": lambda i: environment.encode(states[i]),
+        "backward_mask": lambda i: environment.backward_mask(states[i]),
+        "backward": lambda i: environment.backward(after[i], undo[i]),
+        "log_backward_policy": lambda i: environment.log_backward_policy(states[i]),
+    }
+    for name, call in calls.items():
+        batched = call(slice(None))
+        for i in range(len(states)):
+            assert torch.equal(call(i), batched[i]), (
+                f"{name} must agree for one state and for a batch"
+            )
+        for given, kept in (
+            (states, kept_states),
+            (actions, kept_actions),
+            (after, kept_after),
+        ):
+            unchanged = torch.equal(given, kept)
+            assert unchanged, f"{name} must not modify its arguments"
+
+
+def _graph_tables(environment: Environment, sample: SampledTrajectories) -> None:
+    graph = StateGraph.from_environment(environment)
+    ids = graph.state_ids(sample.before)
+    assert torch.equal(graph.states[ids], sample.before), "state_ids must find states"
+    mask = environment.valid_mask(graph.states)
+    assert torch.equal(graph.mask, mask), "the graph must hold valid_mask"
+    assert torch.equal(graph.encodings, environment.encode(graph.states)), (
+        "the graph must hold the encodings"
+    )
+    children = graph.children[ids, sample.taken]
+    finished = environment.is_terminal(sample.after)
+    objects = children[finished] - graph.n_states
+    assert torch.equal(objects, environment.object_index(sample.after[finished])), (
+        "edges to objects must agree with object_index"
+    )
+    going_on = sample.after[~finished]
+    assert torch.equal(graph.states[children[~finished]], going_on), (
+        "edges must agree with step"
+    )
+    log_pb = environment.log_backward_policy(sample.after)
+    assert torch.equal(graph.log_pb[ids, sample.taken], log_pb), (
+        "edges must hold log P_B"
+    )
+    reached = torch.unique(graph.children[graph.children >= graph.n_states])
+    assert len(reached) == environment.n_objects, (
+        f"n_objects is {environment.n_objects}, {len(reached)} can be reached"
+    )
+
+
+def _edges_match_parents(environment: Environment, sample: SampledTrajectories) -> None:
+    graph = StateGraph.from_environment(environment)
+    n_total = graph.n_states + environment.n_objects
+    share = torch.zeros(n_total, dtype=torch.float64)
+    edges = graph.children[graph.mask]
+    share.index_add_(0, edges, graph.log_pb[graph.mask].exp())
+    assert torch.allclose(share[1:], torch.ones_like(share[1:]), rtol=0, atol=1e-12), (
+        "P_B over the edges into a state must sum to 1 (parents and edges disagree)"
+    )
+
+
+def _exact_law(environment: Environment, sample: SampledTrajectories) -> None:
+    generator = torch.Generator().manual_seed(0)
+    shape = (2, environment.n_objects)
+    log_reward = 2 * torch.randn(shape, generator=generator, dtype=torch.float64)
+    solution = solve_exact(environment, log_reward)
+    table = solution.log_policy_table
+    law = terminating_distribution(solution.graph, table)
+    error = (law - solution.target_distribution()).abs().max().item()
+    assert error < 1e-10, f"the exact law must be ∝ reward, the error is {error:.1e}"
+    forward = solution.log_flow[..., None] + table
+    values = torch.cat((solution.log_flow, log_reward), dim=1)
+    backward = values[:, solution.graph.children.clamp(min=0)] + solution.graph.log_pb
+    mask = solution.graph.mask
+    gap = (forward - backward)[:, mask].abs().max().item()
+    assert gap < 1e-10, f"forward and backward flow must agree, the gap is {gap:.1e}"
+
+
+_CHECKS: dict[str, Check] = {
+    "pickles": _pickles,
+    "sizes": _sizes,
+    "initial state": _initial_state,
+    "ends terminal": _ends_terminal,
+    "allowed actions": _some_action_allowed,
+    "terminal padding": _terminal_padding,
+    "backward undoes": _backward_undoes,
+    "parents return": _parents_return,
+    "backward policy": _log_backward_policy,
+    "encoding": _encoding,
+    "objects": _objects,
+    "step actions": _step_actions,
+    "pure and batched": _pure_and_batched,
+}
+_GRAPH_CHECKS: dict[str, Check] = {
+    "graph tables": _graph_tables,
+    "edges match parents": _edges_match_parents,
+    "exact law": _exact_law,
+}

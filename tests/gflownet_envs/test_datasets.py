@@ -1,0 +1,431 @@
+"""Fetching the Buchwald–Hartwig yields: conversion, checksums, and no network."""
+
+import csv
+import hashlib
+import io
+import os
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gflownet_envs.datasets import _buchwald_hartwig as module
+from gflownet_envs.datasets import fetch_buchwald_hartwig
+
+RAW_HEADER = (
+    "plate,row,col,base,base_smiles,ligand,aryl_halide_number,aryl_halide,"
+    "additive,additive_smiles,product_smiles,yield\n"
+)
+RAW = RAW_HEADER + (
+    '1,1,1,P2Et,S,XPhos,10.0,2-chloropyridine,"3,5-dimethylisoxazole",S,S,17.98\n'
+    "1,1,2,MTBD,S,AdBrettPhos,,,5-phenylisoxazole,S,,0.0\n"
+    "1,1,3,BTMG,S,t-BuXPhos,1.0,1-chloro-4-(trifluoromethyl)benzene,,,S,26.880\n"
+    "1,1,4,BTMG,S,t-BuXPhos,1.0,1-chloro-4-(trifluoromethyl)benzene,,,S,\n"
+    "3,32,48,BTMG,S,XPhos,,,,,,0.5\n"
+)
+TIDY = (
+    "catalyst,base,aryl_halide,additive,yield,plate,row,col\n"
+    'XPhos,P2Et,2-chloropyridine,"3,5-dimethylisoxazole",17.98,1,1,1\n'
+    "AdBrettPhos,MTBD,(no aryl halide),5-phenylisoxazole,0.0,1,1,2\n"
+    "t-BuXPhos,BTMG,1-chloro-4-(trifluoromethyl)benzene,(no additive),26.880,1,1,3\n"
+    "XPhos,BTMG,(no aryl halide),(no additive),0.5,3,32,48\n"
+)
+DATA = [[0, 0, 10, 12], [3, 2, 0, 2], [1, 1, 1, 0], [0, 1, 0, 0]]
+TARGET = [17.98, 0.0, 26.88, 0.5]
+TIDY_NAME, RAW_NAME = "buchwald_hartwig.csv", "data_table.csv"
+
+
+def sha256(text):
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def real_file(name):
+    """Path of a file of the real data, or a visible skip."""
+    folder = os.environ.get("SKPCE_DATA")
+    path = Path(folder or "").expanduser() / name
+    if not folder or not path.is_file():
+        pytest.skip(f"SKPCE_DATA is not set to a folder with {name}")
+    return path
+
+
+@contextmanager
+def serve(answers):
+    """Serve bodies in turn, the last for ever; None is an internal error."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = answers[min(len(requests), len(answers) - 1)]
+            requests.append(self.path)
+            self.send_response(500 if body is None else 200)
+            payload = (body or "").encode("utf-8")
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            self.wfile.write(payload)
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/{RAW_NAME}", requests
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def synthetic(monkeypatch):
+    """Let the fetcher expect the small files above, at a given address."""
+    monkeypatch.delenv("SKPCE_DATA", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+    def install(url):
+        source = replace(
+            module.SOURCE,
+            raw_url=url,
+            raw_sha256=sha256(RAW),
+            tidy_sha256=sha256(TIDY),
+        )
+        monkeypatch.setattr(module, "SOURCE", source)
+
+    return install
+
+
+@pytest.fixture
+def closed_port(synthetic):
+    """An address at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/{RAW_NAME}"
+    synthetic(url)
+    return url
+
+
+def names_in(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+# Conversion.
+
+
+def test_the_raw_table_becomes_the_tidy_one():
+    assert module.convert_raw(RAW.encode()).decode() == TIDY
+    assert module.convert_raw(RAW.replace("\n", "\r\n").encode()).decode() == TIDY
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("XPhos,10", "SPhos,10", r"line 2 of the raw table has ligand 'SPhos'; expe"),
+        ("MTBD", "", r"line 3 of the raw table has base ''; expected one of"),
+        ("MTBD", "NaOH", r"line 3 of the raw table has base 'NaOH'"),
+        ("2-chloropyridine", "Clc1ccccn1", r"line 2 .* aryl_halide 'Clc1ccccn1'"),
+        ("5-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
+        ("17.98", "n.d.", r"line 2 of the table has yield 'n.d.'; expected a perc"),
+        ("17.98", "nan", r"line 2 of the table has yield 'nan'"),
+        ("17.98", "117.98", r"line 2 of the table has yield '117.98'"),
+        ("S,17.98", "S", r"line 2 of the raw table ends before column 'yield'"),
+        ("ligand", "catalyst", r"has the columns \[.*\]; also expected \['ligand'\]"),
+    ],
+)
+def test_an_undocumented_raw_table_is_refused(old, new, message):
+    with pytest.raises(ValueError, match=message):
+        module.convert_raw(RAW.replace(old, new, 1).encode())
+
+
+def test_an_empty_raw_table_is_refused():
+    with pytest.raises(ValueError, match=r"columns \[\]; also expected \['ligand', 'b"):
+        module.convert_raw(b"")
+
+
+# Downloads.
+
+
+def test_a_download_is_converted_and_cached(tmp_path, synthetic):
+    cache = tmp_path / "new" / "cache"
+    with serve([RAW]) as (url, requests):
+        synthetic(url)
+        bunch = fetch_buchwald_hartwig(data_home=cache)
+        again = fetch_buchwald_hartwig(data_home=str(cache), download_if_missing=False)
+    assert requests == [f"/{RAW_NAME}"]
+    np.testing.assert_array_equal(bunch.data, DATA)
+    np.testing.assert_array_equal(bunch.target, TARGET)
+    np.testing.assert_array_equal(again.data, DATA)
+    assert bunch.filename == again.filename == str(cache / TIDY_NAME)
+    assert (cache / TIDY_NAME).read_text(encoding="utf-8") == TIDY
+    assert names_in(cache) == [TIDY_NAME]
+
+
+def test_a_failed_download_is_tried_again(tmp_path, synthetic):
+    with serve([None, RAW]) as (url, requests):
+        synthetic(url)
+        bunch = fetch_buchwald_hartwig(data_home=tmp_path, n_retries=1)
+    assert len(requests) == 2
+    assert len(bunch.target) == 4
+
+
+def test_a_server_error_is_reported(tmp_path, synthetic):
+    with serve([None]) as (url, requests):
+        synthetic(url)
+        with pytest.raises(OSError, match=r"could not download .*500 Server Error"):
+            fetch_buchwald_hartwig(data_home=tmp_path, n_retries=0)
+    assert len(requests) == 1
+    assert names_in(tmp_path) == []
+
+
+def test_a_damaged_download_is_refused(tmp_path, synthetic):
+    damaged = RAW.replace("17.98", "71.98")
+    with serve([damaged]) as (url, _):
+        synthetic(url)
+        with pytest.raises(ValueError, match=r"data_table.csv came damaged") as info:
+            fetch_buchwald_hartwig(data_home=tmp_path, n_retries=0)
+    assert sha256(RAW) in str(info.value)
+    assert sha256(damaged) in str(info.value)
+    assert names_in(tmp_path) == []
+
+
+def test_without_network_the_message_says_what_to_do(tmp_path, closed_port):
+    with pytest.raises(OSError, match="could not download") as info:
+        fetch_buchwald_hartwig(data_home=tmp_path, n_retries=0)
+    message = str(info.value)
+    assert "Without network: set SKPCE_DATA (which is not set)" in message
+    assert f"put the file {RAW_NAME} from {closed_port} in the folder" in message
+    assert str(tmp_path) in message
+    assert names_in(tmp_path) == []
+
+
+def test_nothing_is_downloaded_unasked(tmp_path, synthetic, monkeypatch):
+    monkeypatch.setenv("SKPCE_DATA", str(tmp_path / "empty"))
+    with serve([RAW]) as (url, requests):
+        synthetic(url)
+        with pytest.raises(OSError, match=r"download_if_missing is False.*/empty'"):
+            fetch_buchwald_hartwig(data_home=tmp_path, download_if_missing=False)
+    assert requests == []
+
+
+def test_a_raw_file_put_in_the_cache_is_used(tmp_path, closed_port):
+    (tmp_path / RAW_NAME).write_text(RAW, encoding="utf-8")
+    bunch = fetch_buchwald_hartwig(data_home=tmp_path)
+    np.testing.assert_array_equal(bunch.data, DATA)
+    assert names_in(tmp_path) == [TIDY_NAME, RAW_NAME]
+
+
+def test_a_damaged_raw_file_in_the_cache_is_refused(tmp_path, closed_port):
+    (tmp_path / RAW_NAME).write_text(RAW[:-1], encoding="utf-8")
+    with pytest.raises(ValueError, match=r"data_table.csv is damaged .*Delete the fil"):
+        fetch_buchwald_hartwig(data_home=tmp_path)
+    assert names_in(tmp_path) == [RAW_NAME]
+
+
+def test_a_conversion_that_drifts_is_noticed(tmp_path, closed_port, monkeypatch):
+    (tmp_path / RAW_NAME).write_text(RAW, encoding="utf-8")
+    drifted = replace(module.SOURCE, tidy_sha256="0" * 64)
+    monkeypatch.setattr(module, "SOURCE", drifted)
+    with pytest.raises(
+        ValueError, match=r"what data_table.csv was converted to is dam"
+    ):
+        fetch_buchwald_hartwig(data_home=tmp_path)
+    assert names_in(tmp_path) == [RAW_NAME]
+
+
+def test_the_default_cache_is_the_user_s(tmp_path, closed_port, monkeypatch):
+    pooch = pytest.importorskip("pooch")
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / name)
+    (tmp_path / "skpce").mkdir()
+    (tmp_path / "skpce" / TIDY_NAME).write_text(TIDY, encoding="utf-8")
+    assert fetch_buchwald_hartwig().filename == str(tmp_path / "skpce" / TIDY_NAME)
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, closed_port, monkeypatch):
+    def read_only(path, payload):
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / RAW_NAME).write_text(RAW, encoding="utf-8")
+    monkeypatch.setattr("gflownet_envs.storage._write_and_sync", read_only)
+    with pytest.raises(PermissionError, match=rf"could not write .*{TIDY_NAME}: Perm"):
+        fetch_buchwald_hartwig(data_home=tmp_path)
+
+
+# Look-up order and what is found.
+
+
+@pytest.fixture
+def tidy_folder(tmp_path, closed_port, monkeypatch):
+    """``$SKPCE_DATA`` with the small tidy file."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / TIDY_NAME).write_text(TIDY, encoding="utf-8")
+    monkeypatch.setenv("SKPCE_DATA", str(folder))
+    return folder
+
+
+def test_the_given_folder_comes_first(tmp_path, tidy_folder):
+    (tmp_path / TIDY_NAME).write_text("damaged", encoding="utf-8")
+    bunch = fetch_buchwald_hartwig(data_home=tmp_path)
+    assert bunch.filename == str(tidy_folder / TIDY_NAME)
+
+
+def test_a_damaged_file_in_the_given_folder_is_refused(tidy_folder):
+    (tidy_folder / TIDY_NAME).write_text(TIDY + " ", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"given/buchwald_hartwig.csv is dam") as info:
+        fetch_buchwald_hartwig()
+    assert f"SHA-256 is {sha256(TIDY + ' ')}; expected {sha256(TIDY)}" in str(
+        info.value
+    )
+    assert "Replace the file or unset SKPCE_DATA." in str(info.value)
+
+
+def test_a_damaged_file_in_the_cache_is_refused(tmp_path, closed_port):
+    (tmp_path / TIDY_NAME).write_text(TIDY[:-1], encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=r"hartwig.csv is damaged .*Delete the file an"
+    ):
+        fetch_buchwald_hartwig(data_home=tmp_path)
+
+
+def test_arrays_need_no_extra(tidy_folder, monkeypatch):
+    for name in ("pandas", "pooch", "torch", "safetensors"):
+        monkeypatch.setitem(sys.modules, name, None)
+    data, target = fetch_buchwald_hartwig(return_X_y=True)
+    assert (data.dtype, target.dtype) == (np.int64, np.float64)
+    with pytest.raises(ImportError, match="as_frame=True needs pandas: pip install"):
+        fetch_buchwald_hartwig(as_frame=True)
+    monkeypatch.delenv("SKPCE_DATA")
+    with pytest.raises(ImportError, match=r"needs pooch: pip install 'skpce\[data\]'"):
+        fetch_buchwald_hartwig()
+
+
+def test_importing_the_fetcher_imports_no_extra():
+    code = (
+        "import sys, gflownet_envs.datasets;"
+        "extras = {'torch', 'pooch', 'requests', 'safetensors', 'skpce'};"
+        "assert not extras & set(sys.modules), extras & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("n_retries", [-1, 1.5, True, "3"])
+def test_retries_are_a_count(tidy_folder, n_retries):
+    with pytest.raises(ValueError, match=r"n_retries is .*; expected an integer ≥ 0"):
+        fetch_buchwald_hartwig(n_retries=n_retries)
+
+
+def test_the_bunch_has_what_it_promises(tidy_folder):
+    bunch = fetch_buchwald_hartwig()
+    assert bunch.feature_names == ["catalyst", "base", "aryl_halide", "additive"]
+    assert bunch.target_names == ["yield"]
+    assert bunch.frame is None
+    assert [len(names) for names in bunch.levels.values()] == [4, 3, 16, 24]
+    for count in ("4,608", "4,599", "4,132", "3,955", "3,960"):
+        assert count in bunch.DESCR
+    for name in bunch:
+        assert f"``{name}``" in fetch_buchwald_hartwig.__doc__
+
+
+def test_frames_have_the_names(tidy_folder):
+    pandas = pytest.importorskip("pandas")
+    bunch = fetch_buchwald_hartwig(as_frame=True)
+    assert bunch.frame.columns.tolist() == [*bunch.feature_names, "yield"]
+    expected = list(csv.reader(io.StringIO(TIDY)))[1:]
+    assert bunch.data.to_numpy().tolist() == [row[:4] for row in expected]
+    codes = bunch.data.apply(lambda column: column.cat.codes).to_numpy()
+    np.testing.assert_array_equal(codes, DATA)
+    X, y = fetch_buchwald_hartwig(as_frame=True, return_X_y=True)
+    pandas.testing.assert_frame_equal(X, bunch.frame[bunch.feature_names])
+    pandas.testing.assert_series_equal(y, bunch.frame["yield"])
+
+
+def test_without_controls_levels_are_numbered_afresh(tidy_folder):
+    bunch = fetch_buchwald_hartwig(controls=False)
+    np.testing.assert_array_equal(bunch.data, [[0, 0, 9, 11]])
+    assert bunch.levels["aryl_halide"][9] == "2-chloropyridine"
+    assert bunch.levels["additive"][11] == "3,5-dimethylisoxazole"
+    pytest.importorskip("pandas")
+    frame = fetch_buchwald_hartwig(controls=False, as_frame=True).frame
+    assert frame.iloc[0].tolist()[3:] == ["3,5-dimethylisoxazole", 17.98]
+
+
+# Real data.
+
+
+def test_the_level_tables_are_the_components_file():
+    text = real_file("buchwald_hartwig_components.csv").read_text(encoding="utf-8")
+    found = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        found.setdefault(row["factor"], []).append(row["name"])
+    assert {name: tuple(levels) for name, levels in found.items()} == module.LEVELS
+    assert tuple(found) == module.FEATURE_NAMES
+
+
+def test_the_real_rows():
+    real_file(TIDY_NAME)
+    bunch = fetch_buchwald_hartwig()
+    assert bunch.data.shape == (4599, 4)
+    assert len(np.unique(bunch.data, axis=0)) == 4599
+    assert bunch.data.max(axis=0).tolist() == [3, 2, 15, 23]
+    assert round(float(bunch.target.mean()), 2) == 30.87
+    assert int((bunch.target == 0).sum()) == 562
+    no_halide = bunch.data[:, 2] == 0
+    assert int(no_halide.sum()) == 287
+    assert (bunch.target[no_halide] == 0).all()
+    no_additive = (bunch.data[:, 3] == 0) & ~no_halide
+    assert int(no_additive.sum()) == 180
+    assert round(float(bunch.target[no_additive].mean()), 1) == 48.6
+
+
+def test_the_real_rows_without_controls():
+    real_file(TIDY_NAME)
+    bunch = fetch_buchwald_hartwig(controls=False)
+    assert bunch.data.shape == (4132, 4)
+    assert [len(names) for names in bunch.levels.values()] == [4, 3, 15, 23]
+    for column, names in enumerate(bunch.levels.values()):
+        assert np.unique(bunch.data[:, column]).tolist() == list(range(len(names)))
+        assert not any(name.startswith("(no ") for name in names)
+    assert round(float(bunch.target.mean()), 2) == 32.24
+    assert int((bunch.target == 0).sum()) == 273
+    oxadiazole = bunch.levels["additive"].index("5-Phenyl-1,2,4-oxadiazole")
+    assert int((bunch.data[:, 3] != oxadiazole).sum()) == 3955
+
+
+def test_the_real_frame_says_the_same_as_the_file():
+    pandas = pytest.importorskip("pandas")
+    path = real_file(TIDY_NAME)
+    frame = fetch_buchwald_hartwig(as_frame=True).frame
+    assert frame.shape == (4599, 5)
+    expected = pandas.read_csv(path)
+    expected = expected[frame.columns.tolist()]
+    names = frame.columns.tolist()[:4]
+    assert frame[names].to_numpy().tolist() == expected[names].to_numpy().tolist()
+    np.testing.assert_allclose(frame["yield"], expected["yield"], rtol=1e-14)
+
+
+def test_a_raw_table_of_the_real_rows_becomes_the_real_file(tmp_path, monkeypatch):
+    """The checksum of the tidy file is met byte for byte."""
+    rows = csv.DictReader(io.StringIO(real_file(TIDY_NAME).read_text("utf-8")))
+    out = io.StringIO(newline="")
+    columns = ("plate", "row", "col", "base", "ligand", "aryl_halide", "additive")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*columns, "yield"])
+    for row in rows:
+        row["ligand"] = row["catalyst"]
+        names = [row[c] if not row[c].startswith("(no ") else "" for c in columns]
+        writer.writerow([*names, row["yield"]])
+    (tmp_path / RAW_NAME).write_text(out.getvalue(), encoding="utf-8")
+    source = replace(module.SOURCE, raw_sha256=sha256(out.getvalue()))
+    monkeypatch.setattr(module, "SOURCE", source)
+    monkeypatch.delenv("SKPCE_DATA")
+    bunch = fetch_buchwald_hartwig(data_home=tmp_path, download_if_missing=False)
+    assert len(bunch.target) == 4599

@@ -1,0 +1,236 @@
+"""The data set that goes from the experiments to the surrogate."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.storage import read_arrays, write_arrays
+
+STEPS = (3, 2)
+MASK = np.array([True, False, True, True, True])
+ARRAYS = ("X", "y", "mask", "members", "rewards", "seeds", "is_test")
+
+
+def make_arguments(n_members=4, n_reward_features=6):
+    rng = np.random.default_rng(0)
+    weights = rng.random((n_members, 5)) * MASK
+    first = weights[:, :3] / weights[:, :3].sum(axis=1, keepdims=True)
+    second = weights[:, 3:] / weights[:, 3:].sum(axis=1, keepdims=True)
+    return {
+        "X": rng.normal(size=(n_members, n_reward_features)),
+        "y": np.hstack([first, second]),
+        "steps": STEPS,
+        "mask": MASK,
+        "step_names": ("base", "halide"),
+        "action_names": ("a", "b", "c", "a", "b"),
+        "feature_names": tuple(f"r{i}" for i in range(n_reward_features)),
+        "members": np.arange(n_members) + 10,
+        "rewards": np.arange(n_members) // 2,
+        "seeds": np.arange(n_members),
+        "is_test": np.arange(n_members) >= n_members - 1,
+        "trajectory": ["c", "a"],
+        "source": "trained",
+        "metadata": {"task": "toy", "tau": 4.0},
+    }
+
+
+def make_dataset(**changes):
+    return PolicyDataset(**(make_arguments() | changes))
+
+
+def assert_same(found, expected):
+    for name in ARRAYS:
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        assert getattr(found, name).dtype == getattr(expected, name).dtype
+    for name in ("steps", "step_names", "action_names", "feature_names"):
+        assert getattr(found, name) == getattr(expected, name)
+    for name in ("trajectory", "source", "metadata"):
+        assert getattr(found, name) == getattr(expected, name)
+
+
+def test_saved_and_loaded_are_the_same(tmp_path):
+    dataset = make_dataset()
+    dataset.save(tmp_path / "dataset.safetensors")
+    assert_same(PolicyDataset.load(tmp_path / "dataset.safetensors"), dataset)
+
+
+def test_a_wide_reward_and_large_seeds_survive(tmp_path):
+    arguments = make_arguments(n_reward_features=4608)
+    arguments["seeds"] = np.array([2**64 - 1, 0, 1, 2], dtype=np.uint64)
+    dataset = PolicyDataset(**arguments)
+    dataset.save(tmp_path / "d")
+    assert_same(PolicyDataset.load(tmp_path / "d"), dataset)
+
+
+def test_the_documented_schema_is_what_is_written(tmp_path):
+    make_dataset().save(tmp_path / "d")
+    arrays = safetensors.numpy.load_file(tmp_path / "d")
+    assert set(arrays) == {*ARRAYS, "steps"}
+    assert arrays["X"].dtype == arrays["y"].dtype == np.float64
+    record = read_arrays(tmp_path / "d")[1]
+    assert set(record) == {
+        *("format", "format_version", "step_names", "action_names", "feature_names"),
+        *("trajectory", "source", "metadata"),
+    }
+    for name in (*arrays, *record):
+        assert f"``{name}``" in PolicyDataset.__doc__
+
+
+def test_loading_needs_no_torch(tmp_path):
+    make_dataset().save(tmp_path / "d")
+    code = (
+        "import sys; from gflownet_envs.policy_dataset import PolicyDataset as P;"
+        "P.load(sys.argv[1]); assert 'torch' not in sys.modules;"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "d")], check=True)
+
+
+def test_other_files_and_versions_are_refused(tmp_path):
+    make_dataset().save(tmp_path / "d")
+    arrays, record = read_arrays(tmp_path / "d")
+    write_arrays(tmp_path / "e", arrays, record | {"format_version": 99})
+    with pytest.raises(ValueError, match="/e has format version 99; this version"):
+        PolicyDataset.load(tmp_path / "e")
+    write_arrays(tmp_path / "e", arrays, {})
+    with pytest.raises(ValueError, match=r"/e is not a policy data set.*None"):
+        PolicyDataset.load(tmp_path / "e")
+    write_arrays(tmp_path / "e", {"X": arrays["X"]}, record)
+    with pytest.raises(ValueError, match=r"/e has the arrays \['X'\]; expected \["):
+        PolicyDataset.load(tmp_path / "e")
+    del record["trajectory"]
+    write_arrays(tmp_path / "e", arrays, record)
+    with pytest.raises(ValueError, match=r"/e lacks \['trajectory'\]"):
+        PolicyDataset.load(tmp_path / "e")
+
+
+def test_train_and_test_share_out_the_members():
+    dataset = make_dataset()
+    assert dataset.train.members.tolist() == [10, 11, 12]
+    assert dataset.test.members.tolist() == [13]
+    np.testing.assert_array_equal(dataset.train.X, dataset.X[:3])
+    np.testing.assert_array_equal(dataset.test.y, dataset.y[3:])
+    assert dataset.train.metadata == dataset.metadata
+    assert dataset.train.test.n_members == 0
+    assert dataset.select([2, 0]).members.tolist() == [12, 10]
+    with pytest.raises(ValueError, match="members contains 10 twice"):
+        dataset.select([0, 0])
+    with pytest.raises(ValueError, match=r"rows has shape .* and dtype float64"):
+        dataset.select([0.5])
+    with pytest.raises(ValueError, match="rows has length 2; expected 4"):
+        dataset.select(np.array([True, False]))
+
+
+def test_an_empty_part_can_be_stored(tmp_path):
+    dataset = make_dataset(is_test=np.zeros(4, dtype=bool))
+    dataset.test.save(tmp_path / "d")
+    assert_same(PolicyDataset.load(tmp_path / "d"), dataset.test)
+
+
+def test_the_frame_has_steps_and_actions():
+    pandas = pytest.importorskip("pandas")
+    dataset = make_dataset()
+    frame = dataset.to_frame()
+    assert frame.columns.names == ["step", "action"]
+    assert list(frame.columns)[2:4] == [("base", "c"), ("halide", "a")]
+    assert frame.index.tolist() == dataset.members.tolist()
+    np.testing.assert_array_equal(frame.to_numpy(), dataset.y)
+    np.testing.assert_array_equal(frame["halide"].to_numpy(), dataset.y[:, 3:])
+    assert isinstance(frame, pandas.DataFrame)
+
+
+def test_the_frame_says_that_it_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="to_frame needs pandas"):
+        make_dataset().to_frame()
+
+
+def test_numbers_are_brought_to_float64_and_names_to_tuples():
+    arguments = make_arguments()
+    dataset = PolicyDataset(
+        **arguments
+        | {"X": arguments["X"].astype(np.float32), "members": np.arange(4, dtype="i2")}
+        | {"steps": list(STEPS), "feature_names": np.array(arguments["feature_names"])}
+    )
+    assert dataset.X.dtype == np.float64
+    assert dataset.members.dtype == np.int64
+    assert dataset.steps == STEPS
+    assert type(dataset.feature_names[0]) is str
+    assert dataset.trajectory == ("c", "a")
+    assert dataset.step_slices == (slice(0, 3), slice(3, 5))
+    assert (dataset.n_members, dataset.n_steps) == (4, 2)
+    assert len(repr(dataset)) < 120
+
+
+def test_single_precision_policies_pass():
+    y = make_arguments()["y"].astype(np.float32)
+    assert make_dataset(y=y).y.dtype == np.float64
+
+
+def changed_y(row, column, value):
+    y = make_arguments()["y"].copy()
+    y[row, column] = value
+    return y
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("X", np.ones(4), r"X has shape \(4,\) and dtype float64; expected a two-d"),
+        ("X", np.full((4, 6), "a"), "X has shape .* and dtype <U1"),
+        ("X", np.ones((3, 6)), r"X has length 3; expected 4, as y has shape \(4, 5\)"),
+        ("X", np.full((4, 6), np.nan), "X is nan in row 0, column 0; expected finite"),
+        ("y", np.ones((4, 4)) / 4, "steps sums to 5; expected 4"),
+        ("y", changed_y(1, 3, np.inf), "y is inf in row 1, column 3"),
+        ("y", changed_y(2, 0, -0.1), "y is -0.1 at member 12, step 'base', action 'a'"),
+        ("y", changed_y(3, 1, 1e-9), "y is 1e-09 at member 13, step 'base', action 'b"),
+        ("y", changed_y(3, 4, 1.5), "over step 'halide' for member 13; expected 1 wit"),
+        ("steps", (3, 3), "steps sums to 6; expected 5"),
+        ("steps", (5, 0), r"steps is \(5, 0\); expected positive integers"),
+        ("steps", (), r"steps is \(\); expected positive integers"),
+        ("mask", np.ones(5), "mask has dtype float64; expected bool"),
+        ("mask", np.ones(4, dtype=bool), "mask has length 4; expected 5"),
+        ("step_names", ("one",), "step_names has length 1; expected 2"),
+        ("step_names", ("one", "one"), "step_names contains 'one' twice"),
+        ("step_names", "ab", "step_names is 'ab'; expected a sequence of strings"),
+        ("action_names", (0, 1, 2, 3, 4), r"action_names\[0\] is 0; expected a string"),
+        (
+            "action_names",
+            ("a", "c", "c", "a", "b"),
+            "of step 'base' contains 'c' twice",
+        ),
+        ("feature_names", ("r0",), "feature_names has length 1; expected 6"),
+        ("feature_names", ("r",) * 6, "feature_names contains 'r' twice"),
+        ("members", np.zeros(4, dtype=int), "members contains 0 twice"),
+        ("members", np.arange(4.0), "members has dtype float64; expected integers"),
+        ("rewards", np.arange(3), "rewards has length 3; expected 4"),
+        ("seeds", np.zeros((4, 1), dtype=int), r"seeds has shape \(4, 1\); expected"),
+        ("is_test", np.arange(4), "is_test has dtype int64; expected bool"),
+        ("trajectory", ("c",), "trajectory has length 1; expected 2"),
+        (
+            "trajectory",
+            ("b", "a"),
+            r"takes 'b' at step 'base'; .* actions \['a', 'c'\]",
+        ),
+        ("source", "guessed", r"source is 'guessed'; expected one of \('exact', 'tr"),
+        ("metadata", None, "metadata is None; expected a dict"),
+    ],
+)
+def test_what_does_not_fit_is_refused(name, value, message):
+    with pytest.raises(ValueError, match=message):
+        make_dataset(**{name: value})
+
+
+def test_a_frozen_data_set_stays_as_it_is():
+    with pytest.raises(AttributeError, match="cannot assign to field 'X'"):
+        make_dataset().X = np.ones(1)
+
+
+def test_metadata_that_json_cannot_hold_write_nothing(tmp_path):
+    with pytest.raises(ValueError, match=r"\['model'\] is <object"):
+        make_dataset(metadata={"model": object()}).save(tmp_path / "d")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,361 @@
+"""Files are whole, checked, and never unpickled."""
+
+import errno
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from gflownet_envs import storage
+from gflownet_envs.storage import (
+    BlockStore,
+    DamagedBlockWarning,
+    environment_versions,
+    read_arrays,
+    write_arrays,
+    write_bytes,
+    write_json,
+)
+
+KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
+
+
+def names_in(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(0)
+    return {
+        "y": rng.random((5, 3)),
+        "transposed": rng.random((4, 2)).T,
+        "big_endian": np.arange(3, dtype=">i4"),
+        "mask": np.array([True, False]),
+        "scalar": np.array(np.float32(2.5)),
+        "empty": np.zeros((0, 7), dtype=np.int16),
+    }
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Every write of a file's bytes to disk fails."""
+
+    def no_space(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(storage.os, "fsync", no_space)
+
+
+@pytest.fixture
+def failing_replace(monkeypatch):
+    def no_permission(source, target):
+        raise PermissionError(errno.EACCES, "Permission denied", str(target))
+
+    monkeypatch.setattr(storage.os, "replace", no_permission)
+
+
+# Arrays.
+
+
+def test_arrays_come_back_as_they_were(tmp_path, arrays):
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, arrays, {"task": "grid", "nested": {"n": [1, 2.5, None]}})
+    found, metadata = read_arrays(path)
+    assert metadata == {"task": "grid", "nested": {"n": [1, 2.5, None]}}
+    assert set(found) == set(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == array.dtype.newbyteorder("=")
+        assert found[name].shape == array.shape
+    found["y"][0, 0] = 7.0  # the caller's own, not a view of the file
+
+
+def test_another_program_reads_the_arrays(tmp_path, arrays):
+    path = tmp_path / "a.safetensors"
+    write_arrays(path, arrays, {})
+    found = safetensors.numpy.load_file(path)
+    np.testing.assert_array_equal(found["y"], arrays["y"])
+    np.testing.assert_array_equal(found["transposed"], arrays["transposed"])
+
+
+def test_equal_contents_give_equal_bytes(tmp_path, arrays):
+    write_arrays(tmp_path / "a", arrays, {"b": 1, "a": 2})
+    backwards = dict(reversed(arrays.items()))
+    write_arrays(tmp_path / "b", backwards, {"a": 2, "b": 1})
+    assert read_arrays(tmp_path / "a")[1] == read_arrays(tmp_path / "b")[1]
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_metadata_follow_json(tmp_path):
+    metadata = {"q2": float("nan"), "n": np.int64(3), "x": np.arange(2), "t": (1,)}
+    write_arrays(tmp_path / "a", {}, metadata)
+    assert read_arrays(tmp_path / "a")[1] == {"q2": None, "n": 3, "x": [0, 1], "t": [1]}
+
+
+@pytest.mark.parametrize(
+    ("arrays", "metadata", "message"),
+    [
+        ([np.ones(2)], {}, "arrays is of type list; expected a dict"),
+        ({"": np.ones(2)}, {}, "named ''; expected a non-empty string"),
+        ({"y": np.array(["a"])}, {}, "array 'y' has dtype <U1; expected one of bool"),
+        ({"y": np.array([None])}, {}, "array 'y' has dtype object"),
+        ({}, [1], r"metadata is \[1\]; expected a dict"),
+        ({}, {1: 2}, "metadata has the key 1; expected a string"),
+        ({}, {"a": [{"b": np.inf}]}, r"metadata\['a'\]\[0\]\['b'\] is inf; expected a"),
+        ({}, {"a": {1, 2}}, r"metadata\['a'\] is \{1, 2\} of type set; expected"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused(tmp_path, arrays, metadata, message):
+    with pytest.raises(ValueError, match=message):
+        write_arrays(tmp_path / "a", arrays, metadata)
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("bit", [1, 128])
+def test_any_changed_byte_is_noticed(tmp_path, arrays, bit):
+    path = tmp_path / "a"
+    write_arrays(path, arrays, {"task": "grid"})
+    whole = path.read_bytes()
+    for position in range(len(whole)):
+        payload = bytearray(whole)
+        payload[position] ^= bit
+        path.write_bytes(payload)
+        with pytest.raises(ValueError, match=r"/a is (damaged|a foreign)|/a has form"):
+            read_arrays(path)
+
+
+def test_a_cut_file_is_noticed(tmp_path, arrays):
+    path = tmp_path / "a"
+    write_arrays(path, arrays, {})
+    payload = path.read_bytes()
+    for length in (0, 5, 100, len(payload) - 1):
+        path.write_bytes(payload[:length])
+        with pytest.raises(ValueError, match="/a is damaged or not a safetensors"):
+            read_arrays(path)
+
+
+def test_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "a"
+    safetensors.numpy.save_file({"y": np.ones(2)}, path)
+    with pytest.raises(
+        ValueError, match=r"/a is a foreign .*header \[\] has no record"
+    ):
+        read_arrays(path)
+    header = {"record": '{"format": "gflownet_envs.arrays", "format_version": 99}'}
+    safetensors.numpy.save_file({"y": np.ones(2)}, path, metadata=header)
+    with pytest.raises(ValueError, match="format version 99; this version"):
+        read_arrays(path)
+    safetensors.numpy.save_file({"y": np.ones(2)}, path, metadata={"record": "{"})
+    with pytest.raises(ValueError, match="/a is damaged: its header is no JSON"):
+        read_arrays(path)
+    head = b'{"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
+    path.write_bytes(len(head).to_bytes(8, "little") + head + bytes(4))
+    with pytest.raises(ValueError, match="not a safetensors file of numpy types"):
+        read_arrays(path)
+
+
+def test_a_pickle_is_refused_and_not_run(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "boom"),))
+
+    (tmp_path / "a").write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(ValueError, match="not a safetensors file"):
+        read_arrays(tmp_path / "a")
+    assert names_in(tmp_path) == ["a"]
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="/none does not exist or is not a"):
+        read_arrays(tmp_path / "none")
+    with pytest.raises(FileNotFoundError, match="does not exist or is not a file"):
+        read_arrays(tmp_path)
+
+
+# Atomic writing.
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, full_disk):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(OSError, match=r"could not write .*/a: No space left") as info:
+        write_bytes(path, b"new")
+    assert info.value.errno == errno.ENOSPC
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["a"]
+
+
+def test_a_failing_move_leaves_the_old_file(tmp_path, failing_replace):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(PermissionError, match=r"could not write .*/a: Permission"):
+        write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["a"]
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    def interrupt(descriptor):
+        raise KeyboardInterrupt
+
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(storage.os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["a"]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"could not write .*/no/a: No such"):
+        write_bytes(tmp_path / "no" / "a", b"new")
+
+
+# JSON.
+
+
+def test_json_is_the_same_for_equal_payloads(tmp_path):
+    write_json(tmp_path / "a", {"b": [np.float64(0.1), True], "a": "β"})
+    write_json(tmp_path / "b", {"a": "β", "b": (0.1, np.bool_(True))})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    text = (tmp_path / "a").read_text(encoding="utf-8")
+    assert json.loads(text) == {"a": "β", "b": [0.1, True]}
+
+
+def test_json_has_null_for_nan_and_refuses_infinity(tmp_path):
+    write_json(tmp_path / "a", {"q2": np.array([0.5, np.nan])})
+    assert json.loads((tmp_path / "a").read_text()) == {"q2": [0.5, None]}
+    with pytest.raises(ValueError, match=r"payload\['q2'\] is -inf; expected a finite"):
+        write_json(tmp_path / "a", {"q2": -np.inf})
+    assert json.loads((tmp_path / "a").read_text()) == {"q2": [0.5, None]}
+
+
+def test_a_failing_json_write_leaves_the_old_record(tmp_path, failing_replace):
+    (tmp_path / "a").write_text("{}")
+    with pytest.raises(PermissionError, match="nothing was changed"):
+        write_json(tmp_path / "a", {"n": 1})
+    assert (tmp_path / "a").read_text() == "{}"
+    assert names_in(tmp_path) == ["a"]
+
+
+# Versions.
+
+
+def test_versions_do_not_import_torch():
+    code = (
+        "import sys, gflownet_envs.storage as s; v = s.environment_versions();"
+        "assert 'torch' not in sys.modules and 'torch' not in v, v;"
+        "assert 'safetensors' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_versions_name_what_is_in_use(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", type("Torch", (), {"__version__": "9"}))
+    versions = environment_versions()
+    assert versions["torch"] == "9"
+    assert versions["numpy"] == np.__version__
+    assert versions["python"].split(".")[0] == "3"
+
+
+# Blocks.
+
+
+def test_a_block_comes_back_under_its_key_alone(tmp_path):
+    store = BlockStore(tmp_path / "blocks")
+    assert store.load_block(KEY) is None
+    assert names_in(tmp_path) == []  # looking makes no folder
+    store.save_block(KEY, {"y": np.arange(3)})
+    reordered = {"alphas": [1e-8, np.float64(1.0)], "seed": np.int64(0), "task": "grid"}
+    np.testing.assert_array_equal(store.load_block(reordered)["y"], np.arange(3))
+    assert store.load_block(KEY | {"seed": 1}) is None
+    assert store.load_block(KEY | {"seed": False}) is None
+    store.save_block(KEY, {"y": np.arange(4)})
+    assert store.load_block(KEY)["y"].shape == (4,)
+
+
+def test_a_damaged_block_is_set_aside(tmp_path):
+    store = BlockStore(tmp_path)
+    store.save_block(KEY, {"y": np.arange(3)})
+    path = store.block_path(KEY)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(DamagedBlockWarning, match=f"{path.name}.* set aside as") as seen:
+        assert store.load_block(KEY) is None
+    assert seen[0].filename == __file__
+    assert names_in(tmp_path) == [path.name + ".damaged"]
+    store.save_block(KEY, {"y": np.arange(3)})
+    assert store.load_block(KEY)["y"].shape == (3,)
+
+
+def test_a_block_of_another_key_is_set_aside(tmp_path):
+    store = BlockStore(tmp_path)
+    other = KEY | {"seed": 1}
+    store.save_block(other, {"y": np.arange(3)})
+    os.rename(store.block_path(other), store.block_path(KEY))
+    with pytest.warns(DamagedBlockWarning, match='its key is .*"seed":1.*, not'):
+        assert store.load_block(KEY) is None
+    assert names_in(tmp_path) == [store.block_path(KEY).name + ".damaged"]
+
+
+def test_a_foreign_file_in_a_block_s_place_is_set_aside(tmp_path):
+    store = BlockStore(tmp_path)
+    write_arrays(store.block_path(KEY), {"y": np.ones(1)}, {"task": "grid"})
+    with pytest.warns(DamagedBlockWarning, match="its key is None"):
+        assert store.load_block(KEY) is None
+
+
+def test_an_unreadable_block_is_not_called_damaged(tmp_path, failing_replace):
+    store = BlockStore(tmp_path)
+    store.block_path(KEY).write_bytes(b"junk")
+    with pytest.raises(PermissionError, match=r"could not write .*\.damaged"):
+        store.load_block(KEY)
+
+
+def test_a_full_disk_leaves_the_old_block(tmp_path, monkeypatch):
+    store = BlockStore(tmp_path)
+    store.save_block(KEY, {"y": np.arange(3)})
+
+    def no_space(path, payload):
+        path.write_bytes(payload[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(storage, "_write_and_sync", no_space)
+    with pytest.raises(OSError, match="No space left on device; nothing was changed"):
+        store.save_block(KEY, {"y": np.arange(9)})
+    assert names_in(tmp_path) == [store.block_path(KEY).name]
+    assert store.load_block(KEY)["y"].shape == (3,)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OSError, match=r"could not write .*/file/blocks"):
+        BlockStore(tmp_path / "file" / "blocks").save_block(KEY, {})
+
+    def read_only(*args, **kwargs):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(storage.Path, "mkdir", read_only)
+    with pytest.raises(OSError, match=r"could not write .*/blocks: Read-only file"):
+        BlockStore(tmp_path / "blocks").save_block(KEY, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("grid", "key is 'grid'; expected a dict"),
+        ({"tau": float("nan")}, r"key\['tau'\] is nan; expected a finite number"),
+        ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
+    ],
+)
+def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
+    with pytest.raises(ValueError, match=message):
+        BlockStore(tmp_path).save_block(key, {})
+    with pytest.raises(ValueError, match=message):
+        BlockStore(tmp_path).load_block(key)

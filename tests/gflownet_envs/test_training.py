@@ -1,0 +1,326 @@
+"""Training: independence of members, agreement of paths, convergence, resuming."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs import (
+    PAPER_TRAINING,
+    GridEnvironment,
+    SequentialSelectionEnvironment,
+    StateGraph,
+    TrainingSpec,
+    distance_to_exact,
+    terminating_distribution,
+    train_ensemble,
+)
+from gflownet_envs.rollouts import PlainSampler, TableSampler
+from gflownet_envs.storage import BlockStore
+
+GRID = GridEnvironment(size=3, max_moves=3)
+SELECTION = SequentialSelectionEnvironment(
+    {"a": list("xyz"), "b": list("pqrs"), "c": list("uv")}
+)
+SHORT = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, dtype="float64")
+
+
+def random_log_reward(n_members, env, seed=0):
+    return np.random.default_rng(seed).normal(size=(n_members, env.n_objects))
+
+
+def assert_same_parameters(one, other, tolerance=0.0):
+    for name, array in one.parameters.items():
+        np.testing.assert_allclose(
+            array, other.parameters[name], rtol=0, atol=tolerance, err_msg=name
+        )
+
+
+class DictStore:
+    """A store in memory which may refuse after some blocks."""
+
+    def __init__(self, n_blocks=100):
+        self.blocks = {}
+        self.n_blocks = n_blocks
+
+    def load_block(self, key):
+        return self.blocks.get(repr(sorted(key.items())))
+
+    def save_block(self, key, arrays):
+        if len(self.blocks) == self.n_blocks:
+            raise KeyboardInterrupt
+        self.blocks[repr(sorted(key.items()))] = arrays
+
+
+@pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
+@pytest.mark.parametrize("objective", ["vargrad", "trajectory_balance"])
+def test_member_three_of_five_is_member_three_alone(env, objective):
+    spec = replace(SHORT, objective=objective)
+    log_reward = random_log_reward(5, env)
+    together = train_ensemble(env, log_reward, spec, seed=0)
+    alone = train_ensemble(env, log_reward[3:4], spec, seed=0, members=[3])
+    assert_same_parameters(together.subset([3]), alone, tolerance=1e-10)
+    np.testing.assert_allclose(
+        together.diagnostics.log_z[3], alone.diagnostics.log_z[0], atol=1e-10
+    )
+
+
+def test_member_alone_in_single_precision():
+    spec = replace(SHORT, dtype="float32")
+    log_reward = random_log_reward(5, GRID)
+    together = train_ensemble(GRID, log_reward, spec)
+    alone = train_ensemble(GRID, log_reward[3:4], spec, members=[3])
+    states = StateGraph.from_environment(GRID).states
+    torch.testing.assert_close(
+        together.log_policy(states)[3].exp(),
+        alone.log_policy(states)[0].exp(),
+        rtol=0,
+        atol=1e-4,
+    )
+
+
+def test_blocks_do_not_matter():
+    log_reward = random_log_reward(5, GRID)
+    whole = train_ensemble(GRID, log_reward, SHORT)
+    parts = train_ensemble(GRID, log_reward, replace(SHORT, block_size=2))
+    assert_same_parameters(whole, parts, tolerance=1e-10)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_same_seed_same_numbers(seed):
+    log_reward = random_log_reward(2, GRID)
+    one = train_ensemble(GRID, log_reward, SHORT, seed=seed)
+    other = train_ensemble(GRID, log_reward, SHORT, seed=seed)
+    assert_same_parameters(one, other)
+    np.testing.assert_array_equal(
+        one.diagnostics.final_loss, other.diagnostics.final_loss
+    )
+
+
+def test_another_seed_other_numbers():
+    log_reward = random_log_reward(1, GRID)
+    one = train_ensemble(GRID, log_reward, SHORT, seed=0)
+    other = train_ensemble(GRID, log_reward, SHORT, seed=1)
+    assert (one.parameters["weight_0"] != other.parameters["weight_0"]).all()
+
+
+def test_common_random_numbers_make_equal_rewards_equal():
+    log_reward = np.tile(random_log_reward(1, GRID), (2, 1))
+    shared = train_ensemble(GRID, log_reward, SHORT, common_random_numbers=True)
+    for array in shared.parameters.values():
+        np.testing.assert_allclose(array[0], array[1], rtol=0, atol=1e-10)
+    apart = train_ensemble(GRID, log_reward, SHORT)
+    assert (apart.parameters["weight_0"][0] != apart.parameters["weight_0"][1]).all()
+
+
+@pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
+@pytest.mark.parametrize("batch_size", [2, 64], ids=["sampled", "shared"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_tables_agree_with_the_environment(env, batch_size, epsilon):
+    spec = replace(SHORT, batch_size=batch_size, exploration_epsilon=epsilon)
+    log_reward = random_log_reward(3, env)
+    tables = train_ensemble(env, log_reward, spec)
+    plain = train_ensemble(env, log_reward, replace(spec, max_table_states=0))
+    # Adam divides by gradients that may be tiny, which enlarges rounding
+    assert_same_parameters(tables, plain, tolerance=1e-8)
+    few = train_ensemble(env, log_reward, replace(spec, max_table_states=2))
+    assert_same_parameters(few, plain)
+
+
+def test_samplers_draw_from_the_policy():
+    log_reward = random_log_reward(1, GRID)
+    ensemble = train_ensemble(GRID, log_reward, SHORT)
+    graph = StateGraph.from_environment(GRID)
+    uniforms = torch.rand(
+        1, 20_000, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
+    law = terminating_distribution(graph, ensemble.log_policy_table(graph))[0]
+    for sampler in (PlainSampler(GRID), TableSampler(graph, 20_000, torch.float64)):
+        objects = sampler(ensemble.network, uniforms).objects[0]
+        frequency = torch.bincount(objects, minlength=GRID.n_objects) / 20_000
+        # five standard errors
+        assert (frequency - law).abs().max() < 5 * 0.5 / 20_000**0.5
+
+
+def test_no_gradient_through_samples():
+    graph = StateGraph.from_environment(GRID)
+    network = train_ensemble(GRID, random_log_reward(1, GRID), SHORT).network
+    batch = TableSampler(graph, 4, torch.float64)(
+        network, torch.full((1, 4, 4), 0.4, dtype=torch.float64)
+    )
+    assert batch.log_pf.requires_grad
+    assert not batch.log_pb.requires_grad
+    assert not batch.objects.requires_grad
+
+
+@pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        TrainingSpec(),
+        TrainingSpec(objective="trajectory_balance"),
+        TrainingSpec(exploration_epsilon=0.1),
+    ],
+    ids=["vargrad", "trajectory balance", "exploration"],
+)
+def test_convergence_to_the_exact_law(env, spec):
+    spec = replace(spec, n_iterations=1000, hidden=(32, 32))
+    log_reward = random_log_reward(3, env)
+    ensemble = train_ensemble(env, log_reward, spec)
+    graph = StateGraph.from_environment(env)
+    distance = distance_to_exact(graph, ensemble.log_policy_table(graph), log_reward)
+    assert distance.max() < 0.02
+    log_z = torch.logsumexp(torch.from_numpy(log_reward), dim=1).numpy()
+    np.testing.assert_allclose(ensemble.diagnostics.log_z, log_z, atol=0.05)
+
+
+def test_leaving_the_backward_policy_out_would_be_noticed():
+    # objects with many paths would be too likely: the exact law of R(x) × paths is far
+    env = GridEnvironment(size=3, max_moves=4)
+    graph = StateGraph.from_environment(env)
+    n_paths = torch.zeros(graph.n_states + env.n_objects, dtype=torch.float64)
+    n_paths[0] = 1
+    for i in range(graph.n_states):
+        for child in graph.children[i][graph.mask[i]]:
+            n_paths[child] += n_paths[i]
+    counted = n_paths[graph.n_states :]
+    uniform = torch.full((env.n_objects,), 1 / env.n_objects, dtype=torch.float64)
+    assert 0.5 * (counted / counted.sum() - uniform).abs().sum() > 0.1
+
+
+def test_one_trajectory_an_iteration_for_trajectory_balance():
+    spec = replace(SHORT, objective="trajectory_balance", batch_size=1)
+    ensemble = train_ensemble(GRID, random_log_reward(1, GRID), spec)
+    assert np.isfinite(ensemble.diagnostics.final_loss).all()
+
+
+def test_paper_settings_start_log_z_at_five_and_keep_it_slow():
+    spec = replace(PAPER_TRAINING, n_iterations=10)
+    ensemble = train_ensemble(GRID, random_log_reward(1, GRID), spec)
+    assert ensemble.diagnostics.log_z[0] == pytest.approx(5.0, abs=0.02)
+
+
+def test_log_z_starts_at_zero_when_told_so():
+    spec = replace(SHORT, objective="trajectory_balance", log_z_init=0.0)
+    spec = replace(spec, n_iterations=1)
+    ensemble = train_ensemble(GRID, random_log_reward(1, GRID) + 100, spec)
+    assert ensemble.diagnostics.log_z[0] == 0.0
+
+
+def test_one_object_has_nothing_to_learn():
+    env = SequentialSelectionEnvironment({"a": ["x"], "b": ["p"]})
+    ensemble = train_ensemble(env, [[3.0]], SHORT)
+    assert ensemble.diagnostics.log_z[0] == pytest.approx(3.0)
+    assert ensemble.diagnostics.final_loss[0] == pytest.approx(0.0)
+
+
+def test_an_interrupted_run_resumes():
+    spec = replace(SHORT, block_size=2)
+    log_reward = random_log_reward(5, GRID)
+    store = DictStore(n_blocks=2)
+    with pytest.raises(KeyboardInterrupt):
+        train_ensemble(GRID, log_reward, spec, store=store)
+    assert len(store.blocks) == 2
+    store.n_blocks = 3
+    reported = []
+    resumed = train_ensemble(
+        GRID,
+        log_reward,
+        spec,
+        store=store,
+        progress=lambda done, total: reported.append((done, total)),
+    )
+    # two blocks are loaded and one is trained
+    assert reported == [(20, 60), (40, 60)] + [(40 + i, 60) for i in range(21)]
+    assert_same_parameters(resumed, train_ensemble(GRID, log_reward, spec))
+
+
+def test_blocks_on_disk(tmp_path):
+    pytest.importorskip("safetensors")
+    store = BlockStore(tmp_path)
+    log_reward = random_log_reward(3, GRID)
+    spec = replace(SHORT, block_size=2)
+    first = train_ensemble(GRID, log_reward, spec, store=store)
+    calls = []
+    again = train_ensemble(
+        GRID, log_reward, spec, store=store, progress=lambda *done: calls.append(done)
+    )
+    assert calls == [(20, 40), (40, 40)]
+    assert_same_parameters(first, again)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 1},
+        {"members": [1, 0]},
+        {"spec": replace(SHORT, learning_rate=0.1)},
+        {"log_reward": random_log_reward(2, GRID, seed=1)},
+        {"common_random_numbers": True},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_other_runs_are_not_taken_from_the_store(change):
+    arguments = {"log_reward": random_log_reward(2, GRID), "spec": SHORT}
+    store = DictStore()
+    train_ensemble(GRID, **arguments, store=store)
+    train_ensemble(GRID, **(arguments | change), store=store)
+    assert len(store.blocks) == 2
+
+
+def test_threads_are_restored():
+    before = torch.get_num_threads()
+    train_ensemble(GRID, random_log_reward(1, GRID), replace(SHORT, n_iterations=1))
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"objective": "mse"}, "objective must be one of .* got 'mse'"),
+        ({"batch_size": 1}, "batch_size must be at least 2 for vargrad, got 1"),
+        ({"n_iterations": 0}, "n_iterations must be at least 1, got 0"),
+        ({"block_size": 0}, "block_size must be at least 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
+        ({"log_z_learning_rate": -1.0}, "log_z_learning_rate must be positive"),
+        ({"exploration_epsilon": 1.5}, r"exploration_epsilon must be in \[0, 1\]"),
+        ({"final_learning_rate_fraction": -0.1}, "final_learning_rate_fraction"),
+        ({"hidden": (64, 0)}, "hidden must be a tuple of positive widths"),
+        ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers in \[0, 1\)"),
+        ({"initialization": "zero"}, "initialization must be one of"),
+        ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
+        ({"max_table_states": -1}, "max_table_states must be at least 0"),
+    ],
+)
+def test_bad_specifications(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        TrainingSpec(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [([0], "each of the 2 rows"), ([1, 1], "members must be distinct")],
+)
+def test_bad_members(members, message):
+    with pytest.raises(ValueError, match=message):
+        train_ensemble(GRID, random_log_reward(2, GRID), SHORT, members=members)
+
+
+def test_subset_names_members_by_their_numbers():
+    log_reward = random_log_reward(3, GRID)
+    ensemble = train_ensemble(GRID, log_reward, SHORT, members=[4, 9, 2])
+    part = ensemble.subset([2, 4])
+    state = GRID.initial_state()
+    torch.testing.assert_close(
+        part.log_policy(state), ensemble.log_policy(state)[[2, 0]]
+    )
+    with pytest.raises(ValueError, match=r"members \[0\] are not in this ensemble"):
+        ensemble.subset([0])
+
+
+def test_log_policy_keeps_leading_axes():
+    ensemble = train_ensemble(GRID, random_log_reward(2, GRID), SHORT)
+    states = GRID.initial_state((3, 4))
+    assert ensemble.log_policy(states).shape == (2, 3, 4, 5)
+    assert ensemble.log_policy(states[0, 0]).shape == (2, 5)

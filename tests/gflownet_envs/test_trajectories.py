@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs import (
+    GridEnvironment,
+    SequentialSelectionEnvironment,
+    greedy_trajectory,
+    mean_log_reward,
+    policies_along,
+    solve_exact,
+    trajectory_of_actions,
+)
+
+GRID = GridEnvironment()
+SELECTION = SequentialSelectionEnvironment({"a": list("xyz"), "b": list("pq")})
+
+
+def test_policies_along_by_hand():
+    log_reward = np.log(np.array([[1.0, 1, 2, 4, 1, 1], [3.0, 1, 1, 1, 1, 1]]))
+    source = solve_exact(SELECTION, log_reward)
+    along = policies_along(SELECTION, source, trajectory_of_actions(SELECTION, [1, 3]))
+    expected = [[0.2, 0.6, 0.2, 1 / 3, 2 / 3], [0.5, 0.25, 0.25, 0.5, 0.5]]
+    np.testing.assert_allclose(along.y, expected)
+    assert along.y.dtype == np.float64
+    assert along.mask.all()
+    assert along.steps == (3, 2)
+    assert along.step_names == ("a", "b")
+    assert along.action_names == ("a: x", "a: y", "a: z", "b: p", "b: q")
+
+
+def test_masked_actions_keep_their_column():
+    source = solve_exact(GRID, torch.zeros(3, 19))
+    along = policies_along(GRID, source, trajectory_of_actions(GRID, [3, 1, 4]))
+    assert along.y.shape == (3, 15)
+    assert along.steps == (5, 5, 5)
+    assert along.mask[:5].tolist() == [False, True, False, True, True]
+    assert (along.y[:, ~along.mask] == 0).all()
+    np.testing.assert_allclose(along.y.reshape(3, 3, 5).sum(axis=2), 1.0)
+
+
+def test_greedy_trajectory_takes_the_likeliest_action():
+    reward = np.zeros((1, 6))
+    reward[0, 3] = 5
+    pilot = solve_exact(SELECTION, reward)
+    assert greedy_trajectory(SELECTION, pilot.log_policy).actions.tolist() == [1, 4]
+
+
+def test_greedy_trajectory_needs_one_policy():
+    pilots = solve_exact(SELECTION, np.zeros((2, 6)))
+    with pytest.raises(ValueError, match="one policy of 5 actions"):
+        greedy_trajectory(SELECTION, pilots.log_policy)
+
+
+def test_mean_reward_is_the_mean_of_the_logarithms():
+    log_reward = np.log(np.array([[1.0] * 6, [4.0] * 6]))
+    np.testing.assert_allclose(mean_log_reward(log_reward, SELECTION).exp(), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        ([0, 4], r"action 0 at step 0 is not allowed.*\['down', 'right', 'stop'\]"),
+        ([7], "action 7 at step 0 is not allowed"),
+        ([3], "must end in a terminal state"),
+        ([4, 4], "action 4 at step 1 is not allowed"),
+    ],
+)
+def test_bad_actions(actions, message):
+    with pytest.raises(ValueError, match=message):
+        trajectory_of_actions(GRID, actions)
