@@ -44,27 +44,6 @@ def _check_predictive(owner: str, n_samples: Any, residual: Any) -> None:
         )
 
 
-def _interval(
-    center: FloatArray,  # shape: (n_members, n_active), clr
-    deviations: FloatArray,  # shape: (n_samples, n_active), clr
-    geometry: LogRatioGeometry,
-    confidence_level: float,
-) -> PredictionInterval:
-    """Take quantiles of ``softmax(center + deviation)`` for each member.
-
-    All members share the draws; memory is bounded by working in chunks of members.
-    """
-    tail = (1.0 - confidence_level) / 2.0
-    n_parts = geometry.layout.n_parts
-    rows = max(1, _CHUNK_ENTRIES // (len(deviations) * n_parts))
-    bounds = np.empty((2, len(center), n_parts))
-    for start in range(0, len(center), rows):
-        block = center[start : start + rows]
-        draws = geometry.compositions(deviations[:, np.newaxis] + block)
-        bounds[:, start : start + rows] = np.quantile(draws, [tail, 1.0 - tail], axis=0)
-    return PredictionInterval(bounds[0], bounds[1])
-
-
 def make_generator(random_state: Any) -> np.random.Generator:
     """Return a NumPy generator from scikit-learn's ``random_state``."""
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
@@ -85,7 +64,7 @@ class PredictiveLawMixin:
         n_samples: int = 1,
         X: ArrayLike | None = None,
         *,
-        residual: str | None = "gaussian",
+        residual: str | None = "resampled",
         random_state: Any = None,
     ) -> FloatArray:
         """Draw policies from the predictive law.
@@ -97,7 +76,7 @@ class PredictiveLawMixin:
         X : array-like of shape (n_members, n_features) or None, default=None
             Draw conditional on these inputs. None draws the inputs from their laws:
             one draw of the inputs for the whole trajectory.
-        residual : {"gaussian", "resampled"} or None, default="gaussian"
+        residual : {"resampled", "gaussian"} or None, default="resampled"
             Law of what the expansion does not explain: a normal law with the second
             moments of the leave-one-out residuals, or whole residual rows drawn with
             replacement. None is the push-forward alone (the paper's choice), which
@@ -116,23 +95,34 @@ class PredictiveLawMixin:
             For a bad argument, or when the residual law is not defined.
         """
         check_is_fitted(self)
-        owner = f"{type(self).__name__}.sample"
-        _check_predictive(owner, n_samples, residual)
+        _check_predictive(f"{type(self).__name__}.sample", n_samples, residual)
         generator = self._draw_generator(random_state)
-        residuals = self._residual_law.sample(n_samples, residual, generator)
+        rows = self._residual_law.draw(n_samples, residual, generator)
         if X is None:
-            inputs = self.basis_.sample(n_samples, generator)
-            center = self.basis_.evaluate(inputs) @ self._clr_coefficients.T
-            return self.geometry_.compositions(center + residuals)
-        center = self._predict_clr(X)
-        return self.geometry_.compositions(center + residuals[:, np.newaxis])
+            clr = self._draw_marginal(rows, generator)
+        else:
+            design = self._design(X)
+            clr = self._residual_law.deviations(rows, design)
+            clr += design @ self._clr_coefficients.T
+        return self.geometry_.compositions(clr)
+
+    def _draw_marginal(
+        self, rows: FloatArray, generator: np.random.Generator
+    ) -> FloatArray:
+        """Draw one input per row of residuals; return clr values (n_rows, n_active)."""
+        design = self.basis_.evaluate(self.basis_.sample(len(rows), generator))
+        law = self._residual_law
+        residual = law.geometry.from_coordinates(
+            rows * law.fit.prediction_scale(design)
+        )
+        return design @ self._clr_coefficients.T + residual
 
     def predict_interval(
         self,
         X: ArrayLike | None = None,
         *,
         confidence_level: float = 0.95,
-        residual: str | None = "gaussian",
+        residual: str | None = "resampled",
         n_samples: int = 2000,
         random_state: Any = None,
     ) -> PredictionInterval:
@@ -145,7 +135,7 @@ class PredictiveLawMixin:
             for a member of unknown inputs.
         confidence_level : float, default=0.95
             Probability that a part of a new member lies inside, part by part.
-        residual : {"gaussian", "resampled"} or None, default="gaussian"
+        residual : {"resampled", "gaussian"} or None, default="resampled"
             As in :meth:`sample`.
         n_samples : int, default=2000
             Draws from which the quantiles are taken.
@@ -168,14 +158,25 @@ class PredictiveLawMixin:
         _check_predictive(owner, n_samples, residual)
         check_real(owner, "confidence_level", confidence_level, low=0, high=1)
         generator = self._draw_generator(random_state)
-        residuals = self._residual_law.sample(n_samples, residual, generator)
+        tail = (1.0 - confidence_level) / 2.0
+        levels = [tail, 1.0 - tail]
         if X is None:
-            inputs = self.basis_.sample(n_samples, generator)
-            residuals += self.basis_.evaluate(inputs) @ self._clr_coefficients.T
-            center = np.zeros((1, residuals.shape[1]))
-        else:
-            center = self._predict_clr(X)
-        return _interval(center, residuals, self.geometry_, confidence_level)
+            rows = self._residual_law.draw(n_samples, residual, generator)
+            draws = self.geometry_.compositions(self._draw_marginal(rows, generator))
+            low, high = np.quantile(draws, levels, axis=0, method="hazen")
+            return PredictionInterval(low[np.newaxis], high[np.newaxis])
+        design = self._design(X)
+        rows = self._residual_law.atoms(n_samples, residual, generator)
+        bounds = np.empty((2, len(design), self.geometry_.layout.n_parts))
+        chunk = max(1, _CHUNK_ENTRIES // (len(rows) * bounds.shape[2]))
+        for start in range(0, len(design), chunk):
+            block = design[start : start + chunk]
+            clr = self._residual_law.deviations(rows, block)
+            clr += block @ self._clr_coefficients.T
+            bounds[:, start : start + chunk] = np.quantile(
+                self.geometry_.compositions(clr), levels, axis=0, method="hazen"
+            )
+        return PredictionInterval(bounds[0], bounds[1])
 
     def _draw_generator(self, random_state: Any) -> np.random.Generator:
         given = self.random_state if random_state is None else random_state

@@ -428,9 +428,7 @@ class CompositionalPCESurrogate(
     def _store_diagnostics(
         self, problem: FitProblem, fit: Any, clr: FloatArray, X: FloatArray
     ) -> None:
-        self._residual_law = ResidualLaw(
-            problem.geometry.from_coordinates(fit.loo_residuals), problem.weights
-        )
+        self._residual_law = ResidualLaw(fit, problem.weights, problem.geometry)
         press = problem.step_press(fit.loo_residuals)
         spread = weighted_spread(clr, problem.weights, LOG_RATIO_FLOOR)
         q2 = q2_from_sums(press, sum_by_step(spread, self.geometry_))
@@ -464,11 +462,14 @@ class CompositionalPCESurrogate(
                 )
             )
 
-    def _predict_clr(self, X: ArrayLike) -> FloatArray:
+    def _design(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         self.basis_.warn_outside(X, input_names(self))
-        return self.basis_.evaluate(X) @ self._clr_coefficients.T
+        return self.basis_.evaluate(X)
+
+    def _predict_clr(self, X: ArrayLike) -> FloatArray:
+        return self._design(X) @ self._clr_coefficients.T
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities.

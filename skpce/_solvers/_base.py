@@ -30,11 +30,25 @@ class LinearFit:
         Penalty of each target, in units of the sum-of-squares loss.
     loo_residuals : ndarray of shape (n_samples, n_targets)
         Residuals of leaving one copy out; NaN where a sample fits itself alone.
+    scaled_residuals : ndarray of shape (n_samples, n_targets)
+        The same times the square root of one minus the leverage: alike in variance
+        for all samples when the noise is.
+    decomposition : DesignDecomposition
+        For the leverage of new samples.
     """
 
     coefficients: FloatArray
     alpha: FloatArray
     loo_residuals: FloatArray
+    scaled_residuals: FloatArray
+    decomposition: DesignDecomposition
+
+    def prediction_scale(self, design: FloatArray) -> FloatArray:
+        """Return ``sqrt(1 + leverage)`` of new samples; shape (n_new, n_targets).
+
+        Times a scaled residual this is an error of prediction there.
+        """
+        return np.sqrt(1.0 + self.decomposition.leverage_at(design, self.alpha))
 
 
 class CoefficientSolver(ABC):
@@ -88,13 +102,16 @@ def solve_path(
     np.add.at(pooled.T, group_of, score.T)
     best = _largest_of_the_best(np.where(np.isnan(pooled), np.inf, pooled))
     alpha = alphas[best][group_of]
-    loo = np.empty_like(centred)
+    loo, scaled = np.empty_like(centred), np.empty_like(centred)
     for value in np.unique(alpha):
         chosen = alpha == value
         loo[:, chosen] = decomposition.leave_one_out(
             centred[:, chosen], loadings[:, chosen], float(value)
         )
-    return LinearFit(decomposition.coefficients(mean, loadings, alpha), alpha, loo)
+        complement = decomposition.leverage_complement(float(value))
+        scaled[:, chosen] = loo[:, chosen] * np.sqrt(complement)[:, np.newaxis]
+    coefficients = decomposition.coefficients(mean, loadings, alpha)
+    return LinearFit(coefficients, alpha, loo, scaled, decomposition)
 
 
 def _largest_of_the_best(

@@ -133,3 +133,29 @@ class DesignDecomposition:
 
     def _complement(self, alpha: float) -> FloatArray:
         return alpha / (self.singular_values**2 + alpha)
+
+    def leverage_at(
+        self, design: FloatArray, alpha: FloatArray
+    ) -> FloatArray:  # shape: (n_new, n_targets)
+        """Return the leverage of new samples, one column per penalty.
+
+        :math:`h(x) = 1/\\sum w + (\\psi - \\bar\\psi)^T (A^T A + \\lambda I)^{-1}
+        (\\psi - \\bar\\psi)`: ``1 + h`` is the variance of a prediction over that of
+        the noise, and of a sample left out it is ``1 / (1 - leverage)``. Directions
+        that no sample shows count in full where there is a penalty.
+        """
+        centred = design - self.center
+        inside = centred @ self.right.T
+        hidden = np.square(centred).sum(axis=1) - np.square(inside).sum(axis=1)
+        rounding = 1e-9 * np.square(centred).sum(axis=1)
+        hidden = np.where(hidden > rounding, hidden, 0.0)
+        base = 1.0 / self.weights.sum() if self.free_intercept else 0.0
+        penalties, which = np.unique(alpha, return_inverse=True)
+        leverage = np.full((len(design), len(penalties)), base)
+        for column, penalty in enumerate(penalties):
+            leverage[:, column] += np.square(inside) @ (
+                1.0 / (self.singular_values**2 + penalty)
+            )
+            if penalty > 0:
+                leverage[:, column] += hidden / penalty
+        return leverage[:, which]
