@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,15 +31,9 @@ class SurrogateDiagnostics:
     n_members, n_terms : int
         Size of the ensemble and of the basis; more terms than members inform, they
         do not veto.
-    largest_correlation : float
-        Largest absolute Pearson correlation between two inputs; NaN for one input.
-    law_p_values : ndarray of shape (n_features,)
-        Goodness of fit of each input to its law: Shapiro-Wilk for a normal input
-        (D'Agostino-Pearson above 5000 members), Kolmogorov-Smirnov for a uniform
-        one; NaN for constant inputs or fewer than 8 members.
     condition_number : float
-        Of the centred design matrix without the constant; ``inf`` when there are
-        fewer members than terms.
+        Of the centred design matrix without the constant; ``inf`` when it has not
+        full rank.
     permutation_p_values : ndarray of shape (n_steps,) or None
         Share of permutations of the members whose leave-one-out Q² is at least as
         large; None without permutations.
@@ -47,10 +42,25 @@ class SurrogateDiagnostics:
     loo_q2: FloatArray
     n_members: int
     n_terms: int
-    largest_correlation: float
-    law_p_values: FloatArray
     condition_number: float
-    permutation_p_values: FloatArray | None = None
+    permutation_p_values: FloatArray | None
+    _inputs: FloatArray = field(repr=False)
+    _basis: PolynomialBasis = field(repr=False)
+
+    @cached_property
+    def largest_correlation(self) -> float:
+        """Largest absolute Pearson correlation of two inputs; NaN for one input."""
+        return largest_correlation(self._inputs)
+
+    @cached_property
+    def law_p_values(self) -> FloatArray:
+        """Goodness of fit of each input to its law; shape (n_features,).
+
+        Shapiro-Wilk for a normal input (D'Agostino-Pearson above 5000 members),
+        Kolmogorov-Smirnov for a uniform one; NaN for constant inputs or fewer than 8
+        members.
+        """
+        return law_p_values(self._inputs, self._basis)
 
 
 def largest_correlation(X: FloatArray) -> float:
@@ -78,11 +88,10 @@ def law_p_values(X: FloatArray, basis: PolynomialBasis) -> FloatArray:
     return values
 
 
-def condition_number(design: FloatArray) -> float:
+def condition_number(singular_values: FloatArray, n_terms: int) -> float:
     """Return the condition number of the centred, non-constant columns."""
-    n_members, n_terms = design.shape
     if n_terms == 1:
         return 1.0
-    if n_members < n_terms:
+    if len(singular_values) < n_terms - 1:
         return float("inf")
-    return float(np.linalg.cond(design[:, 1:] - design[:, 1:].mean(axis=0)))
+    return float(singular_values[0] / singular_values[n_terms - 2])

@@ -51,7 +51,7 @@ class GridTask(Task):
             n_test=100,
             training=TrainingSpec(n_iterations=2000),
             n_components=4,
-            degrees=(1, 2, 3),
+            degrees=(1, 3),
         ),
         "paper": Preset(
             n_train=50,
