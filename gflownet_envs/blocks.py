@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Store(Protocol):
-    """Where finished blocks go; `gflownet_envs.storage` has one on disk."""
+    """Where finished blocks go; `gflownet_envs.block_store` has one on disk."""
 
     def load_block(self, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
         """Return the arrays saved under an equal key, or None."""

@@ -16,7 +16,6 @@ import os
 import platform
 import sys
 import uuid
-import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,6 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "BlockStore",
-    "DamagedBlockWarning",
     "environment_versions",
     "read_arrays",
     "write_arrays",
@@ -40,17 +37,6 @@ _DTYPES = frozenset(
     np.dtype(code).name
     for code in "?bhiqBHIQefd"  # bool, integers, floats
 )
-
-
-class DamagedBlockWarning(UserWarning):
-    """A stored block could not be used and was set aside.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from gflownet_envs.storage import DamagedBlockWarning
-    >>> warnings.simplefilter("error", DamagedBlockWarning)  # stop instead
-    """
 
 
 def write_bytes(path: str | os.PathLike[str], payload: bytes) -> None:
@@ -87,7 +73,7 @@ def write_bytes(path: str | os.PathLike[str], payload: bytes) -> None:
         _write_and_sync(temporary, payload)
         os.replace(temporary, path)
     except OSError as error:
-        raise _write_error(path, error) from error
+        raise write_error(path, error) from error
     finally:
         with suppress(OSError):  # after os.replace there is none left
             temporary.unlink()
@@ -112,7 +98,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _write_error(path: Path, error: OSError) -> OSError:
+def write_error(path: Path, error: OSError) -> OSError:
     """Return an error of the same kind that names the file meant."""
     reason = f"could not write {path}: {error.strerror or error}"
     reason += "; nothing was changed"
@@ -155,14 +141,14 @@ def write_json(path: str | os.PathLike[str], payload: Any) -> None:
       "q2": null
     }
     """
-    plain = _plain(payload, "payload", nan_as_null=True)
+    plain = plain_json(payload, "payload", nan_as_null=True)
     text = json.dumps(
         plain, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False
     )
     write_bytes(path, (text + "\n").encode("utf-8"))
 
 
-def _plain(value: Any, where: str, *, nan_as_null: bool) -> Any:
+def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
     """Return a value made of JSON's own types, or say what stands in the way."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
@@ -176,13 +162,13 @@ def _plain(value: Any, where: str, *, nan_as_null: bool) -> Any:
         return os.fspath(value)
     if isinstance(value, list | tuple):
         return [
-            _plain(item, f"{where}[{i}]", nan_as_null=nan_as_null)
+            plain_json(item, f"{where}[{i}]", nan_as_null=nan_as_null)
             for i, item in enumerate(value)
         ]
     if isinstance(value, dict):
         _check_keys(value, where)
         return {
-            key: _plain(item, f"{where}[{key!r}]", nan_as_null=nan_as_null)
+            key: plain_json(item, f"{where}[{key!r}]", nan_as_null=nan_as_null)
             for key, item in value.items()
         }
     raise ValueError(
@@ -205,7 +191,7 @@ def _check_keys(value: dict[Any, Any], where: str) -> None:
             raise ValueError(f"{where} has the key {key!r}; expected a string")
 
 
-def _canonical_json(plain: Any) -> str:
+def canonical_json(plain: Any) -> str:
     """Return the one JSON text of a plain value: sorted keys, no spaces."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -262,14 +248,14 @@ def write_arrays(
     if not isinstance(metadata, dict):
         raise ValueError(f"metadata is {metadata!r}; expected a dict")
     storable = _storable_arrays(arrays)
-    plain = _plain(metadata, "metadata", nan_as_null=True)
+    plain = plain_json(metadata, "metadata", nan_as_null=True)
     record = {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
         "metadata": plain,
         "sha256": _checksum(storable, plain),
     }
-    header = {_HEADER_KEY: _canonical_json(record)}
+    header = {_HEADER_KEY: canonical_json(record)}
     write_bytes(path, _safetensors().numpy.save(storable, metadata=header))
 
 
@@ -392,7 +378,7 @@ def _storable_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _checksum(arrays: dict[str, np.ndarray], metadata: Any) -> str:
-    digest = hashlib.sha256(_canonical_json(metadata).encode("utf-8"))
+    digest = hashlib.sha256(canonical_json(metadata).encode("utf-8"))
     for name in sorted(arrays):
         array = arrays[name]
         head = json.dumps([name, array.dtype.name, list(array.shape)])
@@ -431,125 +417,3 @@ def _installed_version(name: str) -> str | None:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-class BlockStore:
-    """Finished blocks of a long computation, so that a stopped run resumes.
-
-    A block is a dictionary of arrays under a key: a dictionary that says
-    everything its numbers depend on (specification, seeds, member range,
-    versions). Its file is named by the SHA-256 of the key's canonical JSON; the key
-    itself is stored beside the arrays and compared on loading.
-
-    Parameters
-    ----------
-    folder : path-like
-        Where the blocks lie. It is made when the first block is saved.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from gflownet_envs.storage import BlockStore
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = BlockStore(folder)
-    ...     key = {"task": "grid", "first_member": 0}
-    ...     print(store.load_block(key))
-    ...     store.save_block(key, {"log_z": np.array([1.0, 2.0])})
-    ...     store.load_block(key)["log_z"]
-    None
-    array([1., 2.])
-    """
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-
-    def __repr__(self) -> str:
-        return f"BlockStore({str(self.folder)!r})"
-
-    def block_path(self, key: dict[str, Any]) -> Path:
-        """Return where the block of a key lies, whether it is there or not.
-
-        Parameters
-        ----------
-        key : dict
-            The key; what JSON can hold, without NaN.
-
-        Returns
-        -------
-        pathlib.Path
-            The file's path.
-        """
-        name = hashlib.sha256(_key_text(key).encode("utf-8")).hexdigest()
-        return self.folder / f"{name}.safetensors"
-
-    def load_block(self, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
-        """Return the arrays saved under a key, or None.
-
-        Parameters
-        ----------
-        key : dict
-            The key under which they were saved.
-
-        Returns
-        -------
-        dict of str to ndarray, or None
-            None where there is no such block, or where its file is damaged or
-            holds something else. Such a file is renamed ``*.damaged`` (in place of
-            an earlier one of that name), with a `DamagedBlockWarning`.
-        """
-        path = self.block_path(key)
-        if not path.exists():
-            return None
-        try:
-            arrays, metadata = read_arrays(path)
-        except ValueError as error:
-            return self._set_aside(path, str(error))
-        if metadata.get("key_json") != _key_text(key):
-            found = metadata.get("key_json")
-            return self._set_aside(path, f"its key is {found!r}, not {key!r}")
-        return arrays
-
-    def save_block(self, key: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Save arrays under a key, in place of what was there.
-
-        Parameters
-        ----------
-        key : dict
-            Everything the numbers depend on; what JSON can hold, without NaN.
-        arrays : dict of str to ndarray
-            The block.
-
-        Raises
-        ------
-        ValueError
-            If the key or an array cannot be stored.
-        OSError
-            If the folder cannot be made or written, or the disk is full. Nothing
-            half-written stays.
-        """
-        path = self.block_path(key)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _write_error(self.folder, error) from error
-        write_arrays(path, arrays, {"key_json": _key_text(key)})
-
-    def _set_aside(self, path: Path, reason: str) -> None:
-        aside = path.with_name(path.name + ".damaged")
-        try:
-            os.replace(path, aside)
-        except OSError as error:
-            raise _write_error(aside, error) from error
-        warnings.warn(
-            f"the block {path} cannot be used and will be computed again; it was "
-            f"set aside as {aside.name}: {reason}",
-            DamagedBlockWarning,
-            stacklevel=3,
-        )
-
-
-def _key_text(key: dict[str, Any]) -> str:
-    if not isinstance(key, dict):
-        raise ValueError(f"key is {key!r}; expected a dict")
-    return _canonical_json(_plain(key, "key", nan_as_null=False))

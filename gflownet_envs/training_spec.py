@@ -15,7 +15,7 @@ class TrainingSpec:
     objective : str, default="vargrad"
         A name in `OBJECTIVES`.
     n_iterations : int, default=3000
-    batch_size : int, default=48
+    batch_size : int, default=64
         Trajectories an iteration and member.
     learning_rate : float, default=3e-3
         Of Adam.
@@ -32,8 +32,11 @@ class TrainingSpec:
     log_z_init : float or None, default=None
         Where log Z starts; None takes the estimate of the first batch.
     hidden : tuple of int, default=(64, 64)
-    exploration_epsilon : float, default=0.0
-        Share of uniformly random actions while sampling.
+    exploration_epsilon : float, default=0.05
+        Share of uniformly random actions while sampling. On-policy training never
+        learns the log-ratios of rare actions: without exploration most of the
+        variance of the log-ratios is training noise although the policies are close
+        to exact in total variation (`docs/results.md`).
     block_size : int, default=50
         Members trained together. Results do not depend on it, up to rounding.
     dtype : {"float32", "float64"}, default="float32"
@@ -49,7 +52,7 @@ class TrainingSpec:
 
     objective: str = "vargrad"
     n_iterations: int = 3000
-    batch_size: int = 48
+    batch_size: int = 64
     learning_rate: float = 3e-3
     final_learning_rate_fraction: float = 0.01
     adam_betas: tuple[float, float] = (0.9, 0.99)
@@ -57,7 +60,7 @@ class TrainingSpec:
     log_z_learning_rate: float = 0.1
     log_z_init: float | None = None
     hidden: tuple[int, ...] = (64, 64)
-    exploration_epsilon: float = 0.0
+    exploration_epsilon: float = 0.05
     block_size: int = 50
     dtype: str = "float32"
     max_table_states: int = 50_000
@@ -103,6 +106,7 @@ PAPER_TRAINING = TrainingSpec(
     objective="trajectory_balance",
     log_z_init=5.0,
     batch_size=32,
+    exploration_epsilon=0.0,
     learning_rate=1e-3,
     log_z_learning_rate=1e-3,
     final_learning_rate_fraction=1.0,

@@ -154,9 +154,9 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
 
     for table in results.study.tables:
         print_table(console, table)
-    trained = tables.training_table(results)
-    if trained is not None:
-        print_table(console, trained)
+    for optional in (tables.training_table(results), tables.noise_table(results)):
+        if optional is not None:
+            print_table(console, optional)
     print_table(console, tables.verdict_table(results))
     print_table(console, tables.coverage_table(results))
     print_table(console, tables.cost_table(results))

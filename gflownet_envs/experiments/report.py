@@ -82,6 +82,7 @@ def _add_policies(
 ) -> None:
     report.add_heading("Policies")
     _add_table(report, tables.training_table(results))
+    _add_table(report, tables.noise_table(results))
     _add_table(report, tables.fragility_table(results))
     report.add_text(
         "The ALR sum depends on its reference action and grows with the number of "

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.analysis import Analysis, analyse
 from gflownet_envs.experiments.fragility import Fragility, fragility
 from gflownet_envs.experiments.original_coordinates import level_shares
 from gflownet_envs.experiments.policies import Policies, make_policies
 from gflownet_envs.experiments.task import Preset, Progress, Study, Task
 from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.experiments.training_noise import TrainingNoise, training_noise
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.storage import BlockStore
-from skpce.inspection import training_noise_share
 
 SOLVERS = ("train", "exact")
 
@@ -66,8 +66,8 @@ class RunResults:
     seed : int
     study : Study
     policies : Policies
-    noise_share : ndarray of shape (n_steps,) or None
-        Training noise, trained against exact policies of the training members.
+    noise : TrainingNoise or None
+        Trained against exact policies of the training members.
     sources : dict of str to SourceResults
         ``"trained"`` (when the members were trained) and ``"exact"``.
     cpu_seconds : dict of str to float
@@ -81,7 +81,7 @@ class RunResults:
     seed: int
     study: Study
     policies: Policies
-    noise_share: np.ndarray | None
+    noise: TrainingNoise | None
     sources: dict[str, SourceResults]
     cpu_seconds: dict[str, float]
     wall_seconds: float
@@ -156,7 +156,7 @@ def run_task(
         store=store,
         progress=report,
     )
-    noise = _training_noise(policies, study.n_train)
+    noise = _training_noise(policies)
     sources = {}
     for dataset in (policies.trained, policies.exact):
         if dataset is not None:
@@ -165,7 +165,7 @@ def run_task(
                 study,
                 settings,
                 seed=seed,
-                noise_share=noise if dataset.source == "trained" else None,
+                noise_share=None if noise is None else noise.log_ratio_share,
                 n_jobs=n_jobs,
                 progress=report,
             )
@@ -176,7 +176,7 @@ def run_task(
         seed=seed,
         study=study,
         policies=policies,
-        noise_share=noise,
+        noise=noise,
         sources=sources,
         cpu_seconds=_cpu_seconds(study, policies, sources),
         wall_seconds=time.perf_counter() - started,
@@ -191,16 +191,11 @@ def _silent(stage: str, done: int, total: int) -> None:
     """Show nothing."""
 
 
-def _training_noise(policies: Policies, n_train: int) -> np.ndarray | None:
+def _training_noise(policies: Policies) -> TrainingNoise | None:
     if policies.trained is None:
         return None
-    trained = policies.trained
-    return training_noise_share(
-        trained.y[:n_train],
-        exact=policies.exact.y[:n_train],
-        steps=trained.steps,
-        mask=trained.mask,
-    )
+    trained = policies.trained.train
+    return training_noise(trained, policies.exact.train)
 
 
 def _analyse_source(

@@ -204,6 +204,33 @@ def training_table(results: RunResults) -> Table | None:
     return Table("Training", ("what", "value"), tuple(rows))
 
 
+def noise_table(results: RunResults) -> Table | None:
+    """Trained against exact policies, step by step; None without training."""
+    noise = results.noise
+    if noise is None:
+        return None
+    return Table(
+        "Training noise: trained against exact policies (training members)",
+        (
+            "step",
+            "share of the log-ratio variance",
+            "share of the probability variance",
+            "squared bias of log-ratios over their variance",
+            "total variation",
+        ),
+        tuple(
+            (
+                step,
+                noise.log_ratio_share[i],
+                noise.probability_share[i],
+                noise.log_ratio_bias[i],
+                noise.total_variation[i],
+            )
+            for i, step in enumerate(results.headline.dataset.step_names)
+        ),
+    )
+
+
 def cost_table(results: RunResults) -> Table:
     """CPU-seconds of each stage."""
     return Table(

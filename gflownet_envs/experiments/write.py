@@ -64,7 +64,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "distance_to_exact": None
         if distance is None
         else {"mean": float(distance.mean()), "worst": float(distance.max())},
-        "training_noise_share": results.noise_share,
+        "training_noise": None if results.noise is None else asdict(results.noise),
         "policies": {
             name: _source_record(source) for name, source in results.sources.items()
         },

@@ -1,0 +1,47 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO_OUT ?= runs/grid-default
+
+# Threads lose time on arrays this small; more cores are used as processes.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help setup demo test lint docs clean
+
+help:
+	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
+	@echo "make test   install, run the whole test suite"
+	@echo "make lint   check style and formatting"
+	@echo "make docs   build the documentation"
+	@echo "make clean  remove the environment and the runs"
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[torch,plot,data,cli,test]"
+	touch $@
+
+demo: setup
+	$(BIN)/gflownet-envs run grid --jobs 2 --out $(DEMO_OUT)
+
+test: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) runs docs/_build

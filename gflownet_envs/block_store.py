@@ -1,0 +1,154 @@
+"""Finished blocks on disk, so that an interrupted run resumes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gflownet_envs.storage import (
+    canonical_json,
+    plain_json,
+    read_arrays,
+    write_arrays,
+    write_error,
+)
+
+__all__ = ["BlockStore", "DamagedBlockWarning"]
+
+
+class DamagedBlockWarning(UserWarning):
+    """A stored block could not be used and was set aside.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from gflownet_envs.block_store import DamagedBlockWarning
+    >>> warnings.simplefilter("error", DamagedBlockWarning)  # stop instead
+    """
+
+
+class BlockStore:
+    """Finished blocks of a long computation, so that a stopped run resumes.
+
+    A block is a dictionary of arrays under a key: a dictionary that says
+    everything its numbers depend on (specification, seeds, member range,
+    versions). Its file is named by the SHA-256 of the key's canonical JSON; the key
+    itself is stored beside the arrays and compared on loading.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where the blocks lie. It is made when the first block is saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from gflownet_envs.block_store import BlockStore
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = BlockStore(folder)
+    ...     key = {"task": "grid", "first_member": 0}
+    ...     print(store.load_block(key))
+    ...     store.save_block(key, {"log_z": np.array([1.0, 2.0])})
+    ...     store.load_block(key)["log_z"]
+    None
+    array([1., 2.])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def __repr__(self) -> str:
+        return f"BlockStore({str(self.folder)!r})"
+
+    def block_path(self, key: dict[str, Any]) -> Path:
+        """Return where the block of a key lies, whether it is there or not.
+
+        Parameters
+        ----------
+        key : dict
+            The key; what JSON can hold, without NaN.
+
+        Returns
+        -------
+        pathlib.Path
+            The file's path.
+        """
+        name = hashlib.sha256(_key_text(key).encode("utf-8")).hexdigest()
+        return self.folder / f"{name}.safetensors"
+
+    def load_block(self, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
+        """Return the arrays saved under a key, or None.
+
+        Parameters
+        ----------
+        key : dict
+            The key under which they were saved.
+
+        Returns
+        -------
+        dict of str to ndarray, or None
+            None where there is no such block, or where its file is damaged or
+            holds something else. Such a file is renamed ``*.damaged`` (in place of
+            an earlier one of that name), with a `DamagedBlockWarning`.
+        """
+        path = self.block_path(key)
+        if not path.exists():
+            return None
+        try:
+            arrays, metadata = read_arrays(path)
+        except ValueError as error:
+            return self._set_aside(path, str(error))
+        if metadata.get("key_json") != _key_text(key):
+            found = metadata.get("key_json")
+            return self._set_aside(path, f"its key is {found!r}, not {key!r}")
+        return arrays
+
+    def save_block(self, key: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Save arrays under a key, in place of what was there.
+
+        Parameters
+        ----------
+        key : dict
+            Everything the numbers depend on; what JSON can hold, without NaN.
+        arrays : dict of str to ndarray
+            The block.
+
+        Raises
+        ------
+        ValueError
+            If the key or an array cannot be stored.
+        OSError
+            If the folder cannot be made or written, or the disk is full. Nothing
+            half-written stays.
+        """
+        path = self.block_path(key)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(self.folder, error) from error
+        write_arrays(path, arrays, {"key_json": _key_text(key)})
+
+    def _set_aside(self, path: Path, reason: str) -> None:
+        aside = path.with_name(path.name + ".damaged")
+        try:
+            os.replace(path, aside)
+        except OSError as error:
+            raise write_error(aside, error) from error
+        warnings.warn(
+            f"the block {path} cannot be used and will be computed again; it was "
+            f"set aside as {aside.name}: {reason}",
+            DamagedBlockWarning,
+            stacklevel=3,
+        )
+
+
+def _key_text(key: dict[str, Any]) -> str:
+    if not isinstance(key, dict):
+        raise ValueError(f"key is {key!r}; expected a dict")
+    return canonical_json(plain_json(key, "key", nan_as_null=False))
