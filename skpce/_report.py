@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import io
 import os
-import tempfile
+import uuid
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -83,13 +83,10 @@ class HtmlReport:
         """Add a matplotlib figure, inlined, with a text for those who do not see it."""
         stream = io.BytesIO()
         figure.savefig(stream, format="png", dpi=110)
-        self._add_png(stream.getvalue(), description)
+        self.add_png(stream.getvalue(), description)
 
-    def add_png(self, path: Path, description: str) -> None:
-        """Add a PNG file, inlined."""
-        self._add_png(Path(path).read_bytes(), description)
-
-    def _add_png(self, payload: bytes, description: str) -> None:
+    def add_png(self, payload: bytes, description: str) -> None:
+        """Add the bytes of a PNG file, inlined."""
         encoded = base64.b64encode(payload).decode("ascii")
         self._parts.append(
             f'<figure><img alt="{escape(description, quote=True)}" '
@@ -108,11 +105,10 @@ class HtmlReport:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page in one piece: a reader never finds half of it."""
         target = Path(path)
-        handle, name = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+        page = self.to_html()
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(self.to_html())
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+            temporary.write_text(page, encoding="utf-8")  # rights as umask has them
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)

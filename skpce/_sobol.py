@@ -64,10 +64,8 @@ def normalize_partial_variances(
     variance: FloatArray,  # shape: (..., n_targets)
 ) -> SobolIndices:
     """Divide by the variance; 0 where there is none."""
-    positive = variance > 0
-    inverse = np.where(positive, 1.0 / np.where(positive, variance, 1.0), 0.0)
-    scale = inverse[..., np.newaxis]
-    return SobolIndices(first * scale, total * scale, variance)
+    safe = np.where(variance > 0, variance, 1.0)[..., np.newaxis]
+    return SobolIndices(first / safe, total / safe, variance)
 
 
 def sobol_indices(coefficients: FloatArray, multi_indices: IndexArray) -> SobolIndices:

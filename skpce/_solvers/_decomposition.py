@@ -89,20 +89,28 @@ class DesignDecomposition:
         return self.left.T @ (self.weights[:, np.newaxis] * targets)
 
     @cached_property
+    def _left_out(self) -> FloatArray:
+        """The weight that is left out: one copy, or the sample if it has less."""
+        return np.minimum(self.weights, 1.0)
+
+    @cached_property
     def _unpenalized_complement(self) -> FloatArray:
         """``1 - leverage`` at penalty 0; exactly 0 for samples that are saturated."""
-        base = 1.0 - np.square(self.left).sum(axis=1)
+        leverage = np.square(self.left).sum(axis=1)
         if self.free_intercept:
-            base -= 1.0 / self.weights.sum()
+            leverage += 1.0 / self.weights.sum()
+        base = 1.0 - self._left_out * leverage
         return np.where(base > _SMALLEST_COMPLEMENT, base, 0.0)
 
     def leverage_complement(self, alpha: float) -> FloatArray:
         """Return ``1 - leverage`` of one copy of each sample.
 
-        Arranged so that nothing cancels when the penalty is small.
+        A sample of weight below one, as when weights are normalised, has no whole
+        copy: it is left out as it is. Arranged so that nothing cancels when the
+        penalty is small.
         """
         penalized = np.square(self.left) @ self._complement(alpha)
-        return self._unpenalized_complement + penalized
+        return self._unpenalized_complement + self._left_out * penalized
 
     def residuals(
         self, centred: FloatArray, loadings: FloatArray, alpha: float

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..metrics import marginal_coverage_score
-from ._style import color, make_axes
+from ._sobol import surrogate_inputs, surrogate_of
+from ._style import color, legend_below, make_axes
 
 MARKERS = "osD^vP"
 
@@ -95,10 +96,8 @@ class CoverageDisplay:
         display : CoverageDisplay
             After :meth:`plot`.
         """
-        from ._sobol import surrogate_of
-
         surrogate, _ = surrogate_of(pipeline)
-        inputs = X if surrogate is pipeline else pipeline[:-1].transform(X)
+        inputs = surrogate_inputs(pipeline, X)
         kinds = {
             "given the inputs": {"X": inputs},
             "ignoring the inputs": {"X": None},
@@ -135,7 +134,13 @@ class CoverageDisplay:
         if self.n_members is not None:
             half = 1.96 * np.sqrt(grid * (1.0 - grid) / self.n_members)
             ax.fill_between(
-                grid, grid - half, grid + half, color="black", alpha=0.08, linewidth=0
+                grid,
+                np.maximum(grid - half, 0.0),
+                np.minimum(grid + half, 1.0),
+                color="black",
+                alpha=0.08,
+                linewidth=0,
+                label="95 % chance band",
             )
         self.lines_ = []
         for position, (name, values) in enumerate(self.coverages.items()):
@@ -151,7 +156,7 @@ class CoverageDisplay:
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("nominal level")
         ax.set_ylabel("share of held-out probabilities inside")
-        ax.legend(frameon=False, loc="best")
+        legend_below(ax)
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure

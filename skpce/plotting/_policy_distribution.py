@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._sobol import surrogate_of
-from ._style import color, make_axes
+from ._style import color, legend_below, make_axes
 
 
 class PolicyDistributionDisplay:
@@ -83,6 +84,7 @@ class PolicyDistributionDisplay:
         y: ArrayLike,
         *,
         step: int = 0,
+        part_names: Sequence[str] | None = None,
         n_samples: int = 2000,
         random_state: Any = 0,
         ax: Any = None,
@@ -97,6 +99,8 @@ class PolicyDistributionDisplay:
             Policies of members, all steps side by side.
         step : int, default=0
             Which step.
+        part_names : sequence of str of length n_parts or None, default=None
+            Labels of all parts; None takes those that the surrogate saw in ``fit``.
         n_samples : int, default=2000
             Draws of the predictive law.
         random_state : int, RandomState instance or None, default=0
@@ -118,7 +122,13 @@ class PolicyDistributionDisplay:
             "ensemble": np.asarray(y, dtype=np.float64)[:, shown],
             "surrogate": draws[:, shown],
         }
-        names = [layout.part_names[part] for part in shown]
+        labels = layout.part_names if part_names is None else list(part_names)
+        if len(labels) != layout.n_parts:
+            raise ValueError(
+                f"part_names has {len(labels)} labels; expected {layout.n_parts}, "
+                "one for each part of all steps."
+            )
+        names = [labels[part] for part in shown]
         display = cls.from_samples(samples, names, step_name=layout.step_names[step])
         return display.plot(ax=ax)
 
@@ -149,7 +159,7 @@ class PolicyDistributionDisplay:
                 markersize=4,
                 label=name,
             )
-        long = max(len(name) for name in self.part_names) > 6
+        long = n_parts * max(len(str(name)) for name in self.part_names) > 30
         ax.set_xticks(
             np.arange(n_parts),
             self.part_names,
@@ -157,10 +167,12 @@ class PolicyDistributionDisplay:
             ha="right" if long else "center",
             rotation_mode="anchor" if long else None,
         )
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        # A little room under zero, so that small probabilities are whole markers.
+        top = ax.get_ylim()[1]
+        ax.set_ylim(-0.02 * top, top)
         ax.set_ylabel("probability (mean ± 1 s.d.)")
         ax.set_title(self.step_name)
-        ax.legend(frameon=False)
+        legend_below(ax)
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure

@@ -75,9 +75,6 @@ class SobolDisplay:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
         explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
         first = self.first_order * explained[:, np.newaxis]
-        # Without variance in the expansion nothing is explained, by anything.
-        has_variance = self.first_order.sum(axis=1) > 0
-        explained = np.where(has_variance, explained, 0.0)
         interactions = np.maximum(explained - first.sum(axis=1), 0.0)
         return np.column_stack([first, interactions, 1.0 - explained])
 
@@ -94,13 +91,8 @@ class SobolDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            The names of the inputs are asked of the pipeline.
-        unexplained : array-like of shape (n_steps,) or None, default=None
-            Share of the variance that is not explained; by default that of the
-            verdict, else of the surrogate's leave-one-out.
-        verdict : Verdict or None, default=None
-            Marks the steps whose attribution is not supported.
+        pipeline, unexplained, verdict
+            As in :meth:`from_fit`.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
 
@@ -108,6 +100,34 @@ class SobolDisplay:
         -------
         display : SobolDisplay
             After :meth:`plot`.
+        """
+        display = cls.from_fit(pipeline, unexplained=unexplained, verdict=verdict)
+        return display.plot(ax=ax)
+
+    @classmethod
+    def from_fit(
+        cls,
+        pipeline: Any,
+        *,
+        unexplained: ArrayLike | None = None,
+        verdict: Verdict | None = None,
+    ) -> SobolDisplay:
+        """Collect the step indices of a fitted surrogate, without drawing.
+
+        Parameters
+        ----------
+        pipeline : fitted estimator
+            The names of the inputs are asked of the pipeline.
+        unexplained : array-like of shape (n_steps,) or None, default=None
+            Share of the variance that is not explained; by default that of the
+            verdict, else of the surrogate's leave-one-out.
+        verdict : Verdict or None, default=None
+            Marks the steps whose attribution is not supported.
+
+        Returns
+        -------
+        display : SobolDisplay
+            Call :meth:`plot` to draw it.
         """
         surrogate, names = surrogate_of(pipeline)
         supported = None
@@ -118,14 +138,16 @@ class SobolDisplay:
                 unexplained = np.clip(1.0 - q2, 0.0, 1.0)
         if unexplained is None:
             unexplained = surrogate.step_unexplained_share_
-        display = cls(
+        # An expansion without variance explains nothing, whatever its Q².
+        has_variance = surrogate.step_total_variance_ > 0
+        unexplained = np.where(~has_variance & ~np.isnan(unexplained), 1.0, unexplained)
+        return cls(
             surrogate.step_sobol_indices_,
             unexplained,
             surrogate.step_names_,
             names,
             supported=supported,
         )
-        return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> SobolDisplay:
         """Draw the bars.
@@ -142,10 +164,13 @@ class SobolDisplay:
         """
         n_steps = len(self.step_names)
         ax = make_axes(ax, (8.0, 1.4 + 0.55 * n_steps))
+        from matplotlib.patches import Patch
+
         labels = [*self.input_names, "interactions", "unexplained"]
         colors = [color(i) for i in range(len(self.input_names))]
         colors += [INTERACTION_COLOR, UNEXPLAINED_COLOR]
         shares, left = self.shares, np.zeros(n_steps)
+        shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
         positions = np.arange(n_steps)[::-1]
         self.bars_ = []
         for column, (label, shade) in enumerate(zip(labels, colors, strict=True)):
@@ -165,7 +190,18 @@ class SobolDisplay:
         ax.set_yticks(positions, self.step_names)
         ax.set_xlim(0.0, 1.0)
         ax.set_xlabel("share of the variance between members")
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        ax.set_ylim(-0.6, n_steps - 0.4)
+        # Patches of their own: those of the bars may be hatched.
+        handles = [
+            Patch(facecolor=shade, label=label)
+            for label, shade in zip(labels, colors, strict=True)
+        ]
+        ax.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=(1.0, 1.0),
+            frameon=False,
+        )
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
@@ -174,22 +210,42 @@ class SobolDisplay:
     def _mark_unsupported(self, ax: Any, positions: NDArray[np.int64]) -> None:
         for step, position in enumerate(positions):
             if np.isnan(self.unexplained[step]):
-                text = "no choice"
+                ax.text(0.015, position, "no choice", va="center", color="#555555")
             elif self.supported is not None and not self.supported[step]:
-                text = "attribution not supported"
                 for bars in self.bars_[:-1]:
                     bars[step].set_hatch("////")
-            else:
-                continue
-            ax.text(0.985, position, text, ha="right", va="center", fontsize=9)
+                ax.text(
+                    0.985,
+                    position,
+                    "attribution not supported",
+                    ha="right",
+                    va="center",
+                    fontsize=9,
+                    bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0},
+                )
 
 
-def surrogate_of(pipeline: Any) -> tuple[Any, list[str]]:
-    """Return the fitted surrogate of a pipeline and the names of its inputs."""
-    if isinstance(pipeline, Pipeline):
-        check_is_fitted(pipeline)
-        names = pipeline[:-1].get_feature_names_out() if len(pipeline) > 1 else None
-        surrogate, _ = surrogate_of(pipeline[-1])
-        return surrogate, input_names(surrogate) if names is None else list(names)
+def surrogate_of(
+    pipeline: Any, names: Sequence[str] | None = None
+) -> tuple[Any, list[str]]:
+    """Return the fitted surrogate of a pipeline and the names of its inputs.
+
+    Transformers that give no names leave those of the surrogate, ``x0``, ``x1``, ...
+    """
     check_is_fitted(pipeline)
-    return pipeline, input_names(pipeline)
+    if not isinstance(pipeline, Pipeline):
+        return pipeline, input_names(pipeline) if names is None else list(names)
+    if len(pipeline) > 1:
+        try:
+            names = list(pipeline[:-1].get_feature_names_out(names))
+        except AttributeError:
+            names = None
+    return surrogate_of(pipeline[-1], names)
+
+
+def surrogate_inputs(pipeline: Any, X: ArrayLike) -> Any:
+    """Return what the surrogate of a pipeline gets for X."""
+    if not isinstance(pipeline, Pipeline):
+        return X
+    inner = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
+    return surrogate_inputs(pipeline[-1], inner)

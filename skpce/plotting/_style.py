@@ -42,6 +42,24 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     return ax
 
 
+def legend_below(ax: Any, handles: Any = None) -> Any:
+    """Put the legend under the label of the x axis, where no data are.
+
+    Half an inch holds tick labels and axis label, whatever the size of the axes.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    down = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
+    return ax.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + down,
+        frameon=False,
+        ncols=2,
+    )
+
+
 def color(position: int) -> str:
     """Return the colour of an input; they repeat after eight."""
     return COLORS[position % len(COLORS)]

@@ -1,0 +1,47 @@
+"""Ensembles whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from scipy.special import softmax
+
+settings.register_profile("skpce", derandomize=True, deadline=None)
+settings.load_profile("skpce")
+
+Ensemble = tuple[np.ndarray, np.ndarray]
+
+
+def _simulate(
+    n_members: int = 60,
+    widths: tuple[int, ...] = (3, 2, 4),
+    n_inputs: int = 3,
+    noise: float = 0.3,
+    seed: int = 0,
+) -> Ensemble:
+    """Log-ratios that are quadratic in standard normal inputs, plus noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, n_inputs))
+    blocks = []
+    for width in widths:
+        linear = rng.normal(size=(n_inputs, width))
+        square = 0.3 * rng.normal(size=(n_inputs, width))
+        logits = rng.normal(size=width) + X @ linear + (X**2 - 1) @ square
+        logits += noise * rng.normal(size=(n_members, width))
+        blocks.append(softmax(logits, axis=1))
+    return X, np.hstack(blocks)
+
+
+@pytest.fixture(scope="session")
+def simulate() -> Callable[..., Ensemble]:
+    """Make an ensemble from its size, widths of steps, noise and seed."""
+    return _simulate
+
+
+@pytest.fixture(scope="session")
+def ensemble() -> Ensemble:
+    """60 members, 3 inputs, steps (3, 2, 4)."""
+    return _simulate()

@@ -1,0 +1,130 @@
+"""The share of training noise, on a split that is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from skpce.inspection import training_noise_share
+
+WIDTHS = (3, 5)
+NOISE = np.array([0.5, 2.0])  # standard deviation per step; the signal has 1
+TRUTH = NOISE**2 / (1 + NOISE**2)
+
+
+def compose(logits):
+    return np.hstack([softmax(b, axis=1) for b in np.split(logits, [3], axis=1)])
+
+
+def draw(seed, n_rewards=1500, n_replicates=1, signal=1.0):
+    rng = np.random.default_rng(seed)
+    reward = np.repeat(np.arange(n_rewards), n_replicates)
+    exact = signal * rng.normal(size=(n_rewards, 8))[reward]
+    noise = rng.normal(size=(len(reward), 8)) * np.repeat(NOISE, WIDTHS)
+    return compose(exact + noise), compose(exact), reward
+
+
+def test_against_exact_policies():
+    trained, exact, _ = draw(0)
+    share = training_noise_share(trained, exact=exact, steps=WIDTHS)
+    np.testing.assert_allclose(share, TRUTH, atol=0.05)
+
+
+def test_a_constant_bias_does_not_count():
+    trained, exact, _ = draw(0)
+    bias = compose(np.log(trained) + np.arange(8))
+    np.testing.assert_allclose(
+        training_noise_share(bias, exact=exact, steps=WIDTHS),
+        training_noise_share(trained, exact=exact, steps=WIDTHS),
+        rtol=1e-9,
+    )
+
+
+def test_from_replicates():
+    trained, _, reward = draw(1, 500, 3)
+    share = training_noise_share(trained, reward=reward, steps=WIDTHS)
+    np.testing.assert_allclose(share, TRUTH, atol=0.06)
+    names = np.array([f"r{label}" for label in reward])
+    np.testing.assert_array_equal(
+        training_noise_share(trained, reward=names, steps=WIDTHS), share
+    )
+
+
+def test_replicates_are_a_one_way_analysis_of_variance():
+    trained, _, reward = draw(2, 10, 4)
+    log = np.log(trained[:, :3])
+    clr = log - log.mean(axis=1, keepdims=True)
+    within = [clr[reward == r].var(axis=0, ddof=1).sum() for r in range(10)]
+    share = training_noise_share(trained, reward=reward, steps=WIDTHS)
+    expected = np.mean(within) / clr.var(axis=0, ddof=1).sum()
+    assert share[0] == pytest.approx(expected)
+
+
+def test_from_a_control():
+    trained, _, _ = draw(3)
+    control, _, _ = draw(4, signal=0.0)
+    share = training_noise_share(trained, control=control, steps=WIDTHS)
+    np.testing.assert_allclose(share, TRUTH, atol=0.05)
+
+
+def test_nothing_but_noise_and_no_noise():
+    noise, flat, _ = draw(5, signal=0.0)
+    np.testing.assert_allclose(
+        training_noise_share(noise, exact=flat, steps=WIDTHS), [1, 1], rtol=1e-9
+    )
+    np.testing.assert_array_equal(
+        training_noise_share(noise, exact=noise, steps=WIDTHS), [0, 0]
+    )
+
+
+def test_no_choice_and_no_variance():
+    trained, _, _ = draw(6, 30)
+    rng = np.random.default_rng(0)
+    same = softmax(np.array([0.3, 0.1]) + rng.normal(size=(30, 1)), axis=1)
+    y = np.hstack([trained, np.tile([1.0, 0.0], (30, 1)), same])
+    share = training_noise_share(y, control=y, steps=(*WIDTHS, 2, 2))
+    np.testing.assert_allclose(share, [1, 1, np.nan, np.nan])
+
+
+def test_names_of_a_data_frame_give_the_steps():
+    pandas = pytest.importorskip("pandas")
+    trained, exact, _ = draw(7, 40)
+    names = [f"a__{k}" for k in range(3)] + [f"b__{k}" for k in range(5)]
+    table = pandas.DataFrame(trained, columns=names)
+    np.testing.assert_array_equal(
+        training_noise_share(table, exact=exact),
+        training_noise_share(trained, exact=exact, steps=WIDTHS),
+    )
+
+
+Y = softmax(np.random.default_rng(0).normal(size=(6, 3)), axis=1)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({}, "exactly one of exact=, reward= and control=; got 0"),
+        ({"exact": Y, "control": Y}, "got 2 of them"),
+        ({"exact": Y[:4]}, "exact has 4 members but y has 6"),
+        ({"exact": Y[:, :2]}, r"exact has shape \(6, 2\); expected \(n_members, 3\)"),
+        ({"control": Y[:, 0]}, "control has shape"),
+        ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
+        ({"reward": np.arange(6)}, "no replicates"),
+        ({"reward": np.zeros(5)}, r"reward has shape \(5,\); expected \(6,\)"),
+        ({"exact": -Y}, "Negative values in data: exact"),
+        ({"exact": Y, "steps": (2, 2)}, "sums to 4 columns"),
+    ],
+)
+def test_bad_arguments(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        training_noise_share(Y, **kwargs)
+
+
+def test_bad_tables():
+    with pytest.raises(ValueError, match="must be 2-D"):
+        training_noise_share(Y[0], exact=Y[0])
+    with pytest.raises(ValueError, match="y has 1 member"):
+        training_noise_share(Y[:1], exact=Y[:1])
+    with pytest.raises(ValueError, match="pack_steps"):
+        training_noise_share([Y, Y], exact=Y)

@@ -1,0 +1,378 @@
+"""The verdict: honest refits, known truths, replicates, words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+
+from skpce import CompositionalPCESurrogate
+from skpce.inspection import StepVerdict, Verdict, verdict
+from skpce.inspection._verdict import holm
+
+WIDTHS = (3, 2, 4)
+
+
+def surrogate(degree=1, **parameters):
+    return CompositionalPCESurrogate(degree, steps=WIDTHS, **parameters)
+
+
+@pytest.fixture(scope="module")
+def known(simulate):
+    X, y = simulate(n_members=40, noise=0.2)
+    return verdict(surrogate(2), X, y, n_permutations=99, random_state=0)
+
+
+class Spy(TransformerMixin, BaseEstimator):
+    """The identity, which remembers the rows of every fit and transform."""
+
+    fits: list[set[float]] = []  # noqa: RUF012
+    transforms: list[set[float]] = []  # noqa: RUF012
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        Spy.fits.append(set(X[:, 0]))
+        return self
+
+    def transform(self, X):
+        Spy.transforms.append(set(X[:, 0]))
+        return X
+
+
+def test_the_whole_pipeline_is_refitted_and_never_sees_what_is_held_out(ensemble):
+    X, y = ensemble
+    Spy.fits, Spy.transforms = [], []
+    n_folds, n_permutations = 4, 19
+    verdict(
+        make_pipeline(Spy(), surrogate()),
+        X,
+        y,
+        cv=n_folds,
+        n_permutations=n_permutations,
+        random_state=0,
+    )
+    # The cross-fit, each permutation and the degree-1 baseline, then one for cautions.
+    assert len(Spy.fits) == n_folds * (1 + n_permutations + 1) + 1
+    folds = n_folds * (1 + n_permutations + 1)
+    held_out = [rows for rows in Spy.transforms if len(rows) == len(X) // n_folds]
+    assert len(held_out) == folds
+    for seen, unseen in zip(Spy.fits[:folds], held_out, strict=True):
+        assert not seen & unseen
+        assert len(seen | unseen) == len(X)
+
+
+def test_the_given_pipeline_is_left_alone(ensemble):
+    X, y = ensemble
+    pipeline = make_pipeline(PCA(2), surrogate(n_resamples=3))
+    before = repr(pipeline.get_params())
+    verdict(pipeline, X, y, n_permutations=19, random_state=0)
+    assert repr(pipeline.get_params()) == before
+    assert not hasattr(pipeline[-1], "coefficients_")
+
+
+def test_cross_fitted_q2_by_hand(ensemble):
+    X, y = ensemble
+    cv = KFold(3)
+    found = verdict(surrogate(), X, y, cv=cv, n_permutations=19, random_state=0)
+
+    def clr(values):
+        blocks = [np.log(block) for block in np.split(values, [3, 5], axis=1)]
+        return [block - block.mean(axis=1, keepdims=True) for block in blocks]
+
+    press, naive = np.zeros(3), np.zeros(3)
+    for train, test in cv.split(X):
+        predicted = clr(surrogate().fit(X[train], y[train]).predict(X[test]))
+        for step, (block, guess) in enumerate(zip(clr(y), predicted, strict=True)):
+            press[step] += np.sum((block[test] - guess) ** 2)
+            naive[step] += np.sum((block[test] - block[train].mean(axis=0)) ** 2)
+    spread = [np.sum((block - block.mean(axis=0)) ** 2) for block in clr(y)]
+    for step, result in enumerate(found.steps):
+        assert result.q2 == pytest.approx(1 - press[step] / spread[step])
+        assert result.mean_only_q2 == pytest.approx(1 - naive[step] / spread[step])
+        assert result.degree_one_q2 == pytest.approx(result.q2)
+        assert result.q2_low <= result.q2 <= result.q2_high
+
+
+def test_a_known_softmax_is_attributable(known):
+    assert known.attributable == (True, True, True)
+    for step in known.steps:
+        assert step.q2 > 0.5
+        assert step.p_value == pytest.approx(3 / 100)  # Holm over three steps
+        assert step.reasons == ()
+        assert step.degree_one_q2 < step.q2
+        assert step.mean_only_q2 <= 0
+        assert np.isnan(step.noise_share)
+    assert any("training noise is not known" in text for text in known.cautions)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_noise_is_not_attributable(simulate, seed):
+    X, _ = simulate(seed=seed)
+    _, y = simulate(seed=seed + 100)
+    found = verdict(surrogate(2), X, y, n_permutations=39, random_state=seed)
+    assert found.attributable == (False, False, False)
+    for step in found.steps:
+        assert step.q2 < 0.1
+        assert "of the variance of held-out members, less than 25%" in step.reasons[0]
+
+
+class PLSScores(PLSRegression):
+    """PLS whose ``fit_transform`` gives the scores of X alone, as pipelines need."""
+
+    def fit_transform(self, X, y=None):
+        return self.fit(X, np.log(y)).transform(X)
+
+
+def test_a_supervised_embedding_does_not_fool_the_verdict():
+    """PLS has seen the member that leave-one-out leaves out; the verdict refits it."""
+    fooled, honest = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 60))
+        y = softmax(rng.normal(size=(40, 3)), axis=1)
+        pipeline = make_pipeline(PLSScores(2), CompositionalPCESurrogate(1))
+        fooled.append(pipeline.fit(X, y)[-1].diagnostics_.loo_q2[0])
+        found = verdict(pipeline, X, y, n_permutations=19, random_state=seed)
+        honest.append(found.steps[0].q2)
+        assert found.attributable == (False,)
+    assert min(fooled) > 0.25, fooled
+    assert max(honest) <= 0.05, honest
+
+
+def replicated(simulate, noise, seed=0):
+    """20 rewards, 3 members each, with log-ratio noise of their training."""
+    X, y = simulate(n_members=20, noise=0.1, seed=seed)
+    rng = np.random.default_rng(seed)
+    reward = np.repeat(np.arange(20), 3)
+    logits = np.log(y[reward]) + noise * rng.normal(size=(60, 9))
+    blocks = [softmax(block, axis=1) for block in np.split(logits, [3, 5], axis=1)]
+    return X[reward], np.hstack(blocks), reward
+
+
+def test_replicates_stay_in_one_fold(simulate):
+    X, y, reward = replicated(simulate, noise=0.1)
+    Spy.fits, Spy.transforms = [], []
+    found = verdict(
+        make_pipeline(Spy(), surrogate()),
+        X,
+        y,
+        reward,
+        n_permutations=19,
+        random_state=0,
+    )
+    folds = [rows for rows in Spy.transforms if len(rows) == 4]  # 20 rewards, 5 folds
+    assert len(folds) == 5 * 21
+    held_out = iter(folds)
+    for seen in Spy.fits[:-1]:
+        assert not seen & next(held_out)
+    assert all(0 < step.noise_share < 0.2 for step in found.steps)
+    assert not any("not known" in text for text in found.cautions)
+
+
+def test_training_noise_vetoes(simulate):
+    X, y, reward = replicated(simulate, noise=4.0)
+    found = verdict(surrogate(), X, y, reward, n_permutations=19, random_state=0)
+    assert found.attributable == (False,) * 3
+    assert all(step.noise_share > 0.5 for step in found.steps)
+    assert all("training noise makes up" in step.reasons[-1] for step in found.steps)
+
+
+def test_a_given_noise_share_is_used(ensemble):
+    X, y = ensemble
+    share = [0.1, 0.9, np.nan]
+    found = verdict(
+        surrogate(2), X, y, noise_share=share, n_permutations=99, random_state=0
+    )
+    np.testing.assert_array_equal([step.noise_share for step in found.steps], share)
+    assert found.attributable == (True, False, True)
+    assert found.steps[1].reasons == (
+        "training noise makes up 90% of the variance, at least 50%",
+    )
+
+
+def test_a_step_without_choice_or_variance(simulate):
+    X, y = simulate(widths=(3,))
+    rng = np.random.default_rng(0)
+    same = softmax(np.array([0.3, 0.1]) + rng.normal(size=(len(X), 1)), axis=1)
+    y = np.hstack([y, np.tile([0.0, 1.0], (len(X), 1)), same])
+    found = verdict(
+        CompositionalPCESurrogate(2, steps=(3, 2, 2)),
+        X,
+        y,
+        n_permutations=99,
+        random_state=0,
+    )
+    assert found.attributable == (True, False, False)
+    for step in found.steps[1:]:
+        assert np.isnan([step.q2, step.p_value, step.q2_low, step.q2_high]).all()
+        assert step.reasons == ("no choice, or no variance between members",)
+    assert found.steps[0].p_value == pytest.approx(1 / 100), "Holm skips the others"
+    assert "step1: no choice, or no variance between members." in str(found)
+
+
+def test_a_rare_action_does_not_change_the_mask_of_a_fold(simulate):
+    X, y = simulate(n_members=20, widths=(3,))
+    y = y.copy()
+    y[1:, 2] = 0.0  # positive in one member only
+    y /= y.sum(axis=1, keepdims=True)
+    found = verdict(
+        CompositionalPCESurrogate(1, zero_replacement=1e-4),
+        X,
+        y,
+        zero_replacement=1e-4,
+        n_permutations=19,
+        random_state=0,
+    )
+    assert np.isfinite(found.steps[0].q2)
+
+
+def test_other_regressors(ensemble):
+    X, y = ensemble
+    forest = RandomForestRegressor(5, random_state=0)
+    found = verdict(forest, X, y, steps=WIDTHS, cv=3, n_permutations=19, random_state=0)
+    assert all(np.isfinite(step.q2) for step in found.steps)
+    assert all(np.isnan(step.degree_one_q2) for step in found.steps)
+
+
+def test_steps_reach_a_surrogate_that_has_none(ensemble):
+    X, y = ensemble
+    options = {"n_permutations": 19, "random_state": 0}
+    given = verdict(CompositionalPCESurrogate(1), X, y, steps=WIDTHS, **options)
+    assert repr(given) == repr(verdict(surrogate(), X, y, **options))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames(ensemble, library):
+    module = pytest.importorskip(library)
+    X, y = ensemble
+    names = [f"s{t}__{k}" for t, w in enumerate(WIDTHS) for k in range(w)]
+    if library == "pandas":
+        table = module.DataFrame(y, columns=names)
+        inputs = module.DataFrame(X, columns=["a", "b", "c"])
+    else:
+        table, inputs = module.DataFrame(y, schema=names), X
+    options = {"n_permutations": 19, "random_state": 0}
+    found = verdict(CompositionalPCESurrogate(1), inputs, table, **options)
+    plain = verdict(surrogate(), X, y, **options)
+    assert [step.step for step in found.steps] == ["s0", "s1", "s2"]
+    np.testing.assert_allclose(
+        [step.q2 for step in found.steps], [step.q2 for step in plain.steps]
+    )
+
+
+def test_seed_and_progress(ensemble):
+    X, y = ensemble
+    calls = []
+    options = {"n_permutations": 20, "random_state": 0}
+    first = verdict(
+        surrogate(), X, y, progress=lambda *pair: calls.append(pair), **options
+    )
+    assert calls[-1] == (20, 20)
+    assert repr(first) == repr(verdict(surrogate(), X, y, **options))
+
+
+def test_cautions(simulate):
+    X, y = simulate()
+    X = X.copy()
+    X[:, 1] = np.exp(2 * X[:, 1])
+    X[:, 2] = X[:, 0] + 0.1 * X[:, 2]
+    found = verdict(surrogate(5), X, y, n_permutations=19, random_state=0)
+    text = " ".join(found.cautions)
+    assert "two inputs are correlated (1.00)" in text
+    assert "an input does not have its stated law" in text
+    assert "the basis has 56 terms for 60 members" not in text
+    assert "smallest possible p-value is 0.15: no step can be attributable" in text
+    few = verdict(surrogate(5), X[:30], y[:30], n_permutations=19, random_state=0)
+    assert any("the basis has 56 terms for 30 members" in c for c in few.cautions)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"n_permutations": 5}, r"'n_permutations' .* \[19, inf\). Got 5"),
+        ({"min_q2": 1.5}, "'min_q2' .* Got 1.5"),
+        ({"min_q2": float("nan")}, "'min_q2' .* Got nan"),
+        ({"significance_level": 0}, r"'significance_level' .* \(0, 1\). Got 0"),
+        ({"confidence_level": 1}, "'confidence_level'"),
+        ({"max_noise_share": -1}, "'max_noise_share'"),
+        ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(3,\)"),
+        ({"reward": np.arange(60)}, "no replicates"),
+        ({"reward": np.zeros(3)}, r"reward has shape \(3,\)"),
+        ({"reward": np.repeat(np.arange(20), 3)}, "Members 0 and 1 have the reward 0"),
+        ({"steps": (4, 4)}, "sums to 8 columns .* but y has 9"),
+        ({"mask": [True] * 3}, "has 3 entries but y has 9 columns"),
+        ({"cv": 100}, "n_splits=100"),
+    ],
+)
+def test_bad_arguments_before_any_fit(ensemble, monkeypatch, kwargs, message):
+    def fail(*_, **__):
+        raise AssertionError("fitted before the check")
+
+    monkeypatch.setattr(CompositionalPCESurrogate, "fit", fail)
+    with pytest.raises(ValueError, match=message):
+        verdict(surrogate(), *ensemble, **kwargs)
+
+
+def test_bad_data_before_any_fit(ensemble):
+    X, y = ensemble
+    with pytest.raises(ValueError, match="X has 59 members but y has 60"):
+        verdict(surrogate(), X[:-1], y)
+    with pytest.raises(ValueError, match="at least 4 members; got 3"):
+        verdict(surrogate(), X[:3], y[:3])
+    with pytest.raises(ValueError, match="pack_steps"):
+        verdict(surrogate(), X, np.split(y, [3, 5], axis=1))
+    with pytest.raises(ValueError, match="contains NaN"):
+        verdict(surrogate(), X, np.where(y == y.max(), np.nan, y))
+
+
+@pytest.mark.parametrize(
+    ("p_values", "expected"),
+    [
+        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
+        ([0.01, 0.02, 0.03, 0.04], [0.04, 0.06, 0.06, 0.06]),
+        ([0.5, 0.6], [1.0, 1.0]),
+        ([0.2, np.nan, 0.01], [0.2, np.nan, 0.02]),
+        ([np.nan], [np.nan]),
+        ([0.05], [0.05]),
+    ],
+)
+def test_holm(p_values, expected):
+    np.testing.assert_allclose(holm(np.array(p_values)), expected)
+
+
+def make_verdict(name="<b>step</b>"):
+    step = StepVerdict(name, False, 0.1, 0.0, 0.2, -0.01, np.nan, 0.2, np.nan, ("a<b",))
+    return Verdict((step,), 40, 99, 0.9, ("x & y",))
+
+
+def test_html_escapes_what_users_name():
+    html = make_verdict()._repr_html_()
+    assert "&lt;b&gt;step&lt;/b&gt;" in html
+    assert "<b>" not in html
+    assert "a&lt;b" in html
+    assert "x &amp; y" in html
+    assert "–" in html, "NaN is a dash"
+
+
+def test_words(known):
+    text = str(known)
+    assert text.startswith("Attribution is supported for 3 of 3 steps")
+    assert "- step0: ATTRIBUTABLE (Q² = 0." in text
+    assert "Caution: the share of training noise is not known" in text
+    text = str(make_verdict("s"))
+    assert "not supported for any step, with 40 members" in text
+    assert "s: NOT ATTRIBUTABLE (Q² = 0.10 [0.00, 0.20], p = 0.2). Because a<b." in text
+
+
+def test_frame(known):
+    pytest.importorskip("pandas")
+    table = known.to_frame()
+    assert len(table) == 3
+    assert table["q2"].tolist() == [step.q2 for step in known.steps]
+    assert make_verdict().to_frame()["reasons"].tolist() == ["a<b"]

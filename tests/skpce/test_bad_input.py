@@ -1,0 +1,197 @@
+"""Every mistake of the issue's list: a clear error, before any work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
+
+WIDTHS = (3, 2, 4)
+SURROGATE = CompositionalPCESurrogate(2, steps=WIDTHS)
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Make any evaluation of a basis fail."""
+
+    def fail(*_):
+        raise AssertionError("work was done before the check")
+
+    monkeypatch.setattr("skpce._basis.PolynomialBasis.evaluate", fail)
+
+
+def with_value(y, row, column, value):
+    changed = y.copy()
+    changed[row, column] = value
+    return changed
+
+
+@pytest.mark.usefixtures("no_work")
+class TestFit:
+    def test_width_of_y(self, ensemble):
+        X, y = ensemble
+        with pytest.raises(
+            ValueError, match=r"'steps' .* sums to 9 columns .3 . 2 . 4. but y has 8"
+        ):
+            clone(SURROGATE).fit(X, y[:, :8])
+
+    @pytest.mark.parametrize("container", [list, tuple, dict])
+    def test_one_array_per_step(self, ensemble, container):
+        X, y = ensemble
+        parts = np.split(y, [3, 5], axis=1)
+        bad = dict(zip("abc", parts, strict=True)) if container is dict else parts
+        message = "y is a (dict|list of 3 arrays).*pack_steps"
+        with pytest.raises(ValueError, match=message):
+            clone(SURROGATE).fit(X, container(bad))
+
+    def test_padded_array(self, ensemble):
+        X, _ = ensemble
+        with pytest.raises(ValueError, match=r"y has 3 dimensions.*pack_steps"):
+            clone(SURROGATE).fit(X, np.full((len(X), 3, 4), 0.25))
+
+    def test_nan(self, ensemble):
+        X, y = ensemble
+        with pytest.raises(ValueError, match=r"Input y contains NaN.*pack_steps"):
+            clone(SURROGATE).fit(X, with_value(y, 3, 2, np.nan))
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            clone(SURROGATE).fit(with_value(X, 3, 2, np.nan), y)
+        with pytest.raises(ValueError, match="infinity"):
+            clone(SURROGATE).fit(X, with_value(y, 3, 2, np.inf))
+
+    def test_negative_probability(self, ensemble):
+        X, y = ensemble
+        with pytest.raises(
+            ValueError,
+            match=r"Negative .* -0\.25 in row 7, part '1' of step 'step1'; prob",
+        ):
+            clone(SURROGATE).fit(X, with_value(y, 7, 4, -0.25))
+
+    @pytest.mark.parametrize("closure", ["strict", "renormalize"])
+    def test_row_of_zeros(self, ensemble, closure):
+        X, y = ensemble
+        bad = with_value(y, 5, slice(3, 5), 0.0)
+        surrogate = clone(SURROGATE).set_params(closure=closure)
+        with pytest.raises(ValueError, match=r"Row 5 of step 'step1' of y is all zero"):
+            surrogate.fit(X, bad)
+
+    def test_unnormalised_under_strict(self, ensemble):
+        X, y = ensemble
+        surrogate = clone(SURROGATE).set_params(closure="strict")
+        with pytest.raises(
+            ValueError, match=r"Row 5 of step 'step2' of y sums to 1\.[0-9]+, not to 1"
+        ):
+            surrogate.fit(X, with_value(y, 5, 5, y[5, 5] + 0.01))
+
+    @pytest.mark.parametrize("log_ratio", ["logit", None, 3, ["alr"]])
+    def test_log_ratio(self, ensemble, log_ratio):
+        surrogate = clone(SURROGATE).set_params(log_ratio=log_ratio)
+        with pytest.raises(ValueError, match=r"one of 'alr', 'clr', 'ilr'\. Got"):
+            surrogate.fit(*ensemble)
+
+    @pytest.mark.parametrize(
+        ("parameter", "value"),
+        [("degree", -1), ("degree", 2.5), ("distribution", "cauchy"), ("q", 0.5)],
+    )
+    def test_basis(self, ensemble, parameter, value):
+        with pytest.raises(ValueError, match=f"'{parameter}' parameter .*{value}"):
+            clone(SURROGATE).set_params(**{parameter: value}).fit(*ensemble)
+
+    def test_positive_on_a_masked_part(self, ensemble):
+        X, y = ensemble
+        mask = np.ones(9, dtype=bool)
+        mask[7] = False
+        with pytest.raises(ValueError, match=r"row 0, part '2' of step 'step2', which"):
+            clone(SURROGATE).set_params(mask=mask).fit(X, y)
+
+    def test_masks_that_differ(self, ensemble):
+        X, y = ensemble
+        mask = np.ones((len(X), 9), dtype=bool)
+        mask[3, 7] = False
+        with pytest.raises(
+            ValueError, match=r"differs between members.*fit them apart"
+        ):
+            clone(SURROGATE).set_params(mask=mask).fit(X, y)
+
+    def test_lengths(self, ensemble):
+        X, y = ensemble
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            clone(SURROGATE).fit(X, y[:-1])
+
+
+def test_renormalize_warns_above_a_thousandth(ensemble):
+    X, y = ensemble
+    with pytest.warns(ClosureWarning) as caught:
+        scaled = clone(SURROGATE).fit(X, 2 * y)
+    steps = {str(warning.message).split("'")[1] for warning in caught}
+    assert steps == {"step0", "step1", "step2"}
+    assert "of y sums to 2, not to 1" in str(caught[0].message)
+    plain = clone(SURROGATE).fit(X, y)
+    np.testing.assert_allclose(scaled.predict(X), plain.predict(X), atol=1e-12)
+    clone(SURROGATE).fit(X, y * 1.0005)  # silent
+
+
+def test_float32_policies_pass_the_strict_closure(ensemble):
+    X, y = ensemble
+    clone(SURROGATE).set_params(closure="strict").fit(X, y.astype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def padded(ensemble):
+    """The ensemble with one more part, which is masked."""
+    X, y = ensemble
+    return np.hstack([y, np.zeros((len(X), 1))])
+
+
+@pytest.fixture(scope="module")
+def fitted(ensemble, padded):
+    return CompositionalPCESurrogate(2, steps=(3, 2, 5)).fit(ensemble[0], padded)
+
+
+class TestFitted:
+    @pytest.mark.parametrize("method", ["predict", "transform", "predict_interval"])
+    def test_width_of_x(self, fitted, method):
+        with pytest.raises(ValueError, match=r"X has 4 features.*expecting 3 features"):
+            getattr(fitted, method)(np.zeros((2, 4)))
+
+    def test_sample_checks_x(self, fitted):
+        with pytest.raises(ValueError, match="X has 4 features"):
+            fitted.sample(2, np.zeros((2, 4)))
+
+    def test_width_of_y_in_score(self, fitted, ensemble, padded):
+        with pytest.raises(ValueError, match=r"y has 9 columns but .* fitted on 10"):
+            fitted.score(ensemble[0], padded[:, :9])
+
+    def test_a_table_of_the_right_size_but_another_shape(
+        self, fitted, ensemble, padded
+    ):
+        with pytest.raises(ValueError, match=r"\(120, 5\) but X has 60 members"):
+            fitted.score(ensemble[0], padded.reshape(120, 5))
+
+    def test_length_of_y_in_score(self, fitted, ensemble, padded):
+        with pytest.raises(ValueError, match="but X has 60 members"):
+            fitted.score(ensemble[0], padded[:20])
+
+    def test_masked_part_in_score(self, fitted, ensemble, padded):
+        bad = with_value(padded, 4, 9, 0.125)
+        with pytest.raises(
+            ValueError, match=r"0\.125 in row 4, part '4' of step 'step2', which is mas"
+        ):
+            fitted.score(ensemble[0], bad)
+
+    def test_steps_apart_in_score(self, fitted, ensemble, padded):
+        with pytest.raises(ValueError, match="pack_steps"):
+            fitted.score(ensemble[0], np.split(padded, [3, 5], axis=1))
+
+    def test_coordinates(self, fitted):
+        with pytest.raises(ValueError, match=r"expected \(n_members, 6\) ilr coord"):
+            fitted.inverse_transform(np.zeros((2, 7)))
+
+
+@pytest.mark.parametrize(
+    "bad", [{"a": np.ones((2, 2))}, [np.ones((2, 2))] * 2, np.ones((2, 2, 2))]
+)
+def test_transformer_names_pack_steps(bad):
+    with pytest.raises(ValueError, match="pack_steps"):
+        LogRatioTransformer().fit(bad)

@@ -1,0 +1,197 @@
+"""Inside scikit-learn: search, pipelines, selection, routing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor
+from sklearn.feature_selection import SelectFromModel
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpce import (
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+)
+
+WIDTHS = (3, 2, 4)
+
+
+@pytest.fixture
+def embedded(simulate):
+    """The inputs of the ensemble hidden in twelve features of unequal variance."""
+    X, y = simulate(n_members=80)
+    rng = np.random.default_rng(0)
+    rotation, _ = np.linalg.qr(rng.normal(size=(12, 12)))
+    wide = np.column_stack([X * [5, 4, 3], 0.1 * rng.normal(size=(80, 9))])
+    return wide @ rotation, y
+
+
+def pipeline(**parameters):
+    surrogate = CompositionalPCESurrogate(steps=WIDTHS, **parameters)
+    return Pipeline([("pca", PCA(2, whiten=True)), ("surrogate", surrogate)])
+
+
+def test_grid_search_over_embedding_and_degree(embedded):
+    X, y = embedded
+    grid = {"pca__n_components": [1, 3], "surrogate__degree": [0, 1, 2]}
+    search = GridSearchCV(pipeline(), grid, cv=4).fit(X, y)
+    assert search.best_params_ == {"pca__n_components": 3, "surrogate__degree": 2}
+    assert search.best_score_ > 0.8
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    assert scores[0] < 0.05, "degree 0 is the mean"
+    assert search.predict(X).shape == y.shape
+
+
+def test_grid_search_over_the_surrogate_of_a_search_is_the_manual_loop(embedded):
+    X, y = embedded
+    search = GridSearchCV(pipeline(), {"surrogate__degree": [1, 2]}, cv=3).fit(X, y)
+    for row, degree in enumerate([1, 2]):
+        scores = cross_val_score(pipeline(degree=degree), X, y, cv=3)
+        assert search.cv_results_["mean_test_score"][row] == pytest.approx(
+            scores.mean()
+        )
+
+
+def test_cross_val_predict_is_on_the_simplices(embedded):
+    X, y = embedded
+    predicted = cross_val_predict(pipeline(), X, y, cv=5)
+    assert predicted.shape == y.shape
+    for block in np.split(predicted, [3, 5], axis=1):
+        np.testing.assert_allclose(block.sum(axis=1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["alr", "ilr"])
+def test_target_transformer(ensemble, kind):
+    """TransformedTargetRegressor is the path for baselines of another kind."""
+    X, y = ensemble
+    model = TransformedTargetRegressor(
+        LinearRegression(), transformer=LogRatioTransformer(kind, steps=WIDTHS)
+    ).fit(X, y)
+    surrogate = CompositionalPCESurrogate(1, steps=WIDTHS, solver="ols").fit(X, y)
+    np.testing.assert_allclose(model.predict(X), surrogate.predict(X), atol=1e-10)
+
+
+def test_target_transformer_with_another_regressor(ensemble):
+    X, y = ensemble
+    forest = RandomForestRegressor(5, random_state=0)
+    model = TransformedTargetRegressor(
+        forest, transformer=LogRatioTransformer(steps=WIDTHS)
+    )
+    for block in np.split(model.fit(X, y).predict(X), [3, 5], axis=1):
+        np.testing.assert_allclose(block.sum(axis=1), 1, atol=1e-12)
+
+
+def test_selection_by_importance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(99, 4))
+    y = X[:, 0] + X[:, 2] ** 2
+    pce = PolynomialChaosRegressor()
+    selected = SelectFromModel(pce, threshold=0.1).fit(X, y)
+    assert selected.get_support().tolist() == [True, False, True, False]
+    assert not hasattr(pce.fit(X, y), "coef_")
+
+
+def test_selection_by_the_surrogate(ensemble):
+    X, y = ensemble
+    wide = np.column_stack([X, np.random.default_rng(0).normal(size=(60, 2))])
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS)
+    selector = SelectFromModel(surrogate, max_features=3, threshold=-np.inf)
+    support = selector.fit(wide, y).get_support()
+    assert support.tolist() == [True] * 3 + [False] * 2
+    assert not hasattr(surrogate.fit(X, y), "coef_")
+
+
+def test_sample_weight_is_routed(embedded):
+    X, y = embedded
+    weights = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = pipeline()
+        model.set_params(
+            surrogate=model["surrogate"]
+            .set_fit_request(sample_weight=True)
+            .set_score_request(sample_weight=True)
+        )
+        search = GridSearchCV(model, {"surrogate__degree": [1, 2]}, cv=3)
+        search.fit(X, y, sample_weight=weights)
+        plain = GridSearchCV(clone(pipeline()), {"surrogate__degree": [1, 2]}, cv=3)
+        plain.fit(X, y)
+    direct = clone(search.best_estimator_)
+    direct.fit(X, y, surrogate__sample_weight=weights)
+    np.testing.assert_allclose(
+        search.best_estimator_.predict(X), direct.predict(X), atol=1e-12
+    )
+    assert np.abs(search.predict(X) - plain.predict(X)).max() > 1e-6
+    assert np.all(
+        search.cv_results_["mean_test_score"] != plain.cv_results_["mean_test_score"]
+    )
+
+
+def test_features_in_a_pipeline_are_the_regressor():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
+    features = make_pipeline(
+        PolynomialChaosFeatures(3), LinearRegression(fit_intercept=False)
+    )
+    pce = PolynomialChaosRegressor(3, solver="ols").fit(X, y)
+    np.testing.assert_allclose(features.fit(X, y).predict(X), pce.predict(X))
+
+
+def test_names_through_a_pipeline(embedded):
+    pytest.importorskip("pandas")
+    X, y = embedded
+    model = pipeline().fit(X, y)
+    names = model[:-1].get_feature_names_out()
+    frame = model["surrogate"].sobol_frame(input_features=names)
+    assert set(frame["input"]) == {"pca0", "pca1"}
+    model.set_output(transform="pandas")
+    assert model.fit(X, y).transform(X).columns[0] == "step0:ilr0"
+    assert isinstance(model.predict(X), np.ndarray)
+
+
+def test_meta_estimators():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2))
+    y = np.column_stack([X[:, 0], X[:, 1] ** 2])
+    pce = PolynomialChaosRegressor(2, solver="ols")
+    each = MultiOutputRegressor(pce).fit(X, y)
+    np.testing.assert_allclose(each.predict(X), pce.fit(X, y).predict(X), atol=1e-10)
+    bagged = BaggingRegressor(pce, 4, random_state=0).fit(X, y[:, 0])
+    assert bagged.score(X, y[:, 0]) > 0.99
+
+
+def test_permutation_importance_agrees_with_the_total_indices():
+    """For a sum, permuting an input costs twice its share of the variance."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    y = 2 * X[:, 0] + X[:, 1]
+    pce = PolynomialChaosRegressor(1).fit(X, y)
+    found = permutation_importance(pce, X, y, n_repeats=3, random_state=0)
+    np.testing.assert_allclose(
+        found.importances_mean / 2, pce.total_sobol_indices_[0], atol=0.05
+    )
+
+
+def test_fitted_attributes_survive_a_scaler(ensemble):
+    """A learned law absorbs any affine map of the inputs."""
+    X, y = ensemble
+    scaled = make_pipeline(
+        StandardScaler(), CompositionalPCESurrogate(2, steps=WIDTHS)
+    ).fit(X * [3, 0.2, 1] + 5, y)
+    plain = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    np.testing.assert_allclose(
+        scaled[-1].step_total_sobol_indices_,
+        plain.step_total_sobol_indices_,
+        atol=1e-9,
+    )

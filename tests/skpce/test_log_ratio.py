@@ -1,0 +1,240 @@
+"""Log-ratio contracts, over every kind and against scikit-bio."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import softmax
+from sklearn.base import clone
+
+from skpce import ClosureWarning, LogRatioTransformer
+
+KINDS = ("alr", "clr", "ilr")
+WIDTHS = (4, 2, 1, 5)
+SEED = 0
+
+
+@pytest.fixture
+def y():
+    rng = np.random.default_rng(SEED)
+    blocks = [softmax(3 * rng.normal(size=(30, width)), axis=1) for width in WIDTHS]
+    return np.hstack(blocks)
+
+
+@pytest.fixture
+def masked():
+    """Steps (4, 3, 3): one, two and three possible parts; references masked."""
+    rng = np.random.default_rng(SEED)
+    y = np.zeros((20, 10))
+    y[:, 1] = 1.0
+    y[:, [4, 5]] = softmax(rng.normal(size=(20, 2)), axis=1)
+    y[:, 7:] = softmax(rng.normal(size=(20, 3)), axis=1)
+    return y
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_round_trip(kind, y):
+    transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)
+    coordinates = transformer.transform(y)
+    np.testing.assert_allclose(transformer.inverse_transform(coordinates), y, rtol=1e-9)
+    names = transformer.get_feature_names_out()
+    assert len(names) == coordinates.shape[1] == len(transformer.coordinate_steps_)
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reference", [0, -1])
+def test_round_trip_with_masks(kind, reference, masked):
+    transformer = LogRatioTransformer(kind, steps=(4, 3, 3), reference=reference)
+    coordinates = transformer.fit_transform(masked)
+    assert not np.any(transformer.coordinate_steps_ == 0), "one part: no choice"
+    back = transformer.inverse_transform(coordinates)
+    np.testing.assert_allclose(back, masked, rtol=1e-9)
+    assert np.all(back[:, ~transformer.mask_] == 0.0)
+    assert np.all(back[:, 1] == 1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_coordinates_give_points_on_the_simplices(kind, y):
+    transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)
+    rng = np.random.default_rng(SEED)
+    n_coordinates = len(transformer.get_feature_names_out())
+    for scale in (1.0, 1e3, 1e6):
+        wild = scale * rng.normal(size=(50, n_coordinates))
+        back = transformer.inverse_transform(wild)
+        assert np.isfinite(back).all()
+        for columns in transformer.geometry_.layout.slices:
+            np.testing.assert_allclose(back[:, columns].sum(axis=1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(arrays(np.float64, (3, 4), elements=st.floats(1e-3, 1e3)))
+def test_closure_invariance(kind, values):
+    closed = values / values.sum(axis=1, keepdims=True)
+    transformer = LogRatioTransformer(kind).fit(closed)
+    with pytest.warns(ClosureWarning, match="not to 1"):
+        scaled = transformer.transform(7.0 * closed)
+    np.testing.assert_allclose(scaled, transformer.transform(closed), atol=1e-9)
+
+
+def test_ilr_is_an_isometry(y):
+    ilr = LogRatioTransformer("ilr", steps=WIDTHS).fit_transform(y)
+    clr = LogRatioTransformer("clr", steps=WIDTHS).fit_transform(y)
+    np.testing.assert_allclose(ilr @ ilr.T, clr @ clr.T, atol=1e-10)
+
+
+def test_clr_sums_to_zero_and_alr_is_a_difference_of_it(y):
+    clr = LogRatioTransformer("clr", steps=(4,)).fit_transform(y[:, :4])
+    np.testing.assert_allclose(clr.sum(axis=1), 0, atol=1e-12)
+    for reference in range(-4, 4):
+        alr = LogRatioTransformer("alr", reference=reference).fit(y[:, :4])
+        others = [k for k in range(4) if k != reference % 4]
+        np.testing.assert_allclose(
+            alr.transform(y[:, :4]), clr[:, others] - clr[:, [reference]], atol=1e-12
+        )
+
+
+def test_agrees_with_scikit_bio(y):
+    composition = pytest.importorskip("skbio.stats.composition")
+    part = y[:, :4]
+    clr = LogRatioTransformer("clr").fit_transform(part)
+    np.testing.assert_allclose(clr, composition.clr(part), atol=1e-12)
+    for reference in range(4):
+        alr = LogRatioTransformer("alr", reference=reference).fit_transform(part)
+        np.testing.assert_allclose(
+            alr, composition.alr(part, ref_idx=reference), atol=1e-12
+        )
+    # Bases of ilr differ by a rotation: distances agree.
+    ilr = LogRatioTransformer("ilr").fit_transform(part)
+    theirs = composition.ilr(part)
+    np.testing.assert_allclose(ilr @ ilr.T, theirs @ theirs.T, atol=1e-10)
+
+
+def test_zero_replacement_is_that_of_scikit_bio():
+    composition = pytest.importorskip("skbio.stats.composition")
+    y = np.array([[0.0, 0.3, 0.7], [0.2, 0.0, 0.8], [0.0, 0.0, 1.0], [0.5, 0.3, 0.2]])
+    clr = LogRatioTransformer("clr", zero_replacement=1e-3).fit_transform(y)
+    replaced = composition.multi_replace(y, delta=1e-3)
+    np.testing.assert_allclose(clr, composition.clr(replaced), atol=1e-12)
+
+
+@pytest.mark.parametrize(("reference", "expected"), [(-1, 2), (3, 2), (0, 0), (1, 1)])
+def test_a_masked_reference_gives_way_to_the_last_possible_part(reference, expected):
+    rng = np.random.default_rng(SEED)
+    y = np.zeros((9, 4))
+    y[:, :3] = softmax(rng.normal(size=(9, 3)), axis=1)  # the last part is masked
+    alr = LogRatioTransformer("alr", reference=reference).fit(y)
+    others = [k for k in range(3) if k != expected]
+    np.testing.assert_allclose(
+        alr.transform(y), np.log(y[:, others] / y[:, [expected]]), atol=1e-12
+    )
+    assert [name.split("/")[1] for name in alr.get_feature_names_out()] == [
+        str(expected)
+    ] * 2
+
+
+def test_an_explicit_mask_tells_underflow_from_impossible():
+    y = np.array([[0.0, 0.5, 0.5], [0.0, 0.1, 0.9]])
+    inferred = LogRatioTransformer().fit(y)
+    assert inferred.mask_.tolist() == [False, True, True]
+    given_mask = LogRatioTransformer(mask=[True, True, True]).fit(y)
+    assert given_mask.transform(y).shape == (2, 2)
+    assert np.isfinite(given_mask.transform(y)).all()
+    per_member = LogRatioTransformer(mask=np.array([[False, True, True]] * 2)).fit(y)
+    assert per_member.mask_.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("n_parts", [2, 3, 7, 24])
+@pytest.mark.parametrize("reference", [0, 1, -1])
+def test_sum_of_alr_variances(n_parts, reference):
+    """Σ_k Var(alr_k) = total variance + K · Var(clr of the reference)."""
+    rng = np.random.default_rng(SEED)
+    y = softmax(2 * rng.normal(size=(40, n_parts)), axis=1)
+    log = np.log(y)
+    clr = log - log.mean(axis=1, keepdims=True)
+    alr = LogRatioTransformer("alr", reference=reference).fit_transform(y)
+    ilr = LogRatioTransformer("ilr").fit_transform(y)
+    total = ilr.var(axis=0).sum()
+    assert total == pytest.approx(clr.var(axis=0).sum(), abs=1e-10)
+    expected = total + n_parts * clr[:, reference].var()
+    assert alr.var(axis=0).sum() == pytest.approx(expected, abs=1e-10)
+
+
+def test_names():
+    pandas = pytest.importorskip("pandas")
+    columns = pandas.MultiIndex.from_tuples(
+        [("catalyst", "L1"), ("catalyst", "L2"), ("base", "B1"), ("base", "B2")]
+    )
+    frame = pandas.DataFrame(np.full((3, 4), 0.5), columns=columns)
+    expected = {
+        "alr": ["catalyst:L1/L2", "base:B1/B2"],
+        "clr": ["catalyst:L1", "catalyst:L2", "base:B1", "base:B2"],
+        "ilr": ["catalyst:ilr0", "base:ilr0"],
+    }
+    for kind in KINDS:
+        names = LogRatioTransformer(kind).fit(frame).get_feature_names_out()
+        assert names.tolist() == expected[kind]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"log_ratio": "logit"}, "one of 'alr', 'clr', 'ilr'. Got 'logit'"),
+        ({"reference": 1.5}, "must be an int.*Got 1.5"),
+        ({"reference": True}, "must be an int.*Got True"),
+        ({"reference": 3}, r"must be in \[-3, 3\).*Got 3"),
+        ({"zero_replacement": 0.0}, "zero_replacement.*Got 0.0"),
+        ({"zero_replacement": 0.5}, "must be below 1/3"),
+        ({"closure": "none"}, "one of 'renormalize', 'strict'"),
+        ({"steps": (2, 2)}, "sums to 4 columns .2 . 2. but y has 3"),
+        ({"steps": (0, 3)}, "sequence of positive ints"),
+        ({"steps": "33"}, "Got '33'"),
+        ({"steps": 3}, "Got 3"),
+        ({"mask": [1, 1, 0]}, "3 bools.*Got .1, 1, 0."),
+        ({"mask": [True, True]}, "has 2 entries but y has 3 columns"),
+        ({"mask": [False] * 3}, "No part of step 'step0' is possible"),
+        ({"mask": "guess"}, "Got 'guess'"),
+        ({"mask": [True, False, True]}, "part '1' of step 'step0', which is masked"),
+        (
+            {"mask": np.array([[True, True, True], [True, True, False]])},
+            "differs between members",
+        ),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    y = np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    with pytest.raises(ValueError, match=message):
+        LogRatioTransformer(**parameters).fit(y)
+
+
+def test_transform_refuses_what_fit_has_masked():
+    fitted = LogRatioTransformer().fit([[0.0, 0.5, 0.5], [0.0, 0.2, 0.8]])
+    with pytest.raises(ValueError, match=r"0.1 in row 0, part '0' .* is masked"):
+        fitted.transform([[0.1, 0.4, 0.5]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_inverse_refuses_another_width(kind, y):
+    transformer = LogRatioTransformer(kind, steps=WIDTHS).fit(y)
+    with pytest.raises(ValueError, match=f"expected .* {kind} coordinates"):
+        transformer.inverse_transform(np.zeros((2, 3)))
+
+
+def test_strict_closure():
+    strict = LogRatioTransformer(closure="strict")
+    strict.fit([[0.5, 0.5 + 1e-7]])
+    with pytest.raises(ValueError, match=r"Row 1 of step 'step0' of X sums to 0.9"):
+        clone(strict).fit([[0.5, 0.5], [0.5, 0.4]])
+    with pytest.raises(ValueError, match=r"Row 0 of step 'step0' of X is all zero"):
+        LogRatioTransformer(closure="strict").fit([[0.0, 0.0], [0.5, 0.5]])
+
+
+def test_a_row_of_zeros_becomes_uniform_under_renormalize():
+    with pytest.warns(ClosureWarning, match=r"Row 0 .* sums to 0"):
+        fitted = LogRatioTransformer("clr").fit([[0.0, 0.0], [0.5, 0.5]])
+    with pytest.warns(ClosureWarning, match="sums to 0"):
+        np.testing.assert_array_equal(fitted.transform([[0.0, 0.0]]), [[0.0, 0.0]])

@@ -1,0 +1,155 @@
+"""Draws and intervals of the predictive law."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import norm
+
+from skpce import CompositionalPCESurrogate
+
+WIDTHS = (3, 2, 4)
+SEED = 0
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+
+
+@pytest.fixture(scope="module")
+def fitted(simulate):
+    X, y = simulate()
+    return CompositionalPCESurrogate(2, steps=WIDTHS, random_state=0).fit(X, y)
+
+
+def gaussian_log_ratios(size, seed):
+    """A linear law of the inputs with Gaussian log-ratio noise of known size."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(size, 2))
+    logits = np.column_stack([X[:, 0], -X[:, 1], np.zeros(size)])
+    return X, softmax(logits + 0.7 * rng.normal(size=(size, 3)), axis=1)
+
+
+@pytest.mark.parametrize("residual", ["gaussian", "resampled"])
+@pytest.mark.parametrize("conditional", [True, False])
+def test_coverage_of_a_known_law(residual, conditional):
+    surrogate = CompositionalPCESurrogate(1, distribution=norm(0, 1), random_state=0)
+    surrogate.fit(*gaussian_log_ratios(400, seed=1))
+    X, y = gaussian_log_ratios(4000, seed=2)
+    for level in LEVELS:
+        interval = surrogate.predict_interval(
+            X if conditional else None, confidence_level=level, residual=residual
+        )
+        inside = (interval.lower <= y) & (y <= interval.upper)
+        np.testing.assert_allclose(inside.mean(axis=0), level, atol=0.05)
+
+
+def test_the_push_forward_alone_is_too_narrow():
+    surrogate = CompositionalPCESurrogate(1, distribution=norm(0, 1), random_state=0)
+    surrogate.fit(*gaussian_log_ratios(400, seed=1))
+    X, y = gaussian_log_ratios(2000, seed=2)
+    narrow = surrogate.predict_interval(residual=None)
+    wide = surrogate.predict_interval()
+    assert np.all(narrow.upper - narrow.lower < wide.upper - wide.lower)
+    inside = (narrow.lower <= y) & (y <= narrow.upper)
+    assert inside.mean() < 0.92
+    point = surrogate.predict_interval(X[:4], residual=None)
+    np.testing.assert_allclose(point.lower, surrogate.predict(X[:4]), atol=1e-12)
+    np.testing.assert_allclose(point.upper, surrogate.predict(X[:4]), atol=1e-12)
+
+
+def test_residuals_keep_the_dependence_between_steps():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(300, 1))
+    shared = rng.normal(size=300)
+    step = softmax(np.column_stack([shared, np.zeros(300)]), axis=1)
+    y = np.hstack([step, step])
+    surrogate = CompositionalPCESurrogate(1, steps=(2, 2), random_state=0).fit(X, y)
+    for residual in ("gaussian", "resampled"):
+        draws = surrogate.sample(50, residual=residual)
+        np.testing.assert_allclose(draws[:, 0], draws[:, 2], atol=1e-9)
+
+
+def test_shapes(fitted, simulate):
+    X, _ = simulate()
+    assert fitted.sample().shape == (1, 9)
+    assert fitted.sample(5).shape == (5, 9)
+    assert fitted.sample(5, X[:4]).shape == (5, 4, 9)
+    assert fitted.predict_interval().lower.shape == (1, 9)
+    interval = fitted.predict_interval(X[:4], n_samples=50)
+    assert interval.lower.shape == interval.upper.shape == (4, 9)
+    assert np.all(interval.lower <= interval.upper)
+    for columns in (slice(0, 3), slice(3, 5), slice(5, 9)):
+        total = fitted.sample(20)[:, columns].sum(axis=1)
+        np.testing.assert_allclose(total, 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("residual", ["gaussian", "resampled", None])
+def test_determinism(fitted, simulate, residual):
+    X, _ = simulate()
+    for kwargs in ({}, {"random_state": 0}, {"random_state": 5}):
+        a, b = (fitted.sample(4, residual=residual, **kwargs) for _ in range(2))
+        np.testing.assert_array_equal(a, b)
+        a, b = (
+            fitted.predict_interval(X[:2], residual=residual, n_samples=20, **kwargs)
+            for _ in range(2)
+        )
+        np.testing.assert_array_equal(a.lower, b.lower)
+    zero, five = (fitted.sample(4, random_state=seed) for seed in (0, 5))
+    assert np.abs(zero - five).max() > 1e-3
+    np.testing.assert_array_equal(fitted.sample(4), zero)  # random_state=0 of fit
+
+
+def test_a_random_state_instance_moves_on(fitted):
+    state = np.random.RandomState(0)
+    first, second = (fitted.sample(3, random_state=state) for _ in range(2))
+    assert np.abs(first - second).max() > 1e-3
+
+
+def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch):
+    X, _ = simulate()
+    whole = fitted.predict_interval(X, n_samples=30)
+    monkeypatch.setattr("skpce._predictive._CHUNK_ENTRIES", 30 * 9 * 7)
+    chunked = fitted.predict_interval(X, n_samples=30)
+    np.testing.assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
+    np.testing.assert_allclose(chunked.upper, whole.upper, rtol=1e-12)
+
+
+def test_draws_with_inputs_scatter_around_the_prediction(fitted, simulate):
+    X, _ = simulate()
+    draws = fitted.sample(4000, X[:3], random_state=1)
+    logs = np.log(draws)[:, :, :3]
+    clr = logs - logs.mean(axis=2, keepdims=True)
+    expected = np.log(fitted.predict(X[:3])[:, :3])
+    expected -= expected.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(clr.mean(axis=0), expected, atol=0.05)
+
+
+def test_no_residual_law_without_leave_one_out_residuals(simulate):
+    X, y = simulate(n_members=12)
+    saturated = CompositionalPCESurrogate(3, steps=WIDTHS, solver="ols").fit(X, y)
+    assert (saturated.diagnostics_.loo_q2 == -np.inf).all()
+    with pytest.raises(ValueError, match=r"residual law is not defined.*residual=None"):
+        saturated.sample()
+    with pytest.raises(ValueError, match="residual law is not defined"):
+        saturated.predict_interval(X)
+    assert saturated.sample(3, residual=None).shape == (3, 9)
+
+
+@pytest.mark.parametrize(
+    ("method", "kwargs", "message"),
+    [
+        ("sample", {"n_samples": 0}, r"'n_samples' .* \[1, inf\). Got 0"),
+        ("sample", {"n_samples": 2.5}, "Got 2.5"),
+        (
+            "sample",
+            {"residual": "normal"},
+            "one of .*'gaussian'.* or None. Got 'normal'",
+        ),
+        ("predict_interval", {"residual": "laplace"}, "Got 'laplace'"),
+        ("predict_interval", {"confidence_level": 1.0}, r"\(0, 1\). Got 1.0"),
+        ("predict_interval", {"confidence_level": 95}, "Got 95"),
+        ("predict_interval", {"n_samples": -3}, "Got -3"),
+    ],
+)
+def test_bad_arguments(fitted, method, kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(fitted, method)(**kwargs)

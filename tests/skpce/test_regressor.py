@@ -1,0 +1,97 @@
+"""The regressor as an estimator: shapes, scores, errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.metrics import r2_score
+
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+
+SEED = 0
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(60, 3))
+    return X, np.column_stack([X[:, 0] ** 2, X[:, 1] + rng.normal(size=60)])
+
+
+def test_shapes_follow_y(data):
+    X, y = data
+    both = PolynomialChaosRegressor(3).fit(X, y)
+    assert both.coefficients_.shape == (2, 20)
+    assert both.sobol_indices_.shape == both.total_sobol_indices_.shape == (2, 3)
+    for name in ("alpha_", "q2_", "loo_error_", "total_variance_"):
+        assert getattr(both, name).shape == (2,)
+    assert both.feature_importances_.shape == (3,)
+    assert both.predict(X).shape == (60, 2)
+    one = PolynomialChaosRegressor(3).fit(X, y[:, 0])
+    assert one.predict(X).shape == (60,)
+    np.testing.assert_allclose(one.predict(X), both.predict(X)[:, 0], rtol=1e-10)
+    column = PolynomialChaosRegressor(3).fit(X, y[:, :1])
+    assert column.predict(X).shape == (60, 1)
+
+
+def test_transform_is_the_basis_and_predict_its_product(data):
+    X, y = data
+    pce = PolynomialChaosRegressor(2).fit(X, y)
+    basis = PolynomialChaosFeatures(2).fit(X)
+    np.testing.assert_array_equal(pce.transform(X), basis.transform(X))
+    np.testing.assert_allclose(pce.predict(X), pce.transform(X) @ pce.coefficients_.T)
+    assert pce.get_feature_names_out()[-1] == "He2(x2)"
+
+
+def test_score_and_q2(data):
+    X, y = data
+    pce = PolynomialChaosRegressor(2).fit(X, y)
+    assert pce.score(X, y) == pytest.approx(r2_score(y, pce.predict(X)))
+    spread = np.sum((y - y.mean(axis=0)) ** 2, axis=0)
+    np.testing.assert_allclose(pce.q2_, 1 - 60 * pce.loo_error_ / spread)
+    np.testing.assert_allclose(pce.unexplained_share_, np.clip(1 - pce.q2_, 0, 1))
+
+
+def test_there_is_no_coef(data):
+    assert not hasattr(PolynomialChaosRegressor().fit(*data), "coef_")
+
+
+def test_degree_zero_is_the_mean(data):
+    X, y = data
+    pce = PolynomialChaosRegressor(0).fit(X, y)
+    np.testing.assert_allclose(pce.predict(X), np.tile(y.mean(axis=0), (60, 1)))
+    assert not pce.total_variance_.any()
+
+
+def test_one_sample_predicts_itself():
+    pce = PolynomialChaosRegressor(distribution=norm(0, 1)).fit([[0.3, 1.0]], [5.0])
+    np.testing.assert_allclose(pce.predict([[0.3, 1.0], [2.0, 2.0]]), [5.0, 5.0])
+
+
+def test_clone_and_pickle(data):
+    X, y = data
+    pce = PolynomialChaosRegressor(3, distribution=norm(0, 2), alphas=(1.0,)).fit(X, y)
+    again = pickle.loads(pickle.dumps(pce))
+    np.testing.assert_array_equal(again.predict(X), pce.predict(X))
+    assert clone(pce).get_params()["alphas"] == (1.0,)
+    assert not hasattr(clone(pce), "coefficients_")
+
+
+def test_predict_refuses_another_width(data):
+    pce = PolynomialChaosRegressor().fit(*data)
+    with pytest.raises(ValueError, match=r"2 features, but .* expecting 3 features"):
+        pce.predict(np.zeros((4, 2)))
+
+
+def test_many_targets_share_one_factorisation():
+    """A check on shapes and values, not on time."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(80, 2))
+    y = rng.normal(size=(80, 300))
+    many = PolynomialChaosRegressor().fit(X, y)
+    one = PolynomialChaosRegressor().fit(X, y[:, 17])
+    np.testing.assert_allclose(many.coefficients_[17], one.coefficients_[0], atol=1e-12)

@@ -1,0 +1,238 @@
+"""Coefficient solvers against refits, numpy and scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.linear_model import Ridge
+
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from skpce._solvers import DEFAULT_ALPHAS, PAPER_ALPHAS, make_solver, solve_path
+from skpce._solvers._decomposition import DesignDecomposition
+
+SEED = 0
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(SEED)
+    design = np.column_stack([np.ones(25), rng.normal(size=(25, 6))])
+    targets = design @ rng.normal(size=(7, 3)) + rng.normal(size=(25, 3)) + 5
+    weights = rng.integers(1, 4, size=25).astype(float)
+    return design, targets, weights
+
+
+def ridge_by_normal_equations(design, targets, weights, alpha, *, free_intercept=True):
+    """Solve (Ψ'WΨ + λP) c = Ψ'Wy, the textbook formula."""
+    penalty = alpha * np.eye(design.shape[1])
+    penalty[0, 0] = 0.0 if free_intercept else alpha
+    gram = design.T @ (weights[:, np.newaxis] * design) + penalty
+    return np.linalg.solve(gram, design.T @ (weights[:, np.newaxis] * targets)).T
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 3.0, 1e4])
+@pytest.mark.parametrize("free_intercept", [True, False])
+def test_coefficients_are_those_of_scikit_learn(data, alpha, free_intercept):
+    design, targets, weights = data
+    decomposition = DesignDecomposition.from_design(
+        design, weights, free_intercept=free_intercept
+    )
+    found = solve_path(decomposition, targets, np.array([alpha]), np.arange(3))
+    expected = Ridge(alpha, fit_intercept=free_intercept, solver="svd")
+    expected.fit(design[:, 1:] if free_intercept else design, targets, weights)
+    coefficients = expected.coef_
+    if free_intercept:
+        coefficients = np.column_stack([expected.intercept_, coefficients])
+    np.testing.assert_allclose(found.coefficients, coefficients, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.4, 0.01])
+@pytest.mark.parametrize("alpha", [1e-8, 0.05, 2.0, 1e4])
+@pytest.mark.parametrize("free_intercept", [True, False])
+def test_leave_one_out_is_that_of_refits(data, alpha, free_intercept, scale):
+    design, targets, weights = data
+    weights = scale * weights
+    decomposition = DesignDecomposition.from_design(
+        design, weights, free_intercept=free_intercept
+    )
+    fit = solve_path(decomposition, targets, np.array([alpha]), np.arange(3))
+    expected = np.empty_like(targets)
+    for row in range(len(design)):
+        left_out = weights.copy()
+        left_out[row] -= min(1.0, left_out[row])  # one copy, or what there is
+        coefficients = ridge_by_normal_equations(
+            design, targets, left_out, alpha, free_intercept=free_intercept
+        )
+        expected[row] = targets[row] - coefficients @ design[row]
+    np.testing.assert_allclose(fit.loo_residuals, expected, rtol=1e-8, atol=1e-9)
+
+
+def test_ridge_chooses_the_penalty_of_least_leave_one_out_error(data):
+    design, targets, weights = data
+    errors = []
+    for alpha in DEFAULT_ALPHAS:
+        decomposition = DesignDecomposition.from_design(
+            design, weights, free_intercept=True
+        )
+        fit = solve_path(decomposition, targets, np.array([alpha]), np.arange(3))
+        errors.append(weights @ fit.loo_residuals**2)
+    chosen = make_solver("x", "ridge", None).fit(design, targets, weights, np.arange(3))
+    np.testing.assert_array_equal(
+        chosen.alpha, DEFAULT_ALPHAS[np.argmin(errors, axis=0)]
+    )
+    pooled = make_solver("x", "ridge", None).fit(
+        design, targets, weights, np.array([0, 0, 1])
+    )
+    best = DEFAULT_ALPHAS[np.argmin(np.sum(np.array(errors)[:, :2], axis=1))]
+    np.testing.assert_array_equal(pooled.alpha[:2], [best, best])
+
+
+def test_default_penalties():
+    np.testing.assert_allclose(DEFAULT_ALPHAS, 10.0 ** np.arange(-8, 4.1, 0.5))
+    np.testing.assert_allclose(PAPER_ALPHAS, 10.0 ** np.arange(-8, 0.1, 0.5))
+
+
+def test_paper_is_generalised_cross_validation(data):
+    design, targets, _ = data
+    ones = np.ones(len(design))
+    fit = make_solver("x", "paper", None).fit(design, targets, ones, np.arange(3))
+    n = len(design)
+    for target in range(3):
+        scores = []
+        for alpha in PAPER_ALPHAS:
+            hat = design @ np.linalg.solve(
+                design.T @ design + alpha * np.eye(7), design.T
+            )
+            residual = targets[:, target] - hat @ targets[:, target]
+            scores.append((residual @ residual / n) / (1 - np.trace(hat) / n) ** 2)
+        alpha = PAPER_ALPHAS[int(np.argmin(scores))]
+        assert fit.alpha[target] == pytest.approx(alpha)
+        expected = ridge_by_normal_equations(
+            design, targets, ones, alpha, free_intercept=False
+        )
+        np.testing.assert_allclose(
+            fit.coefficients[target], expected[target], rtol=1e-8
+        )
+
+
+def test_least_squares_is_that_of_numpy(data):
+    design, targets, weights = data
+    fit = make_solver("x", "ols", None).fit(design, targets, weights, np.arange(3))
+    root = np.sqrt(weights)[:, np.newaxis]
+    expected = np.linalg.lstsq(root * design, root * targets, rcond=None)[0].T
+    np.testing.assert_allclose(fit.coefficients, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
+def test_more_terms_than_samples(solver):
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(20, 4))
+    y = X[:, 0] + 3
+    pce = PolynomialChaosRegressor(4, solver=solver, distribution=norm(0, 1))
+    pce.fit(X, y)
+    assert len(pce.multi_indices_) == 70
+    assert np.isfinite(pce.coefficients_).all()
+    assert np.isfinite(pce.predict(X)).all()
+    if solver == "ridge":
+        assert np.isfinite(pce.loo_error_).all()
+        # A leave-one-out refit of a saturated fit, by brute force.
+        design = PolynomialChaosFeatures(4, distribution=norm(0, 1)).fit_transform(X)
+        residuals = []
+        for row in range(20):
+            keep = np.arange(20) != row
+            model = Ridge(pce.alpha_[0], solver="svd").fit(design[keep, 1:], y[keep])
+            residuals.append(y[row] - model.predict(design[row : row + 1, 1:])[0])
+        assert pce.loo_error_[0] == pytest.approx(np.mean(np.square(residuals)))
+    if solver == "ols":
+        np.testing.assert_allclose(pce.predict(X), y)
+        assert pce.loo_error_[0] == np.inf
+        assert pce.q2_[0] == -np.inf
+        assert pce.unexplained_share_[0] == 1.0
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
+@pytest.mark.parametrize("distribution", ["normal", "uniform"])
+def test_a_weight_is_a_number_of_copies(solver, distribution):
+    rng = np.random.default_rng(SEED)
+    X = rng.uniform(-1, 1, size=(40, 2))
+    y = np.column_stack([np.exp(X[:, 0]), X[:, 0] * X[:, 1] + rng.normal(size=40)])
+    weights = rng.integers(0, 4, size=40)
+    pce = PolynomialChaosRegressor(3, solver=solver, distribution=distribution)
+    weighted = pce.fit(X, y, sample_weight=weights).__dict__.copy()
+    repeated = pce.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
+    for name in (
+        "coefficients_",
+        "alpha_",
+        "sobol_indices_",
+        "total_sobol_indices_",
+        "total_variance_",
+        "q2_",
+        "loo_error_",
+        "feature_importances_",
+    ):
+        np.testing.assert_allclose(
+            weighted[name], getattr(repeated, name), rtol=1e-8, atol=1e-10, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
+def test_normalised_weights_do_not_flatter(solver):
+    """Weights that sum to one leave out each sample, as unit weights do."""
+    rng = np.random.default_rng(SEED)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    unit = PolynomialChaosRegressor(2, solver=solver).fit(X, y)
+    normalised = PolynomialChaosRegressor(2, solver=solver)
+    normalised.fit(X, y, sample_weight=np.full(60, 1 / 60))
+    assert normalised.q2_[0] < 0.1
+    if solver == "ols":
+        np.testing.assert_allclose(normalised.q2_, unit.q2_)
+
+
+def test_a_ridge_can_say_that_there_is_nothing():
+    rng = np.random.default_rng(3)
+    pce = PolynomialChaosRegressor(2).fit(rng.normal(size=(40, 3)), rng.normal(size=40))
+    assert pce.alpha_[0] >= 100
+    assert pce.total_variance_[0] < 0.1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"solver": "lasso"}, "one of 'ols', 'paper', 'ridge'. Got 'lasso'"),
+        ({"alphas": [0.0, 1.0]}, "positive finite floats"),
+        ({"alphas": []}, "positive finite floats"),
+        ({"alphas": [np.nan]}, "positive finite floats"),
+        ({"alphas": "many"}, "Got 'many'"),
+        ({"alphas": [[1.0]]}, "positive finite floats"),
+        ({"solver": "ols", "alphas": [1.0]}, "must be None with solver='ols'"),
+        ({"solver": "paper", "alphas": [1.0]}, "must be None with solver='paper'"),
+    ],
+)
+def test_bad_solver(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PolynomialChaosRegressor(**parameters).fit(np.eye(4, 2), np.arange(4.0))
+
+
+def test_order_of_penalties_does_not_matter(data):
+    design, targets, _ = data
+    X, y = design[:, 1:3], targets
+    up = PolynomialChaosRegressor(alphas=[0.1, 1.0, 10.0]).fit(X, y)
+    down = PolynomialChaosRegressor(alphas=(10.0, 0.1, 1.0)).fit(X, y)
+    np.testing.assert_array_equal(up.coefficients_, down.coefficients_)
+    single = PolynomialChaosRegressor(alphas=[1.0]).fit(X, y)
+    np.testing.assert_array_equal(single.alpha_, np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.array([1.0, -1.0, 1.0, 1.0]), "non-negative; the smallest is"),
+        (np.zeros(4), "must not be all zero"),
+        (np.ones(3), "sample_weight.shape"),
+        (np.array([1.0, np.nan, 1.0, 1.0]), "NaN"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(ValueError, match=message):
+        PolynomialChaosRegressor().fit(np.eye(4, 2), np.arange(4.0), weights)

@@ -1,0 +1,114 @@
+"""Steps: blocks of columns, their names, packing and unpacking."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skpce import LogRatioTransformer, pack_steps, unpack_steps
+from skpce._steps import resolve_layout
+
+A = np.full((5, 2), 1 / 2)
+B = np.full((5, 3), 1 / 3)
+
+
+@pytest.mark.parametrize("policies", [[A, B], (A, B), {"a": A, "b": B}])
+def test_pack_and_unpack(policies):
+    y, steps = pack_steps(policies)
+    assert steps == (2, 3)
+    first, second = unpack_steps(y, steps)
+    np.testing.assert_array_equal(first, A)
+    np.testing.assert_array_equal(second, B)
+
+
+def test_pack_a_padded_array():
+    padded = np.full((4, 2, 3), np.nan)
+    padded[:, 0, :2] = 0.5
+    padded[:, 1] = 1 / 3
+    mask = np.array([[True, True, False], [True, True, True]])
+    y, steps = pack_steps(padded, mask)
+    assert steps == (2, 3)
+    np.testing.assert_allclose(y, np.hstack([A[:4], B[:4]]))
+
+
+@pytest.mark.parametrize(
+    ("policies", "mask", "message"),
+    [
+        (np.ones((2, 2, 2)), None, "needs mask="),
+        (np.ones((2, 2, 2)), [True, False], r"mask has shape \(2,\), not \(2, 2\)"),
+        ([A, B], [[True]], "goes with a 3-D array only"),
+        ([A, B[:3]], None, r"differ in their number of members.*\(3, 3\)"),
+        ([A[0]], None, "must be a 2-D array"),
+        ([], None, "must be a 2-D array"),
+    ],
+)
+def test_bad_packing(policies, mask, message):
+    with pytest.raises(ValueError, match=message):
+        pack_steps(policies, mask)
+
+
+@pytest.mark.parametrize(
+    ("y", "steps", "message"),
+    [
+        (np.ones((2, 5)), (2, 2), "sums to 4 columns .* but y has 5"),
+        (np.ones(5), (2, 3), r"must be 2-D, got shape \(5,\)"),
+    ],
+)
+def test_bad_unpacking(y, steps, message):
+    with pytest.raises(ValueError, match=message):
+        unpack_steps(y, steps)
+
+
+def frame(columns):
+    pandas = pytest.importorskip("pandas")
+    if isinstance(columns[0], tuple):
+        columns = pandas.MultiIndex.from_tuples(columns)
+    return pandas.DataFrame(np.full((3, len(columns)), 0.5), columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("columns", "widths", "step_names", "part_names"),
+    [
+        ([("s", "a"), ("s", "b"), ("t", "a"), ("t", "b")], (2, 2), "st", "abab"),
+        (["s__a", "s__b", "t__a", "t__b"], (2, 2), "st", "abab"),
+        (["s__a__1", "s__a__2"], (2,), "s", ("a__1", "a__2")),
+        (["a", "b"], (2,), ("step0",), "ab"),
+        ([("s", 0), ("s", 1)], (2,), "s", "01"),
+    ],
+)
+def test_layout_from_names(columns, widths, step_names, part_names):
+    layout = resolve_layout(frame(columns), None, len(columns), "x")
+    assert layout.widths == widths
+    assert layout.step_names == tuple(step_names)
+    assert layout.part_names == tuple(part_names)
+
+
+def test_layout_from_polars_names():
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"s__a": [0.5], "s__b": [0.5], "t__c": [1.0]})
+    layout = resolve_layout(table, None, 3, "x")
+    assert (layout.widths, layout.step_names) == ((2, 1), ("s", "t"))
+
+
+def test_scattered_columns_are_refused():
+    with pytest.raises(ValueError, match=r"side by side; got the steps \['s', 't', 's"):
+        resolve_layout(frame(["s__a", "t__a", "s__b"]), None, 3, "x")
+
+
+def test_a_dict_gives_widths_and_names():
+    layout = resolve_layout(np.ones((1, 5)), {"a": 2, "b": 3}, 5, "x")
+    assert (layout.widths, layout.step_names) == ((2, 3), ("a", "b"))
+    assert layout.part_names == ("0", "1", "0", "1", "2")
+    assert layout.describe_column(3) == "part '1' of step 'b'"
+
+
+def test_given_widths_take_names_that_agree():
+    table = frame(["s__a", "s__b", "t__a", "t__b"])
+    assert resolve_layout(table, (2, 2), 4, "x").step_names == ("s", "t")
+    assert resolve_layout(table, (1, 3), 4, "x").step_names == ("step0", "step1")
+
+
+@pytest.mark.parametrize("steps", [(2.0, 2), (True, 3), (-1, 5), [], {"a": 0}, 4.0])
+def test_bad_steps(steps):
+    with pytest.raises(ValueError, match="None, a sequence of positive ints"):
+        LogRatioTransformer(steps=steps).fit(np.full((2, 4), 0.25))

@@ -1,0 +1,493 @@
+"""The surrogate: invariances, masks, the paper's formula, containers, weights."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import norm
+from sklearn.base import clone
+
+from skpce import (
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+)
+from skpce._solvers import DEFAULT_ALPHAS
+
+WIDTHS = (3, 2, 4)
+COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
+SEED = 0
+
+
+def assert_same_fit(a, b, X, columns=slice(None), steps=slice(None), tolerance=1e-10):
+    np.testing.assert_allclose(
+        a.predict(X)[:, columns], b.predict(X), atol=tolerance, rtol=0
+    )
+    for name in (
+        "step_sobol_indices_",
+        "step_total_sobol_indices_",
+        "step_total_variance_",
+        "step_unexplained_share_",
+    ):
+        np.testing.assert_allclose(
+            getattr(a, name)[steps], getattr(b, name), atol=tolerance, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_fit_is_the_same_in_every_log_ratio(simulate, solver, seed):
+    X, y = simulate(seed=seed)
+    plain = CompositionalPCESurrogate(2, steps=WIDTHS, solver=solver).fit(X, y)
+    for log_ratio, reference in [
+        ("clr", -1),
+        ("alr", -1),
+        ("alr", 0),
+        ("alr", 1),
+        ("ilr", 0),
+    ]:
+        other = clone(plain).set_params(log_ratio=log_ratio, reference=reference)
+        assert_same_fit(plain, other.fit(X, y), X)
+        np.testing.assert_allclose(
+            plain.feature_importances_, other.feature_importances_, atol=1e-10
+        )
+        np.testing.assert_array_equal(plain.alpha_, other.alpha_)
+
+
+@pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
+@pytest.mark.parametrize("solver", ["ridge", "ols"])
+def test_the_fit_follows_relabelled_actions_and_steps(ensemble, solver, log_ratio):
+    X, y = ensemble
+    plain = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver=solver, log_ratio=log_ratio
+    ).fit(X, y)
+    actions = [2, 0, 1, 4, 3, 8, 6, 5, 7]
+    moved = clone(plain).fit(X, y[:, actions])
+    assert_same_fit(plain, moved, X, actions)
+    order = [2, 0, 1]
+    columns = np.concatenate([np.arange(9)[COLUMNS[step]] for step in order])
+    moved = clone(plain).set_params(steps=(4, 3, 2)).fit(X, y[:, columns])
+    assert_same_fit(plain, moved, X, columns, order)
+
+
+def test_the_fit_follows_permuted_members(ensemble):
+    X, y = ensemble
+    rows = np.random.default_rng(SEED).permutation(len(X))
+    plain = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    assert_same_fit(plain, clone(plain).fit(X[rows], y[rows]), X)
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
+def test_steps_are_fitted_apart(ensemble, solver):
+    X, y = ensemble
+    together = CompositionalPCESurrogate(2, steps=WIDTHS, solver=solver).fit(X, y)
+    for step, columns in enumerate(COLUMNS):
+        alone = CompositionalPCESurrogate(2, solver=solver).fit(X, y[:, columns])
+        assert_same_fit(together, alone, X, columns, slice(step, step + 1))
+
+
+def test_one_penalty_per_step_minimises_the_pooled_leave_one_out_error(ensemble):
+    X, y = ensemble
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    assert surrogate.alpha_.shape == (3,)
+    for step, columns in enumerate(COLUMNS):
+        errors = {}
+        for alpha in DEFAULT_ALPHAS:
+            fit = CompositionalPCESurrogate(2, alphas=[alpha]).fit(X, y[:, columns])
+            errors[alpha] = fit.step_unexplained_share_[0]
+        # Ties, to one part in a million, go to the heavier penalty.
+        tied = [a for a, e in errors.items() if e <= min(errors.values()) * (1 + 1e-6)]
+        assert surrogate.alpha_[step] == max(tied)
+
+
+def test_penalties_per_target(ensemble):
+    X, y = ensemble
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, alpha_per_target=True)
+    assert surrogate.fit(X, y).alpha_.shape == (6,)
+    alr = clone(surrogate).set_params(log_ratio="alr").fit(X, y)
+    assert np.abs(alr.predict(X) - surrogate.predict(X)).max() > 1e-6
+    coordinates = LogRatioTransformer("alr", steps=WIDTHS).fit_transform(y)
+    regressor = PolynomialChaosRegressor(2).fit(X, coordinates)
+    np.testing.assert_allclose(alr.coefficients_, regressor.coefficients_, atol=1e-10)
+    np.testing.assert_allclose(alr.alpha_, regressor.alpha_)
+
+
+def test_the_paper_by_an_independent_implementation(ensemble):
+    """Eqs. (2)-(5): alr to the last action, Ψ'Ψ + λI, GCV per target."""
+    X, y = ensemble
+    germ = (X - X.mean(axis=0)) / X.std(axis=0)
+    h1, h2 = germ, (germ**2 - 1) / np.sqrt(2)
+    terms = [np.ones(len(X)), *h1.T, h2[:, 0], germ[:, 0] * germ[:, 1]]
+    terms += [germ[:, 0] * germ[:, 2], h2[:, 1], germ[:, 1] * germ[:, 2], h2[:, 2]]
+    design = np.column_stack(terms)
+    n_members, n_terms = design.shape
+    coefficients, logits = [], []
+    for columns in COLUMNS:
+        step = y[:, columns]
+        for k in range(step.shape[1] - 1):
+            target = np.log(step[:, k] / step[:, -1])
+            best = (np.inf, None)
+            for alpha in 10.0 ** np.arange(-8, 0.1, 0.5):
+                inverse = np.linalg.inv(design.T @ design + alpha * np.eye(n_terms))
+                hat = design @ inverse @ design.T
+                residual = target - hat @ target
+                gcv = residual @ residual / (1 - np.trace(hat) / n_members) ** 2
+                if gcv < best[0]:
+                    best = (gcv, inverse @ design.T @ target)
+            coefficients.append(best[1])
+        logits.append(step.shape[1] - 1)
+    surrogate = CompositionalPCESurrogate(
+        2, steps=WIDTHS, solver="paper", log_ratio="alr"
+    ).fit(X, y)
+    np.testing.assert_allclose(surrogate.coefficients_, coefficients, atol=1e-7)
+    expected, start = [], 0
+    for count in logits:
+        block = design @ np.array(coefficients[start : start + count]).T
+        expected.append(softmax(np.column_stack([block, np.zeros(n_members)]), axis=1))
+        start += count
+    np.testing.assert_allclose(surrogate.predict(X), np.hstack(expected), atol=1e-8)
+    squares = np.square(coefficients)[:, 1:]
+    np.testing.assert_allclose(
+        surrogate.total_variance_, squares.sum(axis=1), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
+def test_coefficients_are_reported_in_the_chosen_coordinates(ensemble, log_ratio):
+    X, y = ensemble
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS, log_ratio=log_ratio)
+    surrogate.fit(X, y)
+    design = PolynomialChaosFeatures(2).fit_transform(X)
+    coordinates = surrogate.transform(X)
+    np.testing.assert_allclose(
+        coordinates, design @ surrogate.coefficients_.T, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        surrogate.inverse_transform(coordinates), surrogate.predict(X), atol=1e-12
+    )
+    transformer = LogRatioTransformer(log_ratio, steps=WIDTHS).fit(y)
+    np.testing.assert_allclose(
+        transformer.transform(surrogate.predict(X)), coordinates, atol=1e-9
+    )
+    np.testing.assert_array_equal(
+        surrogate.get_feature_names_out(), transformer.get_feature_names_out()
+    )
+    squares = surrogate.coefficients_[:, 1:] ** 2
+    np.testing.assert_allclose(surrogate.total_variance_, squares.sum(axis=1))
+
+
+@pytest.mark.parametrize("reference", [0, 1, -1])
+def test_sum_of_alr_variances_of_the_expansion(simulate, reference):
+    """Σ_k Var(alr_k, ref) = total Aitchison variance + K Var(clr_ref)."""
+    X, y = simulate(widths=(6,))
+    alr = CompositionalPCESurrogate(2, log_ratio="alr", reference=reference).fit(X, y)
+    clr = CompositionalPCESurrogate(2, log_ratio="clr").fit(X, y)
+    expected = alr.step_total_variance_[0] + 6 * clr.total_variance_[reference]
+    assert alr.total_variance_.sum() == pytest.approx(expected, abs=1e-10)
+    assert clr.total_variance_.sum() == pytest.approx(clr.step_total_variance_[0])
+
+
+def test_masked_parts_and_forced_steps(simulate):
+    X, free = simulate(widths=(3, 4))
+    y = np.zeros((len(X), 10))
+    y[:, 1:4] = free[:, :3]  # part 0 masked
+    y[:, 4] = 1.0  # a step of three parts with one possible
+    y[:, [7, 8, 9]] = free[:, 3:6] / free[:, 3:6].sum(axis=1, keepdims=True)
+    surrogate = CompositionalPCESurrogate(2, steps=(4, 3, 3)).fit(X, y)
+    predicted = surrogate.predict(5 * X)
+    assert np.all(predicted[:, [0, 5, 6]] == 0.0)
+    assert np.all(predicted[:, 4] == 1.0)
+    assert surrogate.coordinate_steps_.tolist() == [0, 0, 2, 2]
+    assert surrogate.step_total_variance_[1] == 0.0
+    assert not surrogate.step_total_sobol_indices_[1].any()
+    assert np.isnan(surrogate.diagnostics_.loo_q2[1])
+    assert np.isnan(surrogate.alpha_[1])
+    assert np.isnan(surrogate.step_unexplained_share_[1])
+    without = CompositionalPCESurrogate(2).fit(X, free[:, :3])
+    np.testing.assert_allclose(predicted[:, 1:4], without.predict(5 * X), atol=1e-12)
+    for law in (
+        surrogate.sample(7, random_state=0),
+        surrogate.predict_interval().upper,
+    ):
+        assert np.all(law[:, [0, 5, 6]] == 0.0)
+        assert np.all(law[:, 4] == 1.0)
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
+def test_no_step_has_a_choice(solver):
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(12, 2))
+    y = np.tile([1.0, 0.0, 0.0, 1.0], (12, 1))
+    surrogate = CompositionalPCESurrogate(
+        1, steps=(2, 2), solver=solver, n_permutations=3, n_resamples=3, random_state=0
+    ).fit(X, y)
+    np.testing.assert_array_equal(surrogate.predict(X), y)
+    assert surrogate.transform(X).shape == (12, 0)
+    assert np.isnan(surrogate.diagnostics_.loo_q2).all()
+    assert np.isnan(surrogate.diagnostics_.permutation_p_values).all()
+    assert not surrogate.feature_importances_.any()
+    assert surrogate.score(X, y) == 1.0
+    np.testing.assert_array_equal(surrogate.predict_interval(X).lower, y)
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols"])
+def test_a_step_alike_in_all_members_has_no_attribution(simulate, solver):
+    X, y = simulate(widths=(4,))
+    rng = np.random.default_rng(SEED)
+    # Equal up to rounding, as a dynamic programme would return it.
+    logits = np.array([0.3, 0.1, 0.7]) + rng.normal(size=(len(X), 1))
+    y = np.hstack([softmax(logits, axis=1), y])
+    surrogate = CompositionalPCESurrogate(
+        2, steps=(3, 4), solver=solver, n_permutations=9, n_resamples=9, random_state=0
+    ).fit(X, y)
+    assert surrogate.step_total_variance_[0] == 0.0
+    assert not surrogate.step_total_sobol_indices_[0].any()
+    assert not surrogate.total_sobol_indices_[:2].any()
+    assert not surrogate.step_total_sobol_interval_[:, 0].any()
+    assert np.isnan(surrogate.diagnostics_.loo_q2[0])
+    assert np.isnan(surrogate.diagnostics_.permutation_p_values[0])
+    np.testing.assert_allclose(surrogate.predict(X)[:, :3], y[:, :3], rtol=1e-9)
+    assert surrogate.step_total_variance_[1] > 0.1
+
+
+def test_a_constant_coordinate_of_a_step_that_varies():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(40, 2))
+    logits = np.column_stack([np.full(40, 0.4), X[:, 0], np.zeros(40)])
+    surrogate = CompositionalPCESurrogate(1, log_ratio="alr").fit(
+        X, softmax(logits, axis=1)
+    )
+    assert not surrogate.total_sobol_indices_[0].any()
+    np.testing.assert_allclose(surrogate.total_sobol_indices_[1], [1, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e2, 1e5])
+def test_predictions_stay_on_the_simplices(ensemble, scale):
+    X, y = ensemble
+    surrogate = CompositionalPCESurrogate(3, steps=WIDTHS, solver="ols").fit(X, y)
+    predicted = surrogate.predict(scale * X)
+    assert np.all(predicted >= 0)
+    for columns in COLUMNS:
+        np.testing.assert_allclose(predicted[:, columns].sum(axis=1), 1, atol=1e-12)
+
+
+def test_zeros_of_possible_parts_are_replaced():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(20, 1))
+    y = softmax(rng.normal(size=(20, 3)), axis=1)
+    y[3] = [0.0, 0.25, 0.75]
+    fitted = CompositionalPCESurrogate(1, zero_replacement=1e-4).fit(X, y)
+    replaced = y.copy()
+    replaced[3] = [1e-4, 0.25 * (1 - 1e-4), 0.75 * (1 - 1e-4)]
+    expected = CompositionalPCESurrogate(1).fit(X, replaced)
+    np.testing.assert_allclose(fitted.predict(X), expected.predict(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_actions", [3, 5])
+@pytest.mark.parametrize("solver", ["ridge", "ols"])
+def test_a_known_softmax_of_polynomials_is_recovered(n_actions, solver):
+    rng = np.random.default_rng(n_actions)
+    law = norm(0, 1)
+    X = rng.normal(size=(400, 3))
+    features = PolynomialChaosFeatures(2, distribution=law).fit(X)
+    coefficients = rng.normal(size=(n_actions, 10))
+    y = softmax(features.transform(X) @ coefficients.T, axis=1)
+    surrogate = CompositionalPCESurrogate(2, distribution=law, solver=solver).fit(X, y)
+    centred = coefficients - coefficients.mean(axis=0)
+    squares = np.square(centred[:, 1:]).sum(axis=0)
+    active = features.multi_indices_[1:] > 0
+    total = squares @ active / squares.sum()
+    np.testing.assert_allclose(surrogate.step_total_sobol_indices_[0], total, atol=1e-8)
+    assert surrogate.step_total_variance_[0] == pytest.approx(squares.sum(), rel=1e-7)
+    np.testing.assert_allclose(surrogate.predict(X), y, atol=1e-8)
+
+
+def test_indices_converge_to_the_truth_at_the_root_rate():
+    """Noise in the log-ratios: the error falls like n^(-1/2)."""
+    law = norm(0, 1)
+    coefficients = np.random.default_rng(1).normal(size=(3, 6))
+    centred = coefficients - coefficients.mean(axis=0)
+    squares = np.square(centred[:, 1:]).sum(axis=0)
+    sizes, errors = (50, 200, 800, 3200), []
+    for size in sizes:
+        worst = []
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(size, 2))
+            features = PolynomialChaosFeatures(2, distribution=law).fit(X)
+            active = features.multi_indices_[1:] > 0
+            logits = features.transform(X) @ coefficients.T
+            y = softmax(logits + rng.normal(size=logits.shape), axis=1)
+            surrogate = CompositionalPCESurrogate(2, distribution=law, solver="ols")
+            found = surrogate.fit(X, y).step_total_sobol_indices_[0]
+            worst.append(np.abs(found - squares @ active / squares.sum()).max())
+        errors.append(np.mean(worst))
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert -0.75 < slope < -0.35, errors
+    assert errors[-1] < 0.02
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
+def test_a_weight_is_a_number_of_copies(simulate, solver):
+    X, free = simulate(n_members=50, widths=(3, 2))
+    y = np.zeros((50, 7))
+    y[:, :3], y[:, 4:6] = free[:, :3], free[:, 3:]
+    y[7] = [0.2, 0.3, 0.4, 0.1, 0.2, 0.3, 0.5]  # dropped: its weight is zero
+    weights = np.random.default_rng(SEED).integers(0, 4, size=50)
+    weights[7] = 0
+    surrogate = CompositionalPCESurrogate(2, steps=(4, 3), solver=solver)
+    weighted = clone(surrogate).fit(X, y, sample_weight=weights)
+    repeated = clone(surrogate).fit(
+        np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
+    )
+    assert weighted.mask_.tolist() == [True] * 3 + [False] + [True] * 2 + [False]
+    np.testing.assert_array_equal(weighted.mask_, repeated.mask_)
+    for name in (
+        "coefficients_",
+        "alpha_",
+        "sobol_indices_",
+        "step_sobol_indices_",
+        "step_total_sobol_indices_",
+        "step_total_variance_",
+        "step_unexplained_share_",
+        "feature_importances_",
+    ):
+        np.testing.assert_allclose(
+            getattr(weighted, name),
+            getattr(repeated, name),
+            rtol=1e-8,
+            atol=1e-10,
+            err_msg=name,
+        )
+    np.testing.assert_allclose(
+        weighted.diagnostics_.loo_q2, repeated.diagnostics_.loo_q2, rtol=1e-8
+    )
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-10)
+    interval, expected = (
+        model.predict_interval(X[:3], n_samples=4000, random_state=0)
+        for model in (weighted, repeated)
+    )
+    np.testing.assert_allclose(interval.lower, expected.lower, atol=0.05)
+
+
+def test_score_is_the_share_of_the_deviance(ensemble):
+    X, y = ensemble
+    surrogate = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    predicted = surrogate.predict(X)
+    weights = np.random.default_rng(SEED).integers(1, 4, size=len(X))
+    for w in (np.ones(len(X)), weights):
+        mean = np.average(y, axis=0, weights=w)
+        deviance = w @ (y * np.log(y / predicted)).sum(axis=1)
+        baseline = w @ (y * np.log(y / mean)).sum(axis=1)
+        assert surrogate.score(X, y, sample_weight=w) == pytest.approx(
+            1 - deviance / baseline, abs=1e-12
+        )
+    assert surrogate.score(X, predicted) == pytest.approx(1.0)
+    mean = np.tile(y.mean(axis=0), (len(X), 1))
+    constant = CompositionalPCESurrogate(0, steps=WIDTHS).fit(X, mean)
+    assert constant.score(X, y) == pytest.approx(0.0, abs=1e-12)
+
+
+def labelled(y):
+    pandas = pytest.importorskip("pandas")
+    pairs = [(f"s{t}", f"a{k}") for t, w in enumerate(WIDTHS) for k in range(w)]
+    flat = [f"{step}__{part}" for step, part in pairs]
+    two_level = pandas.DataFrame(y, columns=pandas.MultiIndex.from_tuples(pairs))
+    return two_level, pandas.DataFrame(y, columns=flat), flat
+
+
+def test_data_frames_give_the_steps(ensemble):
+    X, y = ensemble
+    plain = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    two_level, flat, _ = labelled(y)
+    for table in (two_level, flat):
+        fitted = CompositionalPCESurrogate(2).fit(X, table)
+        assert fitted.steps_ == WIDTHS
+        assert fitted.step_names_ == ("s0", "s1", "s2")
+        assert fitted.part_names_[:3] == ("a0", "a1", "a2")
+        np.testing.assert_array_equal(fitted.predict(X), plain.predict(X))
+        assert fitted.score(X, table) == plain.score(X, y)
+
+
+def test_polars_gives_the_steps(ensemble):
+    polars = pytest.importorskip("polars")
+    X, y = ensemble
+    _, _, names = labelled(y)
+    table = polars.DataFrame(y, schema=names)
+    fitted = CompositionalPCESurrogate(2).fit(
+        polars.DataFrame(X, schema=["a", "b", "c"]), table
+    )
+    assert (fitted.steps_, fitted.step_names_) == (WIDTHS, ("s0", "s1", "s2"))
+    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
+    plain = CompositionalPCESurrogate(2, steps=WIDTHS).fit(X, y)
+    polars_X = polars.DataFrame(X, schema=["a", "b", "c"])
+    np.testing.assert_array_equal(fitted.predict(polars_X), plain.predict(X))
+    assert fitted.score(polars_X, table) == plain.score(X, y)
+
+
+def test_a_dict_of_steps(ensemble):
+    X, y = ensemble
+    fitted = CompositionalPCESurrogate(steps={"a": 3, "b": 2, "c": 4}).fit(X, y)
+    assert fitted.steps_ == WIDTHS
+    assert fitted.step_names_ == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("shape", [(15,), (15, 1)])
+def test_one_column_is_a_certainty(shape):
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(15, 2))
+    fitted = CompositionalPCESurrogate(1).fit(X, np.ones(shape))
+    np.testing.assert_array_equal(fitted.predict(X), np.ones(shape))
+    assert fitted.transform(X).shape == (15, 0)
+
+
+def test_pickle_and_clone(ensemble):
+    X, y = ensemble
+    fitted = CompositionalPCESurrogate(
+        2, steps={"a": 3, "b": 2, "c": 4}, distribution=norm(0, 1), random_state=0
+    ).fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    np.testing.assert_array_equal(again.sample(3), fitted.sample(3))
+    fresh = clone(fitted)
+    assert not hasattr(fresh, "coefficients_")
+    assert fresh.get_params()["steps"] == {"a": 3, "b": 2, "c": 4}
+
+
+def test_degree_zero_predicts_the_geometric_mean(ensemble):
+    X, y = ensemble
+    fitted = CompositionalPCESurrogate(0, steps=WIDTHS).fit(X, y)
+    for columns in COLUMNS:
+        log_mean = np.log(y[:, columns]).mean(axis=0)
+        np.testing.assert_allclose(fitted.predict(X)[0, columns], softmax(log_mean))
+    assert not fitted.step_total_variance_.any()
+
+
+def test_frames(ensemble):
+    pytest.importorskip("pandas")
+    X, y = ensemble
+    fitted = CompositionalPCESurrogate(2, steps={"a": 3, "b": 2, "c": 4}).fit(X, y)
+    table = fitted.predict_frame(X)
+    np.testing.assert_array_equal(table.to_numpy(), fitted.predict(X))
+    assert table.columns.get_level_values("step").tolist() == list("aaabbcccc")
+    steps = fitted.sobol_frame(input_features=["u", "v", "w"])
+    assert len(steps) == 9
+    explained = 1 - steps["unexplained_share"]
+    np.testing.assert_allclose(
+        steps["total_order_share"], steps["total_order"] * explained
+    )
+    row = steps[(steps["step"] == "b") & (steps["input"] == "w")]
+    assert row["total_order"].item() == fitted.step_total_sobol_indices_[1, 2]
+    coordinates = fitted.sobol_frame("coordinate")
+    assert len(coordinates) == 18
+    assert coordinates["coordinate"].tolist()[::3] == list(
+        fitted.get_feature_names_out()
+    )
+    with pytest.raises(ValueError, match=r"'level' parameter .* Got 'action'"):
+        fitted.sobol_frame("action")
+    with pytest.raises(ValueError, match=r"number of features \(3\), got 2"):
+        fitted.sobol_frame(input_features=["u", "v"])
