@@ -2,7 +2,7 @@
 
 from ._composition import ClosureWarning
 from ._features import PolynomialChaosFeatures
-from ._input_distributions import InputOutsideSupportWarning
+from ._input_laws import InputOutsideSupportWarning
 from ._log_ratio import LogRatioTransformer
 from ._regressor import PolynomialChaosRegressor
 from ._steps import pack_steps, unpack_steps

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input_distributions import (
+from ._input_laws import (
     InputLaw,
     check_distribution,
-    evaluate_orthonormal,
     learn_input_laws,
 )
 from ._multi_index import check_truncation, checked_multi_indices
@@ -67,8 +66,7 @@ class PolynomialBasis:
         """Return the design matrix of shape (n_samples, n_terms)."""
         largest = self.multi_indices.max(axis=0, initial=0)
         univariate = [
-            evaluate_orthonormal(law, law.standardize(X[:, i]), int(largest[i]))
-            for i, law in enumerate(self.laws)
+            law.evaluate(X[:, i], int(largest[i])) for i, law in enumerate(self.laws)
         ]
         columns = np.empty((self.multi_indices.shape[0], X.shape[0]))
         columns[0] = 1.0

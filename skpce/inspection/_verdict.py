@@ -52,7 +52,7 @@ def verdict(
     significance_level: float = 0.05,
     max_noise_share: float = 0.5,
     confidence_level: float = 0.9,
-    zero_replacement: float = 1e-12,
+    zero_replacement: float | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -96,8 +96,9 @@ def verdict(
         The conditions; 0.25, 0.05 and 0.5 by default.
     confidence_level : float, default=0.9
         Of the bootstrap intervals of Q² over members.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero, observed or predicted.
+    zero_replacement : float or None, default=None
+        Probability put in place of a zero, observed or predicted. None takes the
+        parameter of the last estimator, else 1e-12.
     random_state : int, RandomState instance or None, default=None
         Randomness of folds, permutations and the bootstrap.
     n_jobs : int or None, default=None
@@ -145,6 +146,9 @@ def verdict(
     >>> found.attributable
     (True, False)
     """
+    if zero_replacement is None:
+        _, last = final_estimator(pipeline)
+        zero_replacement = getattr(last, "zero_replacement", 1e-12)
     _check_arguments(
         n_permutations=n_permutations,
         min_q2=min_q2,

@@ -32,12 +32,20 @@ def _read(
     read = {}
     for name, values in bounds.items():
         array = np.asarray(values, dtype=np.float64)
-        shape = (len(observed), observed.shape[1])
-        if array.shape[-2:] not in (shape, (1, shape[1])):
+        shape = observed.shape
+        # Draws have an axis before those of y_true; bounds have not.
+        n_before = 1 if name == "draws" else 0
+        tails = (shape, (1, shape[1]))
+        if array.ndim != 2 + n_before or array.shape[n_before:] not in tails:
+            draws = "n_draws, " * n_before
             raise ValueError(
-                f"{name} has shape {array.shape}; expected its last axes to be "
-                f"{shape} as in y_true, or {(1, shape[1])}."
+                f"{name} has shape {array.shape}; expected ({draws}{shape[0]}, "
+                f"{shape[1]}) as in y_true, or ({draws}1, {shape[1]})."
             )
+        if not array.size:
+            raise ValueError(f"{name} of shape {array.shape} is empty.")
+        if np.isnan(array).any():
+            raise ValueError(f"{name} has NaN.")
         read[name] = array[..., active]
     return geometry, observed[:, active], read
 
