@@ -44,4 +44,4 @@ docs: setup
 	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) runs docs/_build
+	rm -rf $(VENV) runs docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst

@@ -164,7 +164,7 @@ def distance_to_exact(
     log_policy: Tensor,  # shape: (E, N, A)
     log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
 ) -> Tensor:  # shape: (E,), float64
-    """Return ½ Σₓ |P_T(x) − R(x)/Z| of each member, between 0 and 1.
+    """Return ``½ Σₓ |P_T(x) − R(x)/Z|`` of each member, between 0 and 1.
 
     Examples
     --------

@@ -96,6 +96,8 @@ def train_ensemble(
         key = {
             "kind": "policies",
             "environment": environment.name,
+            "actions": list(environment.action_names),
+            "encoding_size": environment.encoding_size,
             "spec": json_values(asdict(spec)),
             "seed": int(seed),
             "members": list(numbers[block]),

@@ -1,9 +1,11 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
 from ._composition import ClosureWarning
+from ._diagnostics import SurrogateDiagnostics
 from ._features import PolynomialChaosFeatures
 from ._input_laws import InputOutsideSupportWarning
 from ._log_ratio import LogRatioTransformer
+from ._predictive import PredictionInterval
 from ._regressor import PolynomialChaosRegressor
 from ._steps import pack_steps, unpack_steps
 from ._surrogate import CompositionalPCESurrogate
@@ -16,6 +18,8 @@ __all__ = [
     "LogRatioTransformer",
     "PolynomialChaosFeatures",
     "PolynomialChaosRegressor",
+    "PredictionInterval",
+    "SurrogateDiagnostics",
     "__version__",
     "pack_steps",
     "unpack_steps",

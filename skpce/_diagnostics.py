@@ -29,26 +29,31 @@ class SurrogateDiagnostics:
     n_members, n_terms : int
         Size of the ensemble and of the basis; more terms than members inform, they
         do not veto.
-    condition_number : float
-        Of the centred design matrix without the constant; ``inf`` when it has not
-        full rank.
     permutation_p_values : ndarray of shape (n_steps,) or None
         Share of permutations of the members whose leave-one-out Q² is at least as
         large; None without permutations.
+    inputs : ndarray of shape (n_members, n_features)
+        The inputs as the surrogate saw them.
+    basis : PolynomialBasis
+        Their laws and the index set.
     """
 
     loo_q2: FloatArray
     n_members: int
     n_terms: int
-    condition_number: float
     permutation_p_values: FloatArray | None
-    _inputs: FloatArray = field(repr=False)
-    _basis: PolynomialBasis = field(repr=False)
+    inputs: FloatArray = field(repr=False)
+    basis: PolynomialBasis = field(repr=False)
 
     @cached_property
     def largest_correlation(self) -> float:
         """Largest absolute Pearson correlation of two inputs; NaN for one input."""
-        return largest_correlation(self._inputs)
+        return largest_correlation(self.inputs)
+
+    @cached_property
+    def condition_number(self) -> float:
+        """Of the centred design matrix without the constant; inf below full rank."""
+        return condition_number(self.basis.evaluate(self.inputs))
 
     @cached_property
     def law_p_values(self) -> FloatArray:
@@ -57,7 +62,7 @@ class SurrogateDiagnostics:
         NaN for constant inputs or fewer than 8 members. The test is that of the law:
         a learned normal law is tested for its shape, a frozen one as it stands.
         """
-        columns = zip(self._basis.laws, self._inputs.T, strict=True)
+        columns = zip(self.basis.laws, self.inputs.T, strict=True)
         return np.array([law.p_value(column) for law, column in columns])
 
 
@@ -70,10 +75,13 @@ def largest_correlation(X: FloatArray) -> float:
     return float(np.abs(correlation[np.triu_indices_from(correlation, k=1)]).max())
 
 
-def condition_number(singular_values: FloatArray, n_terms: int) -> float:
+def condition_number(design: FloatArray) -> float:
     """Return the condition number of the centred, non-constant columns."""
+    n_terms = design.shape[1]
     if n_terms == 1:
         return 1.0
-    if len(singular_values) < n_terms - 1:
+    values = np.linalg.svd(design[:, 1:] - design[:, 1:].mean(axis=0), compute_uv=False)
+    rounding = max(design.shape) * np.finfo(np.float64).eps * values.max(initial=0.0)
+    if np.sum(values > rounding) < n_terms - 1:
         return float("inf")
-    return float(singular_values[0] / singular_values[n_terms - 2])
+    return float(values[0] / values[-1])

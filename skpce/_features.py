@@ -46,7 +46,7 @@ class PolynomialChaosFeatures(BasisFeatureNamesMixin, TransformerMixin, BaseEsti
         The input laws joined with the index set.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, when X has string names.
 
     See Also

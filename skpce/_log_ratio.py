@@ -102,7 +102,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         Step of each coordinate.
     n_features_in_ : int
         Number of columns seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, when all of them are strings.
 
     See Also

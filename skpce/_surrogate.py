@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._basis import PolynomialBasis, check_basis_parameters, fit_basis
 from ._composition import close_compositions, refuse_masked, resolve_mask
 from ._deviance import d2_kl_deviance
-from ._diagnostics import SurrogateDiagnostics, condition_number
+from ._diagnostics import SurrogateDiagnostics
 from ._feature_names import input_names
 from ._frames import FramesMixin
 from ._goodness import (
@@ -155,7 +155,7 @@ class CompositionalPCESurrogate(
         Input laws and index set.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, when X has string names.
 
     See Also
@@ -440,12 +440,9 @@ class CompositionalPCESurrogate(
             loo_q2=q2,
             n_members=len(X),
             n_terms=len(self.multi_indices_),
-            condition_number=condition_number(
-                fit.decomposition.singular_values, len(self.multi_indices_)
-            ),
             permutation_p_values=p_values,
-            _inputs=X,
-            _basis=self.basis_,
+            inputs=X,
+            basis=self.basis_,
         )
         if self.n_resamples:
             self.step_sobol_interval_, self.step_total_sobol_interval_ = (

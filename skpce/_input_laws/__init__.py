@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,14 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 #: Names accepted by ``distribution=``.
-NAMED_LAWS: dict[str, type[InputLaw]] = {"normal": NormalLaw, "uniform": UniformLaw}
+NAMED_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
+    {"normal": NormalLaw, "uniform": UniformLaw}
+)
 
 #: Names of ``scipy.stats`` families accepted in frozen form.
-FROZEN_LAWS: dict[str, type[InputLaw]] = {"norm": NormalLaw, "uniform": UniformLaw}
+FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
+    {"norm": NormalLaw, "uniform": UniformLaw}
+)
 
 
 def check_distribution(owner: str, distribution: Any, n_features: int) -> list[Any]:

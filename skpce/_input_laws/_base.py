@@ -116,11 +116,11 @@ class InputLaw(ABC):
         tolerance = 1e-9 * self.scale
         outside = (column < low - tolerance) | (column > high + tolerance)
         if outside.any():
+            advice = " Give the true law as a frozen one." if self.learned else ""
             warnings.warn(
                 f"{int(outside.sum())} of {column.size} values of {name} lie outside "
                 f"[{low:.6g}, {high:.6g}], the support of its law; the expansion "
-                "extrapolates there. Give the true range as a frozen "
-                "scipy.stats.uniform(loc, scale).",
+                f"extrapolates there.{advice}",
                 InputOutsideSupportWarning,
                 stacklevel=5,
             )

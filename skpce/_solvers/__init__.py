@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parameters import check_alphas, check_option
-from ._base import CoefficientSolver, LinearFit, solve_path
+from ._base import CoefficientSolver, LinearFit
 from ._decomposition import DesignDecomposition
 from ._paper import PAPER_ALPHAS, PaperSolver
 from ._ridge import DEFAULT_ALPHAS, LeastSquaresSolver, RidgeSolver
+from ._ridge_path import RidgePathSolver, solve_path
 
 __all__ = [
     "DEFAULT_ALPHAS",
@@ -22,6 +23,7 @@ __all__ = [
     "CoefficientSolver",
     "DesignDecomposition",
     "LinearFit",
+    "RidgePathSolver",
     "make_solver",
     "solve_path",
 ]

@@ -132,6 +132,12 @@ class PolicyDistributionDisplay:
         display = cls.from_samples(samples, names, step_name=layout.step_names[step])
         return display.plot(ax=ax)
 
+    @property
+    def is_horizontal(self) -> bool:
+        """Whether parts are rows: their names are too long to stand side by side."""
+        longest = max(len(str(name)) for name in self.part_names)
+        return len(self.part_names) * longest > 30
+
     def plot(self, ax: Any = None) -> PolicyDistributionDisplay:
         """Draw means with bars of one standard deviation.
 
@@ -146,31 +152,34 @@ class PolicyDistributionDisplay:
             With ``ax_`` and ``figure_``.
         """
         n_parts = len(self.part_names)
-        ax = make_axes(ax, (max(4.0, 1.5 + 0.4 * n_parts), 3.6))
+        lying = self.is_horizontal
+        size = (6.4, 1.4 + 0.24 * n_parts) if lying else (1.8 + 0.6 * n_parts, 3.6)
+        ax = make_axes(ax, (max(4.0, size[0]), size[1]))
         offsets = np.linspace(-0.15, 0.15, len(self.mean))
         for position, name in enumerate(self.mean):
+            places = np.arange(n_parts) + offsets[position]
+            mean = self.mean[name]
             ax.errorbar(
-                np.arange(n_parts) + offsets[position],
-                self.mean[name],
-                yerr=self.spread[name],
+                *((mean, places) if lying else (places, mean)),
+                **{"xerr" if lying else "yerr": self.spread[name]},
                 fmt="os^D"[position % 4],
                 color=color(position),
                 capsize=2,
                 markersize=4,
                 label=name,
             )
-        long = n_parts * max(len(str(name)) for name in self.part_names) > 30
-        ax.set_xticks(
-            np.arange(n_parts),
-            self.part_names,
-            rotation=60 if long else 0,
-            ha="right" if long else "center",
-            rotation_mode="anchor" if long else None,
-        )
         # A little room under zero, so that small probabilities are whole markers.
-        top = ax.get_ylim()[1]
-        ax.set_ylim(-0.02 * top, top)
-        ax.set_ylabel("probability (mean ± 1 s.d.)")
+        if lying:
+            ax.set_yticks(np.arange(n_parts), self.part_names)
+            ax.set_ylim(n_parts - 0.5, -0.5)
+            top = ax.get_xlim()[1]
+            ax.set_xlim(-0.02 * top, top)
+            ax.set_xlabel("probability (mean ± 1 s.d.)")
+        else:
+            ax.set_xticks(np.arange(n_parts), self.part_names)
+            top = ax.get_ylim()[1]
+            ax.set_ylim(-0.02 * top, top)
+            ax.set_ylabel("probability (mean ± 1 s.d.)")
         ax.set_title(self.step_name)
         legend_below(ax)
         for side in ("top", "right"):

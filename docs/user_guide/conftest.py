@@ -1,0 +1,6 @@
+"""Let the pages import the modules that stand beside them."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
