@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -99,7 +101,7 @@ def run(
     console = make_console()
     folder = out if out is not None else Path("runs") / f"{task}-{preset}"
     try:
-        with progress_bars(console) as progress:
+        with progress_bars() as progress:
             results = run_task(
                 task,
                 preset=preset,
@@ -128,15 +130,15 @@ def make_console() -> Console:
 
 
 @contextmanager
-def progress_bars(console: Console) -> Iterator[ProgressCallback]:
-    """Show one bar per stage, on standard error when output is redirected."""
+def progress_bars() -> Iterator[ProgressCallback]:
+    """Show one bar per stage, on standard error: output is for the results."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console) as bars:
+    with Progress(*columns, console=Console(stderr=True)) as bars:
         known: dict[str, int] = {}
 
         def progress(stage: str, done: int, total: int) -> None:
@@ -167,12 +169,33 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table with short numbers."""
+    """Print a table with short numbers; headers are broken where width is short."""
+    shown = _rich_table(table, padding=1, broken=False)
+    wanted = console.measure(shown, options=console.options.update(width=10_000))
+    if wanted.maximum > console.width:
+        shown = _rich_table(table, padding=0, broken=True)
+    console.print()
+    console.print(table.caption, style="italic", markup=False, highlight=False)
+    console.print(shown)
+
+
+def _rich_table(table: Table, *, padding: int, broken: bool) -> RichTable:
     from skpce.inspection import format_cell
 
-    shown = RichTable(
-        *table.columns, title=table.caption, title_justify="left", box=SIMPLE_HEAD
-    )
-    for row in table.rows:
-        shown.add_row(*(format_cell(cell) for cell in row))
-    console.print(shown)
+    shown = RichTable(box=SIMPLE_HEAD, padding=(0, padding), show_edge=False)
+    rows = [[format_cell(cell) for cell in row] for row in table.rows]
+    for position, header in enumerate(table.columns):
+        cells = [row[position] for row in rows]
+        if broken:
+            widest = max(map(len, [*header.split(), *cells]))
+            header = fill(header, widest, break_on_hyphens=False)
+        is_number = position > 0 and all(map(_reads_as_number, cells))
+        shown.add_column(header, justify="right" if is_number else "left")
+    for row in rows:
+        shown.add_row(*map(escape, row))
+    return shown
+
+
+def _reads_as_number(cell: str) -> bool:
+    """Whether a cell starts like a number, or is blank."""
+    return not cell or cell[0] in "-–0123456789"

@@ -13,6 +13,8 @@ from skpce.plotting import CoverageDisplay, PolicyDistributionDisplay, SobolDisp
 
 #: Steps shown in the figure of the policies at most.
 _MAX_POLICY_PANELS = 6
+#: Longer names of actions need lines of their own: panels go below each other.
+_LONG_NAME = 8
 
 
 def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
@@ -40,21 +42,16 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     return figures
 
 
-def _headless() -> Any:
-    """Return pyplot with a backend that needs no screen."""
-    import matplotlib
+def _figure(width: float, height: float) -> Any:
+    """Return a figure that needs no screen and leaves pyplot as it is."""
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _drawn(width: float, height: float, draw: Callable[[Any], None]) -> Any:
-    plt = _headless()
-    figure, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    draw(ax)
-    plt.close(figure)
+    figure = _figure(width, height)
+    draw(figure.subplots())
     return figure
 
 
@@ -72,7 +69,7 @@ def _draw_sobol(source: SourceResults, ax: Any) -> None:
 
 def coverage_figure(source: SourceResults) -> Any:
     """Nominal against empirical coverage of the three kinds of interval."""
-    return _drawn(5.4, 4.6, lambda ax: _draw_coverage(source, ax))
+    return _drawn(5.4, 5.2, lambda ax: _draw_coverage(source, ax))
 
 
 def _draw_coverage(source: SourceResults, ax: Any) -> None:
@@ -86,50 +83,44 @@ def _draw_coverage(source: SourceResults, ax: Any) -> None:
 
 
 def policies_figure(source: SourceResults, seed: int) -> Any:
-    """One panel per step with a choice."""
-    plt = _headless()
+    """One panel per step with a choice: side by side, or below each other."""
     dataset = source.dataset
-    choices = [
-        step
-        for step, columns in enumerate(dataset.step_slices)
-        if dataset.mask[columns].sum() > 1
-    ][:_MAX_POLICY_PANELS]
-    widths = [
-        3 + int(dataset.mask[dataset.step_slices[step]].sum()) for step in choices
-    ]
-    n_rows = 1 if sum(widths) <= 45 else 2
-    per_row = -(-len(choices) // n_rows)
-    figure = plt.figure(
-        figsize=(min(14.0, 3.2 * per_row + 1.0), 4.6 * n_rows), layout="constrained"
-    )
-    for row, rows in enumerate(figure.subfigures(n_rows, 1, squeeze=False)[:, 0]):
-        shown = choices[row * per_row : (row + 1) * per_row]
-        ratios = widths[row * per_row : (row + 1) * per_row]
-        axes = rows.subplots(1, len(shown), squeeze=False, width_ratios=ratios)[0]
-        for step, ax in zip(shown, axes, strict=True):
-            PolicyDistributionDisplay.from_estimator(
-                source.main.pipeline,
-                dataset.test.y,
-                step=step,
-                random_state=seed,
-                ax=ax,
-            )
-            if ax is not axes[0]:
-                ax.set_ylabel("")
-                ax.get_legend().remove()
-    plt.close(figure)
+    counts = [int(dataset.mask[columns].sum()) for columns in dataset.step_slices]
+    shown = [step for step, count in enumerate(counts) if count > 1]
+    shown = shown[:_MAX_POLICY_PANELS]
+    sizes = [3 + counts[step] for step in shown]
+    is_column = max(map(len, dataset.action_names)) > _LONG_NAME
+    if is_column:
+        figure = _figure(8.0, 0.9 + 0.25 * sum(sizes))
+        axes = figure.subplots(len(shown), 1, squeeze=False, height_ratios=sizes)
+    else:
+        figure = _figure(min(12.0, 2.4 * len(shown) + 1.0), 3.9)
+        axes = figure.subplots(1, len(shown), squeeze=False, width_ratios=sizes)
+    for position, (step, ax) in enumerate(zip(shown, axes.ravel(), strict=True)):
+        PolicyDistributionDisplay.from_estimator(
+            source.main.pipeline,
+            dataset.test.y,
+            step=step,
+            part_names=dataset.action_names,
+            horizontal=is_column,
+            random_state=seed,
+            ax=ax,
+        )
+        ax.get_legend().remove()
+        if is_column and ax is not axes.flat[-1]:
+            ax.set_xlabel("")
+        if not is_column and position:
+            ax.set_ylabel("")
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
 def summary_figure(results: RunResults) -> Any:
     """The picture of the README: attribution and coverage side by side."""
-    plt = _headless()
     source = results.headline
-    height = max(3.8, 1.4 + 0.5 * source.dataset.n_steps)
-    figure, axes = plt.subplots(
-        1, 2, figsize=(12.5, height), layout="constrained", width_ratios=(1.7, 1)
-    )
-    _draw_sobol(source, axes[0])
-    _draw_coverage(source, axes[1])
-    plt.close(figure)
+    figure = _figure(10.5, max(4.4, 1.8 + 0.5 * source.dataset.n_steps))
+    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    _draw_sobol(source, left)
+    _draw_coverage(source, right)
     return figure

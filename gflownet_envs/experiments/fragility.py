@@ -1,9 +1,8 @@
 """How much the members disagree at each step, in several measures side by side.
 
 They can rank the steps differently: sums over log-ratios grow with the number of
-actions, and additive log-ratios depend on the reference action (design note: the
-sum of alr variances is the total variance plus K times the variance of the
-reference's clr).
+actions, and additive log-ratios depend on the reference action: the sum of alr
+variances is the total variance plus K times the variance of the reference's clr.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gflownet_envs.experiments import tables
@@ -14,15 +12,15 @@ from skpce._report import HtmlReport
 
 
 def build_report(
-    results: RunResults, figures: dict[str, tuple[Any, str]]
+    results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> HtmlReport:
-    """Build the HTML report."""
+    """Build the HTML report from PNG files, each with a description."""
     report = HtmlReport(f"{results.task.title} – preset {results.preset_name}")
     report.add_text(results.task.summary)
     _add_verdict(report, results)
     report.add_heading("What drives each step")
     for name in results.sources:
-        report.add_figure(*figures[f"sobol_{name}"])
+        report.add_png(*figures[f"sobol_{name}"])
         _add_table(report, tables.shares_table(results.sources[name]))
     _add_policies(report, results, figures)
     _add_calibration(report, results, figures)
@@ -71,14 +69,14 @@ def _add_verdict(report: HtmlReport, results: RunResults) -> None:
     _add_table(report, tables.verdict_table(results))
     report.add_text(
         "Cross-fitted Q² refits the whole pipeline, embedding included, without the "
-        "members it predicts. Attributable: Q² of at least 0.25, p of at most 0.05, "
-        "training noise below one half. Exact policies stand beside trained ones; "
-        "they never fill in for them."
+        "members it predicts. Supported (attributable): Q² of at least 0.25, p of at "
+        "most 0.05, training noise below one half. Exact policies stand beside "
+        "trained ones; they never fill in for them."
     )
 
 
 def _add_policies(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[Any, str]]
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
     report.add_heading("Policies")
     _add_table(report, tables.training_table(results))
@@ -90,17 +88,17 @@ def _add_policies(
         "differently."
     )
     for name in results.sources:
-        report.add_figure(*figures[f"policies_{name}"])
+        report.add_png(*figures[f"policies_{name}"])
 
 
 def _add_calibration(
-    report: HtmlReport, results: RunResults, figures: dict[str, tuple[Any, str]]
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
     report.add_heading("Calibration on held-out members")
     _add_table(report, tables.coverage_table(results))
     for name, source in results.sources.items():
         _add_table(report, tables.step_coverage_table(source))
-        report.add_figure(*figures[f"coverage_{name}"])
+        report.add_png(*figures[f"coverage_{name}"])
     report.add_text(
         "The push-forward of the inputs alone (the paper's interval) leaves out what "
         "the inputs do not explain."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from gflownet_envs.experiments.task import Preset, Progress, Study, Task
 from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.experiments.training_noise import TrainingNoise, training_noise
 from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.storage import write_bytes
 
 SOLVERS = ("train", "exact")
 
@@ -140,13 +142,63 @@ def run_task(
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed must be an int of at least 0, got {seed!r}.")
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
     report = progress if progress is not None else _silent
+    with writable_folder(Path(out)) as folder:
+        results = _find(
+            task, preset, settings, solver, seed, folder, report, n_jobs, options or {}
+        )
+        report("writing the report", 0, 1)
+        write_run(results, folder)
+        report("writing the report", 1, 1)
+    return results
+
+
+@contextmanager
+def writable_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder and try to write there, before any work.
+
+    A folder that was made here and is still empty after an error is removed.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made or written.
+    """
+    is_new = not folder.exists()
+    if not is_new and not folder.is_dir():
+        raise NotADirectoryError(f"out must be a folder; {folder} is a file.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"could not make the folder {folder}: {error}") from error
+    try:
+        probe = folder / ".writable"
+        write_bytes(probe, b"")
+        probe.unlink()
+        yield folder
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # not empty: finished blocks are kept
+                folder.rmdir()
+        raise
+
+
+def _find(
+    task: Task,
+    preset_name: str,
+    settings: Preset,
+    solver: str,
+    seed: int,
+    folder: Path,
+    report: Progress,
+    n_jobs: int | None,
+    options: Mapping[str, Any],
+) -> RunResults:
+    """Do the work of a run; only finished blocks are written."""
     started = time.perf_counter()
     store = BlockStore(folder / "blocks")
     study = task.prepare(
-        settings, seed=seed, store=store, progress=report, options=options or {}
+        settings, seed=seed, store=store, progress=report, options=options
     )
     policies = make_policies(
         study,
@@ -169,9 +221,9 @@ def run_task(
                 n_jobs=n_jobs,
                 progress=report,
             )
-    results = RunResults(
+    return RunResults(
         task=task,
-        preset_name=preset,
+        preset_name=preset_name,
         preset=settings,
         seed=seed,
         study=study,
@@ -181,10 +233,6 @@ def run_task(
         cpu_seconds=_cpu_seconds(study, policies, sources),
         wall_seconds=time.perf_counter() - started,
     )
-    report("writing the report", 0, 1)
-    write_run(results, folder)
-    report("writing the report", 1, 1)
-    return results
 
 
 def _silent(stage: str, done: int, total: int) -> None:

@@ -17,38 +17,48 @@ def verdict_table(results: RunResults) -> Table:
     for name, source in results.sources.items():
         for analysis in source.analyses:
             for i, step in enumerate(analysis.verdict.steps):
+                if np.isnan(step.q2):
+                    rows.append((step.step, name, analysis.degree, *_NO_CHOICE))
+                    continue
                 rows.append(
                     (
                         step.step,
                         name,
                         analysis.degree,
-                        step.attributable if not np.isnan(step.q2) else "no choice",
-                        step.q2,
-                        interval_text(step.q2_low, step.q2_high),
-                        analysis.held_out_q2[i],
-                        step.mean_only_q2,
-                        step.p_value,
-                        step.noise_share,
+                        step.attributable,
+                        f"{step.q2:.2f} {interval_text(step.q2_low, step.q2_high)}",
+                        f"{analysis.held_out_q2[i]:.2f}",
+                        f"{step.mean_only_q2:.2f}",
+                        f"{step.p_value:.3f}",
+                        _share_text(step.noise_share),
                     )
                 )
     rows.sort(key=lambda row: _step_position(results, row[0]))
+    level = results.headline.main.verdict.confidence_level
     return Table(
-        f"Verdict per step ({results.preset.n_train} members fit and judge; "
-        "held-out Q² on the other members)",
+        "Verdict per step and degree: is the attribution supported? Cross-fitted Q² "
+        f"of {results.preset.n_train} members with its interval, Q² on the members "
+        "held out, Q² of the mean alone, p (Holm), share of training noise",
         (
             "step",
             "policies",
-            "degree",
-            "attributable",
-            "cross-fitted Q²",
-            "90 % interval",
-            "held-out Q²",
+            "deg",
+            "supported",
+            f"Q² [{level:.0%}]",
+            "held out",
             "mean only",
-            "p (Holm)",
-            "training noise",
+            "p",
+            "noise",
         ),
         tuple(rows),
     )
+
+
+_NO_CHOICE = ("no choice", "", "", "", "", "")
+
+
+def _share_text(share: float) -> str:
+    return "–" if np.isnan(share) else f"{share:.0%}"
 
 
 def _step_position(results: RunResults, step: str) -> int:
@@ -56,8 +66,8 @@ def _step_position(results: RunResults, step: str) -> int:
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return ``[low, high]``, or nothing for NaN."""
-    return "" if np.isnan(low) else f"[{low:.2f}, {high:.2f}]"
+    """Return ``[low, high]``."""
+    return f"[{low:.2f}, {high:.2f}]"
 
 
 def shares_table(source: SourceResults) -> Table:
@@ -65,14 +75,7 @@ def shares_table(source: SourceResults) -> Table:
     from skpce.plotting import SobolDisplay
 
     main = source.main
-    q2 = np.array([step.q2 for step in main.verdict.steps])
-    names = list(main.pipeline[:-1].get_feature_names_out())
-    display = SobolDisplay(
-        main.surrogate.step_sobol_indices_,
-        np.clip(1.0 - q2, 0.0, 1.0),
-        source.dataset.step_names,
-        names,
-    )
+    display = SobolDisplay.from_fit(main.pipeline, verdict=main.verdict)
     rows = tuple(
         (step, *row, "supported" if judged.attributable else "not supported")
         if not np.isnan(judged.q2)
@@ -87,7 +90,7 @@ def shares_table(source: SourceResults) -> Table:
     return Table(
         f"Share of the variance between members ({source.dataset.source} policies, "
         f"degree {main.degree}); first order",
-        ("step", *names, "interactions", "unexplained", "attribution"),
+        ("step", *display.input_names, "interactions", "unexplained", "attribution"),
         rows,
     )
 

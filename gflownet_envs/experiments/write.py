@@ -28,22 +28,44 @@ def write_run(results: RunResults, folder: Path) -> None:
     ``results.json`` holds nothing that differs between two runs of the same command
     (times are in ``run_record.json``).
     """
-    write_json(folder / "results.json", results_record(results))
+    pictures = {
+        name: (_png(figure), description)
+        for name, (figure, description) in make_figures(results).items()
+    }
+    report = build_report(results, pictures)
+    record = results_record(results)
+    remove_stale(folder, results)
+    write_json(folder / "results.json", record)
     write_json(folder / "run_record.json", run_record(results))
-    arrays, metadata = ensemble_arrays(results)
-    write_arrays(folder / "ensemble.safetensors", arrays, metadata)
+    write_arrays(folder / "ensemble.safetensors", *ensemble_arrays(results))
     results.headline.dataset.save(folder / "dataset.safetensors")
     if "trained" in results.sources:
         exact = results.sources["exact"].dataset
         exact.save(folder / "dataset_exact.safetensors")
-    figures = make_figures(results)
-    pictures = folder / "figures"
-    pictures.mkdir(exist_ok=True)
-    for name, (figure, _) in figures.items():
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", dpi=150)
-        write_bytes(pictures / f"{name}.png", stream.getvalue())
-    build_report(results, figures).save(folder / "report.html")
+    (folder / "figures").mkdir(exist_ok=True)
+    for name, (payload, _) in pictures.items():
+        write_bytes(folder / "figures" / f"{name}.png", payload)
+    report.save(folder / "report.html")
+
+
+def _png(figure: Any) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=150)
+    return stream.getvalue()
+
+
+def remove_stale(folder: Path, results: RunResults) -> None:
+    """Remove what an earlier run with trained policies left in the folder.
+
+    Its pictures of trained policies must not stand beside the results of a run that
+    trained none.
+    """
+    if "trained" in results.sources:
+        return
+    stale = [folder / "dataset_exact.safetensors"]
+    stale += (folder / "figures").glob("*_trained.png")
+    for path in stale:
+        path.unlink(missing_ok=True)
 
 
 def results_record(results: RunResults) -> dict[str, Any]:

@@ -23,6 +23,9 @@ class PolicyDistributionDisplay:
         Labels of the parts.
     step_name : str
         Title.
+    horizontal : bool or None, default=None
+        Whether parts are rows. None makes them rows when their names are too long
+        to stand side by side.
 
     Attributes
     ----------
@@ -42,12 +45,19 @@ class PolicyDistributionDisplay:
     """
 
     def __init__(
-        self, mean: Any, spread: Any, part_names: Any, *, step_name: str = ""
+        self,
+        mean: Any,
+        spread: Any,
+        part_names: Any,
+        *,
+        step_name: str = "",
+        horizontal: bool | None = None,
     ) -> None:
         self.mean = mean
         self.spread = spread
         self.part_names = list(part_names)
         self.step_name = step_name
+        self.horizontal = horizontal
 
     @classmethod
     def from_samples(
@@ -85,6 +95,7 @@ class PolicyDistributionDisplay:
         *,
         step: int = 0,
         part_names: Sequence[str] | None = None,
+        horizontal: bool | None = None,
         n_samples: int = 2000,
         random_state: Any = 0,
         ax: Any = None,
@@ -101,6 +112,8 @@ class PolicyDistributionDisplay:
             Which step.
         part_names : sequence of str of length n_parts or None, default=None
             Labels of all parts; None takes those that the surrogate saw in ``fit``.
+        horizontal : bool or None, default=None
+            Whether parts are rows; None decides by the length of their names.
         n_samples : int, default=2000
             Draws of the predictive law.
         random_state : int, RandomState instance or None, default=0
@@ -130,11 +143,14 @@ class PolicyDistributionDisplay:
             )
         names = [labels[part] for part in shown]
         display = cls.from_samples(samples, names, step_name=layout.step_names[step])
+        display.horizontal = horizontal
         return display.plot(ax=ax)
 
     @property
     def is_horizontal(self) -> bool:
-        """Whether parts are rows: their names are too long to stand side by side."""
+        """Whether parts are rows."""
+        if self.horizontal is not None:
+            return self.horizontal
         longest = max(len(str(name)) for name in self.part_names)
         return len(self.part_names) * longest > 30
 

@@ -16,8 +16,8 @@ from gflownet_envs import (
     terminating_distribution,
     train_ensemble,
 )
+from gflownet_envs.block_store import BlockStore
 from gflownet_envs.rollouts import PlainSampler, TableSampler
-from gflownet_envs.storage import BlockStore
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SELECTION = SequentialSelectionEnvironment(

@@ -50,7 +50,7 @@ class GridTask(Task):
             n_train=50,
             n_test=100,
             training=TrainingSpec(n_iterations=2000),
-            n_components=4,
+            n_components=2,
             degrees=(1, 3),
         ),
         "paper": Preset(

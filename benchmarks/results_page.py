@@ -1,0 +1,181 @@
+"""Write the tables of ``docs/results_tables.md`` from the folders of finished runs.
+
+Run: ``python benchmarks/results_page.py runs/grid-default
+runs/buchwald-hartwig-default runs/buchwald-hartwig-paper > docs/results_tables.md``
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a short number; a dash for a missing one."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def table(columns: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def describe(folder: Path) -> str:
+    """Return the section of one run."""
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    record = json.loads((folder / "run_record.json").read_text(encoding="utf-8"))
+    parts = [
+        f"## {results['task']}, preset {results['preset']}\n",
+        f"`gflownet-envs run {results['task']} --preset {results['preset']} --seed "
+        f"{results['seed']}`\n",
+        training(results, record),
+        verdicts(results),
+        coverage(results),
+        fragility(results),
+    ]
+    return "\n".join(parts)
+
+
+def training(results: dict[str, Any], record: dict[str, Any]) -> str:
+    """Distance, noise and cost."""
+    distance, noise = results["distance_to_exact"], results["training_noise"]
+    seconds = ", ".join(
+        f"{stage} {value:.1f}" for stage, value in record["cpu_seconds"].items()
+    )
+    rows = [
+        [
+            step,
+            number(noise["log_ratio_share"][i], 3),
+            number(noise["probability_share"][i], 4),
+            number(noise["total_variation"][i], 4),
+        ]
+        for i, step in enumerate(results["steps"])
+    ]
+    return (
+        f"Trained against exact policies, ½ Σ over the objects: mean "
+        f"{distance['mean']:.2g}, worst member {distance['worst']:.2g}. CPU-seconds: "
+        f"{seconds}.\n\n"
+    ) + table(
+        [
+            "step",
+            "training noise, share of the log-ratio variance",
+            "of the probability variance",
+            "total variation to exact",
+        ],
+        rows,
+    )
+
+
+def verdicts(results: dict[str, Any]) -> str:
+    """One row per step, source and degree."""
+    rows = []
+    for i, step in enumerate(results["steps"]):
+        for name, source in results["policies"].items():
+            for analysis in source["analyses"]:
+                found = analysis["verdict"][i]
+                if found["q2"] is None:
+                    continue
+                rows.append(
+                    [
+                        step,
+                        name,
+                        str(analysis["degree"]),
+                        "yes" if found["attributable"] else "no",
+                        f"{found['q2']:.2f} [{found['q2_low']:.2f}, "
+                        f"{found['q2_high']:.2f}]",
+                        number(analysis["held_out_q2"][i]),
+                        number(found["mean_only_q2"]),
+                        number(found["p_value"], 3),
+                    ]
+                )
+    return table(
+        [
+            "step",
+            "policies",
+            "degree",
+            "attributable",
+            "cross-fitted Q² [90 %]",
+            "held-out Q²",
+            "mean only",
+            "p (Holm)",
+        ],
+        rows,
+    )
+
+
+def main_analysis(source: dict[str, Any]) -> dict[str, Any]:
+    """Return the analysis of the main degree."""
+    return next(a for a in source["analyses"] if a["degree"] == source["main_degree"])
+
+
+def mean(values: list[float | None]) -> float:
+    """Return the mean over the steps with a choice."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known)
+
+
+def coverage(results: dict[str, Any]) -> str:
+    """Coverage, width and CRPS of every kind of interval."""
+    rows = []
+    for name, source in results["policies"].items():
+        for kind, found in main_analysis(source)["calibration"].items():
+            rows.append(
+                [
+                    f"{name} ({source['n_held_out']})",
+                    kind,
+                    *(number(mean(level), 3) for level in found["coverage"]),
+                    number(mean(found["width"][-1]), 4),
+                    number(mean(found["crps"]), 4),
+                ]
+            )
+    return table(
+        [
+            "policies (held out)",
+            "interval",
+            "50 %",
+            "80 %",
+            "90 %",
+            "95 %",
+            "width at 95 %",
+            "CRPS",
+        ],
+        rows,
+    )
+
+
+def fragility(results: dict[str, Any]) -> str:
+    """Measures of disagreement, side by side."""
+    rows = []
+    for i, step in enumerate(results["steps"]):
+        for name, source in results["policies"].items():
+            found = source["fragility"]
+            if found["aitchison_variance"][i] is None:
+                continue
+            rows.append(
+                [
+                    step,
+                    name,
+                    number(found["total_variation"][i], 3),
+                    number(found["aitchison_variance"][i], 1),
+                    number(found["variance_per_freedom"][i], 2),
+                    f"{found['alr_sum'][i]:.1f} (to {found['alr_reference'][i]})",
+                ]
+            )
+    return table(
+        [
+            "step",
+            "policies",
+            "total variation to the mean",
+            "Aitchison variance",
+            "per degree of freedom",
+            "ALR sum D",
+        ],
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    print("\n".join(describe(Path(folder)) for folder in sys.argv[1:]))

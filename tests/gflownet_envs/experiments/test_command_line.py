@@ -1,0 +1,245 @@
+"""The command: files, tables, and one line for what went wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from gflownet_envs.datasets import _buchwald_hartwig
+from gflownet_envs.experiments import command_line, tables
+from gflownet_envs.experiments.command_line import main
+from gflownet_envs.experiments.task import Table
+from gflownet_envs.experiments.tasks import TASKS
+from gflownet_envs.experiments.tasks.grid import GridTask
+from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.storage import read_arrays
+
+testing = pytest.importorskip("click.testing")
+
+FIGURES = {
+    f"{kind}_{source}.png"
+    for kind in ("sobol", "coverage", "policies")
+    for source in ("trained", "exact")
+} | {"summary.png"}
+
+
+def invoke(*arguments):
+    return testing.CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """One run of the smoke preset through the command, with its output."""
+    out = tmp_path_factory.mktemp("smoke") / "deep" / "out"
+    result = invoke("run", "grid", "--preset", "smoke", "--out", out)
+    assert result.exit_code == 0, result.output
+    return out, result.stdout
+
+
+def check_files(out, figures=FIGURES):
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "blocks",
+        "dataset.safetensors",
+        "dataset_exact.safetensors",
+        "ensemble.safetensors",
+        "figures",
+        "report.html",
+        "results.json",
+        "run_record.json",
+    }
+    assert {path.name for path in (out / "figures").iterdir()} == figures
+    for path in (out / "figures").iterdir():
+        assert path.read_bytes().startswith(b"\x89PNG")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png") == len(figures) - 1
+    assert "<h2>Verdict</h2>" in page
+    json.loads((out / "results.json").read_text(encoding="utf-8"))
+    read_arrays(out / "ensemble.safetensors")
+
+
+def test_list_names_the_tasks_and_presets():
+    result = invoke("list")
+    assert result.exit_code == 0
+    for task in TASKS.values():
+        assert task.name in result.stdout
+        assert set(task.presets) == {"smoke", "default", "paper"}
+
+
+def test_a_run_writes_its_files(smoke):
+    out, stdout = smoke
+    check_files(out)
+    assert str(out / "report.html") in stdout.replace("\n", "")
+    assert "is the attribution supported?" in stdout
+    assert "training GFlowNets" not in stdout  # progress is on standard error
+
+
+def test_the_data_set_has_what_others_need(smoke):
+    dataset = PolicyDataset.load(smoke[0] / "dataset.safetensors")
+    assert dataset.source == "trained"
+    assert dataset.X.shape == (30, 19)
+    assert dataset.y.shape == (30, sum(dataset.steps)) == (30, 30)
+    assert dataset.step_names == (*(f"move {i}" for i in range(1, 6)), "stop")
+    assert set(dataset.action_names[:5]) == {"up", "down", "left", "right", "stop"}
+    assert dataset.mask.dtype == bool
+    # The walker starts in a corner: two moves lead off the board.
+    assert dataset.mask[:5].sum() == 3
+    assert dataset.mask[-5:].sum() == 1
+    assert np.all(dataset.y[:, ~dataset.mask] == 0)
+    assert dataset.is_test.sum() == 10
+    exact = PolicyDataset.load(smoke[0] / "dataset_exact.safetensors")
+    assert exact.source == "exact"
+    assert exact.n_members == 625
+
+
+def test_the_command_itself_gives_the_same_bytes(smoke, tmp_path):
+    command = [Path(sys.executable).parent / "gflownet-envs"]
+    if not command[0].exists():
+        command = [
+            sys.executable,
+            "-c",
+            "from gflownet_envs.experiments.command_line import main; main()",
+        ]
+    result = subprocess.run(
+        [*command, "run", "grid", "--preset", "smoke", "--out", "out"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    out = tmp_path / "out"
+    check_files(out)
+    expected = (smoke[0] / "results.json").read_bytes()
+    assert (out / "results.json").read_bytes() == expected
+
+
+def test_buchwald_hartwig_on_the_real_data(tmp_path):
+    folder = os.environ.get("SKPCE_DATA")
+    if not folder or not (Path(folder) / "buchwald_hartwig.csv").exists():
+        pytest.skip("SKPCE_DATA is not set to a folder with buchwald_hartwig.csv")
+    result = invoke("run", "buchwald-hartwig", "--preset", "smoke", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    check_files(tmp_path)
+    dataset = PolicyDataset.load(tmp_path / "dataset.safetensors")
+    assert dataset.steps == (4, 3, 16, 24)
+    assert dataset.X.shape == (24, 4608)
+    assert dataset.mask.all()
+    assert "R² on the rows never seen" in result.stdout
+    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    for source in ("trained", "exact"):
+        degrees = [a["degree"] for a in record["policies"][source]["analyses"]]
+        assert degrees == [1, 2]
+    shares = record["policies"]["exact"]["level_shares"]
+    widths = {component: len(levels) for component, levels in shares.items()}
+    assert sorted(widths.values()) == [3, 4, 16, 24]
+
+
+# Errors.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gird"], "There is no task 'gird'; the tasks are"),
+        (["grid", "--preset", "big"], "Task 'grid' has no preset 'big'"),
+        (["grid", "--solver", "magic"], "solver must be one of ('train', 'exact')"),
+        (["grid", "--seed", "-1"], "Invalid value for '--seed': -1"),
+        (["grid", "--seed", "zero"], "Invalid value for '--seed': 'zero'"),
+        (["grid", "--jobs", "0"], "Invalid value for '--jobs': 0"),
+        (["grid", "--out", "file"], "Directory 'file' is a file"),
+    ],
+)
+def test_bad_arguments_give_one_line(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    result = invoke("run", *arguments)
+    assert result.exit_code != 0
+    assert message in result.stderr
+    errors = [line for line in result.stderr.splitlines() if "Error" in line]
+    assert len(errors) == 1
+    assert "Traceback" not in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_no_data_and_no_network(tmp_path, monkeypatch):
+    pytest.importorskip("pooch")
+    unreachable = replace(
+        _buchwald_hartwig.SOURCE, raw_url="http://127.0.0.1:9/data_table.csv"
+    )
+    monkeypatch.setattr(_buchwald_hartwig, "SOURCE", unreachable)
+    monkeypatch.delenv("SKPCE_DATA", raising=False)
+    home, out = tmp_path / "home", tmp_path / "out"
+    home.mkdir()
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    result = invoke(
+        "run", "buchwald-hartwig", "--preset", "smoke", "--out", out,
+        "--data-home", home,
+    )  # fmt: skip
+    assert result.exit_code == 1
+    assert "could not download http://127.0.0.1:9/" in result.stderr
+    assert "set SKPCE_DATA (which is not set)" in result.stderr
+    assert "Traceback" not in result.output
+    lines = [line for line in result.stderr.splitlines() if line.startswith("Error")]
+    assert len(lines) == 1
+    assert not out.exists()
+    assert list(home.iterdir()) == []
+
+
+def test_an_interruption_says_how_to_go_on(tmp_path, monkeypatch, tiny):
+    from gflownet_envs.experiments import run
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(GridTask.presets, "tiny", tiny[1].preset)
+    monkeypatch.setattr(run, "make_policies", interrupt)
+    result = invoke("run", "grid", "--preset", "tiny", "--out", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "the same command goes on from there" in " ".join(result.stdout.split())
+    assert not (tmp_path / "out").exists()
+
+
+# Tables.
+
+
+def test_tables_fit_a_terminal_of_80_columns(tiny, capsys):
+    console = Console(width=80, force_terminal=True, color_system=None)
+    command_line.print_results(console, tiny[1], Path("out"))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    # One line per step, source and degree: nothing is wrapped or cut.
+    for step in ("move 1", "move 5"):
+        for source in ("trained", "exact"):
+            start = f"{step} {source:<8}"
+            (row,) = [line for line in lines if line.startswith(start)]
+            assert row.rstrip().endswith("%")
+            assert "[" in row
+            assert "]" in row
+    assert not any("…" in line for line in lines)
+
+
+def test_the_verdict_fits_with_the_longest_names_of_a_task(tiny, capsys):
+    table = tables.verdict_table(tiny[1])
+    worst = ("aryl_halide", "trained", 3, False, "-0.31 [-0.45, -0.12]", "-0.23")
+    table = replace(table, rows=((*worst, "-0.18", "1.000", "1257%"),))
+    command_line.print_table(Console(width=80), table)
+    out = capsys.readouterr().out
+    assert "-0.31 [-0.45, -0.12] -0.23 -0.18 1.000 1257%" in out
+
+
+def test_cells_are_not_read_as_markup(capsys):
+    table = Table("A [bold]caption[/bold]", ("what", "x"), (("[red]a", "[0.1, 0.2]"),))
+    command_line.print_table(Console(width=80), table)
+    out = capsys.readouterr().out
+    assert "A [bold]caption[/bold]" in out
+    assert "[red]a" in out
+    assert "[0.1, 0.2]" in out

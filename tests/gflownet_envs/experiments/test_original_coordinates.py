@@ -1,0 +1,115 @@
+"""Shares of levels, and measures of fragility, by hand."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from gflownet_envs.experiments.fragility import fragility
+from gflownet_envs.experiments.original_coordinates import level_shares
+from gflownet_envs.policy_dataset import PolicyDataset
+
+
+def make_dataset(X, y, steps, mask):
+    n = len(X)
+    return PolicyDataset(
+        X,
+        y,
+        steps=steps,
+        mask=np.array(mask),
+        step_names=tuple(f"step {i}" for i in range(len(steps))),
+        action_names=tuple(f"{i}-{k}" for i, w in enumerate(steps) for k in range(w)),
+        feature_names=tuple(f"f{i}" for i in range(X.shape[1])),
+        members=np.arange(n),
+        rewards=np.arange(n),
+        seeds=np.zeros(n, dtype=int),
+        is_test=np.zeros(n, dtype=bool),
+        trajectory=tuple(
+            f"{i}-{np.flatnonzero(mask[a : a + w])[0]}"
+            for i, (w, a) in enumerate(
+                zip(steps, np.cumsum([0, *steps[:-1]]), strict=True)
+            )
+        ),
+        source="exact",
+    )
+
+
+@pytest.fixture
+def dataset():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    logits = X @ rng.normal(size=(4, 3))
+    logits += 0.3 * rng.normal(size=(40, 3))
+    pair = softmax(rng.normal(size=(40, 2)), axis=1)
+    y = np.column_stack(
+        [softmax(logits, axis=1), pair[:, 0], np.zeros(40), pair[:, 1], np.ones(40)]
+    )
+    return make_dataset(X, y, (3, 3, 1), np.ones(7) == [1, 1, 1, 1, 0, 1, 1])
+
+
+class LinearPolicies:
+    """The clr of the first step is linear in X; the second step never changes."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def predict(self, X):
+        y = np.zeros((len(X), 7))
+        y[:, :3] = softmax(X @ self.weights, axis=1)
+        y[:, [3, 5]] = 0.5
+        y[:, 6] = 1.0
+        return y
+
+
+def test_level_shares_of_a_linear_model(dataset):
+    weights = np.random.default_rng(1).normal(size=(4, 3))
+    centred = weights - weights.mean(axis=1, keepdims=True)  # rows of clr
+    columns = {"A": {"low": np.array([0]), "high": np.array([1, 2])}, "B": {}}
+    columns["B"]["all"] = np.arange(4)
+    found = level_shares(LinearPolicies(weights), dataset, columns)
+    log = np.log(dataset.y[:, :3])
+    total = (log - log.mean(axis=1, keepdims=True)).var(axis=0).sum()
+    covariance = np.cov(dataset.X.T, ddof=0)
+    for component, levels in columns.items():
+        for level, chosen in levels.items():
+            part = covariance[np.ix_(chosen, chosen)]
+            moved = np.trace(centred[chosen].T @ part @ centred[chosen])
+            share = found[component][level]
+            np.testing.assert_allclose(share, [moved / total, 0, np.nan], atol=1e-12)
+
+
+def test_fragility_by_hand(dataset):
+    found = fragility(dataset)
+    y = dataset.y[:, :3]
+    log = np.log(y)
+    clr = log - log.mean(axis=1, keepdims=True)
+    total = clr.var(axis=0).sum()
+    alr = (log[:, :2] - log[:, 2:]).var(axis=0).sum()
+    assert found.aitchison_variance[0] == pytest.approx(total, rel=1e-12)
+    assert found.variance_per_freedom[0] == pytest.approx(total / 2, rel=1e-12)
+    assert found.alr_sum[0] == pytest.approx(alr, rel=1e-12)
+    # Design note 5.1: the sum of alr variances depends on the reference.
+    assert alr == pytest.approx(total + 3 * clr[:, 2].var(), rel=1e-10)
+    distance = 0.5 * np.abs(y - y.mean(axis=0)).sum(axis=1).mean()
+    assert found.total_variation[0] == pytest.approx(distance, rel=1e-12)
+    assert found.alr_reference == ("0-2", "1-2", "2-0")
+
+
+def test_the_alr_identity_holds_with_a_mask(dataset):
+    found = fragility(dataset)
+    log = np.log(dataset.y[:, [3, 5]])
+    clr = log - log.mean(axis=1, keepdims=True)
+    identity = found.aitchison_variance[1] + 2 * clr[:, 1].var()
+    assert found.alr_sum[1] == pytest.approx(identity, rel=1e-10)
+    assert found.variance_per_freedom[1] == found.aitchison_variance[1]
+
+
+def test_a_step_without_choice_has_no_fragility(dataset):
+    found = fragility(dataset)
+    for name in (
+        "aitchison_variance",
+        "variance_per_freedom",
+        "alr_sum",
+        "total_variation",
+    ):
+        assert np.isnan(getattr(found, name)[2])
+        assert not np.isnan(getattr(found, name)[:2]).any()

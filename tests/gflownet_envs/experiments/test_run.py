@@ -1,0 +1,256 @@
+"""A run: the same numbers from the same command, whatever interrupts it."""
+
+import errno
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gflownet_envs import storage, training
+from gflownet_envs.experiments import analysis, run, tables
+from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.storage import read_arrays
+
+
+def read_results(folder):
+    return (folder / "results.json").read_bytes()
+
+
+def silent(stage, done, total):
+    """No progress."""
+
+
+# Same command, same numbers.
+
+
+def test_two_runs_give_the_same_bytes_and_another_seed_others(tiny, run_tiny, tmp_path):
+    run_tiny(tmp_path)
+    assert read_results(tmp_path) == read_results(tiny[0])
+    n_blocks = len(list((tmp_path / "blocks").iterdir()))
+    run_tiny(tmp_path, seed=1)  # in the same folder: no block of seed 0 is taken
+    assert len(list((tmp_path / "blocks").iterdir())) == 2 * n_blocks
+    ours, other = (json.loads(read_results(folder)) for folder in (tiny[0], tmp_path))
+    assert (ours["seed"], other["seed"]) == (0, 1)
+    for source in ("trained", "exact"):
+        found = [r["policies"][source]["analyses"][0] for r in (ours, other)]
+        assert found[0]["verdict"] != found[1]["verdict"]
+        assert found[0]["held_out_q2"] != found[1]["held_out_q2"]
+
+
+def test_results_have_no_times(tiny):
+    assert not re.search(rb"seconds|time", read_results(tiny[0]))
+    record = json.loads((tiny[0] / "run_record.json").read_text())
+    assert set(record["cpu_seconds"]) >= {"training", "exact", "surrogate", "verdict"}
+
+
+# The exact solver.
+
+
+def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("something was trained")
+
+    monkeypatch.setattr(training, "_train_block", refuse)
+    # What a run with trained policies left must not stand beside exact results.
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "sobol_trained.png").touch()
+    (tmp_path / "dataset_exact.safetensors").touch()
+    results = run_tiny(tmp_path, solver="exact")
+    assert set(results.sources) == {"exact"}
+    assert results.policies.trained is None
+    assert not (tmp_path / "blocks").exists()
+    assert not (tmp_path / "dataset_exact.safetensors").exists()
+    dataset = PolicyDataset.load(tmp_path / "dataset.safetensors")
+    assert (dataset.source, dataset.n_members) == ("exact", 625)
+    record = json.loads(read_results(tmp_path))
+    assert set(record["policies"]) == {"exact"}
+    assert record["distance_to_exact"] is None
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<td>trained</td>" not in page
+    assert "trained policies" not in page
+    assert tables.training_table(results) is None
+    pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert not any("trained" in name for name in pictures)
+
+
+def test_exact_columns_never_fill_in_for_trained_ones(tiny):
+    results = tiny[1]
+    trained, exact = results.sources["trained"], results.sources["exact"]
+    assert results.headline is trained
+    assert trained.dataset.n_members == 18
+    assert not np.allclose(trained.dataset.y, exact.dataset.y[:18])
+    np.testing.assert_array_equal(trained.dataset.X, exact.dataset.X[:18])
+    rows = tables.verdict_table(results).rows
+    for name, source in results.sources.items():
+        shown = [row[4].split()[0] for row in rows if row[1] == name and row[4]]
+        q2 = [step.q2 for step in source.main.verdict.steps if not np.isnan(step.q2)]
+        assert shown == [f"{value:.2f}" for value in q2]
+    noise = [row[8] for row in rows if row[1] == "exact" and row[8]]
+    assert set(noise) == {"0%"}
+    arrays, metadata = read_arrays(tiny[0] / "ensemble.safetensors")
+    assert arrays["trained_members"].shape == (18,)
+    assert arrays["log_reward"].shape[0] == 625
+    assert metadata["preset"] == "tiny"
+
+
+# Interruption.
+
+
+def test_an_interrupted_run_goes_on_from_its_blocks(
+    tiny, run_tiny, tmp_path, monkeypatch
+):
+    trained = []
+    original = training._train_block
+
+    def spy(sampler, log_reward, streams, spec, report):
+        trained.append([stream.member for stream in streams])
+        return original(sampler, log_reward, streams, spec, report)
+
+    def interrupt(stage, done, total):
+        if stage == "training GFlowNets" and done == 5:  # second of four blocks
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "_train_block", spy)
+    with pytest.raises(KeyboardInterrupt):
+        run_tiny(tmp_path, progress=interrupt)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["blocks"]
+    assert len(list((tmp_path / "blocks").iterdir())) == 1
+    first, second = trained
+    trained.clear()
+    run_tiny(tmp_path)
+    assert len(trained) == 3
+    assert trained[0] == second
+    assert first not in trained
+    assert read_results(tmp_path) == read_results(tiny[0])
+
+
+# Errors, before any work.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"task_name": "gird"},
+            r"no task 'gird'; the tasks are \['buchwald-.*'grid'\]",
+        ),
+        ({"preset": "big"}, r"no preset 'big'; its presets are \['default', 'paper', "),
+        (
+            {"solver": "magic"},
+            r"solver must be one of \('train', 'exact'\), got 'magic'",
+        ),
+        ({"seed": -1}, "seed must be an int of at least 0, got -1"),
+        ({"seed": 1.0}, r"seed must be an int of at least 0, got 1\.0"),
+        ({"seed": True}, "seed must be an int of at least 0, got True"),
+    ],
+)
+def test_bad_arguments_are_refused_before_a_folder_is_made(
+    tmp_path, arguments, message
+):
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match=message):
+        run.run_task(**({"task_name": "grid", "out": out} | arguments))
+    assert not out.exists()
+
+
+def test_a_file_in_place_of_the_folder_is_named(run_tiny, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(NotADirectoryError, match=r"out must be a folder; .*/file is a"):
+        run_tiny(tmp_path / "file")
+    with pytest.raises(OSError, match=r"could not make the folder .*/file/below"):
+        run_tiny(tmp_path / "file" / "below")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_read_only_folder_is_found_before_any_work(run_tiny, tmp_path, monkeypatch):
+    def read_only(path, payload):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    def work(*args, **kwargs):
+        raise AssertionError("work before the folder was tried")
+
+    monkeypatch.setattr(storage, "_write_and_sync", read_only)
+    monkeypatch.setattr(run, "make_policies", work)
+    with pytest.raises(OSError, match=r"could not write .*Read-only file system"):
+        run_tiny(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# The analysis.
+
+
+def test_the_analysis_never_sees_test_members_while_fitting(tiny):
+    results = tiny[1]
+    dataset = results.sources["exact"].dataset.select(np.arange(60))
+    rng = np.random.default_rng(0)
+    y = dataset.y.copy()
+    rows = np.flatnonzero(dataset.is_test)
+    y[rows] = y[rng.permutation(rows)]
+    X = dataset.X.copy()
+    X[rows] += rng.normal(size=(len(rows), X.shape[1]))
+    other = replace(dataset, X=X, y=y)
+    settings = {"seed": 0, "noise_share": None, "n_jobs": None, "progress": silent}
+    ours, theirs = (
+        analysis.analyse(data, results.preset, 1, **settings)
+        for data in (dataset, other)
+    )
+    np.testing.assert_array_equal(
+        ours.surrogate.coefficients_, theirs.surrogate.coefficients_
+    )
+    np.testing.assert_array_equal(
+        ours.pipeline[0].components_, theirs.pipeline[0].components_
+    )
+    assert str(ours.verdict) == str(theirs.verdict)
+    assert not np.allclose(ours.held_out_q2, theirs.held_out_q2, equal_nan=True)
+
+
+def test_intervals_are_those_that_predict_interval_gives(tiny):
+    source = tiny[1].sources["exact"]
+    test = source.dataset.test.select(np.arange(70))  # more than a chunk
+    inputs = source.main.pipeline[:-1].transform(test.X)
+    surrogate = source.main.surrogate
+    for X, residual in ((inputs, "gaussian"), (None, "gaussian"), (None, None)):
+        bounds, _ = analysis.predict(surrogate, X, test, residual, seed=3)
+        for level, found in zip(analysis.LEVELS, bounds, strict=True):
+            expected = surrogate.predict_interval(
+                X, confidence_level=level, residual=residual, random_state=3
+            )
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_held_out_q2_by_hand(tiny):
+    source = tiny[1].sources["exact"]
+    test = source.dataset.test
+    predicted = source.main.pipeline.predict(test.X)
+    columns = test.step_slices[0]
+    possible = np.flatnonzero(test.mask[columns]) + columns.start
+
+    def clr(y):
+        log = np.log(y[:, possible])
+        return log - log.mean(axis=1, keepdims=True)
+
+    residual = np.square(clr(test.y) - clr(predicted)).sum()
+    spread = np.square(clr(test.y) - clr(test.y).mean(axis=0)).sum()
+    found = source.main.held_out_q2
+    assert found[0] == pytest.approx(1 - residual / spread)
+    assert np.isnan(found[-1])  # only stop is left
+
+
+def test_span_coordinates_keep_the_scores_of_any_subset():
+    from sklearn.decomposition import PCA
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 300)) @ np.diag(np.linspace(3, 0.1, 300)) + 5
+    small = analysis.span_coordinates(X)
+    assert small.shape == (20, 20)
+    for rows in (np.arange(20), np.arange(3, 15), rng.permutation(20)[:6]):
+        ours, full = (
+            PCA(3, whiten=True, svd_solver="full").fit(Z[rows]) for Z in (small, X)
+        )
+        scores, expected = ours.transform(small), full.transform(X)
+        signs = np.sign((scores * expected).sum(axis=0))
+        np.testing.assert_allclose(scores * signs, expected, atol=1e-9)
+    assert analysis.span_coordinates(X[:, :5]) is not None
+    np.testing.assert_array_equal(analysis.span_coordinates(X[:, :20]), X[:, :20])

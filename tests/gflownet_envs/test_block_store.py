@@ -1,0 +1,118 @@
+"""Blocks come back under their key alone, and a damaged one never does."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+
+from gflownet_envs import storage
+from gflownet_envs.block_store import BlockStore, DamagedBlockWarning
+from gflownet_envs.storage import write_arrays
+
+KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
+
+
+def names_in(folder):
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.fixture
+def failing_replace(monkeypatch):
+    def no_permission(source, target):
+        raise PermissionError(errno.EACCES, "Permission denied", str(target))
+
+    monkeypatch.setattr(storage.os, "replace", no_permission)
+
+
+def test_a_block_comes_back_under_its_key_alone(tmp_path):
+    store = BlockStore(tmp_path / "blocks")
+    assert store.load_block(KEY) is None
+    assert names_in(tmp_path) == []  # looking makes no folder
+    store.save_block(KEY, {"y": np.arange(3)})
+    reordered = {"alphas": [1e-8, np.float64(1.0)], "seed": np.int64(0), "task": "grid"}
+    np.testing.assert_array_equal(store.load_block(reordered)["y"], np.arange(3))
+    assert store.load_block(KEY | {"seed": 1}) is None
+    assert store.load_block(KEY | {"seed": False}) is None
+    store.save_block(KEY, {"y": np.arange(4)})
+    assert store.load_block(KEY)["y"].shape == (4,)
+
+
+def test_a_damaged_block_is_set_aside(tmp_path):
+    store = BlockStore(tmp_path)
+    store.save_block(KEY, {"y": np.arange(3)})
+    path = store.block_path(KEY)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(DamagedBlockWarning, match=f"{path.name}.* set aside as") as seen:
+        assert store.load_block(KEY) is None
+    assert seen[0].filename == __file__
+    assert names_in(tmp_path) == [path.name + ".damaged"]
+    store.save_block(KEY, {"y": np.arange(3)})
+    assert store.load_block(KEY)["y"].shape == (3,)
+
+
+def test_a_block_of_another_key_is_set_aside(tmp_path):
+    store = BlockStore(tmp_path)
+    other = KEY | {"seed": 1}
+    store.save_block(other, {"y": np.arange(3)})
+    os.rename(store.block_path(other), store.block_path(KEY))
+    with pytest.warns(DamagedBlockWarning, match='its key is .*"seed":1.*, not'):
+        assert store.load_block(KEY) is None
+    assert names_in(tmp_path) == [store.block_path(KEY).name + ".damaged"]
+
+
+def test_a_foreign_file_in_a_block_s_place_is_set_aside(tmp_path):
+    store = BlockStore(tmp_path)
+    write_arrays(store.block_path(KEY), {"y": np.ones(1)}, {"task": "grid"})
+    with pytest.warns(DamagedBlockWarning, match="its key is None"):
+        assert store.load_block(KEY) is None
+
+
+def test_an_unreadable_block_is_not_called_damaged(tmp_path, failing_replace):
+    store = BlockStore(tmp_path)
+    store.block_path(KEY).write_bytes(b"junk")
+    with pytest.raises(PermissionError, match=r"could not write .*\.damaged"):
+        store.load_block(KEY)
+
+
+def test_a_full_disk_leaves_the_old_block(tmp_path, monkeypatch):
+    store = BlockStore(tmp_path)
+    store.save_block(KEY, {"y": np.arange(3)})
+
+    def no_space(path, payload):
+        path.write_bytes(payload[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(storage, "_write_and_sync", no_space)
+    with pytest.raises(OSError, match="No space left on device; nothing was changed"):
+        store.save_block(KEY, {"y": np.arange(9)})
+    assert names_in(tmp_path) == [store.block_path(KEY).name]
+    assert store.load_block(KEY)["y"].shape == (3,)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OSError, match=r"could not write .*/file/blocks"):
+        BlockStore(tmp_path / "file" / "blocks").save_block(KEY, {})
+
+    def read_only(*args, **kwargs):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(storage.Path, "mkdir", read_only)
+    with pytest.raises(OSError, match=r"could not write .*/blocks: Read-only file"):
+        BlockStore(tmp_path / "blocks").save_block(KEY, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("grid", "key is 'grid'; expected a dict"),
+        ({"tau": float("nan")}, r"key\['tau'\] is nan; expected a finite number"),
+        ({"f": print}, r"key\['f'\] is <built-in function print> of type"),
+    ],
+)
+def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
+    with pytest.raises(ValueError, match=message):
+        BlockStore(tmp_path).save_block(key, {})
+    with pytest.raises(ValueError, match=message):
+        BlockStore(tmp_path).load_block(key)

@@ -1,0 +1,158 @@
+"""Coverage, width and CRPS against closed forms and against their definitions."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import norm
+
+from skpce.metrics import (
+    crps_score,
+    interval_width_score,
+    joint_coverage_score,
+    marginal_coverage_score,
+)
+
+STEPS = {"choice": 3, "single": 1, "masked": 3}
+MASK = np.array([True, True, True, True, True, False, True])
+LEVELS = (0.5, 0.8, 0.95)
+
+
+def as_policies(first: np.ndarray) -> np.ndarray:
+    """Two parts: values as the first, whatever their sum needs as the second."""
+    return np.stack([first, 1.0 - first], axis=-1)
+
+
+@pytest.fixture
+def forecasts():
+    """Policies of 400 members with three steps, and draws of the same law."""
+    rng = np.random.default_rng(0)
+
+    def draw(size):
+        one = softmax(rng.normal(size=(*size, 3)), axis=-1)
+        pair = softmax(rng.normal(size=(*size, 2)), axis=-1)
+        blocks = [one, np.ones((*size, 1)), pair[..., :1], np.zeros((*size, 1))]
+        return np.concatenate([*blocks, pair[..., 1:]], axis=-1)
+
+    return draw((400,)), draw((4000, 1))
+
+
+def quantiles(draws, level):
+    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+
+
+def test_crps_of_a_normal_law_has_its_closed_form():
+    # Gneiting and Raftery (2007), eq. (20)-(21), with the sign of a loss.
+    y, mean, spread = 0.45, 0.4, 0.05
+    z = (y - mean) / spread
+    closed = spread * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - np.pi**-0.5)
+    n_draws = 20_000
+    atoms = norm.ppf((np.arange(n_draws) + 0.5) / n_draws, mean, spread)
+    found = crps_score(as_policies(np.array([y])), as_policies(atoms)[:, np.newaxis])
+    np.testing.assert_allclose(found, [closed], rtol=1e-3)
+
+
+@pytest.mark.parametrize("n_members_drawn", [1, 6])
+def test_crps_is_the_double_sum(n_members_drawn):
+    rng = np.random.default_rng(1)
+    y = softmax(rng.normal(size=(6, 5)), axis=1)
+    y[:, :2] /= y[:, :2].sum(axis=1, keepdims=True)
+    y[:, 2:] /= y[:, 2:].sum(axis=1, keepdims=True)
+    draws = rng.random((9, n_members_drawn, 5))
+    far = np.abs(draws - y).mean(axis=0)
+    near = np.abs(draws[:, np.newaxis] - draws[np.newaxis]).mean(axis=(0, 1))
+    each = (far - 0.5 * near).mean(axis=0)
+    expected = [each[:2].mean(), each[2:].mean()]
+    np.testing.assert_allclose(crps_score(y, draws, steps=(2, 3)), expected, rtol=1e-12)
+
+
+def test_a_perfect_forecaster_scores_perfectly_and_a_wrong_one_does_not(forecasts):
+    y, draws = forecasts
+    shape = {"steps": STEPS, "mask": MASK}
+    certain = np.repeat(y[np.newaxis], 3, axis=0)
+    np.testing.assert_allclose(crps_score(y, certain, **shape), [0, np.nan, 0])
+    for score in (marginal_coverage_score, joint_coverage_score):
+        np.testing.assert_array_equal(score(y, y, y, **shape), [1, np.nan, 1])
+        wrong = score(y, y + 0.1, y + 0.2, **shape)
+        np.testing.assert_array_equal(wrong, [0, np.nan, 0])
+    np.testing.assert_array_equal(interval_width_score(y, y, **shape), [0, np.nan, 0])
+    honest = crps_score(y, draws, **shape)
+    for distorted in (draws**3, 0.2 + 0 * draws, np.roll(draws, 1, axis=2)):
+        assert np.all(np.delete(crps_score(y, distorted, **shape) > honest, 1))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_exact_quantiles_cover_as_often_as_they_say(forecasts, level):
+    y, draws = forecasts
+    lower, upper = quantiles(draws, level)
+    shape = {"steps": STEPS, "mask": MASK}
+    marginal = marginal_coverage_score(y, lower, upper, **shape)
+    error = 4 * np.sqrt(level * (1 - level) / len(y))
+    np.testing.assert_allclose(marginal[[0, 2]], level, atol=error)
+    narrow = marginal_coverage_score(y, *quantiles(draws, level / 2), **shape)
+    assert np.all(np.abs(narrow[[0, 2]] - level) > error)
+    joint = joint_coverage_score(y, lower, upper, **shape)
+    assert np.all(joint[[0, 2]] <= marginal[[0, 2]])
+    # Two parts are inside together or not at all.
+    assert joint[2] == pytest.approx(marginal[2])
+    assert joint[0] < marginal[0]
+
+
+def test_masked_parts_and_steps_without_choice_do_not_count(forecasts):
+    y, draws = forecasts
+    lower, upper = quantiles(draws, 0.8)
+    for score in (marginal_coverage_score, joint_coverage_score):
+        found = score(y, lower, upper, steps=STEPS, mask=MASK)
+        assert np.isnan(found[1])
+        alone = score(y[:, [4, 6]], lower[:, [4, 6]], upper[:, [4, 6]])
+        assert found[2] == alone[0]
+        np.testing.assert_array_equal(found, score(y, lower, upper, steps=STEPS))
+    widths = interval_width_score(lower, upper, steps=STEPS)
+    both = (upper - lower).mean(axis=0)
+    expected = [both[:3].mean(), np.nan, both[[4, 6]].mean()]
+    np.testing.assert_allclose(widths, expected)
+    alone = crps_score(y[:, [4, 6]], draws[:, :, [4, 6]])
+    np.testing.assert_allclose(crps_score(y, draws, steps=STEPS)[2], alone[0])
+
+
+def test_bounds_are_inclusive():
+    y = np.array([[0.25, 0.75]])
+    assert marginal_coverage_score(y, [[0.25, 0.8]], [[0.25, 0.9]]) == 0.5
+    assert joint_coverage_score(y, [[0.25, 0.8]], [[0.25, 0.9]]) == 0
+
+
+Y = np.full((4, 3), 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("score", "arguments", "message"),
+    [
+        (
+            marginal_coverage_score,
+            (Y, Y[:3], Y),
+            r"lower has shape \(3, 3\); expected \(4, 3\) as in y_true, or \(1, 3\)",
+        ),
+        (joint_coverage_score, (Y, Y, Y[:, :2]), r"upper has shape \(4, 2\); expected"),
+        (
+            marginal_coverage_score,
+            (Y, Y[np.newaxis], Y),
+            r"lower has shape \(1, 4, 3\)",
+        ),
+        (marginal_coverage_score, (Y, Y[0], Y), r"lower has shape \(3,\)"),
+        (interval_width_score, (Y[:2], Y), r"lower has shape \(2, 3\)"),
+        # What sample() gives without X: its draws must not pass for members.
+        (crps_score, (Y, Y), r"draws has shape \(4, 3\); expected \(n_draws, 4, 3\)"),
+        (crps_score, (Y, np.ones((9, 2, 3))), r"draws has shape \(9, 2, 3\)"),
+        (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
+        (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
+        (marginal_coverage_score, (Y * np.nan, Y, Y), "NaN"),
+        (marginal_coverage_score, (Y[0], Y, Y), "y must be 2-D"),
+    ],
+)
+def test_bad_shapes_are_named(score, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        score(*arguments)
+
+
+def test_steps_of_another_width_are_refused():
+    with pytest.raises(ValueError, match=r"sums to 4 columns"):
+        marginal_coverage_score(Y, Y, Y, steps=(2, 2))

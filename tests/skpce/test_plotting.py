@@ -1,0 +1,252 @@
+"""Displays draw when told to, where told to, and never flatter."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from skpce import CompositionalPCESurrogate
+from skpce.inspection import StepVerdict, Verdict
+from skpce.metrics import marginal_coverage_score
+from skpce.plotting import CoverageDisplay, PolicyDistributionDisplay, SobolDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+STEPS = {"first": 3, "second": 2, "third": 4}
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays():
+    assert plt.get_fignums() == []
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def fitted(ensemble):
+    X, y = ensemble
+    return CompositionalPCESurrogate(2, steps=STEPS).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def pipeline(ensemble):
+    X, y = ensemble
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS, random_state=0)
+    return make_pipeline(StandardScaler(), PCA(2, whiten=True), surrogate).fit(X, y)
+
+
+def make_verdict(attributable=(True, False, True), q2=(0.6, 0.1, 0.9)):
+    steps = tuple(
+        StepVerdict(name, good, value, 0.0, 1.0, -0.1, 0.0, 0.01, np.nan, ())
+        for name, good, value in zip(STEPS, attributable, q2, strict=True)
+    )
+    return Verdict(steps, 60, 99, 0.9, ())
+
+
+def displays():
+    return {
+        "sobol": SobolDisplay(np.array([[0.7, 0.2]]), [0.4], ["a"], ["x0", "x1"]),
+        "coverage": CoverageDisplay([0.5, 0.9], {"plain": [0.4, 0.8]}, n_members=9),
+        "policies": PolicyDistributionDisplay.from_samples(
+            {"ensemble": np.array([[0.2, 0.8], [0.4, 0.6]])}, ["left", "right"]
+        ),
+    }
+
+
+def test_matplotlib_is_not_imported_before_something_is_drawn():
+    code = (
+        "import sys, numpy as np, skpce.plotting as p;"
+        "p.CoverageDisplay([0.5], {'plain': [0.5]});"
+        "p.SobolDisplay(np.ones((1, 1)), [0.5], ['a'], ['x0']).shares;"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_missing_matplotlib_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'skpce\[plot\]'"):
+        displays()["coverage"].plot()
+
+
+@pytest.mark.parametrize("name", ["sobol", "coverage", "policies"])
+def test_contract_of_the_displays(name):
+    display = displays()[name]
+    assert plt.get_fignums() == []
+    assert not hasattr(display, "ax_")
+    assert display.plot() is display
+    assert display.figure_ is display.ax_.figure
+    assert len(plt.get_fignums()) == 1
+    _, ax = plt.subplots()
+    assert display.plot(ax=ax).ax_ is ax
+    assert display.figure_ is ax.figure
+    assert len(plt.get_fignums()) == 2
+    assert matplotlib.get_backend().lower() == "agg"
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("name", ["sobol", "coverage", "policies"])
+def test_no_legend_lies_on_the_data(name):
+    display = displays()[name].plot()
+    display.figure_.canvas.draw()
+    legend = display.ax_.get_legend().get_window_extent()
+    assert not legend.overlaps(display.ax_.get_window_extent())
+    label = display.ax_.xaxis.label.get_window_extent()
+    assert not (display.ax_.get_xlabel() and legend.overlaps(label))
+    assert display.figure_.bbox.containsx(legend.x0)
+    assert display.figure_.bbox.containsy(legend.y0 + 1)
+
+
+# Sobol shares.
+
+
+def test_shares_sum_to_one(fitted):
+    display = SobolDisplay.from_fit(fitted)
+    np.testing.assert_allclose(display.shares.sum(axis=1), 1.0)
+    explained = 1 - fitted.step_unexplained_share_
+    np.testing.assert_allclose(
+        display.shares[:, :3], fitted.step_sobol_indices_ * explained[:, np.newaxis]
+    )
+    np.testing.assert_allclose(display.shares[:, -1], fitted.step_unexplained_share_)
+    assert plt.get_fignums() == []
+
+
+def test_pure_interactions_are_explained():
+    display = SobolDisplay(np.zeros((1, 2)), [0.25], ["a"], ["x0", "x1"])
+    np.testing.assert_allclose(display.shares, [[0, 0, 0.75, 0.25]])
+
+
+def test_an_expansion_without_variance_explains_nothing(ensemble):
+    X, _ = ensemble
+    y = np.tile([0.2, 0.3, 0.5], (len(X), 1))
+    flat = CompositionalPCESurrogate(1).fit(X, y)
+    display = SobolDisplay.from_fit(flat, unexplained=[0.4])
+    np.testing.assert_allclose(display.shares, [[0, 0, 0, 0, 1]])
+
+
+def test_bars_are_the_shares_with_the_unexplained_drawn(fitted):
+    display = SobolDisplay.from_estimator(fitted, verdict=make_verdict())
+    widths = [[bar.get_width() for bar in bars] for bars in display.bars_]
+    np.testing.assert_allclose(np.transpose(widths), display.shares)
+    np.testing.assert_allclose(widths[-1], [0.4, 0.9, 0.1])
+    ends = [bar.get_x() + bar.get_width() for bar in display.bars_[-1]]
+    np.testing.assert_allclose(ends, 1.0)
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["x0", "x1", "x2", "interactions", "unexplained"]
+
+
+def test_steps_that_are_not_supported_are_hatched_and_say_so(fitted):
+    display = SobolDisplay.from_estimator(fitted, verdict=make_verdict())
+    hatched = [[bool(bar.get_hatch()) for bar in bars] for bars in display.bars_]
+    assert hatched == [[False, True, False]] * 4 + [[False] * 3]
+    (text,) = display.ax_.texts
+    assert text.get_text() == "attribution not supported"
+    ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert ticks[round(2 - text.get_position()[1])] == "second"
+    # The keys of the legend are not hatched with the first bar.
+    good = SobolDisplay.from_estimator(fitted, verdict=make_verdict((False,) * 3))
+    handles = good.ax_.get_legend().legend_handles
+    assert not any(handle.get_hatch() for handle in handles)
+
+
+def test_a_negative_q2_is_drawn_as_nothing_explained(fitted):
+    found = make_verdict(q2=(-0.3, 0.1, 0.9))
+    display = SobolDisplay.from_fit(fitted, verdict=found)
+    np.testing.assert_allclose(display.shares[0], [0, 0, 0, 0, 1])
+
+
+def test_a_step_without_choice_has_no_bar(ensemble):
+    X, y = ensemble
+    wider = np.hstack([y, np.ones((len(y), 1))])
+    steps = STEPS | {"stop": 1}
+    model = CompositionalPCESurrogate(1, steps=steps).fit(X, wider)
+    display = SobolDisplay.from_estimator(model)
+    assert np.isnan(display.unexplained[3])
+    assert all(bars[3].get_width() == 0 for bars in display.bars_)
+    assert [text.get_text() for text in display.ax_.texts] == ["no choice"]
+
+
+def test_names_of_the_inputs_come_from_the_pipeline(pipeline, ensemble, fitted):
+    X, y = ensemble
+    assert SobolDisplay.from_fit(fitted).input_names == ["x0", "x1", "x2"]
+    assert SobolDisplay.from_fit(pipeline).input_names == ["pca0", "pca1"]
+    alone = Pipeline([("surrogate", CompositionalPCESurrogate(1))]).fit(X, y[:, :3])
+    assert SobolDisplay.from_fit(alone).input_names == ["x0", "x1", "x2"]
+    inner = make_pipeline(PCA(2), CompositionalPCESurrogate(1))
+    nested = make_pipeline(StandardScaler(), inner).fit(X, y[:, :3])
+    assert SobolDisplay.from_fit(nested).input_names == ["pca0", "pca1"]
+    nameless = make_pipeline(FunctionTransformer(), CompositionalPCESurrogate(1))
+    nameless.fit(X, y[:, :3])
+    assert SobolDisplay.from_fit(nameless).input_names == ["x0", "x1", "x2"]
+
+
+# Coverage.
+
+
+@pytest.mark.parametrize("depth", ["pipeline", "nested"])
+def test_coverage_behind_an_embedding(pipeline, ensemble, simulate, depth):
+    X, y = simulate(n_members=90)
+    X, y = X[60:], y[60:]
+    model = Pipeline([("inner", pipeline)]) if depth == "nested" else pipeline
+    display = CoverageDisplay.from_estimator(model, X, y, levels=(0.5, 0.9))
+    assert display.n_members == 30
+    surrogate, inputs = pipeline[-1], pipeline[:-1].transform(X)
+    for position, level in enumerate((0.5, 0.9)):
+        interval = surrogate.predict_interval(
+            inputs, confidence_level=level, random_state=0
+        )
+        expected = marginal_coverage_score(y, *interval, steps=STEPS).mean()
+        line = display.lines_[0].get_ydata()
+        assert line[position] == pytest.approx(expected)
+    push_forward = display.coverages["push-forward alone"]
+    assert np.all(push_forward < display.coverages["ignoring the inputs"])
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["nominal", "95 % chance band", *display.coverages]
+
+
+# Policies.
+
+
+def test_policies_of_a_step_stand_beside_the_surrogate(pipeline, ensemble):
+    _, y = ensemble
+    display = PolicyDistributionDisplay.from_estimator(pipeline, y, step=2)
+    np.testing.assert_allclose(display.mean["ensemble"], y[:, 5:].mean(axis=0))
+    np.testing.assert_allclose(display.spread["ensemble"], y[:, 5:].std(axis=0))
+    assert display.mean["surrogate"].sum() == pytest.approx(1)
+    assert display.ax_.get_title() == "third"
+    assert display.ax_.get_ylim()[0] < 0 < display.ax_.get_ylim()[1]
+
+
+def test_names_of_the_parts_may_be_given(ensemble):
+    X, y = ensemble
+    y = np.insert(y, 1, 0.0, axis=1)
+    model = CompositionalPCESurrogate(1, steps=(4, 2, 4)).fit(X, y)
+    names = list("abcdefghij")
+    display = PolicyDistributionDisplay.from_estimator(model, y, part_names=names)
+    assert display.part_names == ["a", "c", "d"]  # b is masked
+    ticks = [label.get_text() for label in display.ax_.get_xticklabels()]
+    assert ticks == ["a", "c", "d"]
+    with pytest.raises(ValueError, match="part_names has 3 labels; expected 10"):
+        PolicyDistributionDisplay.from_estimator(model, y, part_names=names[:3])
+
+
+def test_long_names_of_parts_are_rows_that_do_not_overlap():
+    names = [f"ethyl-{i}-methylisoxazole-5-carboxylate" for i in range(12)]
+    y = np.full((4, 12), 1 / 12)
+    display = PolicyDistributionDisplay.from_samples({"ensemble": y}, names)
+    assert display.is_horizontal
+    assert not displays()["policies"].is_horizontal
+    display.plot()
+    display.figure_.canvas.draw()
+    labels = [label.get_window_extent() for label in display.ax_.get_yticklabels()]
+    assert len(labels) == 12
+    for above, below in pairwise(labels):
+        assert not above.overlaps(below)
+    assert all(display.figure_.bbox.containsx(box.x0) for box in labels)

@@ -1,0 +1,99 @@
+"""The report is one file, safe to open, and never half written."""
+
+import base64
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skpce import _report
+from skpce._report import HtmlReport
+
+EVIL = "<script>alert(\"1\")</script> & 'x'"
+
+
+@pytest.fixture
+def figure():
+    matplotlib = pytest.importorskip("matplotlib")
+    figure = matplotlib.figure.Figure(figsize=(1, 1))
+    figure.subplots().plot([0, 1])
+    return figure
+
+
+def png_of(page):
+    (encoded,) = re.findall(r'src="data:image/png;base64,([^"]+)"', page)
+    return base64.b64decode(encoded, validate=True)
+
+
+def test_text_of_every_kind_is_escaped(figure):
+    report = HtmlReport(EVIL)
+    report.add_heading(EVIL)
+    report.add_text(EVIL)
+    report.add_preformatted(EVIL)
+    report.add_table([EVIL], [[EVIL], [(EVIL, "b")]], EVIL)
+    report.add_figure(figure, EVIL)
+    page = report.to_html()
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 11
+    assert re.search(r'<img alt="&lt;script&gt;alert\(&quot;1&quot;\)', page)
+
+
+def test_the_page_needs_nothing_from_elsewhere(figure):
+    report = HtmlReport("A run")
+    report.add_text("See http://example.org for nothing.")
+    report.add_figure(figure, "A line.")
+    page = report.to_html()
+    sources = re.findall(r"(?:src|href|action)\s*=\s*(\S{6})", page)
+    assert sources == ['"data:']
+    assert not re.search(r"<(script|link|iframe|object)|@import|url\(", page)
+    assert page.startswith("<!doctype html>")
+    assert '<meta charset="utf-8">' in page
+
+
+def test_pictures_are_inlined(figure):
+    report = HtmlReport("A run")
+    report.add_figure(figure, "A line.")
+    assert png_of(report.to_html()).startswith(b"\x89PNG\r\n\x1a\n")
+    report = HtmlReport("A run")
+    report.add_png(b"\x89PNG any bytes", "A line.")
+    page = report.to_html()
+    assert png_of(page) == b"\x89PNG any bytes"
+    assert 'alt="A line."' in page
+    assert "<figcaption>A line.</figcaption>" in page
+
+
+def test_cells_are_short():
+    report = HtmlReport("A run")
+    row = ["step", 1 / 3, np.float64(np.nan), True, 12, "Q² ≥ ¼"]
+    report.add_table(list("abcdef"), [row])
+    cells = re.findall("<td>(.*?)</td>", report.to_html())
+    assert cells == ["step", "0.333", "–", "yes", "12", "Q² ≥ ¼"]
+
+
+def test_the_file_is_the_page_in_utf8_with_the_usual_rights(tmp_path):
+    report = HtmlReport("Q² – Holm’s p")
+    report.save(tmp_path / "report.html")
+    path = tmp_path / "report.html"
+    assert path.read_bytes().decode("utf-8") == report.to_html()
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert path.stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize("failing", ["write_text", "replace"])
+def test_a_failing_save_leaves_the_old_page(tmp_path, monkeypatch, failing):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(target, *args, **kwargs):
+        Path(target).write_bytes(b"half")
+        raise OSError("disk full")
+
+    owner = os if failing == "replace" else _report.Path
+    monkeypatch.setattr(owner, failing, fail)
+    with pytest.raises(OSError, match="disk full"):
+        HtmlReport("new").save(path)
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]

@@ -1,0 +1,92 @@
+"""The distribution says what it needs, and needs no more."""
+
+import importlib.metadata
+import importlib.resources
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import skpce
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
+
+
+def names_of(requirements):
+    return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert skpce.__version__ == importlib.metadata.version("skpce")
+    assert PROJECT["dynamic"] == ["version"]
+
+
+def test_the_core_needs_four_packages():
+    assert names_of(PROJECT["dependencies"]) == {
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "joblib",
+    }
+    assert "scikit-learn>=1.6" in PROJECT["dependencies"]
+    assert PROJECT["requires-python"] == ">=3.11"
+
+
+def test_the_extras_are_there_and_all_has_those_of_users():
+    extras = PROJECT["optional-dependencies"]
+    of_users = {"torch", "plot", "data", "cli", "flow", "chem", "dask"}
+    assert set(extras) == of_users | {"test", "docs", "all"}
+    (everything,) = extras["all"]
+    assert everything == f"skpce[{','.join(e for e in extras if e in of_users)}]"
+    assert names_of(extras["torch"]) == {"torch", "safetensors"}
+    assert names_of(extras["cli"]) == {"click", "rich"}
+
+
+@pytest.mark.parametrize("package", ["skpce", "gflownet_envs"])
+def test_packages_are_typed(package):
+    assert importlib.resources.files(package).joinpath("py.typed").is_file()
+
+
+def test_the_core_imports_nothing_but_what_it_needs():
+    # scikit-learn itself may import pandas where it is installed.
+    code = (
+        "import sys, sklearn.base, sklearn.pipeline, sklearn.utils.validation;"
+        "import sklearn.model_selection, sklearn.linear_model, scipy.stats;"
+        "before = set(sys.modules);"
+        "import skpce, skpce.inspection, skpce.metrics, skpce.plotting;"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before};"
+        "bad = new & {'torch', 'matplotlib', 'pandas', 'gflownet_envs', 'click',"
+        " 'rich', 'pooch', 'safetensors', 'dask', 'rdkit', 'zuko'};"
+        "sys.exit(', '.join(sorted(bad)) or 0)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("package", ["skpce", "gflownet_envs"])
+def test_only_the_experiments_join_both_packages(package):
+    other = {"skpce": "gflownet_envs", "gflownet_envs": "skpce"}[package]
+    pattern = re.compile(rf"^\s*(from|import) {other}\b", flags=re.MULTILINE)
+    joining = {
+        path.relative_to(ROOT).parts[:2]
+        for path in (ROOT / package).rglob("*.py")
+        if pattern.search(path.read_text(encoding="utf-8"))
+    }
+    assert joining <= {("gflownet_envs", "experiments")}
+
+
+def test_torch_is_pinned():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert "torch==2.13.0" in pins
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
+    needed = {name.lower() for name in names_of(PROJECT["dependencies"])}
+    assert needed <= {pin.partition("==")[0].lower() for pin in pins}
