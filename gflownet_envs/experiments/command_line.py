@@ -160,6 +160,8 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
         if optional is not None:
             print_table(console, optional)
     print_table(console, tables.verdict_table(results))
+    for source in results.sources.values():
+        print_table(console, tables.shares_table(source))
     print_table(console, tables.coverage_table(results))
     print_table(console, tables.cost_table(results))
     for source in results.sources.values():

@@ -73,8 +73,9 @@ class RunResults:
     sources : dict of str to SourceResults
         ``"trained"`` (when the members were trained) and ``"exact"``.
     cpu_seconds : dict of str to float
-        Proxies, training, exact solution, surrogate, verdict.
-    wall_seconds : float
+        Proxies, training, exact solution, surrogate.
+    wall_seconds : dict of str to float
+        Verdict (all of them), and the whole run.
     """
 
     task: Task
@@ -86,7 +87,7 @@ class RunResults:
     noise: TrainingNoise | None
     sources: dict[str, SourceResults]
     cpu_seconds: dict[str, float]
-    wall_seconds: float
+    wall_seconds: dict[str, float]
 
     @property
     def headline(self) -> SourceResults:
@@ -95,7 +96,7 @@ class RunResults:
 
 
 def run_task(
-    task_name: str,
+    task: str | Task,
     *,
     preset: str = "default",
     solver: str = "train",
@@ -109,7 +110,8 @@ def run_task(
 
     Parameters
     ----------
-    task_name : str
+    task : str or Task
+        A name of the registry, or a task of your own.
     preset : str, default="default"
     solver : {"train", "exact"}, default="train"
         ``"exact"`` trains no GFlowNet: policies are solved from the rewards.
@@ -137,7 +139,7 @@ def run_task(
     """
     from gflownet_envs.experiments.write import write_run
 
-    task, settings = find_task(task_name, preset)
+    task, settings = find_task(task, preset)
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -231,7 +233,12 @@ def _find(
         noise=noise,
         sources=sources,
         cpu_seconds=_cpu_seconds(study, policies, sources),
-        wall_seconds=time.perf_counter() - started,
+        wall_seconds={
+            "verdict": sum(
+                a.verdict_wall_seconds for s in sources.values() for a in s.analyses
+            ),
+            "whole run": time.perf_counter() - started,
+        },
     )
 
 
@@ -287,5 +294,4 @@ def _cpu_seconds(
         **study.cpu_seconds,
         **policies.cpu_seconds,
         "surrogate": sum(a.fit_cpu_seconds for a in analyses),
-        "verdict": sum(a.verdict_cpu_seconds for a in analyses),
     }

@@ -235,9 +235,7 @@ def noise_table(results: RunResults) -> Table | None:
 
 
 def cost_table(results: RunResults) -> Table:
-    """CPU-seconds of each stage."""
-    return Table(
-        "Cost",
-        ("stage", "CPU-seconds"),
-        tuple(results.cpu_seconds.items()),
-    )
+    """Seconds of each stage."""
+    rows = [(stage, "CPU", value) for stage, value in results.cpu_seconds.items()]
+    rows += [(stage, "wall", value) for stage, value in results.wall_seconds.items()]
+    return Table("Cost", ("stage", "clock", "seconds"), tuple(rows))

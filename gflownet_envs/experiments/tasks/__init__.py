@@ -12,20 +12,23 @@ TASKS: Mapping[str, Task] = MappingProxyType(
 )
 
 
-def find_task(name: str, preset: str) -> tuple[Task, Preset]:
-    """Return a task and one of its presets.
+def find_task(task: str | Task, preset: str) -> tuple[Task, Preset]:
+    """Return a task, given or by name, and one of its presets.
 
     Raises
     ------
     ValueError
         If there is no such task or preset.
     """
-    if name not in TASKS:
-        raise ValueError(f"There is no task {name!r}; the tasks are {sorted(TASKS)}.")
-    task = TASKS[name]
+    if isinstance(task, str):
+        if task not in TASKS:
+            raise ValueError(
+                f"There is no task {task!r}; the tasks are {sorted(TASKS)}."
+            )
+        task = TASKS[task]
     if preset not in task.presets:
         raise ValueError(
-            f"Task {name!r} has no preset {preset!r}; its presets are "
+            f"Task {task.name!r} has no preset {preset!r}; its presets are "
             f"{sorted(task.presets)}."
         )
     return task, task.presets[preset]
