@@ -35,6 +35,7 @@ def describe(folder: Path) -> str:
         verdicts(results),
         coverage(results),
         fragility(results),
+        beside_the_paper(results),
     ]
     return "\n".join(parts)
 
@@ -43,8 +44,9 @@ def training(results: dict[str, Any], record: dict[str, Any]) -> str:
     """Distance, noise and cost."""
     distance, noise = results["distance_to_exact"], results["training_noise"]
     seconds = ", ".join(
-        f"{stage} {value:.1f}" for stage, value in record["cpu_seconds"].items()
+        f"{stage} {value:.3g}" for stage, value in record["cpu_seconds"].items()
     )
+    seconds += f"; verdicts {record['wall_seconds']['verdict']:.0f} s of wall time"
     rows = [
         [
             step,
@@ -73,7 +75,7 @@ def verdicts(results: dict[str, Any]) -> str:
     """One row per step, source and degree."""
     rows = []
     for i, step in enumerate(results["steps"]):
-        for name, source in results["policies"].items():
+        for name, source in sources(results).items():
             for analysis in source["analyses"]:
                 found = analysis["verdict"][i]
                 if found["q2"] is None:
@@ -106,6 +108,11 @@ def verdicts(results: dict[str, Any]) -> str:
     )
 
 
+def sources(results: dict[str, Any]) -> dict[str, Any]:
+    """Return the results per data set, trained policies first."""
+    return dict(sorted(results["policies"].items(), reverse=True))
+
+
 def main_analysis(source: dict[str, Any]) -> dict[str, Any]:
     """Return the analysis of the main degree."""
     return next(a for a in source["analyses"] if a["degree"] == source["main_degree"])
@@ -120,7 +127,7 @@ def mean(values: list[float | None]) -> float:
 def coverage(results: dict[str, Any]) -> str:
     """Coverage, width and CRPS of every kind of interval."""
     rows = []
-    for name, source in results["policies"].items():
+    for name, source in sources(results).items():
         for kind, found in main_analysis(source)["calibration"].items():
             rows.append(
                 [
@@ -150,7 +157,7 @@ def fragility(results: dict[str, Any]) -> str:
     """Measures of disagreement, side by side."""
     rows = []
     for i, step in enumerate(results["steps"]):
-        for name, source in results["policies"].items():
+        for name, source in sources(results).items():
             found = source["fragility"]
             if found["aitchison_variance"][i] is None:
                 continue
@@ -175,6 +182,20 @@ def fragility(results: dict[str, Any]) -> str:
         ],
         rows,
     )
+
+
+def beside_the_paper(results: dict[str, Any]) -> str:
+    """The paper's figures and ours."""
+    rows = results["beside_the_paper"]
+    if not rows:
+        return ""
+    columns = ["claim", "paper"]
+    columns += [name + end for name in sources(results) for end in ("", " agrees")]
+    cells = [
+        [{True: "yes", False: "no"}.get(row[name], str(row[name])) for name in columns]
+        for row in rows
+    ]
+    return table(columns, cells)
 
 
 if __name__ == "__main__":

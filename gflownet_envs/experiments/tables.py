@@ -234,6 +234,23 @@ def noise_table(results: RunResults) -> Table | None:
     )
 
 
+def paper_table(results: RunResults) -> Table | None:
+    """The paper's figures beside ours; None for a task without claims."""
+    claims = results.task.paper_claims
+    if not claims:
+        return None
+    columns = ["claim", "paper"]
+    for name in results.sources:
+        columns += [f"{name}", f"{name} agrees"]
+    rows = []
+    for claim in claims:
+        row: list[Any] = [claim.text, claim.paper]
+        for source in results.sources.values():
+            row += claim.measure(source)
+        rows.append(tuple(row))
+    return Table("The paper's figures and ours", tuple(columns), tuple(rows))
+
+
 def cost_table(results: RunResults) -> Table:
     """Seconds of each stage."""
     rows = [(stage, "CPU", value) for stage, value in results.cpu_seconds.items()]

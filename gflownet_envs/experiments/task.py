@@ -11,6 +11,7 @@ import numpy as np
 
 from gflownet_envs.blocks import Store
 from gflownet_envs.environments.base import Environment
+from gflownet_envs.experiments.paper import PaperClaim
 from gflownet_envs.rewards.yield_proxy import ProxySpec
 from gflownet_envs.training_spec import TrainingSpec
 from gflownet_envs.trajectories import Trajectory
@@ -119,7 +120,7 @@ class Task(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
-    paper_claims: ClassVar[tuple[str, ...]] = ()
+    paper_claims: ClassVar[tuple[PaperClaim, ...]] = ()
     presets: ClassVar[Mapping[str, Preset]]
 
     @abstractmethod

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gflownet_envs.experiments import tables
 from gflownet_envs.experiments.analysis import LEVELS, Analysis
 from gflownet_envs.experiments.figures import make_figures
 from gflownet_envs.experiments.report import build_report
@@ -87,10 +88,18 @@ def results_record(results: RunResults) -> dict[str, Any]:
         if distance is None
         else {"mean": float(distance.mean()), "worst": float(distance.max())},
         "training_noise": None if results.noise is None else asdict(results.noise),
+        "beside_the_paper": _paper_record(results),
         "policies": {
             name: _source_record(source) for name, source in results.sources.items()
         },
     }
+
+
+def _paper_record(results: RunResults) -> list[dict[str, Any]]:
+    table = tables.paper_table(results)
+    if table is None:
+        return []
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def _source_record(source: SourceResults) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from gflownet_envs.blocks import Store
 from gflownet_envs.environments.grid import GridEnvironment
 from gflownet_envs.exact import solve_exact
+from gflownet_envs.experiments.paper import order_claim, shift_claim
 from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
 from gflownet_envs.rewards.quadrant_shifts import (
     quadrant_of_cell,
@@ -34,8 +35,8 @@ class GridTask(Task):
         "which move?"
     )
     paper_claims = (
-        "early steps have low total variance, later steps higher",
-        "PC1 contributes more at early steps, PC2 at later ones",
+        order_claim("later steps have the higher variance", "move 5", "move 1"),
+        shift_claim("the second component gains on the first", "move 1", "move 5"),
     )
     presets: Mapping[str, Preset] = {
         "smoke": Preset(
