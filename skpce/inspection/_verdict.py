@@ -399,8 +399,7 @@ def _reasons(
         )
     if p_value > significance_level:
         reasons.append(
-            f"permuted members do as well with probability {p_value:.2g}, more than "
-            f"{significance_level:g}"
+            f"the permutation p-value is {p_value:.2g}, above {significance_level:g}"
         )
     if noise >= max_noise_share:
         reasons.append(
