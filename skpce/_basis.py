@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._feature_names import input_names
 from ._input_laws import (
     InputLaw,
     check_distribution,
@@ -97,47 +99,41 @@ class PolynomialBasis:
         return "*".join(parts) or "1"
 
 
-def check_basis_parameters(
-    owner: str,
-    n_features: int,
-    *,
-    degree: Any,
-    distribution: Any,
-    truncation: Any,
-    q: Any,
-    interaction_order: Any,
-) -> list[Any]:
-    """Check the parameters that describe a basis; return one law per feature."""
-    check_truncation(owner, degree, truncation, q, interaction_order)
-    return check_distribution(owner, distribution, n_features)
+class BasisMixin:
+    """What estimators on a polynomial basis share: its parameters and evaluation."""
 
+    degree: Any
+    distribution: Any
+    truncation: Any
+    q: Any
+    interaction_order: Any
+    basis_: PolynomialBasis
+    multi_indices_: IndexArray
 
-def fit_basis(
-    owner: str,
-    X: FloatArray,  # shape: (n_samples, n_features)
-    weights: FloatArray,  # shape: (n_samples,)
-    *,
-    degree: Any,
-    distribution: Any,
-    truncation: Any,
-    q: Any,
-    interaction_order: Any,
-) -> PolynomialBasis:
-    """Check the parameters, learn the input laws and build the index set."""
-    specifications = check_basis_parameters(
-        owner,
-        X.shape[1],
-        degree=degree,
-        distribution=distribution,
-        truncation=truncation,
-        q=q,
-        interaction_order=interaction_order,
-    )
-    multi_indices = checked_multi_indices(
-        owner,
-        *X.shape,
-        degree=int(degree),
-        q=float(q),
-        interaction_order=interaction_order,
-    )
-    return PolynomialBasis(learn_input_laws(specifications, X, weights), multi_indices)
+    def _check_basis(self, n_features: int) -> list[Any]:
+        """Check the parameters of the basis; return one law per feature."""
+        owner = type(self).__name__
+        check_truncation(
+            owner, self.degree, self.truncation, self.q, self.interaction_order
+        )
+        return check_distribution(owner, self.distribution, n_features)
+
+    def _fit_basis(self, X: FloatArray, weights: FloatArray) -> None:
+        """Learn the input laws and build the index set."""
+        specifications = self._check_basis(X.shape[1])
+        self.multi_indices_ = checked_multi_indices(
+            type(self).__name__,
+            *X.shape,
+            degree=int(self.degree),
+            q=float(self.q),
+            interaction_order=self.interaction_order,
+        )
+        laws = learn_input_laws(specifications, X, weights)
+        self.basis_ = PolynomialBasis(laws, self.multi_indices_)
+
+    def _evaluate_basis(self, X: ArrayLike) -> FloatArray:
+        """Return the design matrix of new inputs; shape (n_samples, n_terms)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(X, input_names(self))
+        return self.basis_.evaluate(X)

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ._basis import PolynomialBasis, fit_basis
-from ._feature_names import BasisFeatureNamesMixin, input_names
+from ._basis import BasisMixin
+from ._feature_names import BasisFeatureNamesMixin
 from ._sample_weight import checked_sample_weight
 
 
-class PolynomialChaosFeatures(BasisFeatureNamesMixin, TransformerMixin, BaseEstimator):
+class PolynomialChaosFeatures(
+    BasisMixin, BasisFeatureNamesMixin, TransformerMixin, BaseEstimator
+):
     """Orthonormal polynomials of the inputs, as features.
 
     In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
@@ -119,17 +121,7 @@ class PolynomialChaosFeatures(BasisFeatureNamesMixin, TransformerMixin, BaseEsti
         """
         X = validate_data(self, X, dtype=np.float64)
         weights = checked_sample_weight(sample_weight, X)
-        self.basis_: PolynomialBasis = fit_basis(
-            type(self).__name__,
-            X,
-            weights,
-            degree=self.degree,
-            distribution=self.distribution,
-            truncation=self.truncation,
-            q=self.q,
-            interaction_order=self.interaction_order,
-        )
-        self.multi_indices_ = self.basis_.multi_indices
+        self._fit_basis(X, weights)
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -145,7 +137,4 @@ class PolynomialChaosFeatures(BasisFeatureNamesMixin, TransformerMixin, BaseEsti
         design : ndarray of shape (n_samples, n_terms)
             Column 0 is one.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(X, input_names(self))
-        return self.basis_.evaluate(X)
+        return self._evaluate_basis(X)

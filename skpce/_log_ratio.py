@@ -61,7 +61,66 @@ def check_log_ratio_parameters(
         )
 
 
-class LogRatioTransformer(TransformerMixin, BaseEstimator):
+class LogRatioCoordinatesMixin:
+    """What estimators with log-ratio coordinates share."""
+
+    log_ratio: Any
+    reference: Any
+    zero_replacement: Any
+    closure: Any
+    geometry_: LogRatioGeometry
+
+    def _log_ratio_parameters(self) -> dict[str, Any]:
+        return {
+            "log_ratio": self.log_ratio,
+            "reference": self.reference,
+            "zero_replacement": self.zero_replacement,
+            "closure": self.closure,
+        }
+
+    def inverse_transform(self, X: ArrayLike) -> FloatArray:
+        """Map coordinates back to probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_coordinates)
+            Log-ratio coordinates; any real values.
+
+        Returns
+        -------
+        y : ndarray of shape (n_members, n_parts)
+            Each step on its simplex; masked parts exactly 0.
+
+        Raises
+        ------
+        ValueError
+            If the number of columns is not the number of coordinates.
+        """
+        check_is_fitted(self)
+        coordinates = checked_coordinates(X, self.geometry_)
+        return self.geometry_.compositions(self.geometry_.from_coordinates(coordinates))
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return names such as ``catalyst:L1/L4``.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Only checked against the names seen in ``fit``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_coordinates,)
+            One per coordinate.
+        """
+        check_is_fitted(self)
+        input_names(self, input_features)
+        return np.asarray(self.geometry_.coordinate_names, dtype=object)
+
+
+class LogRatioTransformer(LogRatioCoordinatesMixin, TransformerMixin, BaseEstimator):
     r"""Log-ratio coordinates of probabilities, step by step.
 
     Each step is a block of columns that sums to one. Rows are closed, zeros are
@@ -191,14 +250,6 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         self._n_features_out = self.geometry_.n_coordinates
         return self
 
-    def _log_ratio_parameters(self) -> dict[str, Any]:
-        return {
-            "log_ratio": self.log_ratio,
-            "reference": self.reference,
-            "zero_replacement": self.zero_replacement,
-            "closure": self.closure,
-        }
-
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return log-ratio coordinates.
 
@@ -224,47 +275,6 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
             zero_rows_to=self.mask_,
         )
         return self.geometry_.to_coordinates(clr)
-
-    def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Map coordinates back to probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_members, n_coordinates)
-            Log-ratio coordinates; any real values.
-
-        Returns
-        -------
-        y : ndarray of shape (n_members, n_parts)
-            Each step on its simplex; masked parts exactly 0.
-
-        Raises
-        ------
-        ValueError
-            If the number of columns is not the number of coordinates.
-        """
-        check_is_fitted(self)
-        coordinates = checked_coordinates(X, self.geometry_)
-        return self.geometry_.compositions(self.geometry_.from_coordinates(coordinates))
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return names such as ``catalyst:L1/L4``.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Only checked against the names seen in ``fit``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_coordinates,)
-            One per coordinate.
-        """
-        check_is_fitted(self)
-        input_names(self, input_features)
-        return np.asarray(self.geometry_.coordinate_names, dtype=object)
 
 
 def log_ratios_of(

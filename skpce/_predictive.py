@@ -101,7 +101,7 @@ class PredictiveLawMixin:
         if X is None:
             clr = self._draw_marginal(rows, generator)
         else:
-            design = self._design(X)
+            design = self._evaluate_basis(X)
             clr = self._residual_law.deviations(rows, design)
             clr += design @ self._clr_coefficients.T
         return self.geometry_.compositions(clr)
@@ -165,7 +165,7 @@ class PredictiveLawMixin:
             draws = self.geometry_.compositions(self._draw_marginal(rows, generator))
             low, high = np.quantile(draws, levels, axis=0, method="hazen")
             return PredictionInterval(low[np.newaxis], high[np.newaxis])
-        design = self._design(X)
+        design = self._evaluate_basis(X)
         rows = self._residual_law.atoms(n_samples, residual, generator)
         bounds = np.empty((2, len(design), self.geometry_.layout.n_parts))
         chunk = max(1, _CHUNK_ENTRIES // (len(rows) * bounds.shape[2]))

@@ -12,10 +12,10 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ._basis import PolynomialBasis, check_basis_parameters, fit_basis
-from ._feature_names import BasisFeatureNamesMixin, input_names
+from ._basis import BasisMixin
+from ._feature_names import BasisFeatureNamesMixin
 from ._goodness import predictive_q2, weighted_spread, without_slopes
 from ._sample_weight import checked_sample_weight
 from ._sobol import sobol_indices
@@ -25,6 +25,7 @@ FloatArray = NDArray[np.float64]
 
 
 class PolynomialChaosRegressor(
+    BasisMixin,
     BasisFeatureNamesMixin,
     MultiOutputMixin,
     TransformerMixin,
@@ -175,14 +176,11 @@ class PolynomialChaosRegressor(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
         )
         targets = y.reshape(y.shape[0], -1).astype(np.float64)
-        check_basis_parameters(owner, X.shape[1], **self._basis_parameters())
+        self._check_basis(X.shape[1])
         weights = checked_sample_weight(sample_weight, X)
         used = weights > 0
         X, targets, weights = X[used], targets[used], weights[used]
-        self.basis_: PolynomialBasis = fit_basis(
-            owner, X, weights, **self._basis_parameters()
-        )
-        self.multi_indices_ = self.basis_.multi_indices
+        self._fit_basis(X, weights)
         fit = solver.fit(
             self.basis_.evaluate(X), targets, weights, np.arange(targets.shape[1])
         )
@@ -194,15 +192,6 @@ class PolynomialChaosRegressor(
         self._n_dimensions_of_y = y.ndim
         self._set_indices()
         return self
-
-    def _basis_parameters(self) -> dict[str, Any]:
-        return {
-            "degree": self.degree,
-            "distribution": self.distribution,
-            "truncation": self.truncation,
-            "q": self.q,
-            "interaction_order": self.interaction_order,
-        }
 
     def _set_indices(self) -> None:
         indices = sobol_indices(self.coefficients_, self.multi_indices_)
@@ -247,7 +236,4 @@ class PolynomialChaosRegressor(
         design : ndarray of shape (n_samples, n_terms)
             Values of the basis functions; column 0 is one.
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(X, input_names(self))
-        return self.basis_.evaluate(X)
+        return self._evaluate_basis(X)

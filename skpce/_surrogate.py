@@ -13,13 +13,12 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ._basis import PolynomialBasis, check_basis_parameters, fit_basis
+from ._basis import BasisMixin
 from ._composition import close_compositions, refuse_masked, resolve_mask
 from ._deviance import d2_kl_deviance
 from ._diagnostics import SurrogateDiagnostics
-from ._feature_names import input_names
 from ._frames import FramesMixin
 from ._goodness import (
     LOG_RATIO_FLOOR,
@@ -28,8 +27,8 @@ from ._goodness import (
     without_slopes,
 )
 from ._log_ratio import (
+    LogRatioCoordinatesMixin,
     check_log_ratio_parameters,
-    checked_coordinates,
     log_ratios_of,
 )
 from ._log_ratio_geometry import LogRatioGeometry
@@ -51,6 +50,8 @@ FloatArray = NDArray[np.float64]
 
 
 class CompositionalPCESurrogate(
+    BasisMixin,
+    LogRatioCoordinatesMixin,
     PredictiveLawMixin,
     FramesMixin,
     MultiOutputMixin,
@@ -273,7 +274,7 @@ class CompositionalPCESurrogate(
         X, y = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
         )
-        check_basis_parameters(owner, X.shape[1], **self._basis_parameters())
+        self._check_basis(X.shape[1])
         values = y.reshape(y.shape[0], -1).astype(np.float64)
         weights = checked_sample_weight(sample_weight, X)
         self._check_resampling(owner, weights)
@@ -282,9 +283,7 @@ class CompositionalPCESurrogate(
         geometry = self._make_geometry(layout_source, values, owner)
         clr = self._log_ratios(values, geometry)
 
-        self.basis_: PolynomialBasis = fit_basis(
-            owner, X, weights, **self._basis_parameters()
-        )
+        self._fit_basis(X, weights)
         problem = self._make_problem(solver, geometry, clr, X, weights)
         fit = solver.fit(
             problem.design, problem.targets, problem.weights, problem.groups
@@ -309,23 +308,6 @@ class CompositionalPCESurrogate(
                 f"{self.n_resamples} {owner} draws that many, and needs at least 2. "
                 "Weights are frequencies: multiply them up to the number of members."
             )
-
-    def _basis_parameters(self) -> dict[str, Any]:
-        return {
-            "degree": self.degree,
-            "distribution": self.distribution,
-            "truncation": self.truncation,
-            "q": self.q,
-            "interaction_order": self.interaction_order,
-        }
-
-    def _log_ratio_parameters(self) -> dict[str, Any]:
-        return {
-            "log_ratio": self.log_ratio,
-            "reference": self.reference,
-            "zero_replacement": self.zero_replacement,
-            "closure": self.closure,
-        }
 
     def _make_geometry(
         self, y: Any, values: FloatArray, owner: str
@@ -456,14 +438,8 @@ class CompositionalPCESurrogate(
                 )
             )
 
-    def _design(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(X, input_names(self))
-        return self.basis_.evaluate(X)
-
     def _predict_clr(self, X: ArrayLike) -> FloatArray:
-        return self._design(X) @ self._clr_coefficients.T
+        return self._evaluate_basis(X) @ self._clr_coefficients.T
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities.
@@ -498,42 +474,6 @@ class CompositionalPCESurrogate(
         """
         clr = self._predict_clr(X)
         return self.geometry_.to_coordinates(clr)
-
-    def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Map log-ratio coordinates to probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_members, n_coordinates)
-            Coordinates in the kind of ``log_ratio``.
-
-        Returns
-        -------
-        y : ndarray of shape (n_members, n_parts)
-            Each step on its simplex.
-        """
-        check_is_fitted(self)
-        coordinates = checked_coordinates(X, self.geometry_)
-        return self.geometry_.compositions(self.geometry_.from_coordinates(coordinates))
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the coordinates, such as ``catalyst:L1/L4``.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Only checked against the names seen in ``fit``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_coordinates,)
-            One per coordinate.
-        """
-        check_is_fitted(self)
-        input_names(self, input_features)
-        return np.asarray(self.geometry_.coordinate_names, dtype=object)
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import StepVerdict, Verdict, verdict
-from skpce.inspection._verdict import holm
+from skpce.inspection._conditions import holm
 
 WIDTHS = (3, 2, 4)
 
