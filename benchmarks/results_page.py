@@ -46,7 +46,7 @@ def training(results: dict[str, Any], record: dict[str, Any]) -> str:
     seconds = ", ".join(
         f"{stage} {value:.3g}" for stage, value in record["cpu_seconds"].items()
     )
-    seconds += f"; verdicts {record['wall_seconds']['verdict']:.0f} s of wall time"
+    seconds += f"; all {sum(record['cpu_seconds'].values()):.3g}"
     rows = [
         [
             step,
@@ -124,6 +124,17 @@ def mean(values: list[float | None]) -> float:
     return sum(known) / len(known)
 
 
+def worst_step(results: dict[str, Any], found: list[list[float | None]]) -> float:
+    """Return the largest distance from nominal of one step, over the levels."""
+    levels = next(iter(results["policies"].values()))["analyses"][0]["levels"]
+    return max(
+        abs(value - level)
+        for level, row in zip(levels, found, strict=True)
+        for value in row
+        if value is not None
+    )
+
+
 def coverage(results: dict[str, Any]) -> str:
     """Coverage, width and CRPS of every kind of interval."""
     rows = []
@@ -134,6 +145,7 @@ def coverage(results: dict[str, Any]) -> str:
                     f"{name} ({source['n_held_out']})",
                     kind,
                     *(number(mean(level), 3) for level in found["coverage"]),
+                    number(worst_step(results, found["coverage"]), 2),
                     number(mean(found["width"][-1]), 4),
                     number(mean(found["crps"]), 4),
                 ]
@@ -146,6 +158,7 @@ def coverage(results: dict[str, Any]) -> str:
             "80 %",
             "90 %",
             "95 %",
+            "worst step",
             "width at 95 %",
             "CRPS",
         ],

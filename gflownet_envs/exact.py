@@ -10,6 +10,9 @@ from gflownet_envs.environments.base import Environment
 from gflownet_envs.reward_table import validated_log_reward
 from gflownet_envs.state_graph import StateGraph
 
+# Rounding of float32 policies over many actions.
+_CLOSURE_TOLERANCE = 1e-4
+
 
 @dataclass(frozen=True, eq=False)
 class ExactSolution:
@@ -149,6 +152,13 @@ def terminating_distribution(
         )
     n_total = graph.n_states + graph.environment.n_objects
     policy = log_policy.to(torch.float64).exp()
+    total = policy.masked_fill(~graph.mask, 0.0).sum(dim=-1)
+    worst = float((total - 1.0).abs().nan_to_num(nan=float("inf")).max())
+    if worst > _CLOSURE_TOLERANCE:
+        raise ValueError(
+            "log_policy must sum to one over the allowed actions of each state; the "
+            f"largest distance from one is {worst:.3g}"
+        )
     reach = policy.new_zeros((policy.shape[0], n_total))
     reach[:, 0] = 1.0
     for step in range(graph.n_layers):

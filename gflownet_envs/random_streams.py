@@ -1,6 +1,7 @@
 """Counter-based random streams, one a member."""
 
 from enum import IntEnum
+from numbers import Integral
 
 import numpy as np
 
@@ -38,8 +39,11 @@ class MemberStream:
 
     def __init__(self, seed: int, member: int) -> None:
         for name, value in (("seed", seed), ("member", member)):
-            if not 0 <= value < 2**64:
-                raise ValueError(f"{name} must be in [0, 2**64), got {value}")
+            is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+            if not is_integer or not 0 <= value < 2**64:
+                raise ValueError(
+                    f"{name} must be in [0, 2**64) and an int, got {value!r}"
+                )
         self.seed = int(seed)
         self.member = int(member)
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -32,6 +33,7 @@ from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
 
 __all__ = ["PAPER_TRAINING", "TrainingSpec", "train_ensemble"]
 
+_EXPLODED = 1e12  # sums of parameters whose logits overflow
 _N_AVERAGED = 100  # iterations that the diagnostics average over
 
 Sampler = PlainSampler | TableSampler
@@ -84,6 +86,8 @@ def train_ensemble(
     1.0
     """
     spec = TrainingSpec() if spec is None else spec
+    if not isinstance(spec, TrainingSpec):
+        raise ValueError(f"spec must be a TrainingSpec or None, got {spec!r}")
     log_reward = validated_log_reward(log_reward, environment)
     numbers = _member_numbers(members, log_reward.shape[0])
     sampler = _make_sampler(environment, spec)
@@ -114,6 +118,9 @@ def _member_numbers(members: Sequence[int] | None, n_rows: int) -> tuple[int, ..
     """Check the numbers of the members, one a row of the reward table."""
     if members is None:
         return tuple(range(n_rows))
+    for member in members:
+        if not isinstance(member, Integral) or isinstance(member, bool):
+            raise ValueError(f"members must be ints, got {member!r}")
     numbers = tuple(int(member) for member in members)
     if len(numbers) != n_rows:
         raise ValueError(
@@ -151,7 +158,12 @@ def _train_block(
     with torch_threads(1):
         for iteration in range(spec.n_iterations):
             report(iteration)
-            losses, log_z = block.update(iteration)
+            try:
+                losses, log_z = block.update(iteration)
+            except IndexError:  # policies that are no numbers choose no action
+                _refuse_divergence(block.parameter_sums(), streams, iteration)
+                raise
+            _refuse_divergence(losses, streams, iteration)
             if iteration >= spec.n_iterations - n_averaged:
                 sums += torch.stack((losses, log_z))
     final_loss, log_z = (sums / n_averaged).numpy()
@@ -162,6 +174,22 @@ def _train_block(
         "log_z": log_z,
         "cpu_seconds": np.full(len(streams), seconds),
     }
+
+
+def _refuse_divergence(
+    losses: Tensor,  # shape: (E,)
+    streams: list[MemberStream],
+    iteration: int,
+) -> None:
+    """Stop with the members that diverged: their policies are nothing."""
+    if bool(torch.isfinite(losses).all()):
+        return
+    members = [streams[i].member for i in (~torch.isfinite(losses)).nonzero()[:, 0]]
+    raise ValueError(
+        f"training diverged: the loss or the parameters of the members {members} are "
+        f"not finite in iteration {iteration}; lower learning_rate or the scale of "
+        "log_reward"
+    )
 
 
 class _Block:
@@ -209,6 +237,13 @@ class _Block:
         reported = log_z.detach().clone()
         self._optimizer.step()
         return losses.detach(), reported
+
+    @torch.no_grad()
+    def parameter_sums(self) -> Tensor:  # shape: (E,)
+        """Return the sum of a member's absolute parameters; NaN when it exploded."""
+        sums = [p.abs().flatten(1).sum(dim=1) for p in self.network.parameters()]
+        total = torch.stack(sums).sum(dim=0)
+        return total.where(total < _EXPLODED, torch.nan)
 
     def _current_log_z(
         self,

@@ -1,6 +1,8 @@
 """How to train, as data."""
 
+import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies.mlp import INITIALIZATIONS
@@ -66,35 +68,55 @@ class TrainingSpec:
     max_table_states: int = 50_000
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", tuple(self.hidden))
-        object.__setattr__(self, "adam_betas", tuple(self.adam_betas))
+        for name in ("hidden", "adam_betas"):
+            value = getattr(self, name)
+            _require(isinstance(value, (tuple, list)), self, name, "a tuple")
+            object.__setattr__(self, name, tuple(value))
         if self.objective not in OBJECTIVES:
             raise ValueError(
                 f"objective must be one of {sorted(OBJECTIVES)}, got {self.objective!r}"
             )
         smallest = OBJECTIVES[self.objective].min_batch_size
-        if self.batch_size < smallest:
+        if not _is_integer(self.batch_size) or self.batch_size < smallest:
             raise ValueError(
-                f"batch_size must be at least {smallest} for {self.objective}, "
-                f"got {self.batch_size}"
+                f"batch_size must be an int of at least {smallest} for "
+                f"{self.objective}, got {self.batch_size!r}"
             )
-        for name in ("n_iterations", "block_size"):
-            _require(getattr(self, name) >= 1, self, name, "at least 1")
+        for name, least in (
+            ("n_iterations", 1),
+            ("block_size", 1),
+            ("max_table_states", 0),
+        ):
+            value = getattr(self, name)
+            valid = _is_integer(value) and value >= least
+            _require(valid, self, name, f"an int of at least {least}")
         for name in ("learning_rate", "log_z_learning_rate"):
-            _require(getattr(self, name) > 0, self, name, "positive")
+            value = getattr(self, name)
+            _require(_is_finite(value) and value > 0, self, name, "positive and finite")
         for name in ("exploration_epsilon", "final_learning_rate_fraction"):
-            _require(0 <= getattr(self, name) <= 1, self, name, "in [0, 1]")
+            value = getattr(self, name)
+            _require(_is_finite(value) and 0 <= value <= 1, self, name, "in [0, 1]")
+        known = self.log_z_init is None or _is_finite(self.log_z_init)
+        _require(known, self, "log_z_init", "None or a finite number")
         betas_ok = len(self.adam_betas) == 2 and all(
-            0 <= b < 1 for b in self.adam_betas
+            _is_finite(b) and 0 <= b < 1 for b in self.adam_betas
         )
         _require(betas_ok, self, "adam_betas", "two numbers in [0, 1)")
         known = self.initialization in INITIALIZATIONS
         _require(known, self, "initialization", f"one of {INITIALIZATIONS}")
-        widths_ok = all(width >= 1 for width in self.hidden)
-        _require(widths_ok, self, "hidden", "a tuple of positive widths")
+        widths_ok = all(_is_integer(width) and width >= 1 for width in self.hidden)
+        _require(widths_ok, self, "hidden", "a tuple of positive ints")
         known = self.dtype in ("float32", "float64")
         _require(known, self, "dtype", "'float32' or 'float64'")
-        _require(self.max_table_states >= 0, self, "max_table_states", "at least 0")
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_finite(value: object) -> bool:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
 
 
 def _require(condition: bool, spec: TrainingSpec, name: str, expected: str) -> None:

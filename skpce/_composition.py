@@ -49,7 +49,7 @@ def close_compositions(
     ClosureWarning
         With ``closure="renormalize"``, for a row further than 1e-3 from one.
     """
-    _refuse_negative(values, layout, name)
+    refuse_negative(values, layout, name)
     closed = np.empty_like(values)
     for step, columns in enumerate(layout.slices):
         total = values[:, columns].sum(axis=1)
@@ -70,7 +70,8 @@ def close_compositions(
     return closed
 
 
-def _refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
+def refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
+    """Raise ``ValueError`` for a negative entry, naming it."""
     if values.size and values.min() < 0:
         row, column = np.unravel_index(int(np.argmin(values)), values.shape)
         lowest = float(values[row, column])

@@ -14,6 +14,7 @@ from ._composition import (
     CLOSURES,
     close_compositions,
     refuse_masked,
+    refuse_negative,
     replace_zeros,
     resolve_mask,
 )
@@ -236,6 +237,7 @@ class LogRatioTransformer(LogRatioCoordinatesMixin, TransformerMixin, BaseEstima
         values = validate_data(self, X, dtype=np.float64)
         layout = resolve_layout(X, self.steps, values.shape[1], owner)
         check_log_ratio_parameters(owner, **self._log_ratio_parameters(), layout=layout)
+        refuse_negative(values, layout, "X")
         mask = resolve_mask(self.mask, values, layout, owner)
         close_compositions(values, layout, self.closure, "X", zero_rows_to=mask)
         refuse_masked(values, mask, layout, "X")

@@ -420,7 +420,7 @@ class CompositionalPCESurrogate(
             p_values = np.where(np.isfinite(q2), p_values, np.nan)
         self.diagnostics_ = SurrogateDiagnostics(
             loo_q2=q2,
-            n_members=len(X),
+            n_members=round(float(problem.weights.sum())),
             n_terms=len(self.multi_indices_),
             permutation_p_values=p_values,
             inputs=X,

@@ -48,10 +48,10 @@ class GridEnvironment(Environment):
     """
 
     def __init__(self, size: int = 5, max_moves: int = 5) -> None:
-        if size < 2:
-            raise ValueError(f"size must be at least 2, got {size}")
-        if max_moves < 1:
-            raise ValueError(f"max_moves must be at least 1, got {max_moves}")
+        for name, value, least in (("size", size, 2), ("max_moves", max_moves, 1)):
+            is_integer = isinstance(value, int) and not isinstance(value, bool)
+            if not is_integer or value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value!r}")
         self.size = size
         self.max_moves = max_moves
         self.name = f"grid-{size}x{size}-{max_moves}"

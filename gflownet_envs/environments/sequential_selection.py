@@ -44,6 +44,10 @@ class SequentialSelectionEnvironment(Environment):
         levels: Mapping[str, Sequence[str]],
         name: str | None = None,
     ) -> None:
+        if not isinstance(levels, Mapping):
+            raise ValueError(
+                f"levels must map each component to its level names, got {levels!r}"
+            )
         if len(levels) == 0:
             raise ValueError("levels must name at least one component, got none")
         for component, its_levels in levels.items():
@@ -51,6 +55,15 @@ class SequentialSelectionEnvironment(Environment):
                 raise ValueError(
                     f"levels[{component!r}] must be a non-empty sequence of names, "
                     f"got {its_levels!r}"
+                )
+            names = tuple(its_levels)
+            if not all(isinstance(name, str) for name in names):
+                raise ValueError(
+                    f"levels[{component!r}] must be names (str), got {names!r}"
+                )
+            if len(set(names)) < len(names):
+                raise ValueError(
+                    f"levels[{component!r}] must be distinct names, got {names!r}"
                 )
         self.levels = {key: tuple(value) for key, value in levels.items()}
         self.sizes = tuple(len(value) for value in self.levels.values())

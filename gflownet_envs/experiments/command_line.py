@@ -64,7 +64,7 @@ def list_tasks() -> None:
     show_default=True,
     help="train: GFlowNets beside exact policies; exact: exact policies only.",
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0))
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1))
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

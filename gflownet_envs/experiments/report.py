@@ -114,7 +114,12 @@ def _add_original_coordinates(report: HtmlReport, results: RunResults) -> None:
         "Entries are shares of each step's variance that the surrogate then shows. "
         "Levels overlap and rewards are correlated: entries need not add up."
     )
-    for source in results.sources.values():
+    for name, source in results.sources.items():
+        if not any(source.main.verdict.attributable):
+            report.add_text(
+                f"No step of the {name} policies supports an attribution: the entries "
+                "below describe the fit, not the policies."
+            )
         for component in source.level_shares:
             _add_table(report, tables.level_table(source, component))
 

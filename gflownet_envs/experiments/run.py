@@ -33,7 +33,7 @@ class SourceResults:
     ----------
     dataset : PolicyDataset
     analyses : tuple of Analysis
-        One per degree of the preset.
+        One per degree of the preset; the first is reported.
     fragility : Fragility
         Of the training members.
     level_shares : dict of str to dict of str to ndarray of shape (n_steps,)
@@ -47,13 +47,8 @@ class SourceResults:
 
     @property
     def main(self) -> Analysis:
-        """The analysis whose verdict has the largest mean Q²; ties to low degree."""
-        return max(self.analyses, key=mean_q2)
-
-
-def mean_q2(analysis: Analysis) -> float:
-    """Return the cross-fitted Q² over the steps with a choice."""
-    return float(np.nanmean([step.q2 for step in analysis.verdict.steps]))
+        """The analysis of the degree that the preset reports."""
+        return self.analyses[0]
 
 
 @dataclass(frozen=True)
@@ -73,9 +68,8 @@ class RunResults:
     sources : dict of str to SourceResults
         ``"trained"`` (when the members were trained) and ``"exact"``.
     cpu_seconds : dict of str to float
-        Proxies, training, exact solution, surrogate.
-    wall_seconds : dict of str to float
-        Verdict (all of them), and the whole run.
+        Proxies, training, exact solution, surrogate, verdict (over all processes).
+    wall_seconds : float
     """
 
     task: Task
@@ -87,7 +81,7 @@ class RunResults:
     noise: TrainingNoise | None
     sources: dict[str, SourceResults]
     cpu_seconds: dict[str, float]
-    wall_seconds: dict[str, float]
+    wall_seconds: float
 
     @property
     def headline(self) -> SourceResults:
@@ -142,8 +136,8 @@ def run_task(
     task, settings = find_task(task, preset)
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed must be an int of at least 0, got {seed!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
     report = progress if progress is not None else _silent
     with writable_folder(Path(out)) as folder:
         results = _find(
@@ -233,12 +227,7 @@ def _find(
         noise=noise,
         sources=sources,
         cpu_seconds=_cpu_seconds(study, policies, sources),
-        wall_seconds={
-            "verdict": sum(
-                a.verdict_wall_seconds for s in sources.values() for a in s.analyses
-            ),
-            "whole run": time.perf_counter() - started,
-        },
+        wall_seconds=time.perf_counter() - started,
     )
 
 
@@ -277,12 +266,11 @@ def _analyse_source(
         )
         for degree in preset.degrees
     )
-    main = max(analyses, key=mean_q2)
     return SourceResults(
         dataset,
         analyses,
         fragility(dataset.train),
-        level_shares(main.pipeline, dataset.train, study.levels),
+        level_shares(analyses[0].pipeline, dataset.train, study.levels),
     )
 
 
@@ -294,4 +282,5 @@ def _cpu_seconds(
         **study.cpu_seconds,
         **policies.cpu_seconds,
         "surrogate": sum(a.fit_cpu_seconds for a in analyses),
+        "verdict": sum(a.verdict.cpu_seconds for a in analyses),
     }

@@ -105,6 +105,7 @@ def coverage_table(results: RunResults) -> Table:
                     name,
                     kind,
                     *(float(np.nanmean(row)) for row in found.coverage),
+                    _largest_deviation(found.coverage),
                     float(np.nanmean(found.joint_coverage[-1])),
                     float(np.nanmean(found.width[-1])),
                     float(np.nanmean(found.crps)),
@@ -115,17 +116,24 @@ def coverage_table(results: RunResults) -> Table:
         for name, source in results.sources.items()
     )
     return Table(
-        f"Coverage on held-out members ({counts}), mean over steps and actions",
+        f"Coverage on held-out members ({counts}), mean over steps and actions; worst "
+        "step: largest distance from nominal of one step",
         (
             "policies",
             "interval",
             *(f"at {level:.0%}" for level in LEVELS),
+            "worst step",
             "joint at 95%",
             "width at 95%",
             "CRPS",
         ),
         tuple(rows),
     )
+
+
+def _largest_deviation(coverage: np.ndarray) -> float:
+    """Return the largest distance from nominal of a single step, over the levels."""
+    return float(np.nanmax(np.abs(coverage - np.array(LEVELS)[:, np.newaxis])))
 
 
 def step_coverage_table(source: SourceResults) -> Table:
@@ -175,15 +183,25 @@ def fragility_table(results: RunResults) -> Table:
 
 
 def level_table(source: SourceResults, component: str) -> Table:
-    """Share of each step's variance that follows the reward of each level."""
+    """Share of each step's variance that follows the reward of each level.
+
+    Steps whose attribution is not supported are marked and do not rank the levels.
+    """
     main = source.main
     shares = source.level_shares[component]
-    order = sorted(shares, key=lambda level: -float(np.nanmax(shares[level])))
+    supported = np.array(main.verdict.attributable)
+    ranked = sorted(
+        shares, key=lambda level: -float(np.nansum(shares[level][supported]))
+    )
+    steps = [
+        step if is_supported else f"{step} (not supported)"
+        for step, is_supported in zip(source.dataset.step_names, supported, strict=True)
+    ]
     return Table(
         f"Original coordinates: {component} ({source.dataset.source} policies, degree "
-        f"{main.degree})",
-        (component, *source.dataset.step_names),
-        tuple((level, *shares[level].tolist()) for level in order),
+        f"{main.degree})" + ("" if supported.any() else "; NO STEP IS SUPPORTED"),
+        (component, *steps),
+        tuple((level, *shares[level].tolist()) for level in ranked),
     )
 
 
@@ -252,7 +270,8 @@ def paper_table(results: RunResults) -> Table | None:
 
 
 def cost_table(results: RunResults) -> Table:
-    """Seconds of each stage."""
+    """CPU-seconds of each stage, their sum, and the wall time."""
     rows = [(stage, "CPU", value) for stage, value in results.cpu_seconds.items()]
-    rows += [(stage, "wall", value) for stage, value in results.wall_seconds.items()]
+    rows.append(("all of these", "CPU", sum(results.cpu_seconds.values())))
+    rows.append(("whole run", "wall", results.wall_seconds))
     return Table("Cost", ("stage", "clock", "seconds"), tuple(rows))

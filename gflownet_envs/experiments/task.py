@@ -32,7 +32,9 @@ class Preset:
     n_components : int
         Principal components of the rewards that become inputs.
     degrees : tuple of int
-        Degrees of the surrogates that are compared.
+        Degrees of the surrogates; the first is the one that is reported, the others
+        stand beside it. It is settled here: a degree chosen by its verdict would
+        flatter the verdict.
     solver : str
         Of the surrogate.
     n_permutations : int

@@ -32,7 +32,8 @@ def failed_conditions(
         )
     if p_value > significance_level:
         reasons.append(
-            f"the permutation p-value is {p_value:.2g}, above {significance_level:g}"
+            f"the permutation p-value (Holm) is {p_value:.2g}, above "
+            f"{significance_level:g}"
         )
     if noise >= max_noise_share:
         reasons.append(

@@ -28,11 +28,20 @@ def take(table: Any, rows: IndexArray) -> Any:
 
 
 def final_estimator(pipeline: Any) -> tuple[str, Any]:
-    """Return the parameter prefix and the last estimator of a pipeline."""
+    """Return the parameter prefix and the innermost last estimator.
+
+    Looks through pipelines and through meta-estimators that hold one estimator (a
+    grid search, a target transformation).
+    """
     if isinstance(pipeline, Pipeline):
         name, last = pipeline.steps[-1]
         prefix, inner = final_estimator(last)
         return f"{name}__{prefix}", inner
+    for name in ("estimator", "regressor"):
+        wrapped = getattr(pipeline, name, None)
+        if hasattr(wrapped, "fit") and hasattr(wrapped, "get_params"):
+            prefix, inner = final_estimator(wrapped)
+            return f"{name}__{prefix}", inner
     return "", pipeline
 
 
@@ -124,18 +133,25 @@ def bootstrap_q2(
     geometry: LogRatioGeometry,
     confidence_level: float,
     generator: np.random.Generator,
+    reward: Any = None,
     n_resamples: int = 2000,
 ) -> FloatArray:  # shape: (2, n_steps)
-    """Return percentile intervals of Q² over resampled members."""
+    """Return percentile intervals of Q² over resampled members.
+
+    Members of one reward are drawn together: they are one observation of it.
+    """
     held_out = np.flatnonzero(~np.isnan(errors).any(axis=1))
-    n_members = len(held_out)
+    labels = np.arange(len(errors)) if reward is None else np.asarray(reward)
+    names, group = np.unique(labels[held_out], return_inverse=True)
+    n_groups = len(names)
     counts = generator.multinomial(
-        n_members, np.full(n_members, 1.0 / n_members), size=n_resamples
+        n_groups, np.full(n_groups, 1.0 / n_groups), size=n_resamples
     )
     member = np.zeros((geometry.layout.n_steps, errors.shape[1]))
     member[geometry.step_of_active, np.arange(errors.shape[1])] = 1.0
-    press = counts @ (errors[held_out] @ member.T)
-    spread = counts @ (deviations[held_out] @ member.T)
+    together = (np.arange(n_groups)[:, np.newaxis] == group).astype(float)
+    press = counts @ (together @ errors[held_out] @ member.T)
+    spread = counts @ (together @ deviations[held_out] @ member.T)
     q2 = 1.0 - press / np.where(spread > 0, spread, np.nan)
     tail = (1.0 - confidence_level) / 2.0
     return np.quantile(q2, [tail, 1.0 - tail], axis=0)

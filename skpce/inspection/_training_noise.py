@@ -79,7 +79,8 @@ def training_noise_share(
         ``Var(trained - exact) / Var(trained)``. A constant bias does not count.
     reward : array-like of shape (n_members,) or None, default=None
         Label of the reward of each member; members of one reward are replicates:
-        variance within rewards over total variance.
+        variance within rewards over the sum of the variances within and between
+        (one-way random effects).
     control : array-like of shape (n_control, n_parts) or None, default=None
         Members trained on ONE fixed reward: ``Var(control) / Var(trained)``.
     steps : sequence of int, dict of str to int, or None, default=None
@@ -137,15 +138,29 @@ def training_noise_share(
             raise ValueError(f"control has {len(fixed)} member; a variance needs two.")
         noise = fixed.var(axis=0, ddof=1)
     else:
-        noise = _variance_within(trained, np.asarray(reward))
+        noise, between = _variance_components(trained, np.asarray(reward))
+        total = np.where(spread > 0, noise + between, 0.0)
     noise_by_step = sum_by_step(noise, geometry)
     total_by_step = sum_by_step(total, geometry)
     safe = np.where(total_by_step > 0, total_by_step, np.nan)
     return noise_by_step / safe
 
 
-def _variance_within(values: FloatArray, labels: NDArray[Any]) -> FloatArray:
-    """Pool the variance within the groups of equal labels."""
+def _variance_components(
+    values: FloatArray, labels: NDArray[Any]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the variance within and between the groups of equal labels.
+
+    One-way random effects by analysis of variance, for unequal group sizes [1]_; a
+    negative estimate of the variance between groups is 0.
+
+    References
+    ----------
+    .. [1] S. R. Searle, G. Casella and C. E. McCulloch, "Variance Components", Wiley,
+       1992, section 3.6.
+    """
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError("reward has NaN labels; give one label per member.")
     if labels.shape != (len(values),):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({len(values)},), one label "
@@ -157,7 +172,19 @@ def _variance_within(values: FloatArray, labels: NDArray[Any]) -> FloatArray:
             "reward has no replicates: every member has a label of its own, so the "
             "noise of training cannot be told from the effect of the reward."
         )
+    if len(names) < 2:
+        raise ValueError(
+            f"reward has one label only, {names[0].item()!r}; the share of training "
+            "noise needs at least two rewards (or control= for one fixed reward)."
+        )
     sums = np.zeros((len(names), values.shape[1]))
     np.add.at(sums, group, values)
-    means = sums / np.bincount(group)[:, np.newaxis]
-    return np.square(values - means[group]).sum(axis=0) / (len(values) - len(names))
+    sizes = np.bincount(group)
+    means = sums / sizes[:, np.newaxis]
+    n_members, n_groups = len(values), len(names)
+    within = np.square(values - means[group]).sum(axis=0) / (n_members - n_groups)
+    deviations = np.square(means - values.mean(axis=0))
+    between_mean_square = sizes @ deviations / (n_groups - 1)
+    typical_size = (n_members - np.square(sizes).sum() / n_members) / (n_groups - 1)
+    between = (between_mean_square - within) / typical_size
+    return within, np.maximum(between, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -170,13 +171,13 @@ def verdict(
     errors = fit.squared_errors()
     deviations = fit.squared_deviations()
     q2 = step_q2(errors, deviations, fit.geometry)
-    permuted = _permuted_q2(
+    permuted, cpu_seconds = _permuted_q2(
         fit, deviations, reward, n_permutations, generator, n_jobs, progress
     )
     exceed = np.sum(permuted >= q2, axis=0)
     p_values = holm(np.where(np.isnan(q2), np.nan, (1 + exceed) / (1 + n_permutations)))
     interval = bootstrap_q2(
-        errors, deviations, fit.geometry, confidence_level, generator
+        errors, deviations, fit.geometry, confidence_level, generator, reward
     )
     mean_only = step_q2(fit.mean_only_errors(), deviations, fit.geometry)
     degree_one = _degree_one_q2(fit, deviations)
@@ -207,6 +208,7 @@ def verdict(
             *permutation_caution(n_permutations, significance_level, q2),
             *cautions(fit, noise[~np.isnan(q2)]),
         ),
+        cpu_seconds,
     )
 
 
@@ -247,6 +249,8 @@ def _make_cross_fit(
     geometry = composition_geometry(y, steps, mask, "verdict")
     if len(X) < 4:
         raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
+    if np.ndim(X) != 2:
+        raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     _check_replicates(X, reward)
     splits = _splits(cv, X, reward, generator)
     fixed = with_parameters(
@@ -294,6 +298,13 @@ def _splits(
     cv: Any, X: Any, reward: Any, generator: np.random.Generator
 ) -> list[Split]:
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        n_units = len(X) if reward is None else len(np.unique(np.asarray(reward)))
+        if not 2 <= cv <= n_units:
+            kind = "members" if reward is None else "different rewards"
+            raise ValueError(
+                f"cv must be an int in the range [2, {n_units}], the number of {kind}, "
+                f"or a splitter. Got {cv!r} instead."
+            )
         seed = int(generator.integers(2**31 - 1))
         if reward is None:
             splitter: Any = KFold(int(cv), shuffle=True, random_state=seed)
@@ -301,17 +312,44 @@ def _splits(
             splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
     else:
         splitter = check_cv(cv)
-    return list(splitter.split(X, groups=reward))
+    splits = list(splitter.split(X, groups=reward))
+    _refuse_leaks(splits, reward)
+    return splits
+
+
+def _refuse_leaks(splits: list[Split], reward: Any) -> None:
+    """Refuse folds that divide the members of one reward."""
+    if reward is None:
+        return
+    labels = np.asarray(reward)
+    for train, test in splits:
+        shared = np.intersect1d(labels[train], labels[test])
+        if shared.size:
+            raise ValueError(
+                f"cv puts members of the reward {shared[0].item()!r} both into "
+                "training and into test; use a splitter that respects groups, such "
+                "as sklearn.model_selection.GroupKFold, or an int."
+            )
 
 
 def _noise_share(fit: CrossFit, reward: Any, noise_share: Any) -> FloatArray:
     n_steps = fit.geometry.layout.n_steps
     if noise_share is not None:
-        share = np.asarray(noise_share, dtype=np.float64)
+        try:
+            share = np.asarray(noise_share, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"noise_share must be {n_steps} numbers, got {noise_share!r}."
+            ) from None
         if share.shape != (n_steps,):
             raise ValueError(
                 f"noise_share has shape {share.shape}; expected ({n_steps},), one "
                 "value per step (NaN where not known)."
+            )
+        if np.any(share < 0) or np.any(np.isinf(share)):
+            raise ValueError(
+                f"noise_share must be finite and not negative (NaN where not known), "
+                f"got {share.tolist()}."
             )
         return share
     if reward is None:
@@ -333,7 +371,7 @@ def _permuted_q2(
     generator: np.random.Generator,
     n_jobs: int | None,
     progress: Callable[[int, int], None] | None,
-) -> FloatArray:  # shape: (n_permutations, n_steps)
+) -> tuple[FloatArray, float]:  # shape: (n_permutations, n_steps); CPU seconds
     orders = [_order(len(fit.X), reward, generator) for _ in range(n_permutations)]
     starts = range(0, n_permutations, _PERMUTATIONS_PER_TASK)
     tasks = (
@@ -343,21 +381,25 @@ def _permuted_q2(
         for start in starts
     )
     values: list[FloatArray] = []
-    for q2 in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+    cpu_seconds = 0.0
+    for q2, seconds in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
         values.extend(q2)
+        cpu_seconds += seconds
         if progress is not None:
             progress(len(values), n_permutations)
-    return np.asarray(values)
+    return np.asarray(values), cpu_seconds
 
 
 def _q2_of_orders(
     fit: CrossFit, deviations: FloatArray, orders: list[IndexArray]
-) -> list[FloatArray]:
+) -> tuple[list[FloatArray], float]:
+    started = time.process_time()
     with threadpool_limits(1):  # threads lose time on fits this small
-        return [
+        q2 = [
             step_q2(fit.squared_errors(order), deviations, fit.geometry)
             for order in orders
         ]
+    return q2, time.process_time() - started
 
 
 def _order(n_members: int, reward: Any, generator: np.random.Generator) -> IndexArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
 
@@ -80,6 +80,8 @@ class Verdict:
     cautions : tuple of str
         What does not veto but weakens the reading: dependent inputs, inputs that do
         not have the stated law, more terms than members, unknown training noise.
+    cpu_seconds : float, default=0.0
+        CPU time of the permutations, over all processes.
     """
 
     steps: tuple[StepVerdict, ...]
@@ -87,6 +89,7 @@ class Verdict:
     n_permutations: int
     confidence_level: float
     cautions: tuple[str, ...]
+    cpu_seconds: float = field(default=0.0, compare=False, repr=False)
 
     @property
     def attributable(self) -> tuple[bool, ...]:
@@ -112,7 +115,7 @@ class Verdict:
     def to_frame(self) -> Any:
         """Return one row per step as a pandas data frame."""
         rows = [
-            {field.name: getattr(step, field.name) for field in fields(step)}
+            {entry.name: getattr(step, entry.name) for entry in fields(step)}
             for step in self.steps
         ]
         for row in rows:
@@ -120,7 +123,7 @@ class Verdict:
         return import_pandas().DataFrame(rows)
 
     def _repr_html_(self) -> str:
-        names = [field.name for field in fields(StepVerdict)]
+        names = [entry.name for entry in fields(StepVerdict)]
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(
             "<tr>"

@@ -17,6 +17,10 @@ from ._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color, make_axes
 FloatArray = NDArray[np.float64]
 
 
+# Shares below this are rounding: an additive expansion has no interactions.
+_ROUNDING = 1e-12
+
+
 class SobolDisplay:
     """Stacked bars: what each input drives of each step, and what nobody explains.
 
@@ -75,7 +79,8 @@ class SobolDisplay:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
         explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
         first = self.first_order * explained[:, np.newaxis]
-        interactions = np.maximum(explained - first.sum(axis=1), 0.0)
+        interactions = explained - first.sum(axis=1)
+        interactions[interactions < _ROUNDING] = 0.0
         return np.column_stack([first, interactions, 1.0 - explained])
 
     @classmethod

@@ -137,3 +137,14 @@ def test_shape_of_the_policy_table():
     graph = StateGraph.from_environment(env)
     with pytest.raises(ValueError, match="log_policy must have shape"):
         terminating_distribution(graph, torch.zeros(1, 3, 5))
+
+
+def test_a_law_that_does_not_sum_to_one_is_refused():
+    env = GridEnvironment(size=2, max_moves=1)
+    solution = solve_exact(env, torch.zeros(1, 3))
+    with pytest.raises(
+        ValueError, match=r"sum to one .* largest distance from one is 2"
+    ):
+        terminating_distribution(
+            solution.graph, torch.zeros_like(solution.log_policy_table)
+        )

@@ -279,18 +279,21 @@ def test_threads_are_restored():
     ("arguments", "message"),
     [
         ({"objective": "mse"}, "objective must be one of .* got 'mse'"),
-        ({"batch_size": 1}, "batch_size must be at least 2 for vargrad, got 1"),
-        ({"n_iterations": 0}, "n_iterations must be at least 1, got 0"),
-        ({"block_size": 0}, "block_size must be at least 1"),
-        ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
+        (
+            {"batch_size": 1},
+            "batch_size must be an int of at least 2 for vargrad, got 1",
+        ),
+        ({"n_iterations": 0}, "n_iterations must be an int of at least 1, got 0"),
+        ({"block_size": 0}, "block_size must be an int of at least 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive and finite, got 0.0"),
         ({"log_z_learning_rate": -1.0}, "log_z_learning_rate must be positive"),
         ({"exploration_epsilon": 1.5}, r"exploration_epsilon must be in \[0, 1\]"),
         ({"final_learning_rate_fraction": -0.1}, "final_learning_rate_fraction"),
-        ({"hidden": (64, 0)}, "hidden must be a tuple of positive widths"),
+        ({"hidden": (64, 0)}, "hidden must be a tuple of positive ints"),
         ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers in \[0, 1\)"),
         ({"initialization": "zero"}, "initialization must be one of"),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
-        ({"max_table_states": -1}, "max_table_states must be at least 0"),
+        ({"max_table_states": -1}, "max_table_states must be an int of at least 0"),
     ],
 )
 def test_bad_specifications(arguments, message):
@@ -324,3 +327,27 @@ def test_log_policy_keeps_leading_axes():
     states = GRID.initial_state((3, 4))
     assert ensemble.log_policy(states).shape == (2, 3, 4, 5)
     assert ensemble.log_policy(states[0, 0]).shape == (2, 5)
+
+
+@pytest.mark.parametrize("learning_rate", [1e25, 1e30])
+def test_divergence_is_said_with_the_members(learning_rate):
+    env = GridEnvironment(size=2, max_moves=1)
+    spec = TrainingSpec(learning_rate=learning_rate, n_iterations=100, hidden=(8,))
+    with pytest.raises(
+        ValueError, match=r"diverged: .* of the members \[4.*\] are not"
+    ):
+        train_ensemble(env, torch.eye(3)[:2], spec, members=[4, 7])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"members": [0.5, 1]}, r"members must be ints, got 0\.5"),
+        ({"seed": 1.5}, r"seed must be in \[0, 2\*\*64\) and an int, got 1\.5"),
+        ({"spec": "x"}, "spec must be a TrainingSpec or None, got 'x'"),
+    ],
+)
+def test_arguments_of_another_type(arguments, message):
+    env = GridEnvironment(size=2, max_moves=1)
+    with pytest.raises(ValueError, match=message):
+        train_ensemble(env, torch.eye(3)[:2], **arguments)

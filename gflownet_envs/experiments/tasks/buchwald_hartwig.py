@@ -90,7 +90,7 @@ class BuchwaldHartwigTask(Task):
             n_test=100,
             training=replace(PAPER_TRAINING, n_iterations=3000),
             n_components=5,
-            degrees=(1, 3),
+            degrees=(3, 1),
             solver="paper",
             proxy=PAPER_PROXY,
         ),

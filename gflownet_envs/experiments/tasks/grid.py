@@ -59,7 +59,7 @@ class GridTask(Task):
             n_test=100,
             training=replace(PAPER_TRAINING, n_iterations=400),
             n_components=2,
-            degrees=(1, 5),
+            degrees=(5, 1),
             solver="paper",
         ),
     }

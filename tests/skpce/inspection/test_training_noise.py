@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy import stats
+from scipy.special import expit, softmax
 
 from skpce.inspection import training_noise_share
 
@@ -52,13 +53,30 @@ def test_from_replicates():
 
 
 def test_replicates_are_a_one_way_analysis_of_variance():
-    trained, _, reward = draw(2, 10, 4)
-    log = np.log(trained[:, :3])
-    clr = log - log.mean(axis=1, keepdims=True)
-    within = [clr[reward == r].var(axis=0, ddof=1).sum() for r in range(10)]
-    share = training_noise_share(trained, reward=reward, steps=WIDTHS)
-    expected = np.mean(within) / clr.var(axis=0, ddof=1).sum()
-    assert share[0] == pytest.approx(expected)
+    rng = np.random.default_rng(2)
+    logits = rng.normal(size=(8, 1)) + rng.normal(size=(8, 5))
+    y = np.stack([expit(logits.ravel()), expit(-logits.ravel())], axis=1)
+    ratio = stats.f_oneway(*logits).statistic  # mean squares between over within
+    share = training_noise_share(y, reward=np.repeat(np.arange(8), 5))
+    assert share[0] == pytest.approx(1.0 / (1.0 + (ratio - 1.0) / 5))
+
+
+def test_few_or_unequal_replicates_do_not_bias_the_share():
+    rng = np.random.default_rng(3)
+    reward = np.repeat(np.arange(12), [2, 9, 2, 3, 8, 2, 2, 7, 3, 2, 9, 2])
+    shares = []
+    for _ in range(200):
+        level = rng.normal(size=(12, 3))[reward]
+        y = softmax(level + rng.normal(size=level.shape), axis=1)
+        shares.append(training_noise_share(y, reward=reward)[0])
+    assert np.median(shares) == pytest.approx(0.5, abs=0.03)
+
+
+def test_one_reward_is_a_control_and_not_replicates():
+    with pytest.raises(ValueError, match="reward has one label only, 3"):
+        training_noise_share(np.full((4, 2), 0.5), reward=[3] * 4)
+    with pytest.raises(ValueError, match="NaN labels"):
+        training_noise_share(np.full((4, 2), 0.5), reward=[1.0, 1.0, np.nan, 2.0])
 
 
 def test_from_a_control():

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
+from skpce._log_ratio_geometry import LogRatioGeometry
+from skpce._steps import StepLayout
 from skpce.inspection import StepVerdict, Verdict, verdict
 from skpce.inspection._conditions import holm
+from skpce.inspection._cross_fit import bootstrap_q2
 
 WIDTHS = (3, 2, 4)
 
@@ -115,7 +119,7 @@ def test_a_known_softmax_is_attributable(known):
 def test_noise_is_not_attributable(simulate, seed):
     X, _ = simulate(seed=seed)
     _, y = simulate(seed=seed + 100)
-    found = verdict(surrogate(2), X, y, n_permutations=39, random_state=seed)
+    found = verdict(surrogate(2), X, y, n_permutations=99, random_state=seed)
     assert found.attributable == (False, False, False)
     for step in found.steps:
         assert step.q2 < 0.1
@@ -177,10 +181,14 @@ def test_replicates_stay_in_one_fold(simulate):
 
 def test_training_noise_vetoes(simulate):
     X, y, reward = replicated(simulate, noise=4.0)
-    found = verdict(surrogate(), X, y, reward, n_permutations=19, random_state=0)
-    assert found.attributable == (False,) * 3
-    assert all(step.noise_share > 0.5 for step in found.steps)
-    assert all("training noise makes up" in step.reasons[-1] for step in found.steps)
+    options = {"n_permutations": 99, "random_state": 0, "min_q2": -10.0}
+    free = verdict(surrogate(), X, y, reward, max_noise_share=10.0, **options)
+    found = verdict(surrogate(), X, y, reward, **options)
+    for step, without in zip(found.steps, free.steps, strict=True):
+        assert step.noise_share > 0.5
+        assert step.reasons[:-1] == without.reasons
+        assert "training noise makes up" in step.reasons[-1]
+        assert not step.attributable
 
 
 def test_a_given_noise_share_is_used(ensemble):
@@ -307,7 +315,7 @@ def test_cautions(simulate):
         ({"reward": np.repeat(np.arange(20), 3)}, "Members 0 and 1 have the reward 0"),
         ({"steps": (4, 4)}, "sums to 8 columns .* but y has 9"),
         ({"mask": [True] * 3}, "has 3 entries but y has 9 columns"),
-        ({"cv": 100}, "n_splits=100"),
+        ({"cv": 100}, r"cv must be an int in the range \[2, 60\].* Got 100"),
     ],
 )
 def test_bad_arguments_before_any_fit(ensemble, monkeypatch, kwargs, message):
@@ -376,3 +384,84 @@ def test_frame(known):
     assert len(table) == 3
     assert table["q2"].tolist() == [step.q2 for step in known.steps]
     assert make_verdict().to_frame()["reasons"].tolist() == ["a<b"]
+
+
+def test_p_values_are_uniform_under_the_null():
+    rng = np.random.default_rng(0)
+    model = CompositionalPCESurrogate(1, alphas=[1.0])
+    p_values = []
+    for seed in range(60):
+        X = rng.normal(size=(15, 2))
+        y = softmax(rng.standard_t(2, size=(15, 3)), axis=1)  # heavy tails
+        found = verdict(model, X, y, cv=3, n_permutations=19, random_state=seed)
+        p_values.append(found.steps[0].p_value)
+    ranks = np.round(np.array(p_values) * 20).astype(int)
+    assert ranks.min() >= 1
+    assert ranks.max() <= 20
+    assert stats.kstest(ranks / 20 - 0.025, "uniform").pvalue > 0.01
+    assert np.mean(ranks <= 4) < 0.35  # nominal 0.2, three standard errors
+
+
+def test_the_interval_draws_replicates_together():
+    rng = np.random.default_rng(0)
+    layout = StepLayout((3,), ("a",), ("0", "1", "2"))
+    geometry = LogRatioGeometry(layout, np.ones(3, dtype=bool), "clr", -1)
+    errors, deviations = rng.chisquare(2, size=(2, 12, 3))
+    once = bootstrap_q2(errors, deviations, geometry, 0.9, np.random.default_rng(1))
+    copies = bootstrap_q2(
+        np.repeat(errors, 7, axis=0),
+        np.repeat(deviations, 7, axis=0),
+        geometry,
+        0.9,
+        np.random.default_rng(1),
+        np.repeat(np.arange(12), 7),
+    )
+    np.testing.assert_allclose(copies, once)
+
+
+def test_the_interval_covers_the_spread_of_q2_over_ensembles():
+    rng = np.random.default_rng(0)
+    layout = StepLayout((2,), ("a",), ("0", "1"))
+    geometry = LogRatioGeometry(layout, np.ones(2, dtype=bool), "clr", -1)
+    population = 1.0 - 0.5  # errors have half the variance of the deviations
+    hits = 0
+    for _ in range(200):
+        deviations = np.square(rng.normal(size=(60, 2)))
+        errors = 0.5 * np.square(rng.normal(size=(60, 2)))
+        low, high = bootstrap_q2(errors, deviations, geometry, 0.9, rng, None, 500)
+        hits += low[0] <= population <= high[0]
+    assert hits / 200 == pytest.approx(0.9, abs=0.07)
+
+
+def test_folds_that_divide_a_reward_are_refused(simulate):
+    X, y, reward = replicated(simulate, noise=0.1)
+    with (
+        pytest.warns(UserWarning, match="groups"),
+        pytest.raises(
+            ValueError, match="both into training and into test; use a splitter"
+        ),
+    ):
+        verdict(surrogate(), X, y, reward, cv=KFold(5, shuffle=True), random_state=0)
+    with pytest.raises(ValueError, match="the number of different rewards"):
+        verdict(surrogate(), X, y, reward, cv=1000)
+
+
+def test_a_meta_estimator_keeps_steps_and_mask(ensemble):
+    X, y = ensemble
+    search = GridSearchCV(surrogate(), {"degree": [1]}, cv=3)
+    options = {"n_permutations": 19, "random_state": 0}
+    found = verdict(search, X, y, **options)
+    assert repr(found.steps) == repr(verdict(surrogate(), X, y, **options).steps)
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        ([0.1, -3.0, 0.1], "noise_share must be finite and not negative"),
+        ([0.1, np.inf, 0.1], "noise_share must be finite and not negative"),
+        (["a", "b", "c"], "noise_share must be 3 numbers"),
+    ],
+)
+def test_a_noise_share_that_is_none(ensemble, share, message):
+    with pytest.raises(ValueError, match=message):
+        verdict(surrogate(), *ensemble, noise_share=share)
