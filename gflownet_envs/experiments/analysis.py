@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
@@ -69,6 +70,9 @@ class Analysis:
         Cross-fitted on the training members.
     held_out_q2 : ndarray of shape (n_steps,)
         Aitchison Q² on the test members; NaN without choice.
+    expansion_alr_sum : ndarray of shape (n_steps,)
+        The paper's D: sum over the additive log-ratios (to the last possible action)
+        of the variance of the *expansion*, Σ c² without the constant.
     calibration : dict of str to Calibration
         On the test members.
     fit_cpu_seconds : float
@@ -78,6 +82,7 @@ class Analysis:
     pipeline: Pipeline
     verdict: Verdict
     held_out_q2: np.ndarray
+    expansion_alr_sum: np.ndarray
     calibration: dict[str, Calibration]
     fit_cpu_seconds: float
 
@@ -138,6 +143,7 @@ def analyse(
         pipeline=pipeline,
         verdict=found,
         held_out_q2=held_out_q2(pipeline, test),
+        expansion_alr_sum=expansion_alr_sum(pipeline, train),
         calibration=calibrate(pipeline, test, seed),
         fit_cpu_seconds=fitted - started,
     )
@@ -160,6 +166,15 @@ def span_coordinates(X: np.ndarray) -> np.ndarray:
         return X
     left, values, _ = np.linalg.svd(X, full_matrices=False)
     return left * values
+
+
+def expansion_alr_sum(pipeline: Pipeline, train: PolicyDataset) -> np.ndarray:
+    """Return the variance of the expansion, summed over the alr coordinates."""
+    alr = clone(pipeline).set_params(surrogate__log_ratio="alr")
+    surrogate = alr.fit(train.X, train.y)[-1]
+    sums = np.zeros(train.n_steps)
+    np.add.at(sums, surrogate.coordinate_steps_, surrogate.total_variance_)
+    return sums
 
 
 def held_out_q2(pipeline: Pipeline, test: PolicyDataset) -> np.ndarray:

@@ -132,6 +132,6 @@ def _add_paper(report: HtmlReport, results: RunResults) -> None:
     _add_table(report, table)
     report.add_text(
         f"Figures agree within {TOLERANCE:.0%}, coverages within 0.05. ALR sums depend "
-        "on the reference action and the reference trajectory; the paper states "
-        "neither for this task. A disagreement is a result, not a failure."
+        "on the reference action and on the reference trajectory, which the paper does "
+        "not state. A disagreement is a result, not a failure."
     )

@@ -121,6 +121,7 @@ def _analysis_record(analysis: Analysis) -> dict[str, Any]:
         "verdict": [asdict(step) for step in analysis.verdict.steps],
         "cautions": list(analysis.verdict.cautions),
         "held_out_q2": analysis.held_out_q2,
+        "expansion_alr_sum": analysis.expansion_alr_sum,
         "conditional_loo_q2": surrogate.diagnostics_.loo_q2,
         "step_sobol_indices": surrogate.step_sobol_indices_,
         "step_total_sobol_indices": surrogate.step_total_sobol_indices_,

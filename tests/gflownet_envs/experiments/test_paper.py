@@ -21,6 +21,7 @@ def source():
             alr_sum=np.array([60.0, 200.0]), aitchison_variance=np.array([1.0, 3.0])
         ),
         main=SimpleNamespace(
+            expansion_alr_sum=np.array([70.0, 10.0]),
             calibration={
                 "push-forward alone": SimpleNamespace(
                     coverage=np.array([[0.1, 0.2], [0.5, 0.93]])
@@ -36,8 +37,8 @@ def source():
 @pytest.mark.parametrize(
     ("claim", "figure", "agrees"),
     [
-        (alr_sum_claim("first", 71.3), "60.0", True),
-        (alr_sum_claim("first", 100.0), "60.0", False),
+        (alr_sum_claim("first", 71.3), "70.0 (members 60.0)", True),
+        (alr_sum_claim("first", 100.0), "70.0 (members 60.0)", False),
         (coverage_claim("last", 0.97), "0.93", True),
         (coverage_claim("first", 0.97), "0.50", False),
         (order_claim("x", "last", "first"), "last 3.00, first 1.00", True),
