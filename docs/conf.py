@@ -27,7 +27,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "results_tables.md", "auto_examples/*.ipynb", "**/GALLERY_HEADER.rst"]
+exclude_patterns = [
+    "_build",
+    "results_tables.md",
+    "auto_examples/*.ipynb",
+    "**/GALLERY_HEADER.rst",
+]
 templates_path = ["_templates"]
 default_role = "py:obj"  # a link where the name is known, else code
 
