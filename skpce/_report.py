@@ -6,7 +6,6 @@ No server, no script, no address of another host: figures are inlined as PNG.
 from __future__ import annotations
 
 import base64
-import io
 import os
 import uuid
 from collections.abc import Sequence
@@ -78,12 +77,6 @@ class HtmlReport:
             f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table></div>"
         )
-
-    def add_figure(self, figure: Any, description: str) -> None:
-        """Add a matplotlib figure, inlined, with a text for those who do not see it."""
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", dpi=110)
-        self.add_png(stream.getvalue(), description)
 
     def add_png(self, payload: bytes, description: str) -> None:
         """Add the bytes of a PNG file, inlined."""

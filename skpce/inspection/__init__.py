@@ -2,6 +2,6 @@
 
 from ._training_noise import training_noise_share
 from ._verdict import verdict
-from ._verdict_result import StepVerdict, Verdict, format_cell
+from ._verdict_result import StepVerdict, Verdict
 
-__all__ = ["StepVerdict", "Verdict", "format_cell", "training_noise_share", "verdict"]
+__all__ = ["StepVerdict", "Verdict", "training_noise_share", "verdict"]
