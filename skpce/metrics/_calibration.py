@@ -50,6 +50,16 @@ def _read(
     return geometry, observed[:, active], read
 
 
+def _inside(
+    owner: str, y_true: Any, lower: Any, upper: Any, steps: Any, mask: Any
+) -> tuple[LogRatioGeometry, NDArray[np.bool_]]:
+    """Return which active parts lie in their interval; (n_members, n_active)."""
+    geometry, observed, bounds = _read(
+        owner, y_true, steps, mask, lower=lower, upper=upper
+    )
+    return geometry, (observed >= bounds["lower"]) & (observed <= bounds["upper"])
+
+
 def _mean_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
     counts = sum_by_step(np.ones(len(per_active)), geometry)
     return sum_by_step(per_active, geometry) / counts
@@ -97,10 +107,9 @@ def marginal_coverage_score(
     >>> marginal_coverage_score(y, [[0.1, 0.5]], [[0.3, 0.9]])
     array([0.5])
     """
-    geometry, observed, bounds = _read(
-        "marginal_coverage_score", y_true, steps, mask, lower=lower, upper=upper
+    geometry, inside = _inside(
+        "marginal_coverage_score", y_true, lower, upper, steps, mask
     )
-    inside = (observed >= bounds["lower"]) & (observed <= bounds["upper"])
     return _mean_by_step(inside.mean(axis=0), geometry)
 
 
@@ -134,10 +143,9 @@ def joint_coverage_score(
     >>> joint_coverage_score(y, [[0.1, 0.5]], [[0.3, 0.9]])
     array([0.5])
     """
-    geometry, observed, bounds = _read(
-        "joint_coverage_score", y_true, steps, mask, lower=lower, upper=upper
+    geometry, inside = _inside(
+        "joint_coverage_score", y_true, lower, upper, steps, mask
     )
-    inside = (observed >= bounds["lower"]) & (observed <= bounds["upper"])
     scores = np.full(geometry.layout.n_steps, np.nan)
     for step in np.flatnonzero(geometry.has_choice):
         scores[step] = inside[:, geometry.step_of_active == step].all(axis=1).mean()
