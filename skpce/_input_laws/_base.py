@@ -18,6 +18,7 @@ References
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh_tridiagonal
 
 FloatArray = NDArray[np.float64]
 
@@ -54,6 +56,10 @@ class InputLaw(ABC):
 
     #: Short name of the polynomial family in feature names.
     polynomial: ClassVar[str]
+
+    #: Whether function ``k`` is a polynomial of degree ``k``. Functions of a law that
+    #: has none (contrasts of categories) all count as of degree one.
+    is_polynomial: ClassVar[bool] = True
 
     @classmethod
     @abstractmethod
@@ -98,6 +104,52 @@ class InputLaw(ABC):
                 values[k + 1] -= root[k - 1] * values[k - 1]
             values[k + 1] /= root[k]
         return values
+
+    def differentiate(
+        self,
+        column: FloatArray,  # shape: (n_samples,), in the units of the input
+        degree: int,
+    ) -> FloatArray:  # shape: (degree + 1, n_samples), per unit of the input
+        """Evaluate the derivatives of the orthonormal functions up to ``degree``.
+
+        The recurrence, differentiated term by term.
+        """
+        germ = self.standardize(column)
+        values = self.evaluate(column, degree)
+        slopes = np.zeros_like(values)
+        a, b = self.recurrence(degree)
+        root = np.sqrt(b)
+        for k in range(degree):
+            slopes[k + 1] = values[k] + (germ - a[k]) * slopes[k]
+            if k > 0:
+                slopes[k + 1] -= root[k - 1] * slopes[k - 1]
+            slopes[k + 1] /= root[k]
+        return slopes / self.scale
+
+    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
+        """Return Gauss nodes, in the units of the input, and weights that sum to 1.
+
+        Exact for polynomials of degree up to ``2 n_nodes - 1``. The nodes are the
+        eigenvalues of the Jacobi matrix of the recurrence (Golub and Welsch), the
+        weights the reciprocals of Christoffel's sums, which stay accurate in the
+        tails. A law of fewer than ``n_nodes`` values returns its values.
+        """
+        n_nodes = int(min(n_nodes, self.largest_degree + 1))
+        a, b = self.recurrence(n_nodes)
+        germ = eigh_tridiagonal(a, np.sqrt(b[:-1]), eigvals_only=True)
+        nodes = self.location + self.scale * germ
+        return nodes, 1.0 / np.square(self.evaluate(nodes, n_nodes - 1)).sum(axis=0)
+
+    @property
+    def largest_degree(self) -> float:
+        """Number of functions beside the constant; inf when there is no end."""
+        return math.inf
+
+    def check_degree(self, owner: str, name: str, degree: int) -> None:
+        """Raise ``ValueError`` if the law cannot carry polynomials of a degree.
+
+        ``owner`` is the estimator and ``name`` the input, for the message.
+        """
 
     def p_value(self, column: FloatArray) -> float:
         """Return the goodness of fit; NaN for constant or fewer than 8 values."""
