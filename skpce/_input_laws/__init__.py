@@ -8,14 +8,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from ._base import InputLaw, InputOutsideSupportWarning
+from ._beta import BETA_FAMILIES, BetaLaw
+from ._categorical import CategoricalLaw
+from ._continuous import ContinuousLaw
+from ._discrete import DiscreteLaw
+from ._empirical import EmpiricalLaw
+from ._frozen import check_frozen, family_name, is_frozen
+from ._gamma import GAMMA_FAMILIES, ExponentialLaw, GammaLaw
 from ._normal import NormalLaw
 from ._uniform import UniformLaw
 
 __all__ = [
     "FROZEN_LAWS",
     "NAMED_LAWS",
+    "BetaLaw",
+    "CategoricalLaw",
+    "ContinuousLaw",
+    "DiscreteLaw",
+    "EmpiricalLaw",
+    "ExponentialLaw",
+    "GammaLaw",
     "InputLaw",
     "InputOutsideSupportWarning",
     "NormalLaw",
@@ -28,12 +43,26 @@ FloatArray = NDArray[np.float64]
 
 #: Names accepted by ``distribution=``.
 NAMED_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
-    {"normal": NormalLaw, "uniform": UniformLaw}
+    {
+        "beta": BetaLaw,
+        "categorical": CategoricalLaw,
+        "empirical": EmpiricalLaw,
+        "exponential": ExponentialLaw,
+        "gamma": GammaLaw,
+        "normal": NormalLaw,
+        "uniform": UniformLaw,
+    }
 )
 
-#: Names of ``scipy.stats`` families accepted in frozen form.
+#: Families of ``scipy.stats`` whose polynomials are classical. The other ones go to
+#: the law that works from the density or from the probabilities.
 FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
-    {"norm": NormalLaw, "uniform": UniformLaw}
+    {
+        "norm": NormalLaw,
+        "uniform": UniformLaw,
+        **GAMMA_FAMILIES,
+        **dict.fromkeys(BETA_FAMILIES, BetaLaw),
+    }
 )
 
 
@@ -62,41 +91,18 @@ def check_distribution(owner: str, distribution: Any, n_features: int) -> list[A
 
 
 def _check_specification(owner: str, specification: Any) -> None:
-    if isinstance(specification, str):
-        known = specification in NAMED_LAWS
-    else:
-        known = _frozen_family(specification) in FROZEN_LAWS
-    if not known:
+    if is_frozen(specification):
+        check_frozen(owner, specification)
+    elif not isinstance(specification, str) or specification not in NAMED_LAWS:
         named = ", ".join(repr(name) for name in sorted(NAMED_LAWS))
-        frozen = ", ".join(f"scipy.stats.{name}" for name in sorted(FROZEN_LAWS))
-        shown = _frozen_family(specification) or specification
         raise ValueError(
             f"The 'distribution' parameter of {owner} must be one of {named}, a "
-            f"frozen law of {frozen}, or a list of these, one per feature. Got "
-            f"{shown!r} instead. An input with another law can be mapped to a normal "
-            "one before, for example by sklearn.preprocessing.QuantileTransformer("
+            "frozen law of scipy.stats such as scipy.stats.norm(0, 1), or a list of "
+            f"these, one per feature. Got {specification!r} instead. An input of "
+            "unknown law can be 'empirical', or be mapped to a normal one before, for "
+            "example by sklearn.preprocessing.QuantileTransformer("
             "output_distribution='normal')."
         )
-    if not isinstance(specification, str):
-        _check_frozen(owner, specification)
-
-
-def _check_frozen(owner: str, frozen: Any) -> None:
-    """Refuse a frozen law whose parameters are arrays, not finite or not a law."""
-    with np.errstate(all="ignore"):
-        moments = np.asarray([frozen.mean(), frozen.std()], dtype=np.float64)
-    if moments.shape != (2,) or not np.all(np.isfinite(moments)) or moments[1] <= 0:
-        raise ValueError(
-            f"The 'distribution' parameter of {owner} has a frozen "
-            f"scipy.stats.{_frozen_family(frozen)} of mean {frozen.mean()!r} and "
-            f"standard deviation {frozen.std()!r}; expected finite numbers, and a "
-            "positive scale."
-        )
-
-
-def _frozen_family(specification: Any) -> str | None:
-    family = getattr(getattr(specification, "dist", None), "name", None)
-    return family if isinstance(family, str) else None
 
 
 def learn_input_laws(
@@ -105,11 +111,17 @@ def learn_input_laws(
     weights: FloatArray,  # shape: (n_samples,)
 ) -> list[InputLaw]:
     """Return the law of each column: frozen laws as they are, named ones learned."""
-    laws: list[InputLaw] = []
-    for specification, column in zip(specifications, X.T, strict=True):
-        if isinstance(specification, str):
-            laws.append(NAMED_LAWS[specification].learn(column, weights))
-        else:
-            family = FROZEN_LAWS[_frozen_family(specification) or ""]
-            laws.append(family.from_frozen(specification))
-    return laws
+    return [
+        NAMED_LAWS[specification].learn(column, weights)
+        if isinstance(specification, str)
+        else _family_of(specification).from_frozen(specification)
+        for specification, column in zip(specifications, X.T, strict=True)
+    ]
+
+
+def _family_of(frozen: Any) -> type[InputLaw]:
+    """Return the classical family of a frozen law, or else a general one."""
+    general = (
+        DiscreteLaw if isinstance(frozen.dist, stats.rv_discrete) else ContinuousLaw
+    )
+    return FROZEN_LAWS.get(family_name(frozen) or "", general)

@@ -93,17 +93,8 @@ class InputLaw(ABC):
         degree: int,
     ) -> FloatArray:  # shape: (degree + 1, n_samples)
         """Evaluate the orthonormal functions up to ``degree``."""
-        germ = self.standardize(column)
-        values = np.empty((degree + 1, len(germ)))
-        values[0] = 1.0
         a, b = self.recurrence(degree)
-        root = np.sqrt(b)
-        for k in range(degree):
-            values[k + 1] = (germ - a[k]) * values[k]
-            if k > 0:
-                values[k + 1] -= root[k - 1] * values[k - 1]
-            values[k + 1] /= root[k]
-        return values
+        return evaluate_recurrence(self.standardize(column), a, np.sqrt(b))
 
     def differentiate(
         self,
@@ -145,10 +136,11 @@ class InputLaw(ABC):
         """Number of functions beside the constant; inf when there is no end."""
         return math.inf
 
-    def check_degree(self, owner: str, name: str, degree: int) -> None:
+    def check_degree(self, owner: str, name: str, degree: int) -> None:  # noqa: B027
         """Raise ``ValueError`` if the law cannot carry polynomials of a degree.
 
-        ``owner`` is the estimator and ``name`` the input, for the message.
+        ``owner`` is the estimator and ``name`` the input, for the message. Families
+        with a closed form carry any degree.
         """
 
     def p_value(self, column: FloatArray) -> float:
@@ -162,20 +154,50 @@ class InputLaw(ABC):
         """Smallest and largest possible value, in the units of the input."""
         return -np.inf, np.inf
 
-    def warn_outside(self, column: FloatArray, name: str) -> None:
-        """Warn when values lie outside the support."""
+    def outside(
+        self,
+        column: FloatArray,  # shape: (n_samples,), in the units of the input
+    ) -> NDArray[np.bool_]:  # shape: (n_samples,)
+        """Tell which values are outside the support."""
         low, high = self.support
         tolerance = 1e-9 * self.scale
-        outside = (column < low - tolerance) | (column > high + tolerance)
+        return (column < low - tolerance) | (column > high + tolerance)
+
+    def _describe_outside(self, column: FloatArray) -> str:
+        """Say what is wrong with the values outside, after "values of x0"."""
+        low, high = self.support
+        advice = " Give the true law as a frozen one." if self.learned else ""
+        return (
+            f"lie outside [{low:.6g}, {high:.6g}], the support of its law; the "
+            f"expansion extrapolates there.{advice}"
+        )
+
+    def warn_outside(self, column: FloatArray, name: str) -> None:
+        """Warn when values lie outside the support."""
+        outside = self.outside(column)
         if outside.any():
-            advice = " Give the true law as a frozen one." if self.learned else ""
             warnings.warn(
-                f"{int(outside.sum())} of {column.size} values of {name} lie outside "
-                f"[{low:.6g}, {high:.6g}], the support of its law; the expansion "
-                f"extrapolates there.{advice}",
+                f"{int(outside.sum())} of {column.size} values of {name} "
+                f"{self._describe_outside(column[outside])}",
                 InputOutsideSupportWarning,
                 stacklevel=5,
             )
+
+
+def evaluate_recurrence(
+    germ: FloatArray,  # shape: (n_samples,)
+    a: FloatArray,  # shape: (degree,)
+    root: FloatArray,  # shape: (degree,), the square roots of b
+) -> FloatArray:  # shape: (degree + 1, n_samples)
+    """Evaluate orthonormal polynomials by their three-term recurrence."""
+    values = np.empty((len(a) + 1, len(germ)))
+    values[0] = 1.0
+    for k in range(len(a)):
+        values[k + 1] = (germ - a[k]) * values[k]
+        if k > 0:
+            values[k + 1] -= root[k - 1] * values[k - 1]
+        values[k + 1] /= root[k]
+    return values
 
 
 def positive_scale(scale: float, column: FloatArray) -> float:

@@ -1,0 +1,626 @@
+"""Input laws: one contract over all, and closed forms for the polynomials."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
+from skpce._input_laws import (
+    NAMED_LAWS,
+    ContinuousLaw,
+    DiscreteLaw,
+    learn_input_laws,
+)
+
+DEGREE = 30
+SEED = 0
+TOLERANCE = 1e-8
+
+
+def law_of(specification, column=(0.0, 1.0), weights=None):
+    column = np.asarray(column, dtype=float)
+    weights = np.ones(len(column)) if weights is None else np.asarray(weights, float)
+    return learn_input_laws([specification], column[:, np.newaxis], weights)[0]
+
+
+def data_of(name, size=200):
+    """A column that suits a named law."""
+    rng = np.random.default_rng(SEED)
+    return {
+        "normal": rng.normal(3, 2, size),
+        "uniform": rng.uniform(1, 4, size),
+        "exponential": rng.exponential(2.0, size) + 5,
+        "gamma": rng.gamma(2.5, 2.0, size) - 1,
+        "beta": 10 + 2 * rng.beta(2, 3, size),
+        "empirical": rng.gumbel(size=size),
+        "categorical": rng.choice(
+            [1.0, 4.0, 7.0, 9.0], p=[0.1, 0.2, 0.3, 0.4], size=size
+        ),
+    }[name]
+
+
+# Quadrature of the laws by scipy or by hand: (law, degree, nodes, weights).
+
+
+def laguerre(shape, loc=0.0, scale=1.0):
+    nodes, weights = special.roots_genlaguerre(DEGREE + 5, shape - 1)
+    return loc + scale * nodes, weights
+
+
+def jacobi(a, b, low=0.0, high=1.0):
+    nodes, weights = special.roots_jacobi(DEGREE + 5, b - 1, a - 1)
+    return low + (high - low) * (nodes + 1) / 2, weights
+
+
+def legendre(low, high, n_nodes=DEGREE + 5):
+    nodes, weights = special.roots_legendre(n_nodes)
+    return low + (high - low) * (nodes + 1) / 2, weights
+
+
+def trapezoid(frozen, low, high, n_nodes=20001):
+    """For densities that are analytic and vanish at both ends."""
+    nodes = np.linspace(low, high, n_nodes)
+    return nodes, frozen.pdf(nodes)
+
+
+def triangular(mode):
+    """Exact: the density is linear on either side of the mode."""
+    (x, v), (y, w) = legendre(0, mode), legendre(mode, 1)
+    f = stats.triang(mode).pdf
+    return np.append(x, y), np.append(v * f(x) * mode, w * f(y) * (1 - mode))
+
+
+def two_sided(nodes, weights):
+    return np.append(-nodes, nodes), np.append(weights, weights)
+
+
+def lognormal(sigma):
+    z, weights = special.roots_hermitenorm(150)
+    return np.exp(sigma * z), weights
+
+
+def loguniform(low, high):
+    z, weights = legendre(np.log(low), np.log(high), 300)
+    return np.exp(z), weights
+
+
+def weibull(power):
+    """The power of an exponential variable."""
+    e, weights = special.roots_laguerre(60)
+    return e**power, weights
+
+
+def generalised_pareto():
+    """Infinite density at the upper end; quadratic in a uniform variable."""
+    u, weights = legendre(0, 1, 2 * DEGREE + 5)
+    return (1 - u**2) / 2, weights
+
+
+def truncated_normal(low, high):
+    x, weights = legendre(low, high, 120)
+    return x, weights * stats.norm.pdf(x)
+
+
+def panelled(frozen, low, high, n_panels=80):
+    pieces = [
+        legendre(a, b) for a, b in itertools.pairwise(np.linspace(low, high, n_panels))
+    ]
+    nodes = np.concatenate([x for x, _ in pieces])
+    return nodes, np.concatenate([w for _, w in pieces]) * frozen.pdf(nodes)
+
+
+def table(frozen, values):
+    return values, frozen.pmf(values)
+
+
+def histogram(edges, masses):
+    pieces = [legendre(a, b) for a, b in itertools.pairwise(edges)]
+    nodes = np.concatenate([x for x, _ in pieces])
+    weights = np.concatenate(
+        [m * w / w.sum() for m, (_, w) in zip(masses, pieces, strict=True)]
+    )
+    return nodes, weights
+
+
+HISTOGRAM = stats.rv_histogram(
+    (np.array([0.2, 0.5, 0.3]), np.array([0.0, 1.0, 4.0, 5.0])), density=False
+)()
+
+CLASSICAL = {
+    "expon": (stats.expon(2, 3), *laguerre(1, 2, 3)),
+    "gamma": (stats.gamma(2.7, loc=-4, scale=0.1), *laguerre(2.7, -4, 0.1)),
+    "gamma of a small shape": (stats.gamma(a=0.3), *laguerre(0.3)),
+    "erlang": (stats.erlang(3, scale=5), *laguerre(3, 0, 5)),
+    "chi2": (stats.chi2(5, 1, 2), *laguerre(2.5, 1, 4)),
+    "beta": (stats.beta(2, 5, loc=-1, scale=4), *jacobi(2, 5, -1, 3)),
+    "beta of small shapes": (stats.beta(0.3, 0.6), *jacobi(0.3, 0.6)),
+    "beta like uniform": (stats.beta(1, 1), *legendre(0, 1)),
+    "arcsine": (stats.arcsine(), *jacobi(0.5, 0.5)),
+    "semicircular": (stats.semicircular(1, 2), *jacobi(1.5, 1.5, -1, 3)),
+    "rdist": (stats.rdist(3.0), *jacobi(1.5, 1.5, -1, 1)),
+    "powerlaw": (stats.powerlaw(0.4), *jacobi(0.4, 1.0)),
+}
+
+GENERAL = {
+    "truncnorm": (stats.truncnorm(-1, 2), 30, *truncated_normal(-1, 2)),
+    "truncnorm in the tail": (stats.truncnorm(4, 9), 30, *truncated_normal(4, 9)),
+    "lognorm": (stats.lognorm(0.25), 10, *lognormal(0.25)),
+    "lognorm wide": (stats.lognorm(1.0), 4, *lognormal(1.0)),
+    "weibull infinite at 0": (stats.weibull_min(0.5), 12, *weibull(2)),
+    "weibull wide": (stats.weibull_min(0.25), 6, *weibull(4)),
+    "infinite at the end": (stats.genpareto(-2.0), 30, *generalised_pareto()),
+    "gumbel": (
+        stats.gumbel_r(),
+        20,
+        *trapezoid(stats.gumbel_r(), -8, 160),
+    ),
+    "logistic": (stats.logistic(), 20, *trapezoid(stats.logistic(), -150, 150)),
+    "triang": (stats.triang(0.3), 30, *triangular(0.3)),
+    "laplace": (stats.laplace(), 30, *two_sided(*laguerre(1))),
+    "loguniform": (stats.loguniform(0.01, 10), 30, *loguniform(0.01, 10)),
+    "rayleigh": (stats.rayleigh(), 20, *panelled(stats.rayleigh(), 0, 40)),
+    "histogram": (HISTOGRAM, 20, *histogram([0, 1, 4, 5], [0.2, 0.5, 0.3])),
+    "binom": (stats.binom(12, 0.3), 12, *table(stats.binom(12, 0.3), np.arange(13.0))),
+    "poisson": (stats.poisson(4), 12, *table(stats.poisson(4), np.arange(120.0))),
+    "poisson shifted by a half": (
+        stats.poisson(4, loc=0.5),
+        8,
+        *table(stats.poisson(4, loc=0.5), 0.5 + np.arange(120.0)),
+    ),
+    "poisson of a large mean": (
+        stats.poisson(1e5),
+        10,
+        *table(stats.poisson(1e5), np.arange(90000.0, 110000.0)),
+    ),
+    "randint": (
+        stats.randint(3, 23),
+        15,
+        *table(stats.randint(3, 23), np.arange(3.0, 23)),
+    ),
+    "geom": (stats.geom(0.3), 15, *table(stats.geom(0.3), np.arange(1.0, 900))),
+    "hypergeom": (
+        stats.hypergeom(20, 7, 12),
+        7,
+        *table(stats.hypergeom(20, 7, 12), np.arange(8.0)),
+    ),
+    "values": (
+        stats.rv_discrete(values=([0.5, 2, 7], [0.2, 0.3, 0.5]))(loc=1),
+        2,
+        np.array([1.5, 3.0, 8.0]),
+        np.array([0.2, 0.3, 0.5]),
+    ),
+}
+
+# Every kind of law once, with a degree it carries, for what all have in common.
+EVERY = {
+    **{name: (law_of(name, data_of(name)), 3) for name in NAMED_LAWS},
+    "frozen gamma": (law_of(stats.gamma(2.7, loc=-4, scale=0.1)), 6),
+    "frozen beta": (law_of(stats.beta(2, 5, loc=-1, scale=4)), 6),
+    **{name: (law_of(GENERAL[name][0]), min(GENERAL[name][1], 6)) for name in GENERAL},
+}
+POLYNOMIAL = [name for name in EVERY if EVERY[name][0].is_polynomial]
+
+
+def gram(law, degree, nodes, weights):
+    values = law.evaluate(nodes, degree) * np.sqrt(weights / weights.sum())
+    return values @ values.T
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_classical_families_are_orthonormal(name):
+    frozen, nodes, weights = CLASSICAL[name]
+    law = law_of(frozen)
+    assert not isinstance(law, ContinuousLaw)
+    assert not law.learned
+    expected = np.eye(DEGREE + 1)
+    found = gram(law, DEGREE, nodes, weights)
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", GENERAL)
+def test_general_laws_are_orthonormal(name):
+    frozen, degree, nodes, weights = GENERAL[name]
+    law = law_of(frozen)
+    law.check_degree("PCE", "x0", degree)
+    found = gram(law, degree, nodes, weights)
+    np.testing.assert_allclose(found, np.eye(degree + 1), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["exponential", "gamma", "beta"])
+def test_learned_families_are_orthonormal(name):
+    law = law_of(name, data_of(name))
+    low, high = law.support
+    rules = {
+        "exponential": lambda: laguerre(1.0, low, law.scale),
+        "gamma": lambda: laguerre(law.shape, low, law.scale),
+        "beta": lambda: jacobi(*law.shapes, low, high),
+    }
+    found = gram(law, DEGREE, *rules[name]())
+    np.testing.assert_allclose(found, np.eye(DEGREE + 1), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_quadrature_integrates_products(name):
+    law, degree = EVERY[name]
+    nodes, weights = law.quadrature(degree + 1)
+    assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+    degree = int(min(degree, law.largest_degree))
+    found = gram(law, degree, nodes, weights)
+    np.testing.assert_allclose(found, np.eye(degree + 1), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_samples_follow_the_law(name):
+    law, _ = EVERY[name]
+    draws = law.sample(20000, np.random.default_rng(SEED))
+    assert draws.shape == (20000,)
+    assert not law.outside(draws).any()
+    # The mean of function 1 is 0 and its variance 1.
+    first = law.evaluate(draws, 1)[1]
+    assert first.mean() == pytest.approx(0.0, abs=0.05)
+    np.testing.assert_array_equal(draws, law.sample(20000, np.random.default_rng(SEED)))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_p_value_is_large_for_the_law_and_small_for_another(name):
+    law, _ = EVERY[name]
+    if name in ("empirical", "categorical"):
+        assert np.isnan(law.p_value(data_of(name)))
+        return
+    draws = law.sample(400, np.random.default_rng(SEED + 1))
+    assert 1e-3 < law.p_value(draws) <= 1
+    other = np.random.default_rng(SEED).choice([draws.min(), draws.max()], 400)
+    assert law.p_value(other) < 1e-3
+
+
+@pytest.mark.parametrize("name", POLYNOMIAL)
+def test_derivatives_match_finite_differences(name):
+    law, degree = EVERY[name]
+    degree = min(degree, 4)
+    nodes, _ = law.quadrature(9)
+    step = 1e-5 * np.maximum(law.scale, np.abs(nodes))
+    difference = law.evaluate(nodes + step, degree) - law.evaluate(nodes - step, degree)
+    found = law.differentiate(nodes, degree)
+    size = np.abs(found).max(axis=1, keepdims=True) + 1e-300
+    np.testing.assert_allclose(found / size, difference / (2 * step) / size, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_laws_survive_pickling(name):
+    law, degree = EVERY[name]
+    degree = int(min(degree, law.largest_degree))
+    points = law.sample(5, np.random.default_rng(SEED))
+    copy = pickle.loads(pickle.dumps(law))
+    expected = law.evaluate(points, degree)
+    np.testing.assert_array_equal(copy.evaluate(points, degree), expected)
+
+
+@pytest.mark.parametrize("name", NAMED_LAWS)
+def test_weight_is_frequency(name):
+    column = data_of(name, 40)
+    counts = np.random.default_rng(SEED).integers(0, 4, size=40)
+    weighted = law_of(name, column, counts)
+    repeated = law_of(name, np.repeat(column, counts))
+    nodes = column[counts > 0]
+    degree = int(min(4, weighted.largest_degree))
+    assert weighted.largest_degree == repeated.largest_degree
+    found, expected = weighted.evaluate(nodes, degree), repeated.evaluate(nodes, degree)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert weighted.support == pytest.approx(repeated.support)
+
+
+def test_empirical_law_of_weights_is_the_one_of_repetitions_exactly():
+    column = data_of("empirical", 40)
+    counts = np.random.default_rng(SEED).integers(0, 4, size=40)
+    weighted = law_of("empirical", column, counts)
+    assert weighted == law_of("empirical", np.repeat(column, counts))
+
+
+@pytest.mark.parametrize("name", NAMED_LAWS)
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e8 - 0.1])
+def test_constant_column_is_finite(name, value):
+    law = law_of(name, np.full(12, value))
+    degree = int(min(3, law.largest_degree))
+    law.check_degree("PCE", "x0", degree)
+    assert np.isfinite(law.evaluate(np.full(4, value), degree)).all()
+    features = PolynomialChaosFeatures(3, distribution=name)
+    X = np.column_stack([np.full(12, value), np.arange(12.0)])
+    assert np.isfinite(features.fit_transform(X)).all()
+
+
+def test_learned_parameters_are_moments_above_the_smallest_value():
+    x, w = np.array([9.0, 2.0, 4.0, 3.0, -50.0]), np.array([1.0, 2.0, 1.0, 1.0, 0.0])
+    rise = np.repeat(x, w.astype(int)) - 2.0
+    assert law_of("exponential", x, w).scale == pytest.approx(rise.mean())
+    gamma = law_of("gamma", x, w)
+    assert gamma.location == 2.0
+    assert gamma.shape * gamma.scale == pytest.approx(rise.mean())
+    assert gamma.shape * gamma.scale**2 == pytest.approx(rise.var())
+    beta = law_of("beta", x, w)
+    assert beta.support == pytest.approx((2.0, 9.0))
+    fitted = stats.beta(*beta.shapes, loc=2, scale=7)
+    assert fitted.mean() == pytest.approx(rise.mean() + 2)
+    assert fitted.var() == pytest.approx(rise.var())
+
+
+def test_a_beta_law_of_two_values_is_finite():
+    law = law_of("beta", [0.0, 1.0, 1.0])
+    assert np.isfinite(law.evaluate(np.array([0.0, 0.5, 1.0]), 5)).all()
+
+
+# Closed forms of recurrences, for laws that are given as a density or a table.
+
+Q = np.exp(-(0.3**2))
+
+
+@pytest.mark.parametrize(
+    ("frozen", "a", "b"),
+    [
+        (stats.norm(1, 2), lambda k: 1 + 0 * k, lambda k: 4 * k),
+        (stats.uniform(-1, 2), lambda k: 0 * k, lambda k: k**2 / (4 * k**2 - 1)),
+        (stats.expon(), lambda k: 2 * k + 1, lambda k: k**2),
+        (stats.gamma(0.2), lambda k: 2 * k + 0.2, lambda k: k * (k - 0.8)),
+        (stats.arcsine(-1, 2), lambda k: 0 * k, lambda k: np.where(k == 1, 0.5, 0.25)),
+        (stats.semicircular(), lambda k: 0 * k, lambda k: 0.25 + 0 * k),
+        (  # Stieltjes and Wigert, with q = exp(-sigma^2)
+            stats.lognorm(0.3),
+            lambda k: Q ** (-2 * k - 0.5) * (1 + Q - Q ** (k + 1)),
+            lambda k: Q ** (2 - 4 * k) * (1 - Q**k),
+        ),
+    ],
+    ids=[
+        "Hermite",
+        "Legendre",
+        "Laguerre",
+        "Laguerre of a small shape",
+        "Chebyshev",
+        "Chebyshev of the second kind",
+        "Stieltjes-Wigert",
+    ],
+)
+def test_a_density_gives_the_recurrence_of_its_family(frozen, a, b):
+    law = ContinuousLaw.from_frozen(frozen)
+    degree = 12
+    found_a, found_b = law.recurrence(degree)
+    k = np.arange(degree + 1.0)
+    expected_a = (a(k[:-1]) - law.location) / law.scale
+    np.testing.assert_allclose(found_a, expected_a, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("frozen", "a", "b"),
+    [
+        (
+            stats.randint(2, 22),
+            lambda k: 11.5 + 0 * k,
+            lambda k: k**2 * (400 - k**2) / (4 * (4 * k**2 - 1)),
+        ),
+        (stats.poisson(3.5), lambda k: k + 3.5, lambda k: 3.5 * k),
+        (
+            stats.binom(15, 0.3),
+            lambda k: 0.3 * (15 - k) + 0.7 * k,
+            lambda k: 0.21 * k * (16 - k),
+        ),
+        (
+            stats.nbinom(4, 0.6),
+            lambda k: (k + 0.4 * (k + 4)) / 0.6,
+            lambda k: 0.4 * k * (k + 3) / 0.36,
+        ),
+    ],
+    ids=["Chebyshev", "Charlier", "Krawtchouk", "Meixner"],
+)
+def test_a_table_gives_the_recurrence_of_its_family(frozen, a, b):
+    law = DiscreteLaw.from_frozen(frozen)
+    found_a, found_b = law.recurrence(10)
+    k = np.arange(11.0)
+    expected_a = (a(k[:-1]) - law.location) / law.scale
+    np.testing.assert_allclose(found_a, expected_a, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-9)
+
+
+def test_empirical_law_of_a_large_normal_sample_approaches_hermite():
+    distance = []
+    for size in (500, 50_000):
+        column = np.random.default_rng(SEED).normal(size=size)
+        a, b = law_of("empirical", column).recurrence(4)
+        distance.append(np.abs([a, b / np.arange(1.0, 5.0) - 1]).max())
+    assert distance[1] < min(0.1, distance[0] / 3)
+
+
+def test_empirical_polynomials_are_orthonormal_under_the_data():
+    column = np.random.default_rng(SEED).exponential(size=300)
+    weights = np.random.default_rng(SEED).integers(0, 3, size=300).astype(float)
+    law = law_of("empirical", column, weights)
+    found = gram(law, 8, column, weights)
+    np.testing.assert_allclose(found, np.eye(9), atol=TOLERANCE)
+
+
+# Categories.
+
+
+@pytest.mark.parametrize("levels", [[0.0, 1.0], [1.0, 4.0, 7.0, 9.0], np.arange(12.0)])
+def test_contrasts_are_orthonormal_under_the_frequencies(levels):
+    column = np.random.default_rng(SEED).choice(levels, size=300)
+    column[: len(levels)] = levels
+    weights = np.random.default_rng(SEED).uniform(0.1, 2, size=300)
+    law = law_of("categorical", column, weights)
+    assert law.largest_degree == len(levels) - 1
+    found = gram(law, len(levels) - 1, column, weights)
+    np.testing.assert_allclose(found, np.eye(len(levels)), atol=1e-12)
+
+
+def test_unseen_levels_are_average_and_warn():
+    law = law_of("categorical", [1.0, 2.0, 2.0, 5.0])
+    column = np.array([2.0, 3.0, 1.5, 99.0])
+    values = law.evaluate(column, 2)
+    np.testing.assert_array_equal(values[1:, 1:], 0.0)
+    assert np.abs(values[1:, 0]).max() > 0
+    with pytest.warns(
+        InputOutsideSupportWarning,
+        match=r"3 of 4 values of x0 are levels not seen in fit \(1.5, 3, 99\)",
+    ):
+        law.warn_outside(column, "x0")
+
+
+def test_a_level_of_weight_zero_is_not_a_level():
+    law = law_of("categorical", [1.0, 2.0, 5.0], [1.0, 1.0, 0.0])
+    assert law.quadrature(1)[0].tolist() == [1.0, 2.0]
+
+
+def test_categories_have_no_derivative_and_no_recurrence():
+    law = law_of("categorical", [1.0, 2.0])
+    with pytest.raises(ValueError, match="categorical input has no derivative"):
+        law.differentiate(np.ones(2), 1)
+    with pytest.raises(ValueError, match="no recurrence"):
+        law.recurrence(1)
+    with pytest.raises(ValueError, match="2 levels have 1 contrasts, not 2"):
+        law.evaluate(np.ones(2), 2)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("frozen", "degree", "message"),
+    [
+        (stats.t(3), 2, r"stats.t\(df=3\), which does not carry degree 2: its moment "),
+        (stats.t(3), 2, "moment of order 4 .*Lower the degree, map.*QuantileTransf"),
+        (stats.pareto(5, scale=2), 3, r"pareto\(b=5, scale=2\).*logarithm of the inp"),
+        (stats.lognorm(1.0), 20, r"lognorm\(s=1\).*degree 20.*take the logarithm"),
+        (stats.zipf(4), 2, r"zipf\(a=4\).*moment of order 4"),
+        (stats.poisson(0.1), 15, r"poisson\(mu=0.1\).*orthonormal only up to"),
+    ],
+)
+def test_degrees_that_a_law_does_not_carry(frozen, degree, message):
+    law = law_of(frozen)
+    with pytest.raises(ValueError, match=f"'distribution' parameter of PCE.*{message}"):
+        law.check_degree("PCE", "x0", degree)
+
+
+def test_a_recurrence_without_moments_is_refused():
+    with pytest.raises(ValueError, match=r"no recurrence of degree 2.*t\(df=3\)"):
+        law_of(stats.t(3)).recurrence(2)
+
+
+def test_a_density_of_another_mass_is_refused():
+    class Half(stats.rv_continuous):
+        def _pdf(self, x):
+            return 0.5 + 0 * x
+
+        def _cdf(self, x):
+            return x
+
+    law = ContinuousLaw(0.5, 0.3, learned=False, frozen=Half(a=0, b=1, name="half")())
+    with pytest.raises(ValueError, match=r"density integrates to 0\.5"):
+        law.check_degree("PCE", "x0", 2)
+
+
+def test_clustered_values_carry_few_degrees():
+    rng = np.random.default_rng(SEED)
+    column = np.concatenate([rng.normal(m, 1e-7, size=20) for m in (0, 1, 2)])
+    law = law_of("empirical", column)
+    law.check_degree("PCE", "x0", 2)
+    with pytest.raises(ValueError, match=r"empirical law of 60 distinct.*tight groups"):
+        law.check_degree("PCE", "x0", 30)
+
+
+def test_values_equal_up_to_rounding_are_one():
+    assert law_of("empirical", [0.1 + 0.2, 0.3, 1.0]).largest_degree == 1
+
+
+@pytest.mark.parametrize(
+    "specification", ["lognormal", stats.gamma, stats.multivariate_normal([0, 0]), 3]
+)
+def test_the_error_names_all_laws(specification):
+    listed = "'beta', 'categorical', 'empirical', 'exponential', 'gamma', 'normal', "
+    with pytest.raises(ValueError, match=f"{listed}'uniform', a frozen law of scipy"):
+        PolynomialChaosFeatures(distribution=specification).fit(np.eye(3, 2))
+
+
+@pytest.mark.parametrize("frozen", [stats.cauchy(), stats.pareto(1.5), stats.t(2)])
+def test_laws_without_variance_are_refused(frozen):
+    with pytest.raises(ValueError, match=r"standard deviation (nan|inf).*Quantile"):
+        PolynomialChaosFeatures(distribution=frozen).fit(np.eye(3, 2))
+
+
+# Supports.
+
+
+@pytest.mark.parametrize(
+    ("specification", "inside", "outside", "described"),
+    [
+        (stats.expon(1), [1.0, 50.0], [0.5], r"\[1, inf\]"),
+        (stats.triang(0.5), [0.0, 1.0], [-0.1, 2.0], r"\[0, 1\]"),
+        (stats.binom(3, 0.5), [0.0, 3.0], [-1.0, 1.5, 4.0], r"\{0, 1, 2, 3\}"),
+        (stats.randint(0, 50), [49.0], [50.0], r"\{0, 1, 2, ..., 49\}"),
+        (stats.poisson(2), [0.0, 400.0], [-1.0, 2.5], r"the whole steps of \[0, inf\]"),
+    ],
+)
+def test_values_off_the_support_warn(specification, inside, outside, described):
+    law = law_of(specification)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        law.warn_outside(np.array(inside), "x0")
+    n_outside = len(outside)
+    message = f"{n_outside} of {n_outside} values of x0 lie outside {described}"
+    with pytest.warns(InputOutsideSupportWarning, match=message):
+        law.warn_outside(np.array(outside), "x0")
+
+
+def test_a_few_draws_of_a_discrete_law_have_no_p_value():
+    assert np.isnan(law_of(stats.binom(3, 0.5)).p_value(np.array([0.0, 1.0] * 4)))
+
+
+# Estimators.
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_least_squares_on_each_law_finds_a_polynomial(name):
+    law, _ = EVERY[name]
+    specification = name if name in NAMED_LAWS else getattr(law, "frozen", None)
+    if specification is None:
+        specification = CLASSICAL[name.removeprefix("frozen ")][0]
+    column = (
+        data_of(name)
+        if name in NAMED_LAWS
+        else law.sample(200, np.random.default_rng(SEED))
+    )
+    features = PolynomialChaosFeatures(2, distribution=specification)
+    design = features.fit_transform(column[:, np.newaxis])
+    y = 1 + (column - column.mean()) / column.std()
+    coefficients = np.linalg.lstsq(design, y, rcond=None)[0]
+    np.testing.assert_allclose(design @ coefficients, y, atol=1e-8)
+
+
+def test_a_list_mixes_all_laws():
+    names = list(NAMED_LAWS)
+    frozen = [stats.norm(3, 2), stats.gumbel_r(), stats.binom(4, 0.5)]
+    rng = np.random.default_rng(SEED)
+    columns = [data_of(name) for name in names]
+    columns += [law.rvs(size=200, random_state=rng) for law in frozen]
+    features = PolynomialChaosFeatures(2, distribution=names + frozen)
+    design = features.fit_transform(np.column_stack(columns))
+    assert np.isfinite(design).all()
+    found = " ".join(features.get_feature_names_out())
+    for first in ("He1(x5)", "P1(x6)", "L1(x3)", "L1(x4)", "J1(x0)", "E1(x2)"):
+        assert first in found
+    for first in ("C1(x1)", "C3(x1)", "He2(x7)", "A1(x8)", "D2(x9)"):
+        assert first in found
+
+
+def test_ishigami_by_a_general_density_is_the_legendre_expansion():
+    rng = np.random.default_rng(SEED)
+    X = rng.uniform(-np.pi, np.pi, size=(50, 3))
+    # The same law, by a family that has no polynomials of its own.
+    general = stats.trapezoid(0, 1, -np.pi, 2 * np.pi)
+    found = PolynomialChaosFeatures(5, distribution=general).fit_transform(X)
+    uniform = stats.uniform(-np.pi, 2 * np.pi)
+    expected = PolynomialChaosFeatures(5, distribution=uniform).fit_transform(X)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
