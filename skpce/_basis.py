@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,66 +17,212 @@ from ._input_laws import (
     check_distribution,
     learn_input_laws,
 )
-from ._multi_index import check_truncation, checked_multi_indices
+from ._memory import basis_advice, rows_held_in_blocks
+from ._multi_index import term_degrees
+from ._truncation import (
+    categorical_inputs,
+    check_anisotropy,
+    check_multi_indices,
+    check_truncation,
+    explicit_multi_indices,
+    truncated_multi_indices,
+)
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 
+# Entries of a block of the design matrix: 4 MiB, which a matrix product after it
+# still finds in the cache. Four times more or less was slower.
+_BLOCK_ENTRIES = 2**19
+
+# Below this many rows the calls cost more than the arithmetic.
+_SMALLEST_BLOCK = 64
+
+
+class _Run(NamedTuple):
+    """Consecutive columns that are one function times consecutive columns."""
+
+    start: int
+    stop: int
+    parent: int  # first of the other columns; 0, the constant, for a single one
+    feature: int
+    exponent: int
+
 
 @dataclass(frozen=True)
 class PolynomialBasis:
-    """Products of univariate orthonormal polynomials.
+    """Products of univariate orthonormal functions.
 
     Parameters
     ----------
     laws : sequence of InputLaw
         One per feature.
     multi_indices : ndarray of shape (n_terms, n_features)
-        Row 0 is zero; every row minus its last positive entry is a row too.
+        Row 0 is zero. The graded order of the built sets is quickest; no row needs
+        its divisors to be rows too.
     """
 
     laws: Sequence[InputLaw]
     multi_indices: IndexArray
 
     @cached_property
-    def _factors(self) -> list[tuple[int, int, int]]:
-        """For each term but the first: (parent term, feature, exponent).
+    def degrees(self) -> IndexArray:
+        """Total degree of each term, shape (n_terms,); a contrast counts one."""
+        return term_degrees(self.multi_indices, categorical_inputs(self.laws))
 
-        The parent is the term without its last feature, so every column of the
-        design matrix is one product.
+    def terms_within(self, features: Collection[int]) -> IndexArray:
+        """Return the positions of the terms of these inputs alone.
+
+        The constant is one of them.
         """
+        others = np.setdiff1d(np.arange(len(self.laws)), list(features))
+        return np.flatnonzero(~self.multi_indices[:, others].any(axis=1))
+
+    @cached_property
+    def _plan(self) -> tuple[int, list[_Run]]:
+        """How the columns are made: their number, and the products in order.
+
+        A term is its first univariate function times its tail. In graded order the
+        terms that begin with one function have consecutive tails, so that few
+        products of whole blocks make all columns. Tails that are no terms get
+        columns after those of the terms.
+        """
+        keys = self._sparse_rows()
+        position = {key: column for column, key in enumerate(keys)}
+        for key in keys[: len(self.multi_indices)]:
+            tail = key[1:]
+            while tail not in position:
+                position[tail] = len(keys)
+                keys.append(tail)
+                tail = tail[1:]
+        polynomial = ~categorical_inputs(self.laws)
+        degrees = [sum(k if polynomial[i] else 1 for i, k in key) for key in keys]
+        runs: list[_Run] = []
+        for column in np.argsort(degrees, kind="stable").tolist():
+            if keys[column]:
+                head, tail = keys[column][0], keys[column][1:]
+                _append_run(runs, _Run(column, column + 1, position[tail], *head))
+        return len(keys), runs
+
+    def _sparse_rows(self) -> list[tuple[tuple[int, int], ...]]:
+        """Return, for each term, its (feature, exponent) pairs."""
         terms, features = np.nonzero(self.multi_indices)
         exponents = self.multi_indices[terms, features]
-        ends = np.searchsorted(terms, np.arange(1, len(self.multi_indices)), "right")
-        position: dict[tuple[tuple[int, int], ...], int] = {(): 0}
-        factors = []
-        start = 0
-        for term, end in enumerate(ends.tolist(), start=1):
-            key = tuple(
-                zip(
-                    features[start:end].tolist(),
-                    exponents[start:end].tolist(),
-                    strict=True,
-                )
-            )
-            position[key] = term
-            factors.append((position[key[:-1]], *key[-1]))
-            start = end
-        return factors
+        pairs = list(zip(features.tolist(), exponents.tolist(), strict=True))
+        ends = np.searchsorted(terms, np.arange(len(self.multi_indices)), "right")
+        starts = [0, *ends[:-1].tolist()]
+        return [tuple(pairs[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)]
+
+    def _fill(
+        self,
+        X: FloatArray,  # shape: (n_samples, n_features)
+        columns: FloatArray,  # shape: (n_columns, n_samples), written
+        slope_of: int | None = None,
+    ) -> None:
+        """Write every column; with ``slope_of`` functions of that input are slopes."""
+        largest = self.multi_indices.max(axis=0, initial=0).tolist()
+        tables = {}
+        for i in np.flatnonzero(largest).tolist():
+            evaluate = self.laws[i].evaluate
+            if i == slope_of:
+                evaluate = self.laws[i].differentiate
+            tables[i] = evaluate(X[:, i], largest[i])
+        columns[0] = 1.0
+        for start, stop, parent, feature, exponent in self._plan[1]:
+            factor = tables[feature][exponent]
+            if parent == 0:
+                columns[start] = factor
+            else:
+                parents = columns[parent : parent + stop - start]
+                np.multiply(parents, factor, out=columns[start:stop])
 
     def evaluate(self, X: FloatArray) -> FloatArray:
         """Return the design matrix of shape (n_samples, n_terms)."""
-        largest = self.multi_indices.max(axis=0, initial=0)
-        univariate = [
-            law.evaluate(X[:, i], int(largest[i])) for i, law in enumerate(self.laws)
-        ]
-        columns = np.empty((self.multi_indices.shape[0], X.shape[0]))
-        columns[0] = 1.0
-        for term, (parent, feature, exponent) in enumerate(self._factors, start=1):
-            np.multiply(
-                columns[parent], univariate[feature][exponent], out=columns[term]
-            )
+        return self._design(X)
+
+    def differentiate(self, X: FloatArray, feature: int) -> FloatArray:
+        """Return the derivative of every term with respect to one input.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Inputs.
+        feature : int
+            Position of the input.
+
+        Returns
+        -------
+        slopes : ndarray of shape (n_samples, n_terms)
+            Per unit of the input; 0 for the terms without it.
+        """
+        slopes = self._design(X, slope_of=feature)
+        slopes[:, self.multi_indices[:, feature] == 0] = 0.0
+        return slopes
+
+    def _design(self, X: FloatArray, slope_of: int | None = None) -> FloatArray:
+        columns = np.empty((len(self.multi_indices), len(X)))
+        if self._plan[0] == len(columns):
+            self._fill(X, columns, slope_of)
+        else:  # by blocks, so that columns that are no terms stay small
+            for rows, design in self.blocks(X, slope_of=slope_of):
+                columns[:, rows] = design.T
         return columns.T
+
+    def blocks(
+        self,
+        X: FloatArray,
+        *,
+        max_entries: int = _BLOCK_ENTRIES,
+        slope_of: int | None = None,
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Iterate over blocks of rows of the design matrix.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Inputs.
+        max_entries : int, default=2**19
+            Largest number of entries of a block, which has 64 rows at least.
+        slope_of : int or None, default=None
+            Take the functions of this input for their derivatives.
+
+        Yields
+        ------
+        rows : slice
+            Where the block is.
+        design : ndarray of shape (n_rows, n_terms)
+            The block, its columns contiguous. The next block overwrites it: copy
+            what is to stay.
+        """
+        n_columns, n_terms = self._plan[0], len(self.multi_indices)
+        size = max(max_entries // n_columns, _SMALLEST_BLOCK)
+        buffer = np.empty(n_columns * min(size, len(X)))
+        for start in range(0, len(X), size):
+            rows = slice(start, min(start + size, len(X)))
+            n_rows = rows.stop - start
+            columns = buffer[: n_columns * n_rows].reshape(n_columns, n_rows)
+            self._fill(X[rows], columns, slope_of)
+            yield rows, columns[:n_terms].T
+
+    def combine(self, X: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """Evaluate expansions, without the whole design matrix.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Inputs.
+        coefficients : ndarray of shape (n_targets, n_terms)
+            Coefficients of each expansion.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples, n_targets)
+            Design matrix times coefficients.
+        """
+        values = np.empty((len(X), len(coefficients)))
+        for rows, design in self.blocks(X):
+            np.matmul(design, coefficients.T, out=values[rows])
+        return values
 
     def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
         """Warn about values outside the support of their law."""
@@ -89,24 +235,39 @@ class PolynomialBasis:
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Return one name per term, such as ``He2(x0)*He1(x1)``."""
-        return [self._name(row, input_names) for row in self.multi_indices]
-
-    def _name(self, row: IndexArray, input_names: Sequence[str]) -> str:
-        parts = [
-            f"{self.laws[i].polynomial}{row[i]}({input_names[i]})"
-            for i in np.flatnonzero(row)
+        return [
+            "*".join(f"{self.laws[i].polynomial}{k}({input_names[i]})" for i, k in row)
+            or "1"
+            for row in self._sparse_rows()
         ]
-        return "*".join(parts) or "1"
+
+
+def _append_run(runs: list[_Run], new: _Run) -> None:
+    """Append one column, or lengthen the last run by it."""
+    if runs and new.parent:
+        last = runs[-1]
+        follows = (last.stop, last.parent + last.stop - last.start)
+        same_factor = last[3:] == new[3:]
+        if last.parent and same_factor and follows == (new.start, new.parent):
+            runs[-1] = last._replace(stop=new.stop)
+            return
+    runs.append(new)
 
 
 class BasisMixin:
-    """What estimators on a polynomial basis share: its parameters and evaluation."""
+    """What estimators on a polynomial basis share: its parameters and evaluation.
+
+    Estimators without the parameters ``anisotropy`` and ``multi_indices`` have the
+    defaults below.
+    """
 
     degree: Any
     distribution: Any
     truncation: Any
     q: Any
     interaction_order: Any
+    anisotropy: Any = None
+    multi_indices: Any = None
     basis_: PolynomialBasis
     multi_indices_: IndexArray
 
@@ -116,20 +277,45 @@ class BasisMixin:
         check_truncation(
             owner, self.degree, self.truncation, self.q, self.interaction_order
         )
+        check_anisotropy(owner, self.anisotropy, n_features)
+        check_multi_indices(owner, self.multi_indices, n_features)
         return check_distribution(owner, self.distribution, n_features)
 
-    def _fit_basis(self, X: FloatArray, weights: FloatArray) -> None:
-        """Learn the input laws and build the index set."""
+    def _fit_basis(
+        self, X: FloatArray, weights: FloatArray, *, in_blocks: bool = False
+    ) -> None:
+        """Learn the input laws and build the index set that they can carry.
+
+        ``in_blocks`` says that the design matrix will never be held whole.
+        """
+        owner = type(self).__name__
         specifications = self._check_basis(X.shape[1])
-        self.multi_indices_ = checked_multi_indices(
-            type(self).__name__,
-            *X.shape,
+        laws = learn_input_laws(specifications, X, weights)
+        names = input_names(self)
+        n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
+        self.multi_indices_ = self._make_multi_indices(laws, names, n_rows)
+        needed = self.multi_indices_.max(axis=0).tolist()
+        for law, name, degree in zip(laws, names, needed, strict=True):
+            law.check_degree(owner, name, degree)
+        self.basis_ = PolynomialBasis(laws, self.multi_indices_)
+
+    def _make_multi_indices(
+        self, laws: Sequence[InputLaw], names: Sequence[str], n_samples: int
+    ) -> IndexArray:
+        owner = type(self).__name__
+        rows = check_multi_indices(owner, self.multi_indices, len(laws))
+        if rows is not None:
+            return explicit_multi_indices(owner, rows, laws, names, n_samples)
+        return truncated_multi_indices(
+            owner,
+            laws,
+            n_samples,
             degree=int(self.degree),
             q=float(self.q),
             interaction_order=self.interaction_order,
+            anisotropy=self.anisotropy,
+            advice=basis_advice(anisotropy="anisotropy" in vars(self)),
         )
-        laws = learn_input_laws(specifications, X, weights)
-        self.basis_ = PolynomialBasis(laws, self.multi_indices_)
 
     def _evaluate_basis(self, X: ArrayLike) -> FloatArray:
         """Return the design matrix of new inputs; shape (n_samples, n_terms)."""
@@ -137,3 +323,14 @@ class BasisMixin:
         X = validate_data(self, X, dtype=np.float64, reset=False)
         self.basis_.warn_outside(X, input_names(self))
         return self.basis_.evaluate(X)
+
+    def _predict_blocks(
+        self,
+        X: ArrayLike,  # shape: (n_samples, n_features)
+        coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    ) -> FloatArray:  # shape: (n_samples, n_targets)
+        """Evaluate expansions at new inputs, without the whole design matrix."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(X, input_names(self))
+        return self.basis_.combine(X, coefficients)

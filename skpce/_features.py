@@ -17,7 +17,7 @@ from ._sample_weight import checked_sample_weight
 class PolynomialChaosFeatures(
     BasisMixin, BasisFeatureNamesMixin, TransformerMixin, BaseEstimator
 ):
-    """Orthonormal polynomials of the inputs, as features.
+    r"""Orthonormal polynomials of the inputs, as features.
 
     In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
     columns are orthonormal under the law of the inputs: Hermite polynomials for
@@ -27,23 +27,34 @@ class PolynomialChaosFeatures(
     ----------
     degree : int, default=2
         Largest degree of a term.
-    distribution : {"normal", "uniform"}, frozen law, or list, default="normal"
-        The law of each input. A name learns location and scale in ``fit``
-        (``"normal"``: weighted mean and standard deviation with ``ddof=0``;
-        ``"uniform"``: smallest and largest value of positive weight); a frozen
-        ``scipy.stats.norm(...)`` or ``scipy.stats.uniform(...)`` learns nothing. A
-        list gives one law per feature.
+    distribution : str, frozen law, or list, default="normal"
+        The law of each input. A name learns its parameters in ``fit``: ``"normal"``
+        (weighted mean and standard deviation with ``ddof=0``), ``"uniform"``
+        (smallest and largest value of positive weight), ``"exponential"``,
+        ``"gamma"``, ``"beta"``, ``"empirical"`` (the data themselves) or
+        ``"categorical"`` (numeric codes of categories). A frozen law of
+        ``scipy.stats``, continuous or discrete, learns nothing. A list gives one law
+        per feature. See the user guide on input laws.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0
         Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
     interaction_order : int or None, default=None
         Largest number of inputs in one term.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weights :math:`w_i`: the terms :math:`j` with
+        :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are kept. A weight of 2
+        gives an input half the degree.
+    multi_indices : array-like of shape (n_terms, n_features) or None, default=None
+        The terms themselves, as non-negative ints; the constant is added where it
+        is missing. ``degree``, ``truncation``, ``q``, ``interaction_order`` and
+        ``anisotropy`` then have no effect.
 
     Attributes
     ----------
     multi_indices_ : ndarray of shape (n_terms, n_features)
         Exponent of each input in each term, in graded order; row 0 is the constant.
+        For a categorical input the number of the contrast.
     basis_ : PolynomialBasis
         The input laws joined with the index set.
     n_features_in_ : int
@@ -60,6 +71,9 @@ class PolynomialChaosFeatures(
     The columns are orthonormal when the inputs are independent and have the stated
     laws. The sample mean of their products approaches the identity at the rate
     :math:`n^{-1/2}`.
+
+    An input of finitely many values has no more functions than that: exponents end
+    before. Each contrast of a categorical input counts as of degree one.
 
     References
     ----------
@@ -78,6 +92,15 @@ class PolynomialChaosFeatures(
     ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
     >>> features.transform(X).round(3).tolist()
     [[1.0, 0.0, 1.0, -0.707, 0.0, 0.0], [1.0, 2.0, 0.0, 2.121, 0.0, -0.707]]
+
+    Half the degree for the second input, and chosen terms alone:
+
+    >>> features.set_params(anisotropy=[1, 2]).fit(X).get_feature_names_out().tolist()
+    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)']
+    >>> features.set_params(multi_indices=[[3, 0], [1, 1]]).fit(X).multi_indices_
+    array([[0, 0],
+           [1, 1],
+           [3, 0]])
     """
 
     def __init__(
@@ -88,12 +111,16 @@ class PolynomialChaosFeatures(
         truncation: str = "total_degree",
         q: float = 1.0,
         interaction_order: int | None = None,
+        anisotropy: ArrayLike | None = None,
+        multi_indices: ArrayLike | None = None,
     ) -> None:
         self.degree = degree
         self.distribution = distribution
         self.truncation = truncation
         self.q = q
         self.interaction_order = interaction_order
+        self.anisotropy = anisotropy
+        self.multi_indices = multi_indices
 
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
@@ -117,7 +144,8 @@ class PolynomialChaosFeatures(
         Raises
         ------
         ValueError
-            For a bad parameter, or a basis too large for memory.
+            For a bad parameter, a law that cannot carry the degree, or a basis too
+            large for memory.
         """
         X = validate_data(self, X, dtype=np.float64)
         weights = checked_sample_weight(sample_weight, X)

@@ -1,53 +1,51 @@
-"""Multi-index sets: which products of univariate polynomials enter the expansion.
+"""Multi-index sets: which products of univariate functions enter the expansion.
 
 A truncation set keeps the multi-indices :math:`j` with
-:math:`\\lVert j \\rVert_q = (\\sum_i j_i^q)^{1/q} \\le p` [1]_ and at most
-``interaction_order`` positive entries. With :math:`q = 1` this is the total-degree
-set; :math:`q < 1` thins the interactions (the hyperbolic set).
+
+.. math:: \\lVert j \\rVert_{q, w} = \\Bigl(\\sum_i (w_i j_i)^q\\Bigr)^{1/q} \\le p
+
+[1]_ and at most ``interaction_order`` positive entries. With :math:`q = 1` and weights
+:math:`w_i = 1` this is the total-degree set; :math:`q < 1` thins the interactions (the
+hyperbolic set), :math:`w_i = 2` halves the degree of input :math:`i` (the anisotropic
+set).
+
+The entry of a categorical input is the number of a contrast, not a degree: each
+contrast counts as of degree one.
 
 References
 ----------
 .. [1] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based
-   on least angle regression", Journal of Computational Physics 230 (2011), eq. (14).
+   on least angle regression", Journal of Computational Physics 230 (2011), eqs. (14)
+   and (16).
 """
 
 from __future__ import annotations
 
 import math
-import os
-from collections import Counter
-from collections.abc import Iterator
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ._parameters import check_integer, check_option, check_real
+from ._parameters import check_integer, check_positive_weights, check_real
+from ._term_costs import (
+    LARGEST_COUNT,
+    LARGEST_UNIVARIATE,
+    budget,
+    count_affordable,
+    count_isotropic,
+    function_numbers,
+    is_isotropic,
+    list_affordable,
+    round_up,
+    univariate_costs,
+)
 
+FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 
-TRUNCATIONS = ("total_degree", "hyperbolic")
-
-# Rounding in the q-norm, relative to degree**q: 2**0.75 + 2**0.75 is not exact.
-_Q_NORM_TOLERANCE = 1e-9
-
-
-def check_truncation(
-    owner: str, degree: Any, truncation: Any, q: Any, interaction_order: Any
-) -> None:
-    """Raise ``ValueError`` for a truncation that makes no sense."""
-    check_integer(owner, "degree", degree)
-    check_option(owner, "truncation", truncation, TRUNCATIONS)
-    check_real(owner, "q", q, low=0, high=1, closed="right")
-    check_integer(
-        owner, "interaction_order", interaction_order, low=1, none_allowed=True
-    )
-    if truncation == "total_degree" and q != 1.0:
-        raise ValueError(
-            f"The 'q' parameter of {owner} is {q!r} but has an effect only with "
-            "truncation='hyperbolic'; 'total_degree' means q=1.0."
-        )
+# Distinct costs in a first, coarse count.
+_COARSE_STEPS = 1000
 
 
 def count_terms(
@@ -56,50 +54,74 @@ def count_terms(
     *,
     q: float = 1.0,
     interaction_order: int | None = None,
+    anisotropy: ArrayLike | None = None,
+    largest: ArrayLike | None = None,
+    categorical: ArrayLike | None = None,
     stop_above: float = math.inf,
 ) -> int:
-    """Return the number of terms of a truncation set without building it.
+    """Count the terms of a truncation set without building it.
 
-    Counting stops early, with a lower bound, once it exceeds ``stop_above`` (and
-    1e18, so that a count that people can read is exact).
+    Parameters
+    ----------
+    n_features : int
+        Number of inputs.
+    degree : int
+        Largest weighted q-norm of a multi-index.
+    q : float, default=1.0
+        Exponent of the q-norm, in (0, 1].
+    interaction_order : int or None, default=None
+        Largest number of inputs in one term.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weight of each input; a weight of 2 halves its degree.
+    largest : array-like of shape (n_features,) or None, default=None
+        Number of functions that each input has beside the constant; ``inf`` for no
+        end.
+    categorical : array-like of bool of shape (n_features,) or None, default=None
+        Inputs whose functions all count as of degree one; their ``largest`` must be
+        finite.
+    stop_above : float, default=inf
+        Counting stops early, with a lower bound, once it exceeds this number.
+
+    Returns
+    -------
+    n_terms : int
+        The count. Far beyond every memory (1e15 terms, or 1e8 functions of single
+        inputs) a lower bound or rounded.
+
+    Raises
+    ------
+    ValueError
+        For a bad parameter.
+
+    See Also
+    --------
+    build_multi_indices : The set itself.
 
     Examples
     --------
     >>> from skpce._multi_index import count_terms
-    >>> count_terms(5, 3), count_terms(10, 4)
-    (56, 1001)
+    >>> count_terms(5, 3), count_terms(10, 4), count_terms(10, 4, interaction_order=2)
+    (56, 1001, 311)
+    >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
+    133
     """
-    largest = min(n_features, degree, interaction_order or n_features)
-    total = 1
-    if q == 1.0:
-        for size in range(1, largest + 1):
-            total += math.comb(n_features, size) * math.comb(degree, size)
-            if total > max(stop_above, 1e18):
-                break
-        return total
-    for exponents in _partitions(degree, degree**q, q, largest):
-        arrangements = math.factorial(len(exponents))
-        for multiplicity in Counter(exponents).values():
-            arrangements //= math.factorial(multiplicity)
-        total += math.comb(n_features, len(exponents)) * arrangements
-        if total > stop_above:
-            break
-    return total
-
-
-def _partitions(
-    largest: int, budget: float, q: float, n_parts: int
-) -> Iterator[tuple[int, ...]]:
-    """Yield the non-increasing positive tuples whose sum of q-powers fits."""
-    if n_parts == 0:
-        return
-    slack = _Q_NORM_TOLERANCE * max(budget, 1.0)
-    for first in range(1, largest + 1):
-        if first**q > budget + slack:
-            break
-        yield (first,)
-        for rest in _partitions(first, budget - first**q, q, n_parts - 1):
-            yield (first, *rest)
+    owner = "count_terms"
+    _check(owner, n_features, degree, q, interaction_order)
+    inputs = _checked_inputs(owner, n_features, anisotropy, largest, categorical)
+    order = n_features if interaction_order is None else interaction_order
+    order = min(order, n_features)
+    if is_isotropic(degree, *inputs):
+        return count_isotropic(n_features, degree, q, order, stop_above)
+    univariate = float(function_numbers(degree, *inputs).sum())
+    if univariate > min(stop_above, LARGEST_UNIVARIATE):
+        return int(min(univariate, LARGEST_COUNT))
+    costs, limit = univariate_costs(degree, q, *inputs), budget(degree, q)
+    if math.isfinite(stop_above):
+        coarse = round_up(costs, limit, _COARSE_STEPS)
+        lower_bound = count_affordable(coarse, limit, order, stop_above)
+        if lower_bound > stop_above:
+            return lower_bound
+    return count_affordable(costs, limit, order, stop_above)
 
 
 def build_multi_indices(
@@ -108,6 +130,9 @@ def build_multi_indices(
     *,
     q: float = 1.0,
     interaction_order: int | None = None,
+    anisotropy: ArrayLike | None = None,
+    largest: ArrayLike | None = None,
+    categorical: ArrayLike | None = None,
 ) -> IndexArray:
     """Build a truncation set in graded order.
 
@@ -116,11 +141,19 @@ def build_multi_indices(
     n_features : int
         Number of inputs.
     degree : int
-        Largest q-norm of a multi-index.
+        Largest weighted q-norm of a multi-index.
     q : float, default=1.0
         Exponent of the q-norm, in (0, 1].
     interaction_order : int or None, default=None
         Largest number of inputs in one term.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weight of each input; a weight of 2 halves its degree.
+    largest : array-like of shape (n_features,) or None, default=None
+        Number of functions that each input has beside the constant; ``inf`` for no
+        end.
+    categorical : array-like of bool of shape (n_features,) or None, default=None
+        Inputs whose functions all count as of degree one; their ``largest`` must be
+        finite.
 
     Returns
     -------
@@ -128,91 +161,115 @@ def build_multi_indices(
         Row 0 is zero; rows are sorted by total degree, then as
         :class:`sklearn.preprocessing.PolynomialFeatures` sorts them.
 
+    Raises
+    ------
+    ValueError
+        For a bad parameter.
+
+    See Also
+    --------
+    count_terms : The number of rows, without building them.
+
     Examples
     --------
     >>> from skpce._multi_index import build_multi_indices
     >>> build_multi_indices(2, 2).tolist()
     [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
+
+    A second input that gets half the degree, or is a category of three levels:
+
+    >>> build_multi_indices(2, 2, anisotropy=[1, 2]).tolist()
+    [[0, 0], [1, 0], [0, 1], [2, 0]]
+    >>> build_multi_indices(2, 1, largest=[9, 2], categorical=[False, True]).tolist()
+    [[0, 0], [1, 0], [0, 1], [0, 2]]
     """
-    limit = n_features if interaction_order is None else interaction_order
-    rows = [np.zeros((1, n_features), dtype=np.int64)]
-    factors = [np.full((1, degree), -1, dtype=np.int64)]
-    for n_active in range(1, min(n_features, degree, limit) + 1):
-        active = np.array(list(combinations(range(n_features), n_active)))
-        for exponents in _positive_exponents(n_active, degree, q):
-            block = np.zeros((len(active), n_features), dtype=np.int64)
-            np.put_along_axis(block, active, exponents[np.newaxis], axis=1)
-            rows.append(block)
-            repeated = np.repeat(active, exponents, axis=1)
-            padding = ((0, 0), (0, degree - repeated.shape[1]))
-            factors.append(np.pad(repeated, padding, constant_values=-1))
-    indices = np.vstack(rows)
-    # The factors of x0*x0*x1 are 0, 0, 1: their order is that of scikit-learn, and
-    # there are as many sort keys as degrees, not as features.
-    order = np.lexsort((*np.vstack(factors).T[::-1], indices.sum(axis=1)))
-    return np.ascontiguousarray(indices[order])
+    owner = "build_multi_indices"
+    _check(owner, n_features, degree, q, interaction_order)
+    inputs = _checked_inputs(owner, n_features, anisotropy, largest, categorical)
+    order = n_features if interaction_order is None else interaction_order
+    costs = univariate_costs(degree, q, *inputs)
+    active, exponents = list_affordable(costs, budget(degree, q), order)
+    return _dense(active, exponents, inputs[2])
 
 
-def _positive_exponents(n_active: int, degree: int, q: float) -> IndexArray:
-    """Return all positive tuples of a length whose q-norm is at most ``degree``."""
-    budget = float(degree**q)
-    limit = budget + _Q_NORM_TOLERANCE * max(budget, 1.0)
-    rows = np.zeros((1, 0), dtype=np.int64)
-    cost = np.zeros(1)
-    for still_needed in reversed(range(n_active)):
-        exponent = np.tile(np.arange(1, degree + 1), len(rows))
-        rows = np.column_stack([np.repeat(rows, degree, axis=0), exponent])
-        cost = np.repeat(cost, degree) + exponent**q
-        keep = cost + still_needed <= limit
-        rows, cost = rows[keep], cost[keep]
+def term_degrees(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    categorical: NDArray[np.bool_],  # shape: (n_features,)
+) -> IndexArray:  # shape: (n_terms,)
+    """Return the total degree of each term, a contrast counting one."""
+    degrees = np.where(categorical, multi_indices > 0, multi_indices)
+    return degrees.sum(axis=1, dtype=np.int64)
+
+
+def sort_graded(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    categorical: NDArray[np.bool_],  # shape: (n_features,)
+) -> IndexArray:  # shape: (n_terms, n_features)
+    """Sort a set as :func:`build_multi_indices` does."""
+    terms, features = np.nonzero(multi_indices)
+    slot = np.arange(len(terms)) - np.searchsorted(terms, terms)
+    shape = len(multi_indices), slot.max(initial=-1) + 1
+    active, exponents = np.full(shape, -1), np.zeros(shape, dtype=np.int64)
+    active[terms, slot] = features
+    exponents[terms, slot] = multi_indices[terms, features]
+    return _dense(active, exponents, categorical)
+
+
+def _dense(
+    active: IndexArray,  # shape: (n_terms, widest), the inputs, padded with -1
+    exponents: IndexArray,  # shape: (n_terms, widest), padded with 0
+    categorical: NDArray[np.bool_],  # shape: (n_features,)
+) -> IndexArray:  # shape: (n_terms, n_features)
+    """Sort by total degree, then by first input, its exponent, second input, ...
+
+    Larger exponents come first: x0*x0*x1 before x0*x1*x1, as in scikit-learn. The
+    contrasts of a category come in their own order. There are as many sort keys as
+    inputs in the largest term, not as features.
+    """
+    contrast = categorical[active] & (exponents > 0)
+    degree = np.where(contrast, 1, exponents).sum(axis=1)
+    keys = np.stack([active, np.where(contrast, exponents, -exponents)], axis=-1)
+    order = np.lexsort((*keys.reshape(len(keys), -1).T[::-1], degree))
+    active, exponents = active[order], exponents[order]
+    rows = np.zeros((len(order), len(categorical)), dtype=np.int64)
+    terms, slot = np.nonzero(exponents)
+    rows[terms, active[terms, slot]] = exponents[terms, slot]
     return rows
 
 
-def check_design_fits(owner: str, n_samples: int, n_terms: int) -> None:
-    """Raise ``ValueError`` when the design matrix would not fit in memory.
-
-    A fit needs about three arrays of the size of the design matrix; they may take
-    three quarters of the physical memory.
-    """
-    needed = 3 * 8 * max(n_samples, 1) * n_terms
-    available = 0.75 * _physical_memory()
-    if needed > available:
-        raise ValueError(
-            f"The basis of {owner} has at least {n_terms} terms; with {n_samples} "
-            f"samples the fit needs about {needed / 2**30:.3g} GiB, more than the "
-            f"{available / 2**30:.3g} GiB that it may use here. Lower 'degree', set "
-            "'interaction_order' (2 or 3), or use truncation='hyperbolic' with "
-            "q < 1."
-        )
+def _check(
+    owner: str, n_features: Any, degree: Any, q: Any, interaction_order: Any
+) -> None:
+    check_integer(owner, "n_features", n_features, low=1)
+    check_integer(owner, "degree", degree)
+    check_real(owner, "q", q, low=0, high=1, closed="right")
+    check_integer(
+        owner, "interaction_order", interaction_order, low=1, none_allowed=True
+    )
 
 
-def _physical_memory() -> float:
-    """Bytes of physical memory; 8 GiB where the system does not tell."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 8.0 * 2**30
-
-
-def checked_multi_indices(
+def _checked_inputs(
     owner: str,
-    n_samples: int,
     n_features: int,
-    *,
-    degree: int,
-    q: float,
-    interaction_order: int | None,
-) -> IndexArray:
-    """Count the terms, refuse what does not fit, then build the set."""
-    stop_above = _physical_memory() / (3 * 8 * max(n_samples, 1))
-    n_terms = count_terms(
-        n_features,
-        degree,
-        q=q,
-        interaction_order=interaction_order,
-        stop_above=stop_above,
-    )
-    check_design_fits(owner, max(n_samples, n_features), n_terms)
-    return build_multi_indices(
-        n_features, degree, q=q, interaction_order=interaction_order
-    )
+    anisotropy: ArrayLike | None,
+    largest: ArrayLike | None,
+    categorical: ArrayLike | None,
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Return weight, number of functions and kind of each input."""
+    weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
+    ends = np.asarray(np.inf if largest is None else largest, dtype=np.float64)
+    kinds = np.asarray(False if categorical is None else categorical, dtype=bool)
+    for name, values in (("largest", ends), ("categorical", kinds)):
+        if values.ndim and values.shape != (n_features,):
+            raise ValueError(
+                f"The {name!r} parameter of {owner} has shape {values.shape}; expected "
+                f"({n_features},), one entry per feature."
+            )
+    ends = np.broadcast_to(ends, n_features)
+    kinds = np.broadcast_to(kinds, n_features)
+    if np.any(np.isnan(ends) | (ends < 0) | (kinds & np.isinf(ends))):
+        raise ValueError(
+            f"The 'largest' parameter of {owner} must be numbers in [0, inf], and "
+            f"finite for categorical inputs. Got {largest!r} instead."
+        )
+    return weights, ends, kinds

@@ -12,9 +12,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-def _fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
+def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
     return ValueError(
         f"The {name!r} parameter of {owner} must be {expected}. Got {value!r} instead."
     )
@@ -29,7 +30,7 @@ def check_integer(
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_integer or value < low:
         suffix = " or None" if none_allowed else ""
-        raise _fail(owner, name, f"an int in the range [{low}, inf){suffix}", value)
+        raise fail(owner, name, f"an int in the range [{low}, inf){suffix}", value)
 
 
 def check_real(
@@ -54,20 +55,20 @@ def check_real(
     )
     if not valid:
         interval = f"{'[' if left else '('}{low}, {high}{']' if right else ')'}"
-        raise _fail(owner, name, f"a float in the range {interval}", value)
+        raise fail(owner, name, f"a float in the range {interval}", value)
 
 
 def check_option(owner: str, name: str, value: Any, options: Collection[str]) -> None:
     """Raise ``ValueError`` unless ``value`` is one of the named options."""
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(repr(option) for option in sorted(options))
-        raise _fail(owner, name, f"one of {listed}", value)
+        raise fail(owner, name, f"one of {listed}", value)
 
 
 def check_boolean(owner: str, name: str, value: Any) -> None:
     """Raise ``ValueError`` unless ``value`` is a bool."""
     if not isinstance(value, (bool, np.bool_)):
-        raise _fail(owner, name, "a bool", value)
+        raise fail(owner, name, "a bool", value)
 
 
 def check_alphas(owner: str, value: Any) -> None:
@@ -78,7 +79,34 @@ def check_alphas(owner: str, value: Any) -> None:
     try:
         alphas = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise _fail(owner, "alphas", expected, value) from None
+        raise fail(owner, "alphas", expected, value) from None
     valid = alphas.ndim == 1 and alphas.size and np.all(np.isfinite(alphas))
     if not valid or np.any(alphas <= 0):
-        raise _fail(owner, "alphas", expected, value)
+        raise fail(owner, "alphas", expected, value)
+
+
+def check_positive_weights(
+    owner: str, name: str, value: Any, n_features: int
+) -> NDArray[np.float64]:
+    """Return one positive finite weight per feature; ones for None.
+
+    Raises
+    ------
+    ValueError
+        If the value is no array of positive finite floats, one per feature.
+    """
+    if value is None:
+        return np.ones(n_features)
+    expected = "None or an array-like of positive finite floats, one per feature"
+    try:
+        weights = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise fail(owner, name, expected, value) from None
+    if weights.ndim == 1 and len(weights) != n_features:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} has {len(weights)} entries but there "
+            f"are {n_features} features. Give one weight per feature."
+        )
+    if weights.ndim != 1 or not np.all((weights > 0) & np.isfinite(weights)):
+        raise fail(owner, name, expected, value)
+    return weights

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy import polynomial
 from scipy import special
 from scipy.stats import norm, t, uniform
 
@@ -14,6 +15,8 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
+from skpce._basis import PolynomialBasis
+from skpce._input_laws import NormalLaw
 
 DEGREE = 30
 SEED = 0
@@ -140,8 +143,8 @@ def test_a_normal_law_has_no_outside():
 @pytest.mark.parametrize(
     ("distribution", "message"),
     [
-        ("gamma", "must be one of 'normal', 'uniform'.*Got 'gamma'"),
-        (t(3), "Got 't' instead.*QuantileTransformer"),
+        ("lognormal", "must be one of 'beta', .*'uniform'.*Got 'lognormal'"),
+        (t(3), r"x0 the law scipy.stats.t\(df=3\), .*QuantileTransformer"),
         (None, "Got None"),
         (norm, "frozen law"),
         (["normal"], "has 1 entries but X has 2 features"),
@@ -186,3 +189,173 @@ def test_sampling_follows_the_laws(seed):
     draws = basis.sample(20000, np.random.default_rng(seed))
     np.testing.assert_allclose(draws.mean(axis=0), [3, 1], atol=0.05)
     np.testing.assert_allclose(draws.std(axis=0), [2, 4 / np.sqrt(12)], atol=0.05)
+
+
+class ContrastLaw(NormalLaw):
+    """A category of the levels 0, 1, 2 with contrasts that are easy to know."""
+
+    polynomial = "C"
+    is_polynomial = False
+    table = np.array([[1.0, 1.0, 1.0], [-1.0, 0.5, 3.0], [0.2, 7.0, -2.0]])
+
+    @property
+    def largest_degree(self):
+        return 2.0
+
+    def evaluate(self, column, degree):
+        return self.table[: degree + 1, column.astype(int)]
+
+
+def direct_products(multi_indices, X):
+    """Normalised Hermite times Legendre times Legendre, by numpy's classes."""
+
+    def hermite(k, x):
+        scale = np.sqrt(special.factorial(k))
+        return polynomial.HermiteE.basis(k)(x) / scale
+
+    def legendre(k, x):
+        return polynomial.Legendre.basis(k)(x) * np.sqrt(2 * k + 1)
+
+    families = [hermite, legendre, legendre]
+    return np.column_stack(
+        [
+            np.prod(
+                [
+                    f(k, X[:, i])
+                    for i, (f, k) in enumerate(zip(families, row, strict=True))
+                ],
+                0,
+            )
+            for row in multi_indices.tolist()
+        ]
+    )
+
+
+LAW_OF_THREE = [norm(0, 1), uniform(-1, 2), uniform(-1, 2)]
+
+SETS = {
+    "total degree": {"degree": 4},
+    "hyperbolic": {"degree": 5, "truncation": "hyperbolic", "q": 0.5},
+    "anisotropic": {"degree": 4, "anisotropy": [1, 0.5, 2]},
+    "one interaction": {"multi_indices": [[1, 2, 3]]},
+    "not downward closed": {
+        "multi_indices": [[0, 0, 5], [2, 0, 1], [1, 3, 1], [0, 3, 1], [0, 1, 1]]
+    },
+    "without one input": {"multi_indices": [[3, 0, 0], [2, 0, 1]]},
+    "constant": {"multi_indices": [[0, 0, 0]]},
+}
+
+
+@pytest.fixture
+def points():
+    rng = np.random.default_rng(SEED)
+    return np.column_stack([rng.normal(size=301), rng.uniform(-1, 1, size=(301, 2))])
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_any_set_evaluates_to_its_products(name, points):
+    features = PolynomialChaosFeatures(distribution=LAW_OF_THREE, **SETS[name])
+    design = features.fit_transform(points)
+    expected = direct_products(features.multi_indices_, points)
+    np.testing.assert_allclose(design, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rows_may_come_in_any_order(seed, points):
+    features = PolynomialChaosFeatures(4, distribution=LAW_OF_THREE).fit(points)
+    order = np.r_[0, 1 + np.random.default_rng(seed).permutation(34)[:20]]
+    basis = PolynomialBasis(features.basis_.laws, features.multi_indices_[order])
+    expected = features.transform(points)[:, order]
+    np.testing.assert_array_equal(basis.evaluate(points), expected)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("max_entries", [1, 5000, 2**19])
+def test_blocks_are_the_whole(name, max_entries, points):
+    features = PolynomialChaosFeatures(distribution=LAW_OF_THREE, **SETS[name])
+    basis = features.fit(points).basis_
+    whole = basis.evaluate(points)
+    found = np.full_like(whole, np.nan)
+    for rows, design in basis.blocks(points, max_entries=max_entries):
+        assert len(design) == rows.stop - rows.start
+        assert design.T.flags["C_CONTIGUOUS"]
+        found[rows] = design
+    np.testing.assert_allclose(found, whole, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_targets", [1, 3])
+@pytest.mark.parametrize("name", SETS)
+def test_prediction_by_blocks(name, n_targets, points):
+    features = PolynomialChaosFeatures(distribution=LAW_OF_THREE, **SETS[name])
+    design = features.fit_transform(points)
+    shape = (n_targets, design.shape[1])
+    coefficients = np.random.default_rng(SEED).normal(size=shape)
+    found = features._predict_blocks(points, coefficients)
+    assert found.shape == (len(points), n_targets)
+    np.testing.assert_allclose(found, design @ coefficients.T, rtol=1e-12, atol=1e-12)
+
+
+def test_prediction_by_blocks_validates_and_warns_once():
+    X = np.linspace(0, 1, 9)[:, np.newaxis]
+    features = PolynomialChaosFeatures(distribution="uniform").fit(X)
+    with pytest.warns(InputOutsideSupportWarning) as record:
+        features._predict_blocks(np.full((2**18, 1), 2.0), np.ones((1, 3)))
+    assert len(record) == 1
+    with pytest.raises(ValueError, match="NaN"):
+        features._predict_blocks([[np.nan]], np.ones((1, 3)))
+    with pytest.raises(ValueError, match="2 features"):
+        features._predict_blocks([[0.5, 0.5]], np.ones((1, 3)))
+
+
+@pytest.mark.parametrize("feature", [0, 1, 2])
+@pytest.mark.parametrize("name", SETS)
+def test_derivatives_are_central_differences(name, feature, points):
+    points = 0.9 * points
+    features = PolynomialChaosFeatures(
+        distribution=[norm(1, 2), uniform(-3, 6), uniform(-1, 2)], **SETS[name]
+    )
+    basis = features.fit(points).basis_
+    step = np.zeros(3)
+    step[feature] = 1e-5
+    expected = basis.evaluate(points + step) - basis.evaluate(points - step)
+    slopes = basis.differentiate(points, feature)
+    np.testing.assert_allclose(slopes, expected / 2e-5, rtol=1e-6, atol=1e-7)
+    without = basis.multi_indices[:, feature] == 0
+    assert np.all(slopes[:, without] == 0.0)
+
+
+def test_contrasts_are_looked_up_and_count_one():
+    rng = np.random.default_rng(SEED)
+    X = np.column_stack([rng.normal(size=20), rng.integers(0, 3, size=20)])
+    laws = [NormalLaw(0, 1), ContrastLaw(0, 1)]
+    multi_indices = np.array([[0, 0], [1, 0], [0, 1], [0, 2], [1, 1], [1, 2], [2, 0]])
+    basis = PolynomialBasis(laws, multi_indices)
+    level = X[:, 1].astype(int)
+    design = basis.evaluate(X)
+    np.testing.assert_allclose(design[:, 3], ContrastLaw.table[2, level])
+    np.testing.assert_allclose(design[:, 5], X[:, 0] * ContrastLaw.table[2, level])
+    assert basis.degrees.tolist() == [0, 1, 1, 1, 2, 2, 2]
+    assert basis.names(["a", "b"]) == [
+        "1",
+        "He1(a)",
+        "C1(b)",
+        "C2(b)",
+        "He1(a)*C1(b)",
+        "He1(a)*C2(b)",
+        "He2(a)",
+    ]
+
+
+def test_terms_within_a_set_of_inputs():
+    multi_indices = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [1, 1, 0], [1, 0, 1]])
+    basis = PolynomialBasis([NormalLaw(0, 1)] * 3, multi_indices)
+    assert basis.terms_within([]).tolist() == [0]
+    assert basis.terms_within([0]).tolist() == [0, 1]
+    assert basis.terms_within({1, 0}).tolist() == [0, 1, 2, 3]
+    assert basis.terms_within([0, 1, 2]).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_no_rows_evaluate_to_no_rows():
+    basis = PolynomialChaosFeatures(2).fit(np.eye(3, 2)).basis_
+    assert basis.evaluate(np.empty((0, 2))).shape == (0, 6)
+    assert basis.combine(np.empty((0, 2)), np.ones((4, 6))).shape == (0, 4)
