@@ -7,6 +7,7 @@ from ._input_laws import InputOutsideSupportWarning
 from ._log_ratio import LogRatioTransformer
 from ._predictive import PredictionInterval
 from ._regressor import PolynomialChaosRegressor
+from ._regressor_cv import PolynomialChaosRegressorCV
 from ._steps import pack_steps, unpack_steps
 from ._surrogate import CompositionalPCESurrogate
 from ._version import __version__
@@ -18,6 +19,7 @@ __all__ = [
     "LogRatioTransformer",
     "PolynomialChaosFeatures",
     "PolynomialChaosRegressor",
+    "PolynomialChaosRegressorCV",
     "PredictionInterval",
     "SurrogateDiagnostics",
     "__version__",

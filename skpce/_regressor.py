@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,54 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._basis import BasisMixin
+from ._expansion import ExpansionMixin
 from ._feature_names import BasisFeatureNamesMixin
-from ._goodness import predictive_q2, weighted_spread, without_slopes
-from ._sample_weight import checked_sample_weight
+from ._goodness import (
+    predictive_q2,
+    q2_from_sums,
+    weighted_spread,
+    without_slopes,
+)
+from ._parameters import check_option
+from ._sample_weight import Samples, checked_sample_weight
 from ._sobol import sobol_indices
-from ._solvers import make_solver
+from ._solvers import (
+    CRITERIA,
+    FROM_MOMENTS,
+    CoefficientSolver,
+    DesignMoments,
+    LinearFit,
+    LinearProblem,
+    make_solver,
+    sum_moments,
+)
+from ._threads import one_thread_if_small
 
 FloatArray = NDArray[np.float64]
+
+#: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
+LARGEST_WHOLE_DESIGN = 4_000_000
+
+
+def _can_add_samples(estimator: PolynomialChaosRegressor) -> bool:
+    """Whether a fit can be continued with other samples, exactly."""
+    laws = estimator.distribution
+    laws = [laws] if isinstance(laws, str) or not isinstance(laws, Sequence) else laws
+    return (
+        estimator.criterion == "gcv"
+        and estimator.regressor is None
+        and estimator.solver in FROM_MOMENTS
+        and not any(isinstance(law, str) for law in laws)
+    )
 
 
 class PolynomialChaosRegressor(
     BasisMixin,
+    ExpansionMixin,
     BasisFeatureNamesMixin,
     MultiOutputMixin,
     TransformerMixin,
@@ -42,25 +77,56 @@ class PolynomialChaosRegressor(
     ----------
     degree : int, default=2
         Largest degree of a term.
-    distribution : {"normal", "uniform"}, frozen law, or list, default="normal"
-        The law of each input, as in :class:`PolynomialChaosFeatures`. Sobol indices
-        are exact only for frozen laws; learned ones carry the error of the learned
-        location and scale.
+    distribution : str, frozen law, or list, default="normal"
+        The law of each input, as in :class:`PolynomialChaosFeatures`: ``"normal"``,
+        ``"uniform"``, ``"exponential"``, ``"gamma"``, ``"beta"``, ``"empirical"``,
+        ``"categorical"``, a frozen ``scipy.stats`` law, or a list with one of these
+        per feature. Sobol indices are exact only for frozen laws; learned ones carry
+        the error of what was learned.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0
         Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
     interaction_order : int or None, default=None
         Largest number of inputs in one term.
-    solver : {"ridge", "ols", "paper"}, default="ridge"
-        ``"ridge"``: the intercept is free and the penalty of each target is chosen
-        by closed-form leave-one-out. ``"ols"``: least squares, of least norm when
-        there are more terms than samples. ``"paper"``: the intercept is penalised
-        too, penalties 1e-8 ... 1 by generalised cross-validation (the paper's
-        eq. 4); for comparison only.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weight of each input in the truncation: an input of weight 2 gets
+        half the degree.
+    multi_indices : array-like of shape (n_terms, n_features) or None, default=None
+        The terms themselves; ``degree`` and the truncation then have no effect.
+    solver : str, default="ridge"
+        How the coefficients are estimated.
+
+        - ``"ridge"``: the intercept is free and the penalty of each target is chosen
+          by closed-form leave-one-out.
+        - ``"weighted_ridge"``: the penalty grows with the degree of a term as
+          :math:`\lambda\gamma^{2|j|}`; :math:`\gamma \ge 1` is chosen for all targets
+          together. For small samples of smooth functions.
+        - ``"ols"``: least squares, of least norm when there are more terms than
+          samples.
+        - ``"lars"``, ``"omp"``, ``"subspace_pursuit"``: least squares on a few terms,
+          searched for by least-angle regression, orthogonal matching pursuit or
+          subspace pursuit; their number is chosen by leave-one-out, corrected for the
+          search. For functions with a few large coefficients.
+        - ``"ard"``: sparse Bayesian learning
+          (:class:`sklearn.linear_model.ARDRegression`).
+        - ``"auto"``: ``"weighted_ridge"`` or ``"subspace_pursuit"``, whichever has
+          the smaller corrected leave-one-out error, for each target.
+        - ``"paper"``: the intercept is penalised too, penalties 1e-8 ... 1 by
+          generalised cross-validation (the paper's eq. 4); for comparison only.
+    regressor : estimator or None, default=None
+        A linear regressor of scikit-learn in place of ``solver``. It sees the basis
+        without the constant.
     alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for ``"ridge"``, in units of the sum-of-squares loss; None means
-        25 values from 1e-8 to 1e4.
+        Penalties for ``"ridge"``, ``"weighted_ridge"`` and ``"auto"``, in units of
+        the sum-of-squares loss; None means 25 values from 1e-8 to 1e4.
+    criterion : {"auto", "loo", "gcv"}, default="auto"
+        What chooses the penalty: leave-one-out, or generalised cross-validation.
+        ``"auto"`` is leave-one-out up to four million entries of the design matrix.
+        Beyond, ``"ridge"``, ``"weighted_ridge"`` and ``"ols"`` add up sums over
+        blocks of samples in bounded memory, which leaves generalised
+        cross-validation. ``"gcv"`` with frozen laws always does so, and allows
+        ``partial_fit``.
 
     Attributes
     ----------
@@ -69,14 +135,20 @@ class PolynomialChaosRegressor(
     multi_indices_ : ndarray of shape (n_terms, n_features)
         Exponent of each input in each term; row 0 is the constant.
     alpha_ : ndarray of shape (n_targets,)
-        Chosen penalty.
+        Chosen penalty; 0 for a fit without one.
+    solver_ : ndarray of str of shape (n_targets,)
+        Name of the solver of each target; its class for a ``regressor``.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_targets, n_features)
         First-order and total Sobol indices: shares of the variance *of the
         expansion*. 0 for a target without variance.
     total_variance_ : ndarray of shape (n_targets,)
         Variance of the expansion, in squared units of y.
     loo_error_ : ndarray of shape (n_targets,)
-        Mean squared leave-one-out residual; ``inf`` where it is not defined.
+        Mean squared leave-one-out residual; ``inf`` where it is not defined. For
+        sparse solvers it is that of least squares on the chosen terms, which flatters
+        the search for them. From sums (see ``criterion``) it is the generalised
+        cross-validation score; for a ``regressor`` the error of five-fold
+        cross-validation.
     q2_ : ndarray of shape (n_targets,)
         Leave-one-out coefficient of prediction, 1 - PRESS / (sum of squares about
         the mean); ``-inf`` where it is not defined, NaN for a constant target.
@@ -104,6 +176,8 @@ class PolynomialChaosRegressor(
 
     Zero weights drop a row. A weight of 2 means two copies; leave-one-out leaves out
     one of them.
+
+    Small fits run on one BLAS thread: a second one costs more than it gains.
 
     References
     ----------
@@ -135,16 +209,24 @@ class PolynomialChaosRegressor(
         truncation: str = "total_degree",
         q: float = 1.0,
         interaction_order: int | None = None,
+        anisotropy: ArrayLike | None = None,
+        multi_indices: ArrayLike | None = None,
         solver: str = "ridge",
+        regressor: Any = None,
         alphas: ArrayLike | None = None,
+        criterion: str = "auto",
     ) -> None:
         self.degree = degree
         self.distribution = distribution
         self.truncation = truncation
         self.q = q
         self.interaction_order = interaction_order
+        self.anisotropy = anisotropy
+        self.multi_indices = multi_indices
         self.solver = solver
+        self.regressor = regressor
         self.alphas = alphas
+        self.criterion = criterion
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -170,35 +252,171 @@ class PolynomialChaosRegressor(
         ValueError
             For a bad parameter, bad data, or a basis too large for memory.
         """
+        solver = self._make_solver()
+        values = self._validated(X, y, sample_weight, reset=True)
+        self._learn_basis(values)
+        if self._fits_from_sums(len(values.inputs)):
+            self._sums = self._sum_blocks(values)
+            self._store_sums(solver)
+        else:
+            self._sums = None
+            self._store_samples(solver, values)
+        return self
+
+    @available_if(_can_add_samples)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> PolynomialChaosRegressor:
+        """Add samples to the fit.
+
+        Exact: after the last call the fit is that of all samples at once, in whatever
+        order they came. That needs laws that learn nothing and a criterion that needs
+        no second pass, so the method exists only with frozen laws,
+        ``criterion="gcv"`` and a solver that fits from sums (``"ridge"``,
+        ``"weighted_ridge"``, ``"ols"``).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Frequency of each row.
+
+        Returns
+        -------
+        self : PolynomialChaosRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, bad data, or another number of features or targets
+            than before.
+        """
+        solver = self._make_solver()
+        first = getattr(self, "_sums", None) is None
+        values = self._validated(X, y, sample_weight, reset=first)
+        if first:
+            self._learn_basis(values)
+            self._sums = self._sum_blocks(values)
+        else:
+            self._sums = self._sums + self._sum_blocks(values)
+        self._store_sums(solver)
+        return self
+
+    def _make_solver(self) -> CoefficientSolver:
         owner = type(self).__name__
-        solver = make_solver(owner, self.solver, self.alphas)
+        check_option(owner, "criterion", self.criterion, ("auto", *CRITERIA))
+        return make_solver(
+            owner,
+            self.solver,
+            self.alphas,
+            criterion="gcv" if self.criterion == "gcv" else "loo",
+            regressor=self.regressor,
+        )
+
+    def _validated(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
+    ) -> Samples:
         X, y = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
+            self,
+            X,
+            y,
+            reset=reset,
+            dtype=np.float64,
+            multi_output=True,
+            y_numeric=True,
         )
         targets = y.reshape(y.shape[0], -1).astype(np.float64)
         self._check_basis(X.shape[1])
         weights = checked_sample_weight(sample_weight, X)
+        if reset:
+            self._n_dimensions_of_y = y.ndim
+            self._n_targets = targets.shape[1]
+        elif targets.shape[1] != self._n_targets:
+            raise ValueError(
+                f"y has {targets.shape[1]} targets but the samples before had "
+                f"{self._n_targets}."
+            )
         used = weights > 0
-        X, targets, weights = X[used], targets[used], weights[used]
-        self._fit_basis(X, weights)
-        fit = solver.fit(
-            self.basis_.evaluate(X), targets, weights, np.arange(targets.shape[1])
-        )
-        self.coefficients_ = without_slopes(
-            fit.coefficients, weighted_spread(targets, weights)
-        )
-        self.alpha_ = fit.alpha
-        self.loo_error_, self.q2_ = predictive_q2(fit.loo_residuals, targets, weights)
-        self._n_dimensions_of_y = y.ndim
-        self._set_indices()
-        return self
+        if used.all():
+            return Samples(X, targets, weights)
+        return Samples(X[used], targets[used], weights[used])
 
-    def _set_indices(self) -> None:
+    def _learn_basis(self, samples: Samples) -> None:
+        from_sums = self._may_fit_from_sums()
+        self._fit_basis(samples.inputs, samples.weights, in_blocks=from_sums)
+
+    def _may_fit_from_sums(self) -> bool:
+        return (
+            self.regressor is None
+            and self.solver in FROM_MOMENTS
+            and self.criterion != "loo"
+        )
+
+    def _fits_from_sums(self, n_samples: int) -> bool:
+        if not self._may_fit_from_sums():
+            return False
+        large = n_samples * len(self.multi_indices_) > LARGEST_WHOLE_DESIGN
+        return large or _can_add_samples(self)
+
+    def _sum_blocks(self, samples: Samples) -> DesignMoments:
+        """Add up the moments of the design, block by block."""
+        with one_thread_if_small(samples.targets.size + len(self.multi_indices_) ** 2):
+            return sum_moments(
+                DesignMoments.of_block(
+                    design, samples.targets[rows], samples.weights[rows]
+                )
+                for rows, design in self.basis_.blocks(samples.inputs)
+            )
+
+    def _store_sums(self, solver: Any) -> None:
+        sums, n_targets = self._sums, self._n_targets
+        with one_thread_if_small(len(self.multi_indices_) ** 2):
+            fit = solver.fit_moments(sums, np.arange(n_targets), self.basis_.degrees)
+        self._samples = None
+        self._store_fit(fit, sums.target_spread)
+        self._target_variance = sums.target_spread / sums.total_weight
+        self.loo_error_ = np.where(sums.target_spread > 0, fit.criterion, 0.0)
+        self.q2_ = q2_from_sums(fit.criterion * sums.total_weight, sums.target_spread)
+        self._set_unexplained()
+
+    def _store_samples(self, solver: CoefficientSolver, samples: Samples) -> None:
+        self._samples = samples
+        problem = self._linear_problem()
+        with one_thread_if_small(problem.design.size):
+            fit = solver.fit(problem)
+        spread = weighted_spread(samples.targets, samples.weights)
+        self._store_fit(fit, spread)
+        self._target_variance = spread / samples.weights.sum()
+        self.loo_error_, self.q2_ = predictive_q2(
+            fit.loo_residuals, samples.targets, samples.weights
+        )
+        self._set_unexplained()
+
+    def _linear_problem(self) -> LinearProblem:
+        """Return what the solver was given; ``_samples`` must not be None."""
+        return LinearProblem(
+            self.basis_.evaluate(self._samples.inputs),
+            self._samples.targets,
+            self._samples.weights,
+            np.arange(self._n_targets),
+            self.basis_.degrees,
+        )
+
+    def _store_fit(self, fit: LinearFit, spread: FloatArray) -> None:
+        self._fit = fit
+        self.coefficients_ = without_slopes(fit.coefficients, spread)
+        self.alpha_ = fit.alpha
+        name = self.solver if self.regressor is None else type(self.regressor).__name__
+        names = fit.solver_names or (name,) * self._n_targets
+        self.solver_ = np.array(names)
         indices = sobol_indices(self.coefficients_, self.multi_indices_)
         self.sobol_indices_ = indices.first_order
         self.total_sobol_indices_ = indices.total_order
         self.total_variance_ = indices.total_variance
-        self.unexplained_share_ = np.clip(1.0 - self.q2_, 0.0, 1.0)
         weight = indices.total_variance
         total = weight.sum()
         self.feature_importances_ = (
@@ -207,20 +425,41 @@ class PolynomialChaosRegressor(
             else np.zeros(self.n_features_in_)
         )
 
-    def predict(self, X: ArrayLike) -> FloatArray:
+    def _set_unexplained(self) -> None:
+        self.unexplained_share_ = np.clip(1.0 - self.q2_, 0.0, 1.0)
+
+    def predict(
+        self, X: ArrayLike, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Evaluate the expansion.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs.
+        return_std : bool, default=False
+            Also return the standard deviation of a new value of y.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In the shape of the y seen in ``fit``.
+        std : ndarray of the shape of y
+            Only with ``return_std=True``: the scale of the leave-one-out residuals
+            times :math:`\\sqrt{1 + h(x)}` with the leverage :math:`h`. It contains
+            noise, truncation error and the error of the coefficients, as if the
+            first two were alike everywhere.
         """
-        values = self.transform(X) @ self.coefficients_.T
+        check_is_fitted(self)
+        values = self._predict_blocks(X, self.coefficients_)
+        if not return_std:
+            return self._in_shape_of_y(values)
+        design = self._evaluate_basis(X)
+        scale = np.sqrt(self._fit.residual_variance)
+        deviation = scale * self._fit.prediction_scale(design)
+        return self._in_shape_of_y(values), self._in_shape_of_y(deviation)
+
+    def _in_shape_of_y(self, values: FloatArray) -> FloatArray:
         return values[:, 0] if self._n_dimensions_of_y == 1 else values
 
     def transform(self, X: ArrayLike) -> FloatArray:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ._goodness import without_slopes
 from ._log_ratio_geometry import LogRatioGeometry
 from ._sobol import SobolIndices, aggregate_sobol_indices
-from ._solvers import CoefficientSolver
+from ._solvers import CoefficientSolver, LinearFit, LinearProblem
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
@@ -25,14 +25,9 @@ class FitProblem:
     ----------
     solver : CoefficientSolver
         With its penalties.
-    design : ndarray of shape (n_members, n_terms)
-        Basis at the inputs.
-    targets : ndarray of shape (n_members, n_fitted)
-        Log-ratio coordinates in which the solver fits.
-    weights : ndarray of shape (n_members,)
-        Frequencies.
-    groups : ndarray of shape (n_fitted,)
-        Targets that share a penalty.
+    linear : LinearProblem
+        Basis at the inputs of each member, and the log-ratio coordinates in which
+        the solver fits, grouped by the choices they share.
     geometry : LogRatioGeometry
         Of the fitted coordinates.
     multi_indices : ndarray of shape (n_terms, n_features)
@@ -42,10 +37,7 @@ class FitProblem:
     """
 
     solver: CoefficientSolver
-    design: FloatArray
-    targets: FloatArray
-    weights: FloatArray
-    groups: IndexArray
+    linear: LinearProblem
     geometry: LogRatioGeometry
     multi_indices: IndexArray
     spread: FloatArray
@@ -64,7 +56,7 @@ class FitProblem:
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals by step; shape (n_steps,)."""
         clr = self.geometry.from_coordinates(residuals)
-        return sum_by_step(self.weights @ np.square(clr), self.geometry)
+        return sum_by_step(self.linear.weights @ np.square(clr), self.geometry)
 
 
 def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
@@ -76,7 +68,7 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
 
 def bootstrap_step_indices(
     problem: FitProblem,
-    alpha: FloatArray,  # shape: (n_fitted,)
+    fit: LinearFit,
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
@@ -87,11 +79,12 @@ def bootstrap_step_indices(
     Members are resampled; the input laws and the penalties stay those of the full
     data. The intervals ignore the truncation error of the expansion.
     """
-    copies = round(float(problem.weights.sum()))
-    share = problem.weights / problem.weights.sum()
+    weights = problem.linear.weights
+    copies = round(float(weights.sum()))
+    share = weights / weights.sum()
     counts = generator.multinomial(copies, share, size=n_resamples)
     draws = Parallel(n_jobs=n_jobs)(
-        delayed(_resampled_indices)(problem, alpha, count) for count in counts
+        delayed(_resampled_indices)(problem, fit, count) for count in counts
     )
     tail = (1.0 - confidence_level) / 2.0
     first = np.quantile([d.first_order for d in draws], [tail, 1.0 - tail], axis=0)
@@ -100,16 +93,10 @@ def bootstrap_step_indices(
 
 
 def _resampled_indices(
-    problem: FitProblem, alpha: FloatArray, counts: IndexArray
+    problem: FitProblem, fit: LinearFit, counts: IndexArray
 ) -> SobolIndices:
-    drawn = counts > 0
-    coefficients = problem.solver.refit(
-        problem.design[drawn],
-        problem.targets[drawn],
-        counts[drawn].astype(np.float64),
-        alpha,
-    )
-    return problem.step_indices(coefficients)
+    resampled = problem.linear.resampled(counts)
+    return problem.step_indices(problem.solver.refit(resampled, fit))
 
 
 def permutation_p_values(
@@ -120,7 +107,9 @@ def permutation_p_values(
     n_jobs: int | None,
 ) -> FloatArray:  # shape: (n_steps,)
     """Return how often permuted members leave no larger prediction error."""
-    orders = [generator.permutation(len(problem.design)) for _ in range(n_permutations)]
+    orders = [
+        generator.permutation(len(problem.linear.design)) for _ in range(n_permutations)
+    ]
     presses = Parallel(n_jobs=n_jobs)(
         delayed(_permuted_press)(problem, order) for order in orders
     )
@@ -130,7 +119,5 @@ def permutation_p_values(
 
 
 def _permuted_press(problem: FitProblem, order: IndexArray) -> FloatArray:
-    fit = problem.solver.fit(
-        problem.design[order], problem.targets, problem.weights, problem.groups
-    )
+    fit = problem.solver.fit(problem.linear.permuted(order))
     return problem.step_press(fit.loo_residuals)

@@ -1,12 +1,30 @@
-"""Frequency weights."""
+"""Samples and their frequencies."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of positive weight.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (n_samples, n_features)
+    targets : ndarray of shape (n_samples, n_targets)
+    weights : ndarray of shape (n_samples,)
+    """
+
+    inputs: FloatArray
+    targets: FloatArray
+    weights: FloatArray
 
 
 def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:

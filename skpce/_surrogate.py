@@ -43,7 +43,7 @@ from ._resampling import (
 from ._residual_law import ResidualLaw
 from ._sample_weight import checked_sample_weight
 from ._sobol import aggregate_sobol_indices, sobol_indices
-from ._solvers import make_solver
+from ._solvers import LinearProblem, make_solver
 from ._steps import refuse_nan, refuse_ragged, resolve_layout
 
 FloatArray = NDArray[np.float64]
@@ -285,9 +285,7 @@ class CompositionalPCESurrogate(
 
         self._fit_basis(X, weights)
         problem = self._make_problem(solver, geometry, clr, X, weights)
-        fit = solver.fit(
-            problem.design, problem.targets, problem.weights, problem.groups
-        )
+        fit = solver.fit(problem.linear)
         self._n_dimensions_of_y = y.ndim
         self._store_layout(geometry)
         self._store_fit(problem, fit, clr)
@@ -349,12 +347,12 @@ class CompositionalPCESurrogate(
         pooled = self.solver != "paper" and not self.alpha_per_target
         spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
         groups = fitted.step_of_coordinate if pooled else np.arange(targets.shape[1])
+        linear = LinearProblem(
+            self.basis_.evaluate(X), targets, weights, groups, self.basis_.degrees
+        )
         return FitProblem(
             solver,
-            self.basis_.evaluate(X),
-            targets,
-            weights,
-            groups,
+            linear,
             fitted,
             self.basis_.multi_indices,
             spread[fitted.step_of_coordinate],
@@ -376,7 +374,7 @@ class CompositionalPCESurrogate(
         reported = self.geometry_.to_coordinates(clr)
         self.coefficients_ = without_slopes(
             self.geometry_.to_coordinates(self._clr_coefficients.T).T,
-            weighted_spread(reported, problem.weights, LOG_RATIO_FLOOR),
+            weighted_spread(reported, problem.linear.weights, LOG_RATIO_FLOOR),
         )
         self.alpha_ = self._alpha_by_step(problem, fit.alpha)
         indices = sobol_indices(self.coefficients_, self.multi_indices_)
@@ -399,15 +397,15 @@ class CompositionalPCESurrogate(
         if self.solver == "paper" or self.alpha_per_target:
             return alpha
         by_step = np.full(self.geometry_.layout.n_steps, np.nan)
-        by_step[problem.groups] = alpha
+        by_step[problem.linear.groups] = alpha
         return by_step
 
     def _store_diagnostics(
         self, problem: FitProblem, fit: Any, clr: FloatArray, X: FloatArray
     ) -> None:
-        self._residual_law = ResidualLaw(fit, problem.weights, problem.geometry)
+        self._residual_law = ResidualLaw(fit, problem.linear.weights, problem.geometry)
         press = problem.step_press(fit.loo_residuals)
-        spread = weighted_spread(clr, problem.weights, LOG_RATIO_FLOOR)
+        spread = weighted_spread(clr, problem.linear.weights, LOG_RATIO_FLOOR)
         q2 = q2_from_sums(press, sum_by_step(spread, self.geometry_))
         q2 = np.where(self.geometry_.has_choice, q2, np.nan)
         self.step_unexplained_share_ = np.clip(1.0 - q2, 0.0, 1.0)
@@ -420,7 +418,7 @@ class CompositionalPCESurrogate(
             p_values = np.where(np.isfinite(q2), p_values, np.nan)
         self.diagnostics_ = SurrogateDiagnostics(
             loo_q2=q2,
-            n_members=round(float(problem.weights.sum())),
+            n_members=round(float(problem.linear.weights.sum())),
             n_terms=len(self.multi_indices_),
             permutation_p_values=p_values,
             inputs=X,
@@ -430,7 +428,7 @@ class CompositionalPCESurrogate(
             self.step_sobol_interval_, self.step_total_sobol_interval_ = (
                 bootstrap_step_indices(
                     problem,
-                    fit.alpha,
+                    fit,
                     self.n_resamples,
                     self.confidence_level,
                     generator,

@@ -130,7 +130,7 @@ def public_callables():
 
 
 DOCUMENTED = re.compile(r"^(\w[\w, ]*?) : (.*?)(?=^\S|\Z)", re.M | re.S)
-DEFAULT = re.compile(r"default=(\"[^\"]*\"|[^\s,]+)")
+DEFAULT = re.compile(r"default=(\([^)]*\)|\"[^\"]*\"|[^\s,]+)")
 
 
 def documented_defaults(docstring: str) -> dict[str, str]:
@@ -172,6 +172,10 @@ def test_the_reader_of_defaults_reads_defaults():
         "truncation": '"total_degree"',
         "q": "1.0",
         "interaction_order": "None",
+        "anisotropy": "None",
+        "multi_indices": "None",
         "solver": '"ridge"',
+        "regressor": "None",
         "alphas": "None",
+        "criterion": '"auto"',
     }

@@ -10,41 +10,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._parameters import check_alphas, check_option
-from ._base import CoefficientSolver, LinearFit
+from ._automatic import AutomaticSolver
+from ._base import CoefficientSolver, LinearFit, LinearProblem
+from ._bayesian import BayesianSolver
 from ._decomposition import DesignDecomposition
+from ._degree_weights import DegreeWeightedRidgeSolver
+from ._design_moments import DesignMoments, sum_moments
+from ._external import ExternalSolver, check_regressor
+from ._nested import LeastAngleSolver, MatchingPursuitSolver
 from ._paper import PAPER_ALPHAS, PaperSolver
 from ._ridge import DEFAULT_ALPHAS, LeastSquaresSolver, RidgeSolver
-from ._ridge_path import RidgePathSolver, solve_path
+from ._ridge_path import CRITERIA, RidgePathSolver, solve_path
+from ._subspace_pursuit import SubspacePursuitSolver
 
 __all__ = [
+    "CRITERIA",
     "DEFAULT_ALPHAS",
+    "FROM_MOMENTS",
     "PAPER_ALPHAS",
+    "PENALIZED",
     "SOLVERS",
     "CoefficientSolver",
     "DesignDecomposition",
+    "DesignMoments",
     "LinearFit",
+    "LinearProblem",
     "RidgePathSolver",
     "make_solver",
     "solve_path",
+    "sum_moments",
 ]
 
 FloatArray = NDArray[np.float64]
 
-#: Solvers by name; each is made from the penalties, those of the user or the default.
-SOLVERS: Mapping[str, Callable[[FloatArray], CoefficientSolver]] = MappingProxyType(
-    {
-        "ridge": RidgeSolver,
-        "ols": lambda alphas: LeastSquaresSolver(),
-        "paper": lambda alphas: PaperSolver(),
-    }
+
+def _automatic(alphas: FloatArray, criterion: str) -> CoefficientSolver:
+    names = ("weighted_ridge", "subspace_pursuit")
+    return AutomaticSolver({name: SOLVERS[name](alphas, criterion) for name in names})
+
+
+#: Solvers by name; each is made from the penalties and the criterion for them.
+SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
+    MappingProxyType(
+        {
+            "ridge": lambda alphas, criterion: RidgeSolver(alphas, criterion=criterion),
+            "weighted_ridge": lambda alphas, criterion: DegreeWeightedRidgeSolver(
+                alphas, criterion=criterion
+            ),
+            "ols": lambda alphas, criterion: LeastSquaresSolver(),
+            "lars": lambda alphas, criterion: LeastAngleSolver(),
+            "omp": lambda alphas, criterion: MatchingPursuitSolver(),
+            "subspace_pursuit": lambda alphas, criterion: SubspacePursuitSolver(),
+            "ard": lambda alphas, criterion: BayesianSolver(),
+            "auto": _automatic,
+            "paper": lambda alphas, criterion: PaperSolver(),
+        }
+    )
 )
 
 #: Solvers that choose among ``alphas``; the others refuse them.
-PENALIZED = frozenset({"ridge"})
+PENALIZED = frozenset({"ridge", "weighted_ridge", "auto"})
+
+#: Solvers that can fit from sums over the samples, without a design matrix.
+FROM_MOMENTS = frozenset({"ridge", "weighted_ridge", "ols"})
 
 
-def make_solver(owner: str, name: Any, alphas: Any) -> CoefficientSolver:
-    """Check ``solver`` and ``alphas`` and return the solver.
+def make_solver(
+    owner: str,
+    name: Any,
+    alphas: Any,
+    *,
+    criterion: str = "loo",
+    regressor: Any = None,
+) -> CoefficientSolver:
+    """Check ``solver``, ``alphas`` and ``regressor`` and return the solver.
 
     Raises
     ------
@@ -54,10 +93,14 @@ def make_solver(owner: str, name: Any, alphas: Any) -> CoefficientSolver:
     """
     check_option(owner, "solver", name, SOLVERS)
     check_alphas(owner, alphas)
-    if alphas is not None and name not in PENALIZED:
+    check_regressor(owner, regressor)
+    if alphas is not None and (regressor is not None or name not in PENALIZED):
+        shown = f"solver={name!r}" if regressor is None else f"regressor={regressor!r}"
         raise ValueError(
-            f"The 'alphas' parameter of {owner} must be None with solver={name!r}, "
+            f"The 'alphas' parameter of {owner} must be None with {shown}, "
             f"which chooses no penalty from a list. Got {alphas!r} instead."
         )
+    if regressor is not None:
+        return ExternalSolver(regressor)
     values = DEFAULT_ALPHAS if alphas is None else np.asarray(alphas, dtype=float)
-    return SOLVERS[name](np.sort(values))
+    return SOLVERS[name](np.sort(values), criterion)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from numpy.typing import NDArray
 
-from ._base import LinearFit
+from ._base import LinearFit, LinearProblem
 from ._ridge_path import RidgePathSolver
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: Penalties of the paper, eq. (4): 1e-8, 10^-7.5, ..., 1.
 PAPER_ALPHAS = np.logspace(-8, 0, 17)
@@ -26,12 +24,6 @@ class PaperSolver(RidgePathSolver):
     def __init__(self) -> None:
         super().__init__(PAPER_ALPHAS, free_intercept=False, criterion="gcv")
 
-    def fit(
-        self,
-        design: FloatArray,
-        targets: FloatArray,
-        weights: FloatArray,
-        groups: IndexArray,
-    ) -> LinearFit:
-        each_alone = np.arange(targets.shape[1])
-        return super().fit(design, targets, weights, each_alone)
+    def fit(self, problem: LinearProblem) -> LinearFit:
+        each_alone = np.arange(problem.targets.shape[1])
+        return super().fit(replace(problem, groups=each_alone))

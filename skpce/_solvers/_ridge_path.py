@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ._base import CoefficientSolver, LinearFit
+from ._base import LinearFit, LinearProblem
 from ._decomposition import DesignDecomposition
+from ._design_moments import DesignMoments, solve_moments
+from ._fixed import GeneralizedRidgeSolver
+from ._leverage import Leverage
+from ._penalty_choice import best_penalties
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 
-# Scores that differ by less, relatively, are a tie: the heavier penalty wins.
-_TIE_TOLERANCE = 1e-6
+#: How a penalty is chosen.
+CRITERIA = ("loo", "gcv")
+
+# Residuals held at once while a path is scored: 16 MiB.
+_LARGEST_PATH_BLOCK = 2_097_152
 
 
-class RidgePathSolver(CoefficientSolver):
+class RidgePathSolver(GeneralizedRidgeSolver):
     """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties.
 
     Parameters
@@ -37,33 +42,19 @@ class RidgePathSolver(CoefficientSolver):
         self.free_intercept = free_intercept
         self.criterion = criterion
 
-    def fit(
-        self,
-        design: FloatArray,
-        targets: FloatArray,
-        weights: FloatArray,
-        groups: IndexArray,
-    ) -> LinearFit:
-        decomposition = self._decompose(design, weights)
-        return solve_path(decomposition, targets, self.alphas, groups, self.criterion)
-
-    def refit(
-        self,
-        design: FloatArray,
-        targets: FloatArray,
-        weights: FloatArray,
-        alpha: FloatArray,
-    ) -> FloatArray:
-        decomposition = self._decompose(design, weights)
-        mean, centred = decomposition.center_targets(targets)
-        return decomposition.coefficients(mean, decomposition.project(centred), alpha)
-
-    def _decompose(
-        self, design: FloatArray, weights: FloatArray
-    ) -> DesignDecomposition:
-        return DesignDecomposition.from_design(
-            design, weights, free_intercept=self.free_intercept
+    def fit(self, problem: LinearProblem) -> LinearFit:
+        decomposition = DesignDecomposition.from_design(
+            problem.design, problem.weights, free_intercept=self.free_intercept
         )
+        return solve_path(
+            decomposition, problem.targets, self.alphas, problem.groups, self.criterion
+        )
+
+    def fit_moments(
+        self, moments: DesignMoments, groups: IndexArray, degrees: IndexArray
+    ) -> LinearFit:
+        """Fit from sums over the samples; generalised cross-validation chooses."""
+        return solve_moments(moments, self.alphas, groups)
 
 
 def solve_path(
@@ -78,14 +69,23 @@ def solve_path(
     ``criterion`` is ``"loo"`` (mean squared leave-one-out residual, pooled over the
     targets of a group) or ``"gcv"`` (generalised cross-validation).
     """
+    _, centred = decomposition.center_targets(targets)
+    loadings = decomposition.project(centred)
+    scores = path_scores(decomposition, centred, loadings, alphas, criterion)
+    best = best_penalties(scores, groups)
+    chosen = np.take_along_axis(scores, best[np.newaxis], axis=0)[0]
+    return fit_penalties(decomposition, targets, alphas[best], chosen)
+
+
+def fit_penalties(
+    decomposition: DesignDecomposition,
+    targets: FloatArray,  # shape: (n_samples, n_targets)
+    alpha: FloatArray,  # shape: (n_targets,)
+    criterion: FloatArray | None = None,  # shape: (n_targets,)
+) -> LinearFit:
+    """Fit each target with its penalty; the criterion defaults to leave-one-out."""
     mean, centred = decomposition.center_targets(targets)
     loadings = decomposition.project(centred)
-    score = _path_scores(decomposition, centred, loadings, alphas, criterion)
-    labels, group_of = np.unique(groups, return_inverse=True)
-    pooled = np.zeros((len(alphas), len(labels)))
-    np.add.at(pooled.T, group_of, score.T)
-    best = _largest_of_the_best(np.where(np.isnan(pooled), np.inf, pooled))
-    alpha = alphas[best][group_of]
     loo, scaled = np.empty_like(centred), np.empty_like(centred)
     for value in np.unique(alpha):
         chosen = alpha == value
@@ -94,35 +94,45 @@ def solve_path(
         )
         complement = decomposition.leverage_complement(float(value))
         scaled[:, chosen] = loo[:, chosen] * np.sqrt(complement)[:, np.newaxis]
+    weights = decomposition.weights
+    if criterion is None:
+        criterion = weights @ np.square(loo) / weights.sum()
     coefficients = decomposition.coefficients(mean, loadings, alpha)
-    leverage_at = partial(decomposition.leverage_at, alpha=alpha)
-    return LinearFit(coefficients, alpha, loo, scaled, leverage_at)
+    scales = np.zeros_like(coefficients)
+    scales[:, 0] = 1.0
+    scales[:, decomposition.used] = decomposition.scale
+    return LinearFit(
+        coefficients,
+        alpha,
+        scales,
+        Leverage(
+            (decomposition.leverage_factor,), np.zeros(len(alpha), np.int64), alpha
+        ),
+        np.where(np.isnan(criterion), np.inf, criterion),
+        loo,
+        scaled,
+        weights @ np.square(scaled) / weights.sum(),
+    )
 
 
-def _largest_of_the_best(
-    scores: FloatArray,  # shape: (n_alphas, n_groups), alphas ascending
-) -> IndexArray:  # shape: (n_groups,)
-    """Return the last row whose score equals the smallest one up to rounding."""
-    tied = scores <= scores.min(axis=0) * (1.0 + _TIE_TOLERANCE)
-    return len(scores) - 1 - np.argmax(tied[::-1], axis=0)
-
-
-def _path_scores(
+def path_scores(
     decomposition: DesignDecomposition,
-    centred: FloatArray,
-    loadings: FloatArray,
-    alphas: FloatArray,
-    criterion: str,
-) -> FloatArray:
-    """Return the criterion, shape (n_alphas, n_targets)."""
+    centred: FloatArray,  # shape: (n_samples, n_targets)
+    loadings: FloatArray,  # shape: (rank, n_targets)
+    alphas: FloatArray,  # shape: (n_alphas,)
+    criterion: str = "loo",
+) -> FloatArray:  # shape: (n_alphas, n_targets)
+    """Return the criterion, a mean square, of every penalty."""
     weights = decomposition.weights
     scores = np.empty((len(alphas), centred.shape[1]))
-    for row, alpha in enumerate(alphas):
-        if criterion == "loo":
-            errors = decomposition.leave_one_out(centred, loadings, float(alpha))
-        else:
-            residuals = decomposition.residuals(centred, loadings, float(alpha))
-            complement = decomposition.leverage_complement(float(alpha))
-            errors = residuals / np.average(complement, weights=weights)
-        scores[row] = weights @ np.square(errors)
-    return scores
+    step = max(1, _LARGEST_PATH_BLOCK // max(centred.size, 1))
+    for start in range(0, len(alphas), step):
+        some = alphas[start : start + step]
+        residuals = decomposition.path_residuals(centred, loadings, some)
+        complement = decomposition.path_complement(some)
+        if criterion == "gcv":
+            complement = np.average(complement, axis=0, weights=weights)[np.newaxis]
+        safe = np.where(complement > 0.0, complement, np.nan)
+        errors = np.square(residuals / safe[..., np.newaxis])
+        scores[start : start + step] = np.tensordot(weights, errors, axes=1)
+    return scores / weights.sum()

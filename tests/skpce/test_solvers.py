@@ -8,7 +8,14 @@ from scipy.stats import norm
 from sklearn.linear_model import Ridge
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
-from skpce._solvers import DEFAULT_ALPHAS, PAPER_ALPHAS, make_solver, solve_path
+from skpce._solvers import (
+    DEFAULT_ALPHAS,
+    PAPER_ALPHAS,
+    SOLVERS,
+    LinearProblem,
+    make_solver,
+    solve_path,
+)
 from skpce._solvers._decomposition import DesignDecomposition
 
 SEED = 0
@@ -21,6 +28,14 @@ def data():
     targets = design @ rng.normal(size=(7, 3)) + rng.normal(size=(25, 3)) + 5
     weights = rng.integers(1, 4, size=25).astype(float)
     return design, targets, weights
+
+
+def as_problem(data, groups=None):
+    """One target a group unless told otherwise; the inputs are of degree one."""
+    design, targets, weights = data
+    groups = np.arange(targets.shape[1]) if groups is None else groups
+    degrees = np.minimum(np.arange(design.shape[1]), 1)
+    return LinearProblem(design, targets, weights, groups, degrees)
 
 
 def ridge_by_normal_equations(design, targets, weights, alpha, *, free_intercept=True):
@@ -77,12 +92,12 @@ def test_ridge_chooses_the_penalty_of_least_leave_one_out_error(data):
         )
         fit = solve_path(decomposition, targets, np.array([alpha]), np.arange(3))
         errors.append(weights @ fit.loo_residuals**2)
-    chosen = make_solver("x", "ridge", None).fit(design, targets, weights, np.arange(3))
+    chosen = make_solver("x", "ridge", None).fit(as_problem(data))
     np.testing.assert_array_equal(
         chosen.alpha, DEFAULT_ALPHAS[np.argmin(errors, axis=0)]
     )
     pooled = make_solver("x", "ridge", None).fit(
-        design, targets, weights, np.array([0, 0, 1])
+        as_problem(data, groups=np.array([0, 0, 1]))
     )
     best = DEFAULT_ALPHAS[np.argmin(np.sum(np.array(errors)[:, :2], axis=1))]
     np.testing.assert_array_equal(pooled.alpha[:2], [best, best])
@@ -96,7 +111,7 @@ def test_default_penalties():
 def test_paper_is_generalised_cross_validation(data):
     design, targets, _ = data
     ones = np.ones(len(design))
-    fit = make_solver("x", "paper", None).fit(design, targets, ones, np.arange(3))
+    fit = make_solver("x", "paper", None).fit(as_problem((design, targets, ones)))
     n = len(design)
     for target in range(3):
         scores = []
@@ -118,7 +133,7 @@ def test_paper_is_generalised_cross_validation(data):
 
 def test_least_squares_is_that_of_numpy(data):
     design, targets, weights = data
-    fit = make_solver("x", "ols", None).fit(design, targets, weights, np.arange(3))
+    fit = make_solver("x", "ols", None).fit(as_problem(data))
     root = np.sqrt(weights)[:, np.newaxis]
     expected = np.linalg.lstsq(root * design, root * targets, rcond=None)[0].T
     np.testing.assert_allclose(fit.coefficients, expected, rtol=1e-9)
@@ -151,7 +166,7 @@ def test_more_terms_than_samples(solver):
         assert pce.unexplained_share_[0] == 1.0
 
 
-@pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("distribution", ["normal", "uniform"])
 def test_a_weight_is_a_number_of_copies(solver, distribution):
     rng = np.random.default_rng(SEED)
@@ -199,7 +214,7 @@ def test_a_ridge_can_say_that_there_is_nothing():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"solver": "lasso"}, "one of 'ols', 'paper', 'ridge'. Got 'lasso'"),
+        ({"solver": "lasso"}, "one of 'ard', 'auto', 'lars', .*Got 'lasso'"),
         ({"alphas": [0.0, 1.0]}, "positive finite floats"),
         ({"alphas": []}, "positive finite floats"),
         ({"alphas": [np.nan]}, "positive finite floats"),

@@ -1,0 +1,204 @@
+"""A polynomial chaos regressor that chooses its own basis and solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._parameters import check_integer, check_option, check_real, fail
+from ._regressor import PolynomialChaosRegressor
+from ._solvers import PENALIZED, SOLVERS, CoefficientSolver
+
+
+class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
+    r"""Polynomial chaos regression with degree, truncation and solver chosen.
+
+    Every combination of ``degrees``, ``qs`` and ``solvers`` is fitted once; the one of
+    the smallest closed-form leave-one-out error wins, with the correction of sparse
+    solvers for their search. The errors of several targets are added up in units of
+    the variance of each. No fold is refitted.
+
+    Parameters
+    ----------
+    degrees : sequence of int, default=(1, 2, 3, 4, 5)
+        Degrees to try.
+    qs : sequence of float, default=(1.0, 0.75)
+        Exponents of the q-norm to try; 1.0 is the total degree.
+    solvers : sequence of str, default=("weighted_ridge", "subspace_pursuit")
+        Solvers to try, as in :class:`PolynomialChaosRegressor`.
+    distribution : str, frozen law, or list, default="normal"
+        The law of each input, as in :class:`PolynomialChaosFeatures`.
+    interaction_order : int or None, default=None
+        Largest number of inputs in one term.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weight of each input in the truncation.
+    alphas : array-like of shape (n_alphas,) or None, default=None
+        Penalties for the solvers that have one.
+
+    Attributes
+    ----------
+    degree_ : int
+        Chosen degree.
+    q_ : float
+        Chosen exponent.
+    chosen_solver_ : str
+        Chosen solver.
+    cv_results_ : dict of ndarray
+        ``"degree"``, ``"q"``, ``"solver"``, ``"n_terms"`` and ``"error"``, one entry
+        for each combination: the corrected leave-one-out error in units of the
+        variance, averaged over the targets.
+
+    See Also
+    --------
+    PolynomialChaosRegressor : One basis and one solver; the other attributes and the
+        methods are described there.
+
+    Notes
+    -----
+    The error of the winner is smaller than its error on new data, since it is the
+    smallest of several. A combination whose basis does not fit in memory raises.
+
+    A tie goes to the smaller basis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import uniform
+    >>> from skpce import PolynomialChaosRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(60, 2))
+    >>> y = X[:, 0] ** 3 + X[:, 1]
+    >>> model = PolynomialChaosRegressorCV(distribution=uniform(-1, 2)).fit(X, y)
+    >>> model.degree_
+    3
+    >>> model.total_sobol_indices_.round(3)
+    array([[0.3, 0.7]])
+    """
+
+    def __init__(
+        self,
+        degrees: Sequence[int] = (1, 2, 3, 4, 5),
+        *,
+        qs: Sequence[float] = (1.0, 0.75),
+        solvers: Sequence[str] = ("weighted_ridge", "subspace_pursuit"),
+        distribution: Any = "normal",
+        interaction_order: int | None = None,
+        anisotropy: ArrayLike | None = None,
+        alphas: ArrayLike | None = None,
+    ) -> None:
+        self.degrees = degrees
+        self.qs = qs
+        self.solvers = solvers
+        self.distribution = distribution
+        self.interaction_order = interaction_order
+        self.anisotropy = anisotropy
+        self.alphas = alphas
+
+    # What PolynomialChaosRegressor takes and this class chooses or fixes.
+    truncation = "hyperbolic"
+    multi_indices = None
+    regressor = None
+    criterion = "loo"
+
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> PolynomialChaosRegressorCV:
+        """Fit every combination and keep the best.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; one choice serves all of them.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Frequency of each row.
+
+        Returns
+        -------
+        self : PolynomialChaosRegressorCV
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, bad data, or a basis too large for memory.
+        """
+        self._check_choices()
+        fitted, rows = [], []
+        for degree, q, solver in self._combinations():
+            candidate = self._candidate(degree, q, solver)
+            candidate.fit(X, y, sample_weight)
+            fitted.append(candidate)
+            n_terms = len(candidate.multi_indices_)
+            rows.append((degree, q, solver, n_terms, _relative_error(candidate)))
+        self.cv_results_ = {
+            name: np.array(column)
+            for name, column in zip(_COLUMNS, zip(*rows, strict=True), strict=True)
+        }
+        sizes, errors = self.cv_results_["n_terms"], self.cv_results_["error"]
+        best = int(np.lexsort((sizes, errors))[0])
+        self.degree_, self.q_, self.chosen_solver_ = rows[best][:3]
+        self.best_estimator_ = fitted[best]
+        parameters = self.best_estimator_.get_params(deep=False)
+        for name, value in vars(self.best_estimator_).items():
+            if name not in parameters:
+                setattr(self, name, value)
+        return self
+
+    def _check_choices(self) -> None:
+        owner = type(self).__name__
+        for name in ("degrees", "qs", "solvers"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                raise fail(owner, name, "a sequence", value)
+            if len(list(value)) == 0:
+                raise fail(owner, name, "a sequence that is not empty", value)
+        for degree in self.degrees:
+            check_integer(owner, "degrees", degree)
+        for q in self.qs:
+            check_real(owner, "qs", q, low=0, high=1, closed="right")
+        for solver in self.solvers:
+            check_option(owner, "solvers", solver, set(SOLVERS) - {"auto", "paper"})
+
+    def _combinations(self) -> list[tuple[int, float, str]]:
+        """Return what to try; a q-norm thins nothing below degree two."""
+        combinations = {
+            (int(degree), float(q) if degree > 1 else 1.0, solver): None
+            for degree, q, solver in product(self.degrees, self.qs, self.solvers)
+        }
+        return list(combinations)
+
+    def _candidate(self, degree: int, q: float, solver: str) -> Any:
+        return PolynomialChaosRegressor(
+            degree,
+            distribution=self.distribution,
+            truncation="total_degree" if q == 1.0 else "hyperbolic",
+            q=q,
+            interaction_order=self.interaction_order,
+            anisotropy=self.anisotropy,
+            solver=solver,
+            alphas=self.alphas if solver in PENALIZED else None,
+        )
+
+    def _make_solver(self) -> CoefficientSolver:
+        return self.best_estimator_._make_solver()
+
+
+_COLUMNS = ("degree", "q", "solver", "n_terms", "error")
+
+
+def _relative_error(fitted: PolynomialChaosRegressor) -> float:
+    """Return the mean over the targets of the error in units of their variance.
+
+    A target without variance says nothing; 0 when all are so.
+    """
+    error, q2 = fitted._fit.criterion, fitted.q2_
+    varies = ~np.isnan(q2)
+    if not varies.any():
+        return 0.0
+    return float(np.mean(error[varies] / fitted._target_variance[varies]))

@@ -1,0 +1,315 @@
+"""Sparse solvers, degree weights and the choice among solvers."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.polynomial import legendre
+from scipy.stats import norm, ortho_group, uniform
+from sklearn.linear_model import LassoCV, LinearRegression, Ridge
+
+from skpce import PolynomialChaosRegressor
+from skpce._solvers import DEFAULT_ALPHAS, SOLVERS, LinearProblem, make_solver
+from skpce._solvers._dictionary import Dictionary
+
+SEED = 0
+REPEATABLE = [name for name in SOLVERS if name != "paper"]
+UNIFORM = uniform(-1, 2)
+
+
+@pytest.fixture
+def sparse_data():
+    """Three of 56 terms, 40 samples, no noise."""
+    rng = np.random.default_rng(SEED)
+    X = rng.uniform(-1, 1, size=(40, 3))
+    second = legendre.legval(X[:, 1], [0, 0, 1]) * np.sqrt(5)
+    y = 4.0 + 2.0 * np.sqrt(3) * X[:, 0] - second + 3 * X[:, 0] * X[:, 2]
+    return X, y
+
+
+@pytest.mark.parametrize("solver", ["lars", "omp", "subspace_pursuit", "auto"])
+def test_a_sparse_function_is_recovered(sparse_data, solver):
+    X, y = sparse_data
+    pce = PolynomialChaosRegressor(5, distribution=UNIFORM, solver=solver).fit(X, y)
+    expected = {(0, 0, 0): 4.0, (1, 0, 0): 2.0, (0, 2, 0): -1.0, (1, 0, 1): 1.0}
+    for row, value in zip(pce.multi_indices_, pce.coefficients_[0], strict=True):
+        assert value == pytest.approx(expected.get(tuple(row), 0.0), abs=1e-5)
+    np.testing.assert_allclose(
+        pce.total_sobol_indices_[0], [5 / 6, 1 / 6, 1 / 6], atol=1e-4
+    )
+    assert np.count_nonzero(np.abs(pce.coefficients_[0]) > 1e-6) == 4
+
+
+def test_sparse_bayesian_learning_finds_the_terms():
+    rng = np.random.default_rng(SEED)
+    X = rng.uniform(-1, 1, size=(120, 3))
+    second = legendre.legval(X[:, 1], [0, 0, 1]) * np.sqrt(5)
+    y = 4.0 + 2.0 * np.sqrt(3) * X[:, 0] - second + 3 * X[:, 0] * X[:, 2]
+    pce = PolynomialChaosRegressor(5, distribution=UNIFORM, solver="ard").fit(X, y)
+    np.testing.assert_allclose(
+        pce.total_sobol_indices_[0], [5 / 6, 1 / 6, 1 / 6], atol=0.02
+    )
+    assert np.count_nonzero(np.abs(pce.coefficients_[0]) > 0.1) == 4
+
+
+@pytest.mark.parametrize(
+    "solver", ["lars", "omp", "subspace_pursuit", "weighted_ridge"]
+)
+def test_leave_one_out_is_that_of_refits(solver):
+    """With the terms and the penalty kept, by brute force."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(40, 3))
+    y = X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=40)
+    weights = rng.integers(1, 3, size=40).astype(float)
+    pce = PolynomialChaosRegressor(3, distribution=norm(0, 1), solver=solver)
+    pce.fit(X, y, weights)
+    design, scale = pce.transform(X), pce._fit.scales[0]
+    used = np.flatnonzero(scale[1:]) + 1
+    residuals = []
+    for row in range(40):
+        left = weights.copy()
+        left[row] -= 1
+        model = Ridge(pce.alpha_[0], solver="cholesky", tol=1e-12)
+        model = model if pce.alpha_[0] > 0 else LinearRegression()
+        model.fit(design[:, used] * scale[used], y, sample_weight=left)
+        residuals.append(
+            y[row] - model.predict(design[[row]][:, used] * scale[used])[0]
+        )
+    np.testing.assert_allclose(pce._fit.loo_residuals[:, 0], residuals, rtol=1e-6)
+    assert pce.loo_error_[0] == pytest.approx(
+        np.average(np.square(residuals), weights=weights)
+    )
+
+
+def test_subspace_pursuit_finds_the_best_pair():
+    """Against all pairs of terms."""
+    rng = np.random.default_rng(SEED)
+    design = np.column_stack([np.ones(30), rng.normal(size=(30, 12))])
+    y = design[:, 3] - 2 * design[:, 7] + 0.5 * rng.normal(size=30)
+    problem = LinearProblem(
+        design, y[:, np.newaxis], np.ones(30), np.arange(1), np.ones(13, int)
+    )
+    fit = make_solver("x", "subspace_pursuit", None).fit(problem)
+    chosen = np.flatnonzero(fit.scales[0][1:]) + 1
+    rest = {
+        pair: LinearRegression().fit(design[:, pair], y).score(design[:, pair], y)
+        for pair in combinations(range(1, 13), 2)
+    }
+    assert tuple(chosen) == max(rest, key=rest.__getitem__)
+
+
+def test_the_search_for_terms_has_its_price():
+    """Plain leave-one-out would keep terms on noise; the corrected one does not."""
+    kept = {name: [] for name in ("lars", "omp", "subspace_pursuit", "auto")}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(50, 4)), rng.normal(size=50)
+        for name, counts in kept.items():
+            pce = PolynomialChaosRegressor(4, distribution=norm(0, 1), solver=name)
+            pce.fit(X, y)
+            counts.append(pce.total_variance_[0])
+    for name, variances in kept.items():
+        assert np.median(variances) < 0.1, name
+
+
+def test_correction_is_that_of_the_docstring():
+    problem = LinearProblem(
+        np.column_stack([np.ones(6), np.eye(6)[:, :4]]),
+        np.arange(6.0)[:, np.newaxis],
+        np.ones(6),
+        np.arange(1),
+        np.array([0, 1, 1, 1, 1]),
+    )
+    assert Dictionary(problem).correction(2) == pytest.approx(4 ** (2 * 2 / 6))
+
+
+@pytest.mark.parametrize(
+    "solver", ["ridge", "weighted_ridge", "subspace_pursuit", "auto"]
+)
+def test_a_group_of_targets_may_be_rotated(solver):
+    """Targets of one group share every choice, so their basis does not matter."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(40, 3))
+    basis = PolynomialChaosRegressor(3, distribution=norm(0, 1)).fit(X, X[:, 0])
+    design = basis.transform(X)
+    targets = np.column_stack([np.exp(X[:, 0]), X[:, 1] * X[:, 2], X[:, 0]])
+    targets = targets + 0.1 * rng.normal(size=targets.shape)
+    rotation = ortho_group(3, seed=SEED).rvs()
+    fits = [
+        make_solver("x", solver, None).fit(
+            LinearProblem(
+                design, values, np.ones(40), np.zeros(3, int), basis.basis_.degrees
+            )
+        )
+        for values in (targets, targets @ rotation)
+    ]
+    np.testing.assert_allclose(
+        fits[0].coefficients.T @ rotation, fits[1].coefficients.T, atol=1e-8
+    )
+
+
+def test_degree_weights_shrink_high_degrees_more():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(30, 2))
+    pce = PolynomialChaosRegressor(4, distribution=norm(0, 1), solver="weighted_ridge")
+    pce.fit(X, np.exp(0.3 * X[:, 0]) + 0.2 * X[:, 1])
+    scale, degrees = pce._fit.scales[0], pce.basis_.degrees
+    decay = scale[degrees == 1][0]
+    assert decay < 1
+    np.testing.assert_allclose(scale, decay**degrees)
+    plain = PolynomialChaosRegressor(4, distribution=norm(0, 1)).fit(
+        X, np.exp(0.3 * X[:, 0]) + 0.2 * X[:, 1]
+    )
+    assert pce.loo_error_[0] < plain.loo_error_[0]
+
+
+def test_degree_weights_are_the_textbook_ridge():
+    rng = np.random.default_rng(SEED)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
+    y[:, 0] += X[:, 0]
+    pce = PolynomialChaosRegressor(3, distribution=norm(0, 1), solver="weighted_ridge")
+    pce.fit(X, y)
+    design = pce.transform(X)
+    for target in range(2):
+        penalty = pce.alpha_[target] / np.square(pce._fit.scales[target])
+        penalty[0] = 0.0
+        expected = np.linalg.solve(
+            design.T @ design + np.diag(penalty), design.T @ y[:, target]
+        )
+        np.testing.assert_allclose(
+            pce.coefficients_[target], expected, rtol=1e-6, atol=1e-9
+        )
+
+
+def test_auto_takes_the_better_of_its_solvers(sparse_data):
+    X, y = sparse_data
+    rng = np.random.default_rng(SEED)
+    smooth = np.exp(X @ [0.5, 0.4, 0.3]) + 0.1 * rng.normal(size=len(X))
+    pce = PolynomialChaosRegressor(4, distribution=UNIFORM, solver="auto")
+    pce.fit(X, np.column_stack([y, smooth]))
+    alone = {
+        name: PolynomialChaosRegressor(4, distribution=UNIFORM, solver=name).fit(
+            X, np.column_stack([y, smooth])
+        )
+        for name in ("weighted_ridge", "subspace_pursuit")
+    }
+    best = np.argmin([model._fit.criterion for model in alone.values()], axis=0)
+    assert pce.solver_.tolist() == [list(alone)[k] for k in best]
+    for target, name in enumerate(pce.solver_):
+        np.testing.assert_allclose(
+            pce.coefficients_[target], alone[name].coefficients_[target]
+        )
+        np.testing.assert_allclose(
+            pce.predict(X, return_std=True)[1][:, target],
+            alone[name].predict(X, return_std=True)[1][:, target],
+        )
+
+
+@pytest.mark.parametrize("solver", REPEATABLE)
+def test_refit_on_the_same_samples_changes_nothing(solver):
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(50, 3))
+    y = np.column_stack([X[:, 0] + X[:, 1] ** 2, X[:, 2]]) + rng.normal(size=(50, 2))
+    pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver=solver).fit(X, y)
+    again = pce._make_solver().refit(pce._linear_problem(), pce._fit)
+    np.testing.assert_allclose(again, pce.coefficients_, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_constant_target_has_no_indices(solver):
+    X = np.random.default_rng(SEED).normal(size=(30, 2))
+    pce = PolynomialChaosRegressor(2, solver=solver)
+    pce.fit(X, np.column_stack([np.full(30, 3.0), X[:, 0]]))
+    np.testing.assert_array_equal(pce.total_sobol_indices_[0], [0, 0])
+    np.testing.assert_allclose(pce.predict(X)[:, 0], 3.0)
+    assert np.isnan(pce.q2_[0])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_sample(solver):
+    pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver=solver)
+    pce.fit([[0.3, 0.1]], [2.0])
+    assert np.isfinite(pce.predict([[0.0, 0.0]])).all()
+    assert pce.loo_error_[0] == np.inf or solver == "paper"
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_order_of_rows_and_targets_does_not_matter(solver):
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(40, 3))
+    y = np.column_stack([X[:, 0] + X[:, 1] ** 2, np.sin(X[:, 2])])
+    y += 0.1 * rng.normal(size=y.shape)
+    order = rng.permutation(40)
+    one = PolynomialChaosRegressor(3, solver=solver).fit(X, y)
+    other = PolynomialChaosRegressor(3, solver=solver).fit(X[order], y[order][:, ::-1])
+    np.testing.assert_allclose(one.coefficients_, other.coefficients_[::-1], atol=1e-6)
+
+
+def test_any_linear_regressor():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(60, 2))
+    y = np.column_stack([1 + X[:, 0] + X[:, 0] * X[:, 1], X[:, 1]])
+    law = norm(0, 1)
+    pce = PolynomialChaosRegressor(2, distribution=law, regressor=LinearRegression())
+    ols = PolynomialChaosRegressor(2, distribution=law, solver="ols").fit(X, y)
+    np.testing.assert_allclose(
+        pce.fit(X, y).coefficients_, ols.coefficients_, atol=1e-12
+    )
+    assert pce.solver_.tolist() == ["LinearRegression"] * 2
+    lasso = PolynomialChaosRegressor(2, distribution=law, regressor=LassoCV()).fit(X, y)
+    assert (lasso.q2_ > 0.99).all()
+    np.testing.assert_allclose(
+        lasso.coefficients_[0, 0],
+        LassoCV().fit(lasso.transform(X)[:, 1:], y[:, 0]).intercept_,
+    )
+
+
+def test_residuals_of_a_regressor_are_held_out():
+    """A regressor that memorises shows it in the error."""
+    rng = np.random.default_rng(SEED)
+    X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    pce = PolynomialChaosRegressor(
+        4, distribution=norm(0, 1), regressor=Ridge(1e-10, solver="svd")
+    ).fit(X, y)
+    np.testing.assert_allclose(pce.predict(X), y, atol=1e-4)
+    assert pce.q2_[0] < 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"regressor": Ridge}, "an instance of a linear regressor"),
+        ({"regressor": "lasso"}, "Got 'lasso'"),
+        ({"regressor": Ridge(), "alphas": [1.0]}, "must be None with regressor="),
+        ({"solver": "omp", "alphas": [1.0]}, "must be None with solver='omp'"),
+        ({"criterion": "aic"}, "one of 'auto', 'gcv', 'loo'. Got 'aic'"),
+    ],
+)
+def test_bad_solver(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PolynomialChaosRegressor(**parameters).fit(np.eye(4, 2), np.arange(4.0))
+
+
+def test_a_regressor_without_coefficients_is_refused():
+    from sklearn.tree import DecisionTreeRegressor
+
+    pce = PolynomialChaosRegressor(regressor=DecisionTreeRegressor())
+    with pytest.raises(ValueError, match="linear regressor with coef_"):
+        pce.fit(np.eye(6, 2), np.arange(6.0))
+
+
+def test_ard_needs_whole_weights():
+    pce = PolynomialChaosRegressor(solver="ard")
+    X = np.random.default_rng(SEED).normal(size=(20, 2))
+    with pytest.raises(ValueError, match="whole numbers with solver='ard'"):
+        pce.fit(X, X[:, 0], np.full(20, 0.5))
+
+
+def test_penalties_of_degree_weights_are_those_given(sparse_data):
+    X, y = sparse_data
+    pce = PolynomialChaosRegressor(2, solver="weighted_ridge", alphas=[0.5]).fit(X, y)
+    assert pce.alpha_.tolist() == [0.5]
+    default = PolynomialChaosRegressor(2, solver="weighted_ridge").fit(X, y)
+    assert default.alpha_[0] in DEFAULT_ALPHAS

@@ -1,0 +1,146 @@
+"""Fits from sums over blocks of samples, and samples that come later."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.linear_model import LinearRegression
+
+from skpce import PolynomialChaosRegressor
+from skpce._solvers import DesignMoments, sum_moments
+
+SEED = 0
+FROM_SUMS = ["ridge", "weighted_ridge", "ols"]
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(200, 3))
+    y = np.column_stack([np.exp(0.4 * X[:, 0]) + X[:, 1] * X[:, 2], X[:, 2] + 1e3])
+    return X, y + 0.3 * rng.normal(size=y.shape), rng.integers(1, 4, 200).astype(float)
+
+
+def gcv(solver, **parameters):
+    return PolynomialChaosRegressor(
+        3, distribution=norm(0, 1), solver=solver, criterion="gcv", **parameters
+    )
+
+
+@pytest.mark.parametrize("solver", FROM_SUMS)
+def test_batches_in_any_order_are_one_fit(data, solver):
+    X, y, weights = data
+    whole = gcv(solver).fit(X, y, weights)
+    for batches in ([50, 120], [150, 3, 160], range(10, 200, 10)):
+        order = np.random.default_rng(1).permutation(200)
+        parts = np.split(order, sorted(batches))
+        later = gcv(solver)
+        for rows in parts:
+            if len(rows):
+                later.partial_fit(X[rows], y[rows], weights[rows])
+        for name in ("coefficients_", "sobol_indices_", "q2_", "alpha_"):
+            np.testing.assert_allclose(
+                getattr(later, name), getattr(whole, name), rtol=1e-9, atol=1e-10
+            )
+
+
+@pytest.mark.parametrize("solver", FROM_SUMS)
+def test_a_fit_can_be_continued(data, solver):
+    X, y, _ = data
+    continued = gcv(solver).fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    np.testing.assert_allclose(
+        continued.coefficients_, gcv(solver).fit(X, y).coefficients_, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("solver", FROM_SUMS)
+def test_sums_are_the_whole_design(data, solver, monkeypatch):
+    """A fit in blocks against the same criterion on the whole design matrix."""
+    X, y, weights = data
+    in_blocks = gcv(solver).fit(X, y, weights)
+    whole = PolynomialChaosRegressor(
+        3, distribution=norm(0, 1), solver=solver, criterion="gcv"
+    )
+    monkeypatch.setattr(type(whole), "_fits_from_sums", lambda self, n_samples: False)
+    whole.fit(X, y, weights)
+    np.testing.assert_allclose(in_blocks.alpha_, whole.alpha_)
+    np.testing.assert_allclose(in_blocks.coefficients_, whole.coefficients_, atol=1e-8)
+    new = X[:5] + 0.1
+    np.testing.assert_allclose(
+        in_blocks._fit.leverage.at(in_blocks.transform(new)),
+        whole._fit.leverage.at(whole.transform(new)),
+        rtol=1e-8,
+    )
+    if solver != "ols":
+        np.testing.assert_allclose(in_blocks._fit.criterion, whole._fit.criterion)
+
+
+def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 1000)
+    large = PolynomialChaosRegressor(3, solver="ols").fit(X, y)
+    assert large._samples is None
+    whole = PolynomialChaosRegressor(3, solver="ols", criterion="loo").fit(X, y)
+    assert whole._samples is not None
+    np.testing.assert_allclose(large.coefficients_, whole.coefficients_, atol=1e-9)
+    # Generalised cross-validation is near leave-one-out, not equal to it.
+    np.testing.assert_allclose(large.q2_, whole.q2_, atol=0.02)
+    assert not np.array_equal(large.q2_, whole.q2_)
+
+
+def test_generalised_cross_validation_by_hand(data):
+    X, y, _ = data
+    pce = gcv("ols").fit(X, y)
+    model = LinearRegression().fit(pce.transform(X)[:, 1:], y)
+    rest = np.square(y - model.predict(pce.transform(X)[:, 1:])).mean(axis=0)
+    expected = rest / (1 - len(pce.multi_indices_) / 200) ** 2
+    np.testing.assert_allclose(pce.loo_error_, expected, rtol=1e-8)
+    np.testing.assert_allclose(pce.q2_, 1 - expected / y.var(axis=0), rtol=1e-8)
+
+
+def test_sums_of_blocks_are_sums(data):
+    X, y, weights = data
+    whole = DesignMoments.of_block(X, y, weights)
+    parts = [slice(0, 1), slice(1, 90), slice(90, 200)]
+    joined = sum_moments(DesignMoments.of_block(X[s], y[s], weights[s]) for s in parts)
+    for name in ("total_weight", "mean", "target_mean", "gram", "cross"):
+        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name))
+    np.testing.assert_allclose(joined.target_square, whole.target_square, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"criterion": "gcv"},
+        {"distribution": norm(0, 1)},
+        {"distribution": norm(0, 1), "criterion": "gcv", "solver": "omp"},
+        {"distribution": [norm(0, 1), "normal"], "criterion": "gcv"},
+        {
+            "distribution": norm(0, 1),
+            "criterion": "gcv",
+            "regressor": LinearRegression(),
+        },
+    ],
+)
+def test_only_exact_fits_can_be_continued(parameters):
+    assert not hasattr(PolynomialChaosRegressor(**parameters), "partial_fit")
+
+
+def test_later_samples_must_fit(data):
+    X, y, _ = data
+    pce = gcv("ridge").partial_fit(X, y)
+    before = pce.coefficients_
+    with pytest.raises(ValueError, match="3 features"):
+        pce.partial_fit(X[:, :2], y)
+    with pytest.raises(ValueError, match="1 targets but the samples before had 2"):
+        pce.partial_fit(X, y[:, 0])
+    assert pce.coefficients_ is before
+
+
+def test_a_single_sample_at_first(data):
+    X, y, _ = data
+    pce = gcv("ridge").partial_fit(X[:1], y[:1])
+    np.testing.assert_allclose(pce.predict(X[:1]), y[:1])
+    assert (pce.loo_error_ == np.inf).all() or np.isnan(pce.q2_).all()
