@@ -6,6 +6,10 @@ orthonormal under independent inputs, the variance is
 :math:`S_i = D^{-1} \\sum_{j_i > 0,\\, j_{-i} = 0} c_j^2` and the total index
 :math:`S_{T_i} = D^{-1} \\sum_{j_i > 0} c_j^2` [1]_ (the paper's eq. 5).
 
+A set :math:`u` of inputs has three: the interaction index (terms whose inputs are
+exactly :math:`u`), the closed index (terms with no input outside :math:`u`) and the
+total index (terms with an input in :math:`u`).
+
 A target without variance has no attribution: its indices are 0.
 
 References
@@ -16,6 +20,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,4 +122,163 @@ def aggregate_sobol_indices(
     first, total, variance = partial_variances(coefficients, multi_indices)
     return normalize_partial_variances(
         member @ first, member @ total, (member @ variance[..., np.newaxis])[..., 0]
+    )
+
+
+@dataclass(frozen=True)
+class InteractionIndices:
+    """Sobol indices of sets of inputs.
+
+    Parameters
+    ----------
+    subsets : tuple of tuple of int
+        Sets of inputs, by size and then in the order of the inputs. Sets that share
+        no term of the expansion are left out: their indices are 0.
+    values : ndarray of shape (n_targets, n_subsets)
+        Share of the variance that belongs to exactly this set. Over all sets of the
+        expansion the shares add up to 1.
+    superset_values : ndarray of shape (n_targets, n_subsets)
+        Share of all sets that contain this one [3]_. For a single input this is its
+        total index.
+
+    References
+    ----------
+    .. [3] R. Liu and A. B. Owen, "Estimating mean dimensionality of analysis of
+       variance decompositions", Journal of the American Statistical Association 101
+       (2006), section 2.3.
+    """
+
+    subsets: tuple[tuple[int, ...], ...]
+    values: FloatArray
+    superset_values: FloatArray
+
+
+def _share_of_terms(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    chosen: NDArray[np.bool_],  # shape: (n_terms,) or (n_terms, n_sets)
+) -> FloatArray:  # shape: (..., n_targets) or (..., n_targets, n_sets)
+    """Return the share of the variance of the chosen terms; 0 without variance."""
+    squares = np.square(coefficients[..., 1:])
+    variance = squares.sum(axis=-1)
+    safe = np.where(variance > 0, variance, 1.0)
+    part = squares @ chosen[1:].astype(np.float64)
+    return part / (safe if chosen.ndim == 1 else safe[..., np.newaxis])
+
+
+def _inside_and_outside(
+    multi_indices: IndexArray, features: Sequence[int]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which terms hold an input of the set, and which one outside it."""
+    active = multi_indices > 0
+    inside = np.zeros(active.shape[1], dtype=bool)
+    inside[list(features)] = True
+    return active[:, inside].any(axis=1), active[:, ~inside].any(axis=1)
+
+
+def interaction_index(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    features: Sequence[int],
+) -> FloatArray:  # shape: (..., n_targets)
+    """Compute the index of exactly one set of inputs.
+
+    :math:`S_u = D^{-1} \\sum_{j_i > 0 \\iff i \\in u} c_j^2` [1]_: what the inputs of
+    the set explain together and no smaller set does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce._sobol import interaction_index
+    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    >>> coefficients = np.array([[7.0, 2.0, 1.0, 1.0]])
+    >>> interaction_index(coefficients, multi_indices, [0, 1]).round(3)
+    array([0.167])
+    """
+    every = (multi_indices[:, list(features)] > 0).all(axis=1)
+    _, outside = _inside_and_outside(multi_indices, features)
+    return _share_of_terms(coefficients, every & ~outside)
+
+
+def closed_index(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    features: Sequence[int],
+) -> FloatArray:  # shape: (..., n_targets)
+    """Compute the closed index of a group: what it explains without the others.
+
+    :math:`\\mathrm{Var}(E[y \\mid x_u]) / D`, the indices of all subsets of the group
+    added up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce._sobol import closed_index
+    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    >>> coefficients = np.array([[7.0, 2.0, 1.0, 1.0]])
+    >>> closed_index(coefficients, multi_indices, [0]).round(3)
+    array([0.667])
+    """
+    inside, outside = _inside_and_outside(multi_indices, features)
+    return _share_of_terms(coefficients, inside & ~outside)
+
+
+def total_index(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    features: Sequence[int],
+) -> FloatArray:  # shape: (..., n_targets)
+    """Compute the total index of a group: every term that holds one of its inputs.
+
+    :math:`E[\\mathrm{Var}(y \\mid x_{-u})] / D`, which is 1 minus the closed index of
+    the other inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce._sobol import total_index
+    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    >>> coefficients = np.array([[7.0, 2.0, 1.0, 1.0]])
+    >>> total_index(coefficients, multi_indices, [0]).round(3)
+    array([0.833])
+    """
+    inside, _ = _inside_and_outside(multi_indices, features)
+    return _share_of_terms(coefficients, inside)
+
+
+def interaction_indices(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    max_order: int,
+) -> InteractionIndices:
+    """Compute the indices of all sets of at most ``max_order`` inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce._sobol import interaction_indices
+    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    >>> found = interaction_indices(
+    ...     np.array([[7.0, 2.0, 1.0, 1.0]]), multi_indices, 2
+    ... )
+    >>> found.subsets
+    ((0,), (1,), (0, 1))
+    >>> found.values.round(3).tolist()
+    [[0.667, 0.167, 0.167]]
+    """
+    active = multi_indices > 0
+    size = active.sum(axis=1)
+    sets = np.unique(active[(size > 0) & (size <= max_order)], axis=0)
+    subsets = sorted(
+        (tuple(np.flatnonzero(row).tolist()) for row in sets),
+        key=lambda subset: (len(subset), subset),
+    )
+    exact = np.zeros((len(active), len(subsets)), dtype=bool)
+    superset = np.zeros_like(exact)
+    for column, subset in enumerate(subsets):
+        superset[:, column] = active[:, subset].all(axis=1)
+        exact[:, column] = superset[:, column] & (size == len(subset))
+    return InteractionIndices(
+        tuple(subsets),
+        _share_of_terms(coefficients, exact),
+        _share_of_terms(coefficients, superset),
     )

@@ -1,0 +1,418 @@
+"""Conditional means, marginals and slopes against quadrature and differences."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.legendre import leggauss
+from scipy import stats
+from scipy.stats import expon, norm, uniform
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
+from skpce._derivatives import poincare_constant
+from skpce._expansion import ExpansionMixin
+from skpce._input_laws import NormalLaw, UniformLaw
+
+pandas = pytest.importorskip("pandas")
+
+SEED = 0
+LAWS = [norm(1, 2), uniform(-1, 3), norm(0, 0.5)]
+
+
+class PCE(PolynomialChaosRegressor, ExpansionMixin):
+    pass
+
+
+def draw(n_samples, seed=SEED):
+    rng = np.random.default_rng(seed)
+    return np.column_stack([law.rvs(size=n_samples, random_state=rng) for law in LAWS])
+
+
+def function(X):
+    a, b, c = X.T
+    one = a + b**2 * c + 0.3 * a * b
+    return np.column_stack([one, c**3 - a * c, np.full(len(X), 4.0)])
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = draw(200)
+    return PCE(3, distribution=LAWS, solver="ols").fit(X, function(X))
+
+
+@pytest.fixture(scope="module")
+def single():
+    X = draw(200)
+    return PCE(3, distribution=LAWS, solver="ols").fit(X, function(X)[:, 0])
+
+
+def rule(i, n_nodes=8):
+    """Nodes and weights of input i, from numpy."""
+    if i == 1:
+        nodes, weights = leggauss(n_nodes)
+        return 0.5 + 1.5 * nodes, weights / weights.sum()
+    nodes, weights = hermegauss(n_nodes)
+    return LAWS[i].mean() + LAWS[i].std() * nodes, weights / weights.sum()
+
+
+def average_over_the_others(X, features):
+    others = [i for i in range(3) if i not in features]
+    total = np.zeros((len(X), 3))
+    for nodes in itertools.product(*(zip(*rule(i), strict=True) for i in others)):
+        moved = X.copy()
+        moved[:, others] = [node for node, _ in nodes]
+        total += np.prod([weight for _, weight in nodes]) * function(moved)
+    return total
+
+
+SETS = [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("features", SETS)
+def test_conditional_expectation_averages_over_the_other_inputs(model, features):
+    X = draw(20, seed=1)
+    expected = average_over_the_others(X, features)
+    found = model.conditional_expectation(X, features)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    hidden = np.full_like(X, np.nan)
+    hidden[:, features] = X[:, features]
+    np.testing.assert_array_equal(
+        model.conditional_expectation(hidden, features), found
+    )
+
+
+def test_given_all_inputs_the_expectation_is_the_prediction(model):
+    X = draw(20, seed=1)
+    np.testing.assert_allclose(
+        model.conditional_expectation(X, range(3)), model.predict(X), atol=1e-12
+    )
+
+
+def test_shapes_follow_y(model, single):
+    X = draw(20, seed=1)
+    assert model.conditional_expectation(X, 0).shape == (20, 3)
+    assert single.conditional_expectation(X, 0).shape == (20,)
+    assert model.main_effects(X).shape == (20, 3, 3)
+    assert single.main_effects(X).shape == (20, 3)
+    assert model.gradient(X).shape == (20, 3, 3)
+    assert single.gradient(X).shape == (20, 3)
+    np.testing.assert_allclose(single.gradient(X), model.gradient(X)[:, 0], atol=1e-9)
+    np.testing.assert_allclose(
+        single.main_effects(X), model.main_effects(X)[:, :, 0], atol=1e-9
+    )
+
+
+def test_main_effects_are_centred_conditional_expectations(model):
+    X = draw(20, seed=1)
+    found = model.main_effects(X)
+    for i in range(3):
+        centred = average_over_the_others(X, [i]) - model.coefficients_[:, 0]
+        np.testing.assert_allclose(found[:, i], centred, atol=1e-9)
+
+
+def test_variance_of_a_main_effect_is_the_first_order_index(model):
+    for i in range(3):
+        nodes, weights = rule(i)
+        X = np.zeros((len(nodes), 3))
+        X[:, i] = nodes
+        effect = model.main_effects(X)[:, i]
+        np.testing.assert_allclose(weights @ effect, 0, atol=1e-9)
+        np.testing.assert_allclose(
+            weights @ effect**2,
+            model.sobol_indices_[:, i] * model.total_variance_,
+            atol=1e-9,
+        )
+
+
+def test_other_columns_are_not_checked_and_the_chosen_ones_are(model):
+    X = draw(4)
+    X[0, 1] = 50.0  # outside [-1, 2]
+    model.conditional_expectation(X, [0, 2])
+    with pytest.warns(InputOutsideSupportWarning, match="1 of 4 values of x1"):
+        model.conditional_expectation(X, 1)
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        model.conditional_expectation(X, 0)
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        model.conditional_expectation(X[:, :1], 0)
+
+
+@pytest.mark.parametrize("features", SETS)
+def test_marginal_predicts_the_conditional_expectation(model, features):
+    X = draw(20, seed=1)
+    narrow = model.marginal(features)
+    assert isinstance(narrow, PCE)
+    assert narrow.n_features_in_ == len(features)
+    found = narrow.predict(X[:, features])
+    expected = model.conditional_expectation(X, features)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    share = model.closed_sobol_index(features)
+    np.testing.assert_allclose(
+        narrow.total_variance_, share * model.total_variance_, atol=1e-12
+    )
+    assert np.isnan(narrow.q2_).all()
+    assert narrow.moments().mean == pytest.approx(model.moments().mean)
+
+
+def test_marginal_is_an_estimator_of_its_own(model):
+    narrow = model.marginal([2, 0])
+    assert [law.args for law in narrow.distribution] == [(1, 2), (0, 0.5)]
+    assert narrow.get_params()["degree"] == 3
+    assert model.n_features_in_ == 3
+    assert model.distribution == LAWS
+    X = draw(50)[:, [0, 2]]
+    again = clone(narrow).fit(X, X[:, 0])
+    assert again.sobol_indices_.shape == (1, 2)
+    assert narrow.marginal(1).n_features_in_ == 1
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        narrow.predict(draw(3))
+
+
+def test_marginal_keeps_names():
+    X = pandas.DataFrame(draw(100), columns=["a", "b", "c"])
+    pce = PCE(2, distribution=LAWS).fit(X, function(X.to_numpy())[:, 0])
+    narrow = pce.marginal(["c", "a"])
+    assert list(narrow.feature_names_in_) == ["a", "c"]
+    np.testing.assert_allclose(
+        narrow.predict(X[["a", "c"]]), pce.conditional_expectation(X, ["a", 2])
+    )
+    assert narrow.predict(X[["a", "c"]]).shape == (100,)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ([], "one or more inputs"),
+        ([0, 0], "each of them once"),
+        (["x0", 0], "each of them once"),
+        (3, "positions from 0 to 2. Got 3"),
+        (-1, "Got -1"),
+        ("nothing", "names of inputs .x0, x1, x2. .* Got 'nothing'"),
+        ([True], "Got True"),
+        ([0.0], "Got 0.0"),
+    ],
+)
+def test_unknown_inputs_are_refused(model, features, message):
+    calls = (
+        model.sobol_index,
+        model.closed_sobol_index,
+        model.total_sobol_index,
+        model.marginal,
+        lambda u: model.conditional_expectation(draw(3), u),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=message):
+            call(features)
+
+
+def test_nothing_is_known_before_fit():
+    pce = PCE()
+    calls = [
+        pce.moments,
+        pce.shapley_effects,
+        pce.derivative_sensitivity,
+        pce.lipschitz_estimate,
+        pce.interaction_indices,
+        pce.aggregated_sobol_indices,
+        pce.sobol_frame,
+        lambda: pce.sobol_index(0),
+        lambda: pce.marginal(0),
+        lambda: pce.gradient([[0.0]]),
+        lambda: pce.main_effects([[0.0]]),
+        lambda: pce.conditional_expectation([[0.0]], 0),
+    ]
+    for call in calls:
+        with pytest.raises(NotFittedError):
+            call()
+
+
+def test_gradient_is_that_of_finite_differences(model):
+    X = draw(20, seed=1) * 0.9
+    found = model.gradient(X)
+    for i in range(3):
+        step = np.zeros(3)
+        step[i] = 1e-5
+        expected = (function(X + step) - function(X - step)) / 2e-5
+        np.testing.assert_allclose(found[:, :, i], expected, atol=1e-6)
+
+
+def test_gradient_of_a_polynomial_is_known(model):
+    X = draw(20, seed=1)
+    a, b, c = X.T
+    expected = np.column_stack([1 + 0.3 * b, 2 * b * c + 0.3 * a, b**2])
+    np.testing.assert_allclose(model.gradient(X)[:, 0], expected, atol=1e-9)
+    np.testing.assert_allclose(model.gradient(X)[:, 2], 0, atol=1e-9)
+
+
+def test_mean_square_derivatives_are_those_of_a_tensor_rule(model):
+    nodes, weights = zip(*(rule(i) for i in range(3)), strict=True)
+    X = np.array(list(itertools.product(*nodes)))
+    mass = np.array([np.prod(m) for m in itertools.product(*weights)])
+    expected = np.einsum("n,nti->ti", mass, model.gradient(X) ** 2)
+    found = model.derivative_sensitivity()
+    np.testing.assert_allclose(found.mean_square, expected, atol=1e-8)
+
+
+def test_mean_square_derivatives_by_hand():
+    """y = x0^2 + x0 x1 under normal laws: E(2 x0 + x1)^2 = 5, E x0^2 = 1."""
+    X = np.random.default_rng(SEED).normal(size=(50, 2))
+    pce = PCE(2, distribution=norm(0, 1), solver="ols")
+    found = pce.fit(X, X[:, 0] ** 2 + X[:, 0] * X[:, 1]).derivative_sensitivity()
+    np.testing.assert_allclose(found.mean_square, [[5, 1]], rtol=1e-9)
+    np.testing.assert_allclose(found.poincare_constant, [1, 1])
+    np.testing.assert_allclose(found.total_order_bound, [[5 / 3, 1 / 3]], rtol=1e-9)
+
+
+@pytest.mark.parametrize("law", [norm(1, 2), uniform(-1, 3), expon(2, 0.5)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_bound_is_above_the_total_index(law, seed):
+    rng = np.random.default_rng(seed)
+    X = law.rvs(size=(100, 2), random_state=rng)
+    pce = PCE(4, distribution=law, solver="ols").fit(X, rng.normal(size=(100, 3)))
+    found = pce.derivative_sensitivity().total_order_bound
+    assert np.all(found >= pce.total_sobol_indices_ - 1e-12)
+
+
+def test_poincare_constants():
+    assert poincare_constant(NormalLaw(1.0, 3.0)) == 9.0
+    assert poincare_constant(UniformLaw(0.5, 1.5)) == pytest.approx(9 / np.pi**2)
+    # The constant is sharp: cos(pi t) on [0, 1] attains it.
+    nodes, weights = leggauss(40)
+    t, mass = (nodes + 1) / 2, weights / 2
+    ratio = (mass @ np.cos(np.pi * t) ** 2) / (mass @ (np.pi * np.sin(np.pi * t)) ** 2)
+    assert poincare_constant(UniformLaw(0.5, 0.5)) == pytest.approx(ratio)
+
+
+def test_linear_normal_function_attains_the_bound():
+    X = norm(0, 3).rvs(size=(50, 2), random_state=SEED)
+    pce = PCE(1, distribution=norm(0, 3), solver="ols").fit(X, X @ [1.0, 2.0])
+    np.testing.assert_allclose(
+        pce.derivative_sensitivity().total_order_bound, pce.total_sobol_indices_
+    )
+
+
+def test_laws_without_a_known_constant_have_no_bound():
+    law = stats.beta(2, 3)
+    X = law.rvs(size=(60, 1), random_state=SEED)
+    found = PCE(2, distribution=law, solver="ols").fit(X, X[:, 0] ** 2)
+    sensitivity = found.derivative_sensitivity()
+    assert sensitivity.mean_square[0, 0] == pytest.approx(4 * law.moment(2))
+    assert np.isnan(sensitivity.poincare_constant).all()
+    assert np.isnan(sensitivity.total_order_bound).all()
+
+
+def test_categorical_inputs_have_no_slope():
+    rng = np.random.default_rng(SEED)
+    X = np.column_stack([rng.integers(0, 3, size=60), rng.normal(size=60)])
+    pce = PCE(2, distribution=["categorical", norm(0, 1)], solver="ols")
+    pce.fit(X, X[:, 1] * (1 + X[:, 0]))
+    with pytest.raises(ValueError, match="no derivative"):
+        pce.gradient(X)
+    with pytest.raises(ValueError, match="no derivative"):
+        pce.lipschitz_estimate(random_state=0)
+    found = pce.derivative_sensitivity()
+    assert np.isnan(found.mean_square[0, 0])
+    assert np.isnan(found.total_order_bound[0, 0])
+    share = np.bincount(X[:, 0].astype(int)) / 60
+    assert found.mean_square[0, 1] == pytest.approx(share @ [1, 4, 9])
+    only = pce.main_effects(X)
+    np.testing.assert_allclose(share @ [1, 2, 3] * X[:, 1], only[:, 1], atol=1e-9)
+
+
+def test_a_constant_target_has_no_slope(model):
+    found = model.derivative_sensitivity()
+    np.testing.assert_allclose(found.mean_square[2], 0, atol=1e-15)
+    np.testing.assert_allclose(found.total_order_bound[2], 0, atol=1e-15)
+    assert model.lipschitz_estimate(random_state=0)[2] == pytest.approx(0, abs=1e-9)
+
+
+def test_lipschitz_estimate_is_the_largest_slope():
+    X = uniform(-1, 2).rvs(size=(50, 2), random_state=SEED)
+    pce = PCE(2, distribution=uniform(-1, 2), solver="ols")
+    pce.fit(X, np.column_stack([X @ [3.0, 4.0], X[:, 0] ** 2]))
+    found = pce.lipschitz_estimate(random_state=SEED)
+    assert found[0] == pytest.approx(5.0)
+    assert 1.9 < found[1] < 2.0  # the constant is 2, at the ends
+    more = pce.lipschitz_estimate(n_samples=20_000, random_state=SEED)
+    assert found[1] < more[1] < 2.0
+    ends = pce.lipschitz_estimate(X=[[1.0, 0.0], [0.0, 0.0]])
+    np.testing.assert_allclose(ends, [5, 2])
+    np.testing.assert_array_equal(pce.lipschitz_estimate(random_state=SEED), found)
+    with pytest.raises(ValueError, match="'n_samples' parameter of lipschitz_estimate"):
+        pce.lipschitz_estimate(n_samples=0)
+
+
+def test_frame_of_the_inputs(model):
+    frame = model.sobol_frame()
+    assert list(frame.columns) == [
+        "target",
+        "input",
+        "order",
+        "first_order",
+        "total_order",
+        "shapley",
+        "loo_unexplained",
+    ]
+    assert frame["target"].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert frame["input"].tolist() == ["x0", "x1", "x2"] * 3
+    np.testing.assert_allclose(frame["first_order"], model.sobol_indices_.ravel())
+    np.testing.assert_allclose(frame["total_order"], model.total_sobol_indices_.ravel())
+    np.testing.assert_allclose(frame["shapley"], model.shapley_effects().ravel())
+    np.testing.assert_allclose(
+        frame["loo_unexplained"], np.repeat(model.unexplained_share_, 3)
+    )
+
+
+def test_frame_of_pairs(model):
+    frame = model.sobol_frame(order=2)
+    assert frame["input"].tolist()[:6] == ["x0", "x1", "x2", "x0*x1", "x0*x2", "x1*x2"]
+    pairs = frame[frame["order"] == 2]
+    assert pairs["shapley"].isna().all()
+    found = pairs.set_index(["target", "input"])["first_order"]
+    for target, (i, j) in itertools.product(range(3), [(0, 1), (0, 2), (1, 2)]):
+        expected = model.sobol_index([i, j])[target]
+        assert found[target, f"x{i}*x{j}"] == pytest.approx(expected)
+    sums = model.sobol_frame(order=3).groupby("target")["first_order"].sum()
+    np.testing.assert_allclose(sums, [1, 1, 0], atol=1e-9)
+
+
+def test_frame_with_intervals(model):
+    class Interval:
+        first_order = np.arange(18.0).reshape(2, 3, 3)
+        total_order = 100 + first_order
+
+    class WithIntervals(PCE):
+        def sobol_interval(self, confidence_level):
+            assert confidence_level == 0.8
+            return Interval
+
+    other = WithIntervals(3, distribution=LAWS, solver="ols")
+    frame = other.fit(draw(200), function(draw(200))).sobol_frame(order=2, ci=0.8)
+    singles = frame[frame["order"] == 1]
+    for name, expected in {
+        "low": Interval.total_order[0],
+        "high": Interval.total_order[1],
+        "first_low": Interval.first_order[0],
+        "first_high": Interval.first_order[1],
+    }.items():
+        np.testing.assert_array_equal(singles[name], expected.ravel())
+        assert frame.loc[frame["order"] == 2, name].isna().all()
+
+
+def test_frame_without_terms_has_a_row_per_input():
+    frame = PCE(0).fit(draw(20), draw(20)[:, 0]).sobol_frame(order=2)
+    assert frame["input"].tolist() == ["x0", "x1", "x2"]
+    assert not frame["total_order"].any()
+
+
+@pytest.mark.parametrize("order", [0, 1.5, True])
+def test_orders_are_checked(model, order):
+    with pytest.raises(ValueError, match="'order' parameter of sobol_frame"):
+        model.sobol_frame(order=order)
+    with pytest.raises(ValueError, match="'max_order' parameter of interaction_ind"):
+        model.interaction_indices(order)
