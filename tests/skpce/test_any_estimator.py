@@ -1,0 +1,515 @@
+"""Indices of any fitted model: against Monte Carlo, closed forms, and refusals."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.stats import norm, uniform
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpce import PolynomialChaosRegressor
+from skpce._multi_index import build_multi_indices
+from skpce.inspection import shapley_effects, sobol_indices
+from skpce.inspection._normal_projection import (
+    explained_variance,
+    symmetric_tensors,
+    variance_along,
+)
+from skpce.inspection._subset_values import subset_shapley
+
+LAW = uniform(-np.pi, 2 * np.pi)
+
+
+def ishigami(X):
+    return (
+        np.sin(X[:, 0])
+        + 7 * np.sin(X[:, 1]) ** 2
+        + 0.1 * X[:, 2] ** 4 * np.sin(X[:, 0])
+    )
+
+
+@pytest.fixture(scope="module")
+def box():
+    return np.random.default_rng(0).uniform(-np.pi, np.pi, size=(1000, 3))
+
+
+@pytest.fixture(scope="module")
+def normal_rows():
+    return np.random.default_rng(1).normal(size=(300, 3)) * [1.0, 2.0, 3.0]
+
+
+def monte_carlo(model, n_features=3):
+    return stats.sobol_indices(
+        func=lambda x: model(x.T),
+        n=2**13,
+        dists=[LAW] * n_features,
+        rng=np.random.default_rng(5),
+    )
+
+
+def test_ishigami_itself(box):
+    found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
+    assert found.supported == (True,)
+    assert found.fidelity[0] > 0.9999
+    np.testing.assert_allclose(
+        found.total_order[0], [0.5576, 0.4424, 0.2437], atol=1e-3
+    )
+    np.testing.assert_allclose(found.first_order[0], [0.3139, 0.4424, 0.0], atol=1e-3)
+    np.testing.assert_allclose(found.shapley[0], [0.4357, 0.4424, 0.1218], atol=1e-3)
+    assert found.model_variance[0] == pytest.approx(13.845, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestRegressor(50, min_samples_leaf=5, random_state=0),
+        KNeighborsRegressor(5, weights="distance"),
+    ],
+    ids=["forest", "neighbours"],
+)
+def test_a_fitted_model_against_monte_carlo(box, model, seed):
+    """Truth within the bounds, up to the error of Monte Carlo."""
+    model.fit(box, ishigami(box))
+    found = sobol_indices(
+        model, box, distribution=LAW, min_fidelity=0.8, random_state=seed
+    )
+    truth = monte_carlo(model.predict)
+    assert found.supported == (True,)
+    slack = 0.02
+    for bounds, value in [
+        (found.first_order_bounds, truth.first_order),
+        (found.total_order_bounds, truth.total_order),
+    ]:
+        assert np.all(bounds[0, 0] - slack <= value)
+        assert np.all(value <= bounds[1, 0] + slack)
+    np.testing.assert_allclose(found.first_order[0], truth.first_order, atol=0.06)
+    np.testing.assert_allclose(found.total_order[0], truth.total_order, atol=0.06)
+    variance = model.predict(LAW.rvs((40_000, 3), random_state=3)).var()
+    assert found.model_variance[0] == pytest.approx(variance, rel=0.03)
+
+
+def test_bounds_of_a_faithful_expansion_are_tight(box):
+    found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
+    assert np.all(found.total_order_bounds[0] <= found.total_order + 1e-3)
+    assert np.all(found.total_order_bounds[1] >= found.total_order - 1e-3)
+    assert np.ptp(found.total_order_bounds, axis=0).max() < 0.01
+
+
+def test_bounds_hold_when_the_degree_is_too_low(box):
+    found = sobol_indices(ishigami, box, distribution=LAW, degree=3, random_state=0)
+    assert found.supported == (False,)
+    assert "the expansion reproduces" in found.reasons[0][0]
+    truth = np.array([0.5576, 0.4424, 0.2437])
+    assert np.all(found.total_order_bounds[0, 0] <= truth)
+    assert np.all(truth <= found.total_order_bounds[1, 0])
+    assert not np.allclose(found.total_order[0], truth, atol=0.05)
+
+
+def test_a_linear_model_in_closed_form(normal_rows):
+    slopes = np.array([3.0, 2.0, 0.0])
+    model = LinearRegression().fit(normal_rows, normal_rows @ slopes + 7)
+    found = sobol_indices(model, normal_rows, random_state=0, solver="ols")
+    part = (slopes * normal_rows.std(axis=0)) ** 2
+    np.testing.assert_allclose(found.first_order[0], part / part.sum(), atol=1e-9)
+    np.testing.assert_allclose(found.total_order[0], part / part.sum(), atol=1e-9)
+    np.testing.assert_allclose(found.shapley[0], part / part.sum(), atol=1e-9)
+    assert found.total_variance[0] == pytest.approx(part.sum())
+    assert found.fidelity[0] == pytest.approx(1.0)
+
+
+def test_the_laws_are_those_of_x_and_not_of_the_design(normal_rows):
+    """The variance is exact: no sampling error of the design in the scales."""
+    for seed in (0, 1):
+        found = sobol_indices(
+            lambda X: X[:, 0], normal_rows, n_samples=50, random_state=seed
+        )
+        assert found.total_variance[0] == pytest.approx(normal_rows[:, 0].var(), 1e-5)
+
+
+def test_fidelity_is_that_of_the_held_out_points():
+    """A step under a normal law: a line explains 2/pi of its variance."""
+    X = np.random.default_rng(0).normal(size=(500, 1))
+    X = (X - X.mean()) / X.std()
+    found = sobol_indices(
+        lambda X: np.sign(X[:, 0]),
+        X,
+        degree=1,
+        n_samples=20_000,
+        n_held_out=20_000,
+        random_state=0,
+    )
+    error = found.fidelity_standard_error[0]
+    assert abs(found.fidelity[0] - 2 / np.pi) < 4 * error
+    assert 0.001 < error < 0.02
+    assert not found.supported[0]
+    assert "reproduces 6" in found.reasons[0][0]
+    assert "NOT SUPPORTED" in str(found)
+
+
+def test_tails_that_no_point_has_seen_are_a_reason():
+    """A wave under a normal law: high Hermite degrees explode outside the points."""
+    X = np.random.default_rng(0).normal(size=(200, 1))
+
+    def wave(X):
+        return np.sin(6 * X[:, 0])
+
+    found = sobol_indices(
+        wave, X, degree=11, n_samples=40, n_held_out=20, solver="ols", random_state=0
+    )
+    assert found.total_variance[0] > 2
+    assert any("tails that no point has seen" in r for r in found.reasons[0])
+    chosen = sobol_indices(wave, X, n_samples=40, solver="ols", random_state=0)
+    assert chosen.total_variance[0] < 1
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_heavy_tails_of_an_exact_expansion_are_no_reason(seed):
+    """x^5 has a larger variance than its samples show, and is exact."""
+    X = np.random.default_rng(0).normal(size=(200, 1))
+    mean, scale = X.mean(), X.std()
+    found = sobol_indices(
+        lambda rows: ((rows[:, 0] - mean) / scale) ** 5,
+        X,
+        n_samples=100,
+        solver="ols",
+        random_state=seed,
+    )
+    assert found.supported == (True,)
+
+
+def test_the_standard_error_is_the_spread_over_designs(normal_rows):
+    runs = [
+        sobol_indices(
+            lambda X: X[:, 0] * np.abs(X[:, 1]),
+            normal_rows,
+            degree=3,
+            random_state=seed,
+        )
+        for seed in range(30)
+    ]
+    spread = np.std([run.fidelity[0] for run in runs])
+    stated = np.mean([run.fidelity_standard_error[0] for run in runs])
+    assert 0.5 < spread / stated < 2.0
+
+
+@pytest.mark.parametrize("rho", [-0.8, 0.8])
+def test_correlated_columns_are_named(rho):
+    rng = np.random.default_rng(0)
+    values = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size=200)
+    X = pd.DataFrame(values, columns=["width", "height"])
+    found = sobol_indices(lambda X: X["width"], X, random_state=0)
+    assert found.fidelity[0] > 0.999
+    assert not found.supported[0]
+    assert "width and height are correlated" in found.reasons[0][0]
+    assert found.largest_correlation == pytest.approx(abs(np.corrcoef(values.T)[0, 1]))
+
+
+def test_correlation_by_chance_is_no_reason():
+    X = np.random.default_rng(3).normal(size=(12, 6))
+    assert np.abs(np.triu(np.corrcoef(X.T), 1)).max() > 0.3
+    found = sobol_indices(lambda X: X[:, 0], X, max_outside=1.0, random_state=0)
+    assert found.supported == (True,)
+
+
+def test_a_design_off_the_data_is_a_reason():
+    """A circle: no correlation, and yet dependent."""
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, size=500)
+    X = np.c_[np.cos(angle), np.sin(angle)] + 0.02 * rng.normal(size=(500, 2))
+    found = sobol_indices(lambda X: X[:, 0], X, random_state=0)
+    assert found.largest_correlation < 0.2
+    assert found.outside_share > 0.5
+    assert "the model extrapolates" in found.reasons[0][0]
+
+
+def test_a_design_like_the_data_has_the_stated_share(normal_rows):
+    found = sobol_indices(lambda X: X[:, 0], normal_rows, random_state=0)
+    assert 0.01 < found.outside_share < 0.12
+    assert found.supported == (True,)
+
+
+def test_data_frames_and_names(normal_rows):
+    X = pd.DataFrame(normal_rows, columns=["a", "b", "c"])
+    y = pd.DataFrame({"one": X["a"], "two": X["b"] * X["c"]})
+    model = make_pipeline(StandardScaler(), KNeighborsRegressor()).fit(X, y)
+    found = sobol_indices(model, X, n_samples=100, random_state=0)
+    assert found.feature_names == ("a", "b", "c")
+    assert found.target_names == ("y0", "y1")
+    frame = found.to_frame()
+    assert frame.shape[0] == 6
+    assert frame["feature"].tolist() == ["a", "b", "c"] * 2
+    assert set(frame["supported"]) <= {True, False}
+    row = frame[(frame["target"] == "y1") & (frame["feature"] == "c")].iloc[0]
+    assert row["total_order"] == found.total_order[1, 2]
+    assert row["reasons"] == "; ".join(found.reasons[1])
+    html = found._repr_html_()
+    assert html.count("<tr>") == 7
+    assert "y1" in html
+
+
+def test_frames_of_another_library(normal_rows):
+    polars = pytest.importorskip("polars")
+    X = polars.DataFrame(normal_rows, schema=["a", "b", "c"])
+    found = sobol_indices(lambda X: X["b"].to_numpy(), X, random_state=0)
+    assert found.feature_names == ("a", "b", "c")
+    np.testing.assert_allclose(found.total_order[0], [0, 1, 0], atol=1e-6)
+
+
+def test_classifiers_answer_with_probabilities(normal_rows):
+    two = np.where(normal_rows[:, 0] > 0, "yes", "no")
+    model = LogisticRegression().fit(normal_rows, two)
+    found = sobol_indices(model, normal_rows, min_fidelity=0.5, random_state=0)
+    assert found.target_names == ("yes",)
+    assert np.argmax(found.total_order[0]) == 0
+    three = np.digitize(normal_rows[:, 1], [-1, 1])
+    model = RandomForestClassifier(20, random_state=0).fit(normal_rows, three)
+    found = sobol_indices(model, normal_rows, n_samples=200, random_state=0)
+    assert found.target_names == ("0", "1", "2")
+    assert set(np.argmax(found.total_order, axis=1)) == {1}
+    with pytest.raises(ValueError, match="response='predict_proba'"):
+        sobol_indices(
+            LogisticRegression().fit(normal_rows, two),
+            normal_rows,
+            response="predict",
+        )
+
+
+def test_columns_that_do_not_vary_stay_fixed(normal_rows):
+    X = np.c_[normal_rows, np.full(len(normal_rows), 5.0)]
+
+    def model(X):
+        assert np.all(X[:, 3] == 5.0)
+        return X[:, 0] * X[:, 3] + X[:, 3]
+
+    found = sobol_indices(model, X, distribution=["normal"] * 4, random_state=0)
+    np.testing.assert_allclose(found.total_order[0], [1, 0, 0, 0], atol=1e-6)
+    with pytest.raises(ValueError, match="no column that varies"):
+        sobol_indices(model, np.ones((5, 2)))
+
+
+def test_a_constant_model_has_no_attribution(normal_rows):
+    found = sobol_indices(lambda X: np.full(len(X), 2.0), normal_rows, random_state=0)
+    assert found.supported == (False,)
+    assert found.reasons[0] == ("the predictions do not vary",)
+    assert np.isnan(found.fidelity[0])
+    assert not found.total_order.any()
+    assert "NOT SUPPORTED" in str(found)
+
+
+def test_the_same_seed_gives_the_same_numbers(normal_rows):
+    def run(seed):
+        return sobol_indices(
+            lambda X: np.tanh(X[:, 0] * X[:, 1]), normal_rows, random_state=seed
+        ).total_order
+
+    np.testing.assert_array_equal(run(0), run(0))
+    assert not np.array_equal(run(0), run(1))
+
+
+def test_a_callable_sees_only_rows_after_every_check(normal_rows):
+    def never(X):
+        raise AssertionError("asked")
+
+    for wrong, words in [
+        ({"response": "mean"}, "'response'"),
+        ({"degree": -1}, "'degree'"),
+        ({"degree": 1.5}, "'degree'"),
+        ({"n_samples": 5}, "'n_samples'"),
+        ({"n_held_out": 0}, "'n_held_out'"),
+        ({"solver": "magic"}, "'solver'"),
+        ({"truncation": "box"}, "'truncation'"),
+        ({"q": 0.5}, "'q'"),
+        ({"interaction_order": 0}, "'interaction_order'"),
+        ({"distribution": "magic"}, "'distribution'"),
+        ({"distribution": ["normal"]}, "1 entries but X has 3"),
+        ({"min_fidelity": 1.5}, "'min_fidelity'"),
+        ({"max_correlation": -0.1}, "'max_correlation'"),
+        ({"max_outside": 2}, "'max_outside'"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            sobol_indices(never, normal_rows, **wrong)
+    with pytest.raises(ValueError, match="NaN"):
+        sobol_indices(never, np.full((5, 2), np.nan))
+    with pytest.raises(ValueError, match="'dependence'"):
+        shapley_effects(never, normal_rows, dependence="copula")
+
+
+def test_estimators_that_cannot_answer(normal_rows):
+    with pytest.raises(NotFittedError):
+        sobol_indices(LinearRegression(), normal_rows)
+    fitted = LinearRegression().fit(normal_rows, normal_rows[:, 0])
+    with pytest.raises(ValueError, match="X has 2 features but the estimator was"):
+        sobol_indices(fitted, normal_rows[:, :2])
+    with pytest.raises(ValueError, match="LinearRegression has no 'predict_proba'"):
+        sobol_indices(fitted, normal_rows, response="predict_proba")
+    with pytest.raises(ValueError, match="shape \\(3,\\)"):
+        sobol_indices(lambda X: np.ones(3), normal_rows)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        sobol_indices(lambda X: np.full(len(X), np.nan), normal_rows)
+    with pytest.raises(ValueError, match="list of 2 arrays"):
+        sobol_indices(lambda X: [X, X], normal_rows)
+
+
+def test_a_linear_pipeline_of_dependent_features_is_refused_in_words():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 5))
+    model = make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0])
+    found = sobol_indices(model, X, random_state=0)
+    assert found.supported == (False,)
+    assert len(found.reasons[0]) == 2
+
+
+# Shapley effects ------------------------------------------------------------------
+
+
+def brute_shapley(values, d):
+    """Mean gain over all orders; values maps a frozenset to a number."""
+    effects = np.zeros(d)
+    orders = list(itertools.permutations(range(d)))
+    for order in orders:
+        seen = frozenset()
+        for i in order:
+            effects[i] += values[seen | {i}] - values[seen]
+            seen |= {i}
+    return effects / len(orders) / values[frozenset(range(d))]
+
+
+def test_shapley_of_a_game_against_all_orders():
+    d = 4
+    values = np.random.default_rng(0).uniform(size=(1, 2**d))
+    values[0, 0] = 0
+    game = {
+        frozenset(i for i in range(d) if u >> i & 1): values[0, u] for u in range(2**d)
+    }
+    np.testing.assert_allclose(subset_shapley(values, d)[0], brute_shapley(game, d))
+
+
+def test_independent_effects_are_those_of_sobol_indices(box):
+    effects = shapley_effects(ishigami, box, distribution=LAW, random_state=0)
+    found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
+    np.testing.assert_array_equal(effects.effects, found.shapley)
+    assert effects.effects.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_gaussian_effects_of_a_linear_model(seed):
+    """Conditional variances of a linear model, summed over all orders."""
+    rng = np.random.default_rng(seed)
+    d = 4
+    X = rng.normal(size=(400, d)) @ rng.normal(size=(d, d))
+    b = rng.normal(size=d)
+    covariance = np.cov(X.T, bias=True)
+    game = {frozenset(): 0.0}
+    for size in range(1, d + 1):
+        for u in itertools.combinations(range(d), size):
+            cross = covariance[:, u].T @ b
+            inner = np.linalg.solve(covariance[np.ix_(u, u)], cross)
+            game[frozenset(u)] = cross @ inner
+    found = shapley_effects(
+        lambda X: X @ b, X, dependence="gaussian", solver="ols", random_state=seed
+    )
+    np.testing.assert_allclose(found.effects[0], brute_shapley(game, d), atol=1e-6)
+    assert found.supported == (True,)
+
+
+@pytest.mark.parametrize("rho", [-0.6, 0.0, 0.9])
+def test_gaussian_effects_of_a_square(rho):
+    """f = a^2 + b: Var E[f|a] = 2 + rho^2, Var E[f|b] = 1 + 2 rho^4, Var f = 3."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    X = (X - X.mean(axis=0)) @ np.linalg.inv(
+        np.linalg.cholesky(np.cov(X.T, bias=True))
+    ).T
+    X = X @ np.linalg.cholesky([[1, rho], [rho, 1]]).T
+    found = shapley_effects(
+        lambda X: X[:, 0] ** 2 + X[:, 1],
+        X,
+        dependence="gaussian",
+        solver="ols",
+        random_state=0,
+    )
+    first = 0.5 * ((2 + rho**2) + 3 - (1 + 2 * rho**4)) / 3
+    np.testing.assert_allclose(found.effects[0], [first, 1 - first], atol=1e-6)
+    assert found.total_variance[0] == pytest.approx(3)
+
+
+def test_gaussian_effects_of_a_copy_are_shared():
+    """A singular covariance: two equal columns, one fixed."""
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    X = np.c_[x[:, 0], x[:, 0], x[:, 1], np.full(200, 3.0)]
+    found = shapley_effects(
+        lambda X: X[:, 0] + X[:, 2], X, dependence="gaussian", random_state=0
+    )
+    assert found.effects[0, 0] == pytest.approx(found.effects[0, 1], abs=1e-6)
+    assert found.effects[0, 3] == 0
+    assert found.effects.sum() == pytest.approx(1)
+    assert "gaussian columns" in str(found)
+    assert list(found.to_frame().columns)[:3] == ["target", "feature", "shapley"]
+
+
+def test_too_many_dependent_columns_are_refused():
+    X = np.random.default_rng(0).normal(size=(50, 13))
+    with pytest.raises(ValueError, match="13 columns that vary"):
+        shapley_effects(lambda X: X[:, 0], X, dependence="gaussian")
+    with pytest.raises(ValueError, match="degree=9 is too high for 8 dependent"):
+        shapley_effects(lambda X: X[:, 0], X[:, :8], dependence="gaussian", degree=9)
+
+
+# Normal projections ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def expansion():
+    multi_indices = build_multi_indices(3, 3)
+    coefficients = np.random.default_rng(0).normal(size=(2, len(multi_indices)))
+    return coefficients, multi_indices
+
+
+def test_a_tensor_keeps_the_variance(expansion):
+    coefficients, multi_indices = expansion
+    tensors = symmetric_tensors(coefficients, multi_indices)
+    np.testing.assert_allclose(
+        explained_variance(tensors, np.eye(3)),
+        np.square(coefficients[:, 1:]).sum(axis=1),
+    )
+
+
+def test_a_direction_is_a_subset_of_one(expansion):
+    coefficients, multi_indices = expansion
+    u = np.array([[0.2, -0.5, 0.6]])
+    np.testing.assert_allclose(
+        variance_along(coefficients, multi_indices, u)[:, 0],
+        explained_variance(symmetric_tensors(coefficients, multi_indices), u.T),
+    )
+
+
+def test_mehler_against_monte_carlo(expansion):
+    """E[f(t) f(t')] - mean^2 for t, t' with cross-covariance P."""
+    coefficients, multi_indices = expansion
+    rng = np.random.default_rng(1)
+    basis = PolynomialChaosRegressor(3, distribution=norm(0, 1), solver="ols")
+    basis.fit(rng.normal(size=(50, 3)), np.zeros(50))
+    root = rng.normal(size=(3, 2))
+    root /= 1.2 * np.linalg.norm(root, 2)
+    shared = rng.normal(size=(400_000, 2)) @ root.T
+    rest = np.linalg.cholesky(np.eye(3) - root @ root.T)
+    first, second = (
+        basis.transform(shared + rng.normal(size=shared.shape) @ rest.T)[:, 1:]
+        @ coefficients[:, 1:].T
+        for _ in range(2)
+    )
+    sampled = np.mean(first * second, axis=0)
+    error = np.std(first * second, axis=0) / np.sqrt(len(first))
+    exact = explained_variance(symmetric_tensors(coefficients, multi_indices), root)
+    assert np.all(np.abs(sampled - exact) < 4 * error)

@@ -1,0 +1,358 @@
+"""Indices behind an embedding: closed forms against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    QuantileTransformer,
+    StandardScaler,
+)
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._input_laws import NormalLaw, UniformLaw
+from skpce._multi_index import build_multi_indices
+from skpce.inspection import original_space_indices, shapley_effects
+from skpce.inspection._explained_by_sampling import explained_share
+from skpce.inspection._gradient_moments import gradient_moments
+
+N_FEATURES = 6
+
+
+def rows(seed=0, size=300, noise=0.0):
+    rng = np.random.default_rng(seed)
+    source = rng.normal(size=(size, 3)) * [3.0, 2.0, 1.0]
+    mixing = np.random.default_rng(9).normal(size=(3, N_FEATURES))
+    mixing[:, 4] = 0.0  # a feature that is noise alone
+    X = source @ mixing + noise * rng.normal(size=(size, N_FEATURES))
+    X[:, 4] += 0.1 * rng.normal(size=size)
+    y = np.c_[
+        source[:, 0] + 0.3 * source[:, 0] * source[:, 1],
+        np.sin(source[:, 1]) + 0.2 * source[:, 2] ** 2,
+    ]
+    return X + 5.0, y
+
+
+def fitted(X, y, *embedding, degree=3, **parameters):
+    return make_pipeline(
+        *embedding, PolynomialChaosRegressor(degree, **parameters)
+    ).fit(X, y)
+
+
+def embedded_samples(pipeline, size=400_000, seed=3):
+    """Draw from the laws of the expansion, and map back to the features."""
+    rng = np.random.default_rng(seed)
+    Z = pipeline[-1].basis_.sample(size, rng)
+    return Z, pipeline[:-1].inverse_transform(Z), pipeline[-1].predict(Z)
+
+
+def binned_share(x, values, n_bins=4000):
+    """Between-bin share of the variance, less its expectation under no effect."""
+    order = np.argsort(x)
+    blocks = values[order].reshape(n_bins, -1, *values.shape[1:])
+    between = blocks.mean(axis=1).var(axis=0) / values.var(axis=0)
+    ratio = n_bins / len(values)
+    return (between - ratio) / (1 - ratio)
+
+
+@pytest.mark.parametrize(
+    "embedding",
+    [
+        (PCA(3),),
+        (StandardScaler(), PCA(3, whiten=True)),
+        (StandardScaler(), PCA(2)),
+    ],
+    ids=["pca", "scaled-whitened", "two"],
+)
+def test_first_order_against_brute_force(embedding):
+    X, y = rows()
+    pipeline = fitted(X, y, *embedding)
+    found = original_space_indices(pipeline, X)
+    _, features, values = embedded_samples(pipeline)
+    for i in (0, 1, 2, 3, 5):
+        sampled = binned_share(features[:, i], values)
+        np.testing.assert_allclose(found.first_order[:, i], sampled, atol=0.01)
+    assert not found.sampled
+    assert not found.first_order_standard_error.any()
+    assert np.all(found.first_order >= 0)
+    assert np.all(found.first_order <= 1 + 1e-12)
+
+
+def test_what_the_embedding_drops_is_noise():
+    X, y = rows(noise=1.0)
+    pipeline = fitted(X, y, PCA(3))
+    found = original_space_indices(pipeline, X)
+    _, features, values = embedded_samples(pipeline)
+    dropped = X - pipeline[:-1].inverse_transform(pipeline[:-1].transform(X))
+    rng = np.random.default_rng(0)
+    for i in (0, 2, 5):
+        noisy = features[:, i] + rng.normal(scale=dropped[:, i].std(), size=len(values))
+        sampled = binned_share(noisy, values)
+        np.testing.assert_allclose(
+            found.first_order_with_residual[:, i], sampled, atol=0.01
+        )
+    assert np.all(found.first_order_with_residual <= found.first_order + 1e-12)
+    retained = 1 - dropped.var(axis=0) / X.var(axis=0)
+    np.testing.assert_allclose(found.retained_variance, retained, atol=1e-9)
+    assert found.retained_variance[4] < 0.5
+    assert any("less than half" in caution for caution in found.cautions)
+
+
+def test_a_feature_without_loading_has_index_zero():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3)) * [3, 2, 1]
+    kept = FunctionTransformer(lambda X: X[:, :2])
+    X[:, 2] -= X[:, :2] @ np.linalg.lstsq(X[:, :2], X[:, 2], rcond=None)[0]
+    X[:, :2] -= X[:, :2].mean(axis=0)
+    X[:, 2] -= X[:, 2].mean()
+    X[:, 2] -= X[:, :2] @ np.linalg.lstsq(X[:, :2], X[:, 2], rcond=None)[0]
+    found = original_space_indices(fitted(X, X[:, 0] * X[:, 1], kept), X)
+    assert found.first_order[0, 2] == 0
+    assert found.first_order_with_residual[0, 2] == 0
+    assert found.derivative_measure[0, 2] == 0
+    assert found.shapley[0, 2] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_faint_copy_tells_as_much_as_the_original():
+    """Under the law of the embedding; what it drops makes the difference."""
+    rng = np.random.default_rng(0)
+    source = rng.normal(size=400)
+    X = np.c_[source, 0.01 * source + 0.1 * rng.normal(size=400)]
+    pipeline = fitted(X, source, PCA(1), degree=1)
+    found = original_space_indices(pipeline, X)
+    np.testing.assert_allclose(found.first_order, 1.0)
+    assert found.first_order_with_residual[0, 0] > 0.999
+    assert found.first_order_with_residual[0, 1] < 0.1
+
+
+def test_without_an_embedding_they_are_the_sobol_indices():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4, 2))
+    X = np.vstack([X, -X, X * [1, -1], X * [-1, 1]])  # exactly uncorrelated
+    y = X[:, 0] + X[:, 0] * X[:, 1] + X[:, 1] ** 2
+    pce = PolynomialChaosRegressor(2).fit(X, y)
+    for pipeline in (pce, make_pipeline("passthrough", pce)):
+        found = original_space_indices(pipeline, X)
+        np.testing.assert_allclose(found.first_order, pce.sobol_indices_, atol=1e-12)
+        np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0)
+
+
+def test_the_loading_is_that_of_pca():
+    from skpce.inspection._affine_map import affine_map
+
+    X, y = rows(noise=0.5)
+    pipeline = fitted(X, y, PCA(3))
+    embedding = affine_map(pipeline.steps[:-1], X)
+    np.testing.assert_allclose(embedding.matrix, pipeline[0].components_, atol=1e-9)
+    np.testing.assert_allclose(embedding.loading, pipeline[0].components_.T, atol=1e-9)
+
+
+def test_derivatives_against_finite_differences():
+    X, y = rows(noise=0.3)
+    pipeline = fitted(X, y, StandardScaler(), PCA(3), degree=2)
+    found = original_space_indices(pipeline, X)
+    _, features, _ = embedded_samples(pipeline, size=100_000)
+    step = 1e-4
+    for i in range(N_FEATURES):
+        shift = step * np.eye(N_FEATURES)[i]
+        slope = pipeline.predict(features + shift) - pipeline.predict(features - shift)
+        squared = np.square(slope / (2 * step))
+        error = squared.std(axis=0) / np.sqrt(len(squared))
+        difference = np.abs(squared.mean(axis=0) - found.derivative_measure[:, i])
+        assert np.all(difference <= 4 * error + 1e-6)
+    weighted = found.derivative_measure * X.var(axis=0)
+    np.testing.assert_allclose(
+        found.activity_share, weighted / weighted.sum(axis=1, keepdims=True)
+    )
+
+
+def test_moments_of_the_gradient_of_mixed_laws():
+    laws = [NormalLaw(1.0, 2.0), UniformLaw(0.0, 3.0)]
+    multi_indices = build_multi_indices(2, 4)
+    coefficients = np.random.default_rng(0).normal(size=(1, len(multi_indices)))
+    exact = gradient_moments(coefficients, multi_indices, laws)[0]
+    (x, wx), (y, wy) = (law.quadrature(6) for law in laws)
+    values = [
+        (a.evaluate(g, 4), a.differentiate(g, 4))
+        for a, g in zip(laws, (x, y), strict=True)
+    ]
+    slopes = []
+    for k in range(2):
+        first, second = values[0][k == 0], values[1][k == 1]
+        terms = [np.outer(first[j[0]], second[j[1]]) for j in multi_indices]
+        slopes.append(np.tensordot(coefficients[0], terms, axes=1))
+    weights = np.outer(wx, wy)
+    by_hand = [[np.sum(weights * a * b) for a in slopes] for b in slopes]
+    np.testing.assert_allclose(exact, by_hand, rtol=1e-10)
+
+
+def test_shapley_effects_are_those_of_a_normal_x():
+    X, y = rows(noise=0.5)
+    pipeline = fitted(X, y, PCA(3), degree=2)
+    found = original_space_indices(pipeline, X)
+    np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-9)
+    other = shapley_effects(
+        pipeline, X, dependence="gaussian", solver="ols", degree=2, random_state=0
+    )
+    np.testing.assert_allclose(found.shapley, other.effects, atol=1e-6)
+
+
+def test_first_order_is_the_value_of_one_feature_in_the_game():
+    """With one embedded input and one feature the game has one player."""
+    x = np.random.default_rng(0).normal(size=(60, 1))
+    found = original_space_indices(fitted(x, x[:, 0] ** 2, StandardScaler()), x)
+    np.testing.assert_allclose(found.shapley, 1.0)
+    np.testing.assert_allclose(found.first_order, 1.0)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_uniform_inputs_are_sampled(seed):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 3))
+    y = X[:, 0] + X[:, 1] ** 2 + X[:, 0] * X[:, 1]
+    pipeline = fitted(X, y, StandardScaler(), degree=2, distribution="uniform")
+    found = original_space_indices(pipeline, X, random_state=seed)
+    assert found.sampled
+    assert found.shapley is None
+    assert "shapley" not in found.to_frame()
+    error = found.first_order_standard_error[0]
+    assert 0 < error.max() < 0.02
+    truth = pipeline[-1].sobol_indices_[0]
+    assert np.all(np.abs(found.first_order[0] - truth) < 5 * error + 0.01)
+
+
+def test_sampled_and_closed_forms_agree(monkeypatch):
+    """The same pipeline on normal inputs, by both branches."""
+    from skpce.inspection import _original_space
+
+    X, y = rows(noise=0.5)
+    pipeline = fitted(X, y, StandardScaler(), PCA(3))
+    closed = original_space_indices(pipeline, X)
+    monkeypatch.setattr(_original_space, "NormalLaw", UniformLaw)
+    sampled = original_space_indices(pipeline, X, random_state=0)
+    assert sampled.sampled
+    assert not closed.sampled
+    for name in ("first_order", "first_order_with_residual"):
+        difference = np.abs(getattr(sampled, name) - getattr(closed, name))
+        assert np.all(difference < 5 * sampled.first_order_standard_error + 1e-3)
+
+
+def test_the_sampled_estimator():
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=(2, 65_536))
+    values = np.c_[x + noise, noise, np.zeros_like(x)]
+    found = explained_share(x, values, np.eye(3))
+    np.testing.assert_allclose(found, [0.5, 0.0, 0.0], atol=0.01)
+    cubic = x**3 - 3 * x
+    found = explained_share(x, np.c_[cubic, x], np.eye(2))
+    np.testing.assert_allclose(found, 1.0, atol=1e-9)
+    pooled = explained_share(x, values, np.array([[1.0, 1.0, 0.0]]))
+    np.testing.assert_allclose(pooled, [1 / 3], atol=0.01)
+
+
+def test_a_surrogate_of_compositions_gives_steps():
+    X, y = rows(noise=0.3)
+    first = softmax(np.c_[y[:, 0], np.zeros(len(y)), -y[:, 1]], axis=1)
+    second = softmax(np.c_[y[:, 1], np.zeros(len(y))], axis=1)
+    surrogate = CompositionalPCESurrogate(2, steps={"a": 3, "b": 2})
+    pipeline = make_pipeline(PCA(3), surrogate).fit(X, np.hstack([first, second]))
+    found = original_space_indices(pipeline, X)
+    assert found.target_names == ("a", "b")
+    np.testing.assert_allclose(found.total_variance, pipeline[-1].step_total_variance_)
+    rng = np.random.default_rng(0)
+    Z = pipeline[-1].basis_.sample(400_000, rng)
+    ilr = pipeline[-1].transform(Z)
+    features = pipeline[:-1].inverse_transform(Z)
+    for i in (0, 5):
+        shares = binned_share(features[:, i], ilr)
+        variance = ilr.var(axis=0)
+        step_a = (shares[:2] @ variance[:2]) / variance[:2].sum()
+        np.testing.assert_allclose(found.first_order[0, i], step_a, atol=0.01)
+        np.testing.assert_allclose(found.first_order[1, i], shares[2], atol=0.01)
+
+
+def test_other_affine_steps():
+    X, y = rows(noise=0.3)
+    for step in (VarianceThreshold(), PCA(4)):
+        found = original_space_indices(fitted(X, y[:, 0], step, degree=1), X)
+        assert found.first_order.shape == (1, N_FEATURES)
+    nested = make_pipeline(make_pipeline(StandardScaler()), PCA(2))
+    flat = fitted(X, y, StandardScaler(), PCA(2))
+    np.testing.assert_allclose(
+        original_space_indices(fitted(X, y, nested), X).first_order,
+        original_space_indices(flat, X).first_order,
+    )
+
+
+def test_data_frames():
+    X, y = rows(noise=0.3)
+    names = [f"gene {i}" for i in range(N_FEATURES)]
+    frame = pd.DataFrame(X, columns=names)
+    pipeline = make_pipeline(StandardScaler(), PCA(2), PolynomialChaosRegressor(2))
+    pipeline.set_output(transform="pandas").fit(frame, y)
+    found = original_space_indices(pipeline, frame)
+    assert found.feature_names == tuple(names)
+    table = found.to_frame()
+    assert len(table) == 2 * N_FEATURES
+    assert table["feature"].iloc[1] == "gene 1"
+    assert "there is no total index" in str(found)
+    assert "do not add up" in found._repr_html_()
+
+
+def test_what_is_not_supported_is_named():
+    rng = np.random.default_rng(0)
+    X, _ = rows()
+    noise = original_space_indices(fitted(X, rng.normal(size=len(X)), PCA(3)), X)
+    assert noise.supported == (False,)
+    assert noise.reasons[0]
+    mixed = original_space_indices(fitted(X, X[:, 0], VarianceThreshold(), degree=1), X)
+    assert mixed.supported == (False,)
+    assert "embedded input" in mixed.reasons[0][-1]
+    skewed = np.exp(X / 5)
+    found = original_space_indices(fitted(skewed, X[:, 0], PCA(2)), skewed)
+    assert any("stated law" in caution for caution in found.cautions)
+    X, y = rows(noise=0.1)
+    good = original_space_indices(fitted(X, y[:, 0], PCA(3)), X)
+    assert good.supported == (True,)
+
+
+@pytest.mark.parametrize(
+    ("step", "name"),
+    [
+        (KernelPCA(2, kernel="rbf", gamma=0.01), "kernelpca"),
+        (QuantileTransformer(n_quantiles=50), "quantiletransformer"),
+        (FunctionTransformer(np.square), "functiontransformer"),
+    ],
+)
+def test_a_step_that_is_not_affine_is_named(step, name):
+    X, y = rows()
+    pipeline = fitted(X, y, StandardScaler(), step)
+    with pytest.raises(ValueError, match=rf"'{name}' .* is not affine.*sobol_indices"):
+        original_space_indices(pipeline, X)
+
+
+def test_bad_input():
+    X, y = rows()
+    with pytest.raises(ValueError, match="last step is LinearRegression"):
+        original_space_indices(make_pipeline(PCA(2), LinearRegression()).fit(X, y), X)
+    with pytest.raises(NotFittedError):
+        original_space_indices(make_pipeline(PCA(2), PolynomialChaosRegressor()), X)
+    pipeline = fitted(X, y, PCA(2))
+    with pytest.raises(ValueError, match="3 rows; 2 embedded inputs need at least 4"):
+        original_space_indices(pipeline, X[:3])
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        original_space_indices(pipeline, X[:, :4])
+    with pytest.raises(ValueError, match="'n_samples'"):
+        original_space_indices(pipeline, X, n_samples=10)
+    with pytest.raises(ValueError, match="'min_q2'"):
+        original_space_indices(pipeline, X, min_q2=2)
+    with pytest.raises(ValueError, match="'max_correlation'"):
+        original_space_indices(pipeline, X, max_correlation=-1)
