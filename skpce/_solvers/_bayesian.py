@@ -8,7 +8,7 @@ from sklearn.linear_model import ARDRegression
 
 from ._base import LinearFit, LinearProblem
 from ._decomposition import DesignDecomposition
-from ._dictionary import correction
+from ._dictionary import COMPARISON_SHARE, correction
 from ._fixed import GeneralizedRidgeSolver
 from ._ridge_path import fit_penalties
 from ._sparse import join_fits
@@ -59,8 +59,8 @@ def _fit_target(
     )
     fit = fit_penalties(decomposition, problem.targets[:, target], np.ones(1))
     size = int(np.count_nonzero(scale)) - 1
-    price = correction(size, len(scale) - 1, float(len(rows)))
-    return fit.with_criterion(fit.criterion * np.sqrt(price))
+    price = correction(size, len(scale) - 1, float(len(rows)), COMPARISON_SHARE)
+    return fit.with_criterion(fit.criterion * price)
 
 
 def _relevance(design: FloatArray, values: FloatArray) -> FloatArray:
