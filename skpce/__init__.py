@@ -5,6 +5,7 @@ from ._diagnostics import SurrogateDiagnostics
 from ._features import PolynomialChaosFeatures
 from ._input_laws import InputOutsideSupportWarning
 from ._log_ratio import LogRatioTransformer
+from ._multi_index import build_multi_indices, count_terms
 from ._predictive import PredictionInterval
 from ._regressor import PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
@@ -23,6 +24,8 @@ __all__ = [
     "PredictionInterval",
     "SurrogateDiagnostics",
     "__version__",
+    "build_multi_indices",
+    "count_terms",
     "pack_steps",
     "unpack_steps",
 ]

@@ -79,7 +79,7 @@ def count_terms(
     categorical : array-like of bool of shape (n_features,) or None, default=None
         Inputs whose functions all count as of degree one; their ``largest`` must be
         finite.
-    stop_above : float, default=inf
+    stop_above : float, optional
         Counting stops early, with a lower bound, once it exceeds this number.
 
     Returns
@@ -99,7 +99,7 @@ def count_terms(
 
     Examples
     --------
-    >>> from skpce._multi_index import count_terms
+    >>> from skpce import count_terms
     >>> count_terms(5, 3), count_terms(10, 4), count_terms(10, 4, interaction_order=2)
     (56, 1001, 311)
     >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
@@ -172,7 +172,7 @@ def build_multi_indices(
 
     Examples
     --------
-    >>> from skpce._multi_index import build_multi_indices
+    >>> from skpce import build_multi_indices
     >>> build_multi_indices(2, 2).tolist()
     [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
 

@@ -330,7 +330,6 @@ class PolynomialChaosRegressor(
             y_numeric=True,
         )
         targets = y.reshape(y.shape[0], -1).astype(np.float64)
-        self._check_basis(X.shape[1])
         weights = checked_sample_weight(sample_weight, X)
         if reset:
             self._n_dimensions_of_y = y.ndim

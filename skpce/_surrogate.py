@@ -96,15 +96,18 @@ class CompositionalPCESurrogate(
         above 1e-3), or refuse rows further than 1e-6 from one.
     distribution, truncation, q, interaction_order
         The basis, as in :class:`PolynomialChaosRegressor`.
-    solver : {"ridge", "ols", "paper"}, default="ridge"
+    solver : str, default="ridge"
         ``"ridge"`` chooses one penalty per step by leave-one-out pooled in Aitchison
         norm: the fit is the same in alr, clr and ilr and under relabelling of
-        actions. ``"ols"``: least squares. ``"paper"``: the paper's estimator whole
-        (intercept penalised, one penalty of 1e-8 ... 1 per target by generalised
-        cross-validation, alr to the last action); for comparison.
+        actions. ``"weighted_ridge"``, ``"subspace_pursuit"`` and ``"auto"`` choose
+        once per step too, so the same holds. ``"ols"``: least squares. ``"lars"``,
+        ``"omp"`` and ``"ard"`` treat each coordinate alone: their fit depends on the
+        log-ratio. ``"paper"``: the paper's estimator whole (intercept penalised, one
+        penalty of 1e-8 ... 1 per target by generalised cross-validation, alr to the
+        last action); for comparison.
     alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for ``"ridge"``, in units of the sum-of-squares loss; None means 25
-        values from 1e-8 to 1e4.
+        Penalties for the ridge solvers, in units of the sum-of-squares loss; None
+        means 25 values from 1e-8 to 1e4.
     alpha_per_target : bool, default=False
         One penalty per coordinate of ``log_ratio``; the fit then depends on the
         coordinates.

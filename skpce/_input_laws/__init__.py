@@ -85,9 +85,14 @@ def check_distribution(owner: str, distribution: Any, n_features: int) -> list[A
             )
     else:
         specifications = [distribution] * n_features
-    for specification in specifications:
+    for specification in _distinct(specifications):
         _check_specification(owner, specification)
     return specifications
+
+
+def _distinct(specifications: Sequence[Any]) -> list[Any]:
+    """Keep each object once: scipy takes its time to answer for a frozen law."""
+    return list({id(given): given for given in specifications}.values())
 
 
 def _check_specification(owner: str, specification: Any) -> None:
@@ -111,11 +116,16 @@ def learn_input_laws(
     weights: FloatArray,  # shape: (n_samples,)
 ) -> list[InputLaw]:
     """Return the law of each column: frozen laws as they are, named ones learned."""
+    frozen = {
+        id(given): _family_of(given).from_frozen(given)
+        for given in _distinct(specifications)
+        if not isinstance(given, str)
+    }
     return [
-        NAMED_LAWS[specification].learn(column, weights)
-        if isinstance(specification, str)
-        else _family_of(specification).from_frozen(specification)
-        for specification, column in zip(specifications, X.T, strict=True)
+        NAMED_LAWS[given].learn(column, weights)
+        if isinstance(given, str)
+        else frozen[id(given)]
+        for given, column in zip(specifications, X.T, strict=True)
     ]
 
 

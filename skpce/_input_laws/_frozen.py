@@ -77,4 +77,5 @@ def moments(frozen: Any) -> tuple[Any, Any]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # scipy integrates where it has no formula, and warns where that fails.
         warnings.simplefilter("ignore")
-        return np.asarray(frozen.mean()), np.asarray(frozen.std())
+        mean, variance = frozen.stats(moments="mv")
+        return np.asarray(mean), np.sqrt(np.asarray(variance))
