@@ -1,0 +1,82 @@
+r"""
+Few samples: which solver?
+==========================
+
+With more terms than samples the solver decides most of the coefficients. Two kinds of
+functions suit two kinds of solver.
+
+*Few large coefficients*: the Ishigami function. A sparse solver finds the terms.
+
+*Many coefficients that decay with the degree*: a smooth function of many inputs. A ridge
+whose penalty grows with the degree does well.
+
+``solver="auto"`` fits both and keeps, for each target, the one with the smaller
+leave-one-out error, corrected for the search of the sparse solver.
+"""
+
+# %%
+# Two functions of uniform inputs.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.stats import uniform
+
+from skpce import PolynomialChaosRegressor
+
+
+def ishigami(X):
+    x1, x2, x3 = np.pi * X[:, :3].T
+    return np.sin(x1) + 7 * np.sin(x2) ** 2 + 0.1 * x3**4 * np.sin(x1)
+
+
+def smooth(X):
+    weights = 0.75 ** np.arange(X.shape[1])
+    return np.exp(0.7 * X @ weights)
+
+
+problems = {
+    "Ishigami, degree 10 (286 terms)": (ishigami, 3, 10),
+    "smooth, 8 inputs, degree 3 (165 terms)": (smooth, 8, 3),
+}
+
+# %%
+# The error on new points, over the variance: the median of five random designs.
+
+solvers = {
+    "ridge": ("C7", "o"),
+    "weighted_ridge": ("C0", "s"),
+    "subspace_pursuit": ("C1", "^"),
+    "auto": ("k", "x"),
+}
+sizes = (30, 50, 80, 120, 200)
+law = uniform(-1, 2)
+
+
+def median_error(function, n_inputs, degree, solver, size):
+    errors = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(size, n_inputs))
+        new = rng.uniform(-1, 1, size=(5000, n_inputs))
+        model = PolynomialChaosRegressor(degree, distribution=law, solver=solver)
+        residual = function(new) - model.fit(X, function(X)).predict(new)
+        errors.append(np.mean(residual**2) / np.var(function(new)))
+    return np.median(errors)
+
+
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+for ax, (title, problem) in zip(axes, problems.items(), strict=True):
+    for solver, (color, marker) in solvers.items():
+        errors = [median_error(*problem, solver, size) for size in sizes]
+        ax.loglog(sizes, errors, color=color, marker=marker, label=solver)
+    ax.set_title(title, fontsize=10)
+    ax.set_xlabel("samples")
+    ax.set_xticks(sizes, labels=sizes)
+    ax.minorticks_off()
+axes[0].set_ylabel("mean squared error / variance")
+axes[0].legend(frameon=False)
+plt.show()
+
+# %%
+# ``"auto"`` follows the better of its two solvers. It can be wrong where both are
+# close, or where the samples are too few for either.
