@@ -7,7 +7,7 @@ from ._input_laws import InputOutsideSupportWarning
 from ._log_ratio import LogRatioTransformer
 from ._multi_index import build_multi_indices, count_terms
 from ._predictive import PredictionInterval
-from ._regressor import PolynomialChaosRegressor
+from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
 from ._steps import pack_steps, unpack_steps
 from ._surrogate import CompositionalPCESurrogate
@@ -16,6 +16,7 @@ from ._version import __version__
 __all__ = [
     "ClosureWarning",
     "CompositionalPCESurrogate",
+    "ConstantTargetWarning",
     "InputOutsideSupportWarning",
     "LogRatioTransformer",
     "PolynomialChaosFeatures",

@@ -18,7 +18,6 @@ from ._input_laws import (
     learn_input_laws,
 )
 from ._memory import basis_advice, rows_held_in_blocks
-from ._multi_index import term_degrees
 from ._truncation import (
     categorical_inputs,
     check_anisotropy,
@@ -66,9 +65,15 @@ class PolynomialBasis:
     multi_indices: IndexArray
 
     @cached_property
+    def exponents(self) -> IndexArray:
+        """Degree in each input, shape (n_terms, n_features); a contrast counts one."""
+        categorical = categorical_inputs(self.laws)
+        return np.where(categorical, self.multi_indices > 0, self.multi_indices)
+
+    @cached_property
     def degrees(self) -> IndexArray:
         """Total degree of each term, shape (n_terms,); a contrast counts one."""
-        return term_degrees(self.multi_indices, categorical_inputs(self.laws))
+        return self.exponents.sum(axis=1)
 
     def terms_within(self, features: Collection[int]) -> IndexArray:
         """Return the positions of the terms of these inputs alone.

@@ -46,12 +46,28 @@ def check_design_fits(owner: str, n_samples: int, n_terms: int, advice: str) -> 
     ``advice`` says what makes the basis smaller.
     """
     if n_terms > terms_that_fit(n_samples):
-        needed = _BYTES_PER_ENTRY * max(n_samples, 1) * n_terms
-        raise ValueError(
-            f"The basis of {owner} has at least {n_terms} terms; with {n_samples} "
-            f"samples the fit needs about {needed / 2**30:.3g} GiB, more than the "
-            f"{_available_memory() / 2**30:.3g} GiB that it may use here. {advice}"
-        )
+        fit = f"with {n_samples} samples the fit"
+        raise _too_large(owner, n_terms, fit, n_samples, advice)
+
+
+def check_sums_fit(owner: str, n_terms: int, advice: str) -> None:
+    """Raise ``ValueError`` when sums over the samples would not fit in memory.
+
+    They are matrices of ``n_terms`` by ``n_terms``, however few the samples.
+    """
+    if n_terms > terms_that_fit(n_terms):
+        raise _too_large(owner, n_terms, "a fit from sums", n_terms, advice)
+
+
+def _too_large(
+    owner: str, n_terms: int, fit: str, n_rows: int, advice: str
+) -> ValueError:
+    needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
+    return ValueError(
+        f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
+        f"{needed / 2**30:.3g} GiB, more than the {_available_memory() / 2**30:.3g} "
+        f"GiB that it may use here. {advice}"
+    )
 
 
 def _available_memory() -> float:

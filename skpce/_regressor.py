@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from ._goodness import (
     weighted_spread,
     without_slopes,
 )
+from ._memory import basis_advice, check_sums_fit
 from ._parameters import check_option
 from ._sample_weight import Samples, checked_sample_weight
 from ._sobol import sobol_indices
@@ -44,6 +46,20 @@ FloatArray = NDArray[np.float64]
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000
+
+
+class ConstantTargetWarning(UserWarning):
+    """A target does not vary: it has no variance to attribute to the inputs."""
+
+
+def _require_exact_addition(estimator: PolynomialChaosRegressor) -> bool:
+    """Raise ``AttributeError`` with the reason where ``partial_fit`` is not exact."""
+    if not _can_add_samples(estimator):
+        raise AttributeError(
+            "partial_fit is exact, and exists, only with frozen laws, criterion='gcv' "
+            f"and a solver among {', '.join(map(repr, sorted(FROM_MOMENTS)))}."
+        )
+    return True
 
 
 def _can_add_samples(estimator: PolynomialChaosRegressor) -> bool:
@@ -102,6 +118,8 @@ class PolynomialChaosRegressor(
         - ``"weighted_ridge"``: the penalty grows with the degree of a term as
           :math:`\lambda\gamma^{2|j|}`; :math:`\gamma \ge 1` is chosen for all targets
           together. For small samples of smooth functions.
+        - ``"anisotropic_ridge"``: the same with a decay :math:`\gamma_i` for each
+          input, found one input after another.
         - ``"ols"``: least squares, of least norm when there are more terms than
           samples.
         - ``"lars"``, ``"omp"``, ``"subspace_pursuit"``: least squares on a few terms,
@@ -110,23 +128,23 @@ class PolynomialChaosRegressor(
           search. For functions with a few large coefficients.
         - ``"ard"``: sparse Bayesian learning
           (:class:`sklearn.linear_model.ARDRegression`).
-        - ``"auto"``: ``"weighted_ridge"`` or ``"subspace_pursuit"``, whichever has
-          the smaller corrected leave-one-out error, for each target.
+        - ``"auto"``: ``"anisotropic_ridge"`` or ``"subspace_pursuit"``, whichever
+          has the smaller corrected leave-one-out error, for each target.
         - ``"paper"``: the intercept is penalised too, penalties 1e-8 ... 1 by
           generalised cross-validation (the paper's eq. 4); for comparison only.
     regressor : estimator or None, default=None
         A linear regressor of scikit-learn in place of ``solver``. It sees the basis
         without the constant.
     alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for ``"ridge"``, ``"weighted_ridge"`` and ``"auto"``, in units of
-        the sum-of-squares loss; None means 25 values from 1e-8 to 1e4.
+        Penalties for the ridge solvers and ``"auto"``, in units of the
+        sum-of-squares loss; None means 25 values from 1e-8 to 1e4.
     criterion : {"auto", "loo", "gcv"}, default="auto"
         What chooses the penalty: leave-one-out, or generalised cross-validation.
         ``"auto"`` is leave-one-out up to four million entries of the design matrix.
-        Beyond, ``"ridge"``, ``"weighted_ridge"`` and ``"ols"`` add up sums over
-        blocks of samples in bounded memory, which leaves generalised
-        cross-validation. ``"gcv"`` with frozen laws always does so, and allows
-        ``partial_fit``.
+        Beyond, with more samples than terms, the ridge solvers and ``"ols"`` add up
+        sums over blocks of samples in bounded memory, which leaves generalised
+        cross-validation. ``"gcv"`` with frozen laws always does so, and
+        allows ``partial_fit``.
 
     Attributes
     ----------
@@ -140,7 +158,7 @@ class PolynomialChaosRegressor(
         Name of the solver of each target; its class for a ``regressor``.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_targets, n_features)
         First-order and total Sobol indices: shares of the variance *of the
-        expansion*. 0 for a target without variance.
+        expansion*. 0 for a target without variance, of which ``fit`` warns.
     total_variance_ : ndarray of shape (n_targets,)
         Variance of the expansion, in squared units of y.
     loo_error_ : ndarray of shape (n_targets,)
@@ -251,7 +269,19 @@ class PolynomialChaosRegressor(
         ------
         ValueError
             For a bad parameter, bad data, or a basis too large for memory.
+
+        Warns
+        -----
+        ConstantTargetWarning
+            When a target does not vary. Its indices are 0.
         """
+        self._fit_expansion(X, y, sample_weight)
+        self._warn_constant_targets()
+        return self
+
+    def _fit_expansion(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> None:
         solver = self._make_solver()
         values = self._validated(X, y, sample_weight, reset=True)
         self._learn_basis(values)
@@ -261,9 +291,19 @@ class PolynomialChaosRegressor(
         else:
             self._sums = None
             self._store_samples(solver, values)
-        return self
 
-    @available_if(_can_add_samples)
+    def _warn_constant_targets(self) -> None:
+        constant = np.flatnonzero(self._target_variance == 0.0).tolist()
+        if not constant:
+            return
+        which = "y" if self._n_dimensions_of_y == 1 else f"Of y the targets {constant}"
+        warnings.warn(
+            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
+            ConstantTargetWarning,
+            stacklevel=3,
+        )
+
+    @available_if(_require_exact_addition)
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> PolynomialChaosRegressor:
@@ -272,8 +312,8 @@ class PolynomialChaosRegressor(
         Exact: after the last call the fit is that of all samples at once, in whatever
         order they came. That needs laws that learn nothing and a criterion that needs
         no second pass, so the method exists only with frozen laws,
-        ``criterion="gcv"`` and a solver that fits from sums (``"ridge"``,
-        ``"weighted_ridge"``, ``"ols"``).
+        ``criterion="gcv"`` and a solver that fits from sums (the ridge solvers and
+        ``"ols"``).
 
         Parameters
         ----------
@@ -329,7 +369,7 @@ class PolynomialChaosRegressor(
             multi_output=True,
             y_numeric=True,
         )
-        targets = y.reshape(y.shape[0], -1).astype(np.float64)
+        targets = y.reshape(y.shape[0], -1).astype(np.float64, copy=False)
         weights = checked_sample_weight(sample_weight, X)
         if reset:
             self._n_dimensions_of_y = y.ndim
@@ -347,6 +387,12 @@ class PolynomialChaosRegressor(
     def _learn_basis(self, samples: Samples) -> None:
         from_sums = self._may_fit_from_sums()
         self._fit_basis(samples.inputs, samples.weights, in_blocks=from_sums)
+        if _can_add_samples(self):
+            check_sums_fit(
+                type(self).__name__,
+                len(self.multi_indices_),
+                basis_advice(anisotropy=True),
+            )
 
     def _may_fit_from_sums(self) -> bool:
         return (
@@ -358,7 +404,9 @@ class PolynomialChaosRegressor(
     def _fits_from_sums(self, n_samples: int) -> bool:
         if not self._may_fit_from_sums():
             return False
-        large = n_samples * len(self.multi_indices_) > LARGEST_WHOLE_DESIGN
+        n_terms = len(self.multi_indices_)
+        # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
+        large = n_samples * n_terms > LARGEST_WHOLE_DESIGN and n_samples > n_terms
         return large or _can_add_samples(self)
 
     def _sum_blocks(self, samples: Samples) -> DesignMoments:
@@ -368,13 +416,20 @@ class PolynomialChaosRegressor(
                 DesignMoments.of_block(
                     design, samples.targets[rows], samples.weights[rows]
                 )
-                for rows, design in self.basis_.blocks(samples.inputs)
+                for rows, design in self.basis_.blocks(
+                    samples.inputs, max_entries=self._entries_of_block()
+                )
             )
+
+    def _entries_of_block(self) -> int:
+        """Return a size at which adding up the sums costs little beside them."""
+        n_terms = len(self.multi_indices_)
+        return min(max(2**19, 4 * n_terms**2), 2**23)
 
     def _store_sums(self, solver: Any) -> None:
         sums, n_targets = self._sums, self._n_targets
         with one_thread_if_small(len(self.multi_indices_) ** 2):
-            fit = solver.fit_moments(sums, np.arange(n_targets), self.basis_.degrees)
+            fit = solver.fit_moments(sums, np.arange(n_targets), self.basis_.exponents)
         self._samples = None
         self._store_fit(fit, sums.target_spread)
         self._target_variance = sums.target_spread / sums.total_weight
@@ -402,7 +457,7 @@ class PolynomialChaosRegressor(
             self._samples.targets,
             self._samples.weights,
             np.arange(self._n_targets),
-            self.basis_.degrees,
+            self.basis_.exponents,
         )
 
     def _store_fit(self, fit: LinearFit, spread: FloatArray) -> None:

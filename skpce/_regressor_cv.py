@@ -28,7 +28,7 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
         Degrees to try.
     qs : sequence of float, default=(1.0, 0.75)
         Exponents of the q-norm to try; 1.0 is the total degree.
-    solvers : sequence of str, default=("weighted_ridge", "subspace_pursuit")
+    solvers : sequence of str, default=("anisotropic_ridge", "subspace_pursuit")
         Solvers to try, as in :class:`PolynomialChaosRegressor`.
     distribution : str, frozen law, or list, default="normal"
         The law of each input, as in :class:`PolynomialChaosFeatures`.
@@ -84,7 +84,7 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
         degrees: Sequence[int] = (1, 2, 3, 4, 5),
         *,
         qs: Sequence[float] = (1.0, 0.75),
-        solvers: Sequence[str] = ("weighted_ridge", "subspace_pursuit"),
+        solvers: Sequence[str] = ("anisotropic_ridge", "subspace_pursuit"),
         distribution: Any = "normal",
         interaction_order: int | None = None,
         anisotropy: ArrayLike | None = None,
@@ -127,12 +127,17 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
         ------
         ValueError
             For a bad parameter, bad data, or a basis too large for memory.
+
+        Warns
+        -----
+        ConstantTargetWarning
+            When a target does not vary. Its indices are 0.
         """
         self._check_choices()
         fitted, rows = [], []
         for degree, q, solver in self._combinations():
             candidate = self._candidate(degree, q, solver)
-            candidate.fit(X, y, sample_weight)
+            candidate._fit_expansion(X, y, sample_weight)
             fitted.append(candidate)
             n_terms = len(candidate.multi_indices_)
             rows.append((degree, q, solver, n_terms, _relative_error(candidate)))
@@ -148,6 +153,7 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
         for name, value in vars(self.best_estimator_).items():
             if name not in parameters:
                 setattr(self, name, value)
+        self._warn_constant_targets()
         return self
 
     def _check_choices(self) -> None:

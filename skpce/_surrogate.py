@@ -351,7 +351,7 @@ class CompositionalPCESurrogate(
         spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
         groups = fitted.step_of_coordinate if pooled else np.arange(targets.shape[1])
         linear = LinearProblem(
-            self.basis_.evaluate(X), targets, weights, groups, self.basis_.degrees
+            self.basis_.evaluate(X), targets, weights, groups, self.basis_.exponents
         )
         return FitProblem(
             solver,

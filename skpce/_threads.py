@@ -3,6 +3,8 @@
 On a busy machine a second thread costs a small factorisation one to two orders of
 magnitude. threadpoolctl comes with scikit-learn. Its limits hold for the process, so
 fits that overlap in several threads share one: the first sets it, the last lifts it.
+Since threadpoolctl 3.8 only the thread that once set a limit of OpenBLAS may change it,
+and calls from others do nothing: whoever sets or lifts ours takes that right first.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
+import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 # Design matrices with fewer entries are small: a second thread gains nothing.
@@ -22,6 +25,14 @@ _SMALL = 4_000_000
 def _controller() -> ThreadpoolController:
     """Look for the thread pools once; the look costs milliseconds."""
     return ThreadpoolController()
+
+
+def _clear_controlling_thread() -> None:
+    """Let this thread, and later any other, set limits; no-op before 3.8."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(openblas, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 class _SharedLimit:
@@ -35,6 +46,7 @@ class _SharedLimit:
     def acquire(self) -> None:
         with self._lock:
             if self._holders == 0:
+                _clear_controlling_thread()
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._holders += 1
 
@@ -42,7 +54,9 @@ class _SharedLimit:
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
+                _clear_controlling_thread()
                 self._limit.restore_original_limits()  # type: ignore[union-attr]
+                _clear_controlling_thread()
                 self._limit = None
 
 

@@ -14,7 +14,7 @@ from ._automatic import AutomaticSolver
 from ._base import CoefficientSolver, LinearFit, LinearProblem
 from ._bayesian import BayesianSolver
 from ._decomposition import DesignDecomposition
-from ._degree_weights import DegreeWeightedRidgeSolver
+from ._degree_weights import AnisotropicRidgeSolver, DegreeWeightedRidgeSolver
 from ._design_moments import DesignMoments, sum_moments
 from ._external import ExternalSolver, check_regressor
 from ._nested import LeastAngleSolver, MatchingPursuitSolver
@@ -45,7 +45,7 @@ FloatArray = NDArray[np.float64]
 
 
 def _automatic(alphas: FloatArray, criterion: str) -> CoefficientSolver:
-    names = ("weighted_ridge", "subspace_pursuit")
+    names = ("anisotropic_ridge", "subspace_pursuit")
     return AutomaticSolver({name: SOLVERS[name](alphas, criterion) for name in names})
 
 
@@ -55,6 +55,9 @@ SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
         {
             "ridge": lambda alphas, criterion: RidgeSolver(alphas, criterion=criterion),
             "weighted_ridge": lambda alphas, criterion: DegreeWeightedRidgeSolver(
+                alphas, criterion=criterion
+            ),
+            "anisotropic_ridge": lambda alphas, criterion: AnisotropicRidgeSolver(
                 alphas, criterion=criterion
             ),
             "ols": lambda alphas, criterion: LeastSquaresSolver(),
@@ -69,10 +72,10 @@ SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
 )
 
 #: Solvers that choose among ``alphas``; the others refuse them.
-PENALIZED = frozenset({"ridge", "weighted_ridge", "auto"})
+PENALIZED = frozenset({"ridge", "weighted_ridge", "anisotropic_ridge", "auto"})
 
 #: Solvers that can fit from sums over the samples, without a design matrix.
-FROM_MOMENTS = frozenset({"ridge", "weighted_ridge", "ols"})
+FROM_MOMENTS = frozenset({"ridge", "weighted_ridge", "anisotropic_ridge", "ols"})
 
 
 def make_solver(

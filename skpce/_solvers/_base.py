@@ -36,15 +36,15 @@ class LinearProblem:
         Positive frequencies.
     groups : ndarray of shape (n_targets,)
         Targets that share one choice (a penalty, a set of terms).
-    degrees : ndarray of shape (n_terms,)
-        Total degree of each term.
+    exponents : ndarray of shape (n_terms, n_inputs)
+        Degree of each term in each input.
     """
 
     design: FloatArray
     targets: FloatArray
     weights: FloatArray
     groups: IndexArray
-    degrees: IndexArray
+    exponents: IndexArray
 
     def permuted(self, order: IndexArray) -> LinearProblem:
         """Pair the targets with the inputs of other samples."""

@@ -24,6 +24,9 @@ class BayesianSolver(GeneralizedRidgeSolver):
     precision :math:`\alpha` of the noise its penalty is :math:`\lambda_j / \alpha`.
     Leave-one-out takes these as given.
 
+    The iteration does not settle where terms outnumber samples, and then magnifies
+    rounding: rows enter in an order of their own, so that theirs has no effect.
+
     Raises
     ------
     ValueError
@@ -50,6 +53,8 @@ def _fit_target(
 ) -> LinearFit:
     scale = np.zeros(problem.design.shape[1])
     scale[0] = 1.0
+    keys = np.column_stack([problem.design, problem.targets[:, target]])
+    rows = rows[np.lexsort(keys[rows].T)]
     values = problem.targets[rows, target[0]]
     spread = values.std()
     if spread > 0 and problem.design.shape[1] > 1:

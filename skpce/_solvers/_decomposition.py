@@ -79,10 +79,13 @@ class DesignDecomposition:
         *,
         free_intercept: bool = True,
         scale: FloatArray | None = None,
+        for_scores: bool = False,
     ) -> DesignDecomposition:
         """Factorise a design matrix of shape (n_samples, n_terms).
 
         Columns of scale 0 are left out, and column 0 where the intercept is free.
+        With ``for_scores`` the right singular vectors may be missing: enough for
+        residuals and leverages, and quicker where there are few samples.
         """
         center = np.zeros(design.shape[1])
         if free_intercept:
@@ -94,7 +97,8 @@ class DesignDecomposition:
         scale = scale[used]
         root = np.sqrt(weights)[:, np.newaxis]
         scaled = (design[:, used] - center[used]) * scale
-        left, values, right = _factorize(root * scaled)
+        factorize = _factorize_rows if for_scores else _factorize
+        left, values, right = factorize(root * scaled)
         return cls(
             left / root, values, right, center, used, scale, weights, free_intercept
         )
@@ -214,3 +218,18 @@ def _factorize(
     rounding = max(matrix.shape) * np.finfo(float).eps * values.max(initial=0.0)
     rank = int(np.sum(values > rounding))
     return left[:, :rank], values[:rank], right[:rank]
+
+
+def _factorize_rows(
+    matrix: FloatArray,  # shape: (n_samples, n_columns)
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return left singular vectors and singular values, of few samples from products.
+
+    Squares below rounding are lost; penalties are far above them.
+    """
+    n_samples, n_columns = matrix.shape
+    if n_samples >= n_columns:
+        return _factorize(matrix)
+    squares, vectors = eigh(matrix @ matrix.T)
+    kept = squares > 10 * n_columns * np.finfo(float).eps * max(squares[-1], 0.0)
+    return vectors[:, kept], np.sqrt(squares[kept]), np.zeros((0, 0))

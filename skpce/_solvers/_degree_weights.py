@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._base import LinearFit, LinearProblem
+from ._decay_search import search_decay, search_decays
 from ._decomposition import DesignDecomposition
 from ._design_moments import DesignMoments, solve_moments
+from ._dictionary import COMPARISON_SHARE, correction
 from ._fixed import GeneralizedRidgeSolver
 from ._penalty_choice import best_penalties
 from ._ridge_path import path_scores, solve_path
@@ -17,24 +20,18 @@ from ._ridge_path import path_scores, solve_path
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 
-# Decay rates that are tried, until one is worse than the one before; then the two
-# between the best and its neighbours. 1 is the plain ridge.
-_COARSE_DECAYS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+Score = Callable[[FloatArray], float]
 
 # Penalties are thinned by this step while the decay is chosen, when there are many.
 _THINNING = 2
 _MANY = 8
 
+# With more samples for each term than this the data leave little to the weights.
+_ENOUGH_SAMPLES = 2.0
 
-class DegreeWeightedRidgeSolver(GeneralizedRidgeSolver):
-    r"""Ridge with the penalty :math:`\lambda\gamma^{2|j|}` on the term of degree |j|.
 
-    The posterior mean under a normal prior of variance proportional to
-    :math:`\gamma^{-2|j|}`: coefficients of smooth functions decay with the degree.
-    :math:`\gamma \ge 1` is chosen for all targets together, by the leave-one-out
-    error pooled over targets of unit variance, with :math:`\gamma = 1` (the plain
-    ridge) among the choices; the penalty is chosen for each group. One factorisation
-    for each :math:`\gamma`.
+class _DecaySolver(GeneralizedRidgeSolver):
+    r"""Ridge with the penalty :math:`\lambda \prod_i \gamma_i^{2 j_i}`.
 
     Parameters
     ----------
@@ -47,24 +44,36 @@ class DegreeWeightedRidgeSolver(GeneralizedRidgeSolver):
     def __init__(self, alphas: FloatArray, *, criterion: str = "loo") -> None:
         self.alphas = alphas
         self.criterion = criterion
-        #: Penalties that are tried while the decay is chosen; the largest is kept.
+        #: Penalties that are tried while decays are chosen; the largest is kept.
         step = -_THINNING if len(alphas) >= _MANY else -1
         self._thinned = alphas[::step][::-1]
 
+    @abstractmethod
+    def _choose(
+        self, score: Score, exponents: IndexArray, n_copies: float
+    ) -> FloatArray:
+        """Return the decay of each input, of least score."""
+
+    def _price(self, exponents: IndexArray, n_copies: float) -> float:
+        """Return the factor for having searched the decays."""
+        return 1.0
+
     def fit(self, problem: LinearProblem) -> LinearFit:
+        total = float(problem.weights.sum())
         mean = np.average(problem.targets, axis=0, weights=problem.weights)
         centred = problem.targets - mean
-        spread = problem.weights @ np.square(centred) / problem.weights.sum()
+        spread = problem.weights @ np.square(centred) / total
 
-        def decompose(decay: float) -> DesignDecomposition:
+        def decompose(decays: FloatArray, for_scores: bool) -> DesignDecomposition:
             return DesignDecomposition.from_design(
                 problem.design,
                 problem.weights,
-                scale=_degree_scale(problem.degrees, decay),
+                scale=_decay_scale(problem.exponents, decays),
+                for_scores=for_scores,
             )
 
-        def score(decay: float) -> float:
-            decomposition = decompose(decay)
+        def score(decays: FloatArray) -> float:
+            decomposition = decompose(decays, True)
             loadings = decomposition.project(centred)
             scores = path_scores(
                 decomposition, centred, loadings, self._thinned, self.criterion
@@ -74,33 +83,83 @@ class DegreeWeightedRidgeSolver(GeneralizedRidgeSolver):
             defined = np.where(np.isnan(chosen), np.inf, chosen)
             return _pooled(defined, spread, problem.groups)
 
-        decay = _search(score, problem.degrees)
-        return solve_path(
-            decompose(decay),
+        n_copies = max(total, float(len(problem.weights)))
+        decays = self._choose(score, problem.exponents, n_copies)
+        fit = solve_path(
+            decompose(decays, False),
             problem.targets,
             self.alphas,
             problem.groups,
             self.criterion,
         )
+        price = self._price(problem.exponents, n_copies)
+        return fit.with_criterion(price * fit.criterion)
 
     def fit_moments(
-        self, moments: DesignMoments, groups: IndexArray, degrees: IndexArray
+        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
     ) -> LinearFit:
         """Fit from sums over the samples; generalised cross-validation chooses."""
         spread = moments.target_square / moments.total_weight
 
-        def solve(decay: float, alphas: FloatArray) -> LinearFit:
-            scale = _degree_scale(degrees, decay)
+        def solve(decays: FloatArray, alphas: FloatArray) -> LinearFit:
+            scale = _decay_scale(exponents, decays)
             return solve_moments(moments, alphas, groups, scale)
 
-        def score(decay: float) -> float:
-            return _pooled(solve(decay, self._thinned).criterion, spread, groups)
+        def score(decays: FloatArray) -> float:
+            return _pooled(solve(decays, self._thinned).criterion, spread, groups)
 
-        return solve(_search(score, degrees), self.alphas)
+        decays = self._choose(score, exponents, moments.total_weight)
+        return solve(decays, self.alphas)
 
 
-def _degree_scale(degrees: IndexArray, decay: float) -> FloatArray:
-    return decay ** -degrees.astype(np.float64)
+class DegreeWeightedRidgeSolver(_DecaySolver):
+    r"""Ridge with the penalty :math:`\lambda\gamma^{2|j|}` on the term of degree |j|.
+
+    The posterior mean under a normal prior of variance proportional to
+    :math:`\gamma^{-2|j|}`: coefficients of smooth functions decay with the degree.
+    :math:`\gamma \ge 1` is chosen for all targets together, by the leave-one-out
+    error pooled over targets of unit variance, with :math:`\gamma = 1` (the plain
+    ridge) among the choices; the penalty is chosen for each group. One factorisation
+    for each :math:`\gamma`.
+    """
+
+    def _choose(
+        self, score: Score, exponents: IndexArray, n_copies: float
+    ) -> FloatArray:
+        return search_decay(score, exponents)
+
+
+class AnisotropicRidgeSolver(_DecaySolver):
+    r"""Ridge with a decay for each input: :math:`\lambda \prod_i \gamma_i^{2 j_i}`.
+
+    The search starts from the best common decay and changes one input after another.
+    Inputs that matter little get a large decay, as the length scales of a Gaussian
+    process do. With at least two samples for each term the common decay is kept.
+
+    The leave-one-out error by which the fit is compared with others pays for the
+    search as if one term for each input had been searched for.
+    """
+
+    def _choose(
+        self, score: Score, exponents: IndexArray, n_copies: float
+    ) -> FloatArray:
+        start = search_decay(score, exponents)
+        if self._has_enough(exponents, n_copies):
+            return start
+        return search_decays(score, exponents, start)
+
+    def _price(self, exponents: IndexArray, n_copies: float) -> float:
+        if self._has_enough(exponents, n_copies):
+            return 1.0
+        n_inputs = int(np.count_nonzero(exponents.any(axis=0)))
+        return correction(n_inputs, len(exponents) - 1, n_copies, COMPARISON_SHARE)
+
+    def _has_enough(self, exponents: IndexArray, n_copies: float) -> bool:
+        return n_copies >= _ENOUGH_SAMPLES * len(exponents)
+
+
+def _decay_scale(exponents: IndexArray, decays: FloatArray) -> FloatArray:
+    return np.exp(-(exponents @ np.log(decays)))
 
 
 def _pooled(criterion: FloatArray, spread: FloatArray, groups: IndexArray) -> float:
@@ -115,20 +174,3 @@ def _pooled(criterion: FloatArray, spread: FloatArray, groups: IndexArray) -> fl
     if not np.any(size > 0):
         return 0.0
     return float(np.sum(error[size > 0] / size[size > 0]))
-
-
-def _search(score: Callable[[float], float], degrees: IndexArray) -> float:
-    """Return the decay rate of least score: a coarse ascent, then its neighbours."""
-    if degrees.max(initial=0) < 2:
-        return 1.0
-    known = {}
-    for decay in _COARSE_DECAYS:
-        known[decay] = score(decay)
-        if known[decay] > min(known.values()):
-            break
-    best = min(known, key=known.__getitem__)
-    for factor in (2.0**-0.5, 2.0**0.5):
-        decay = best * factor
-        if decay >= 1.0:
-            known[decay] = score(decay)
-    return min(known, key=known.__getitem__)

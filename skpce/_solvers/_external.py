@@ -63,6 +63,17 @@ class ExternalSolver(CoefficientSolver):
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
         return self._coefficients(problem, np.arange(len(problem.design)))
 
+    def resample(
+        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
+    ) -> FloatArray:
+        """Refit the regressor on one resample after another.
+
+        Returns an array of shape (n_resamples, n_targets, n_terms).
+        """
+        return np.array(
+            [self.refit(problem.resampled(row), fit) for row in counts], dtype=float
+        )
+
     def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
         n_samples = len(problem.design)
         residuals = np.full_like(problem.targets, np.nan)

@@ -21,6 +21,12 @@ CRITERIA = ("loo", "gcv")
 # Residuals held at once while a path is scored: 512 KiB, which stays in the cache.
 _LARGEST_PATH_BLOCK = 65_536
 
+# With more residuals than this on a path none of them is formed.
+_LARGE_PATH = 16_777_216
+
+# Below this share of the sum of squares of the targets that way loses too many digits.
+_SMALLEST_SUM = 1e-9
+
 
 class RidgePathSolver(GeneralizedRidgeSolver):
     """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties.
@@ -51,7 +57,7 @@ class RidgePathSolver(GeneralizedRidgeSolver):
         )
 
     def fit_moments(
-        self, moments: DesignMoments, groups: IndexArray, degrees: IndexArray
+        self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
     ) -> LinearFit:
         """Fit from sums over the samples; generalised cross-validation chooses."""
         return solve_moments(moments, self.alphas, groups)
@@ -69,12 +75,11 @@ def solve_path(
     ``criterion`` is ``"loo"`` (mean squared leave-one-out residual, pooled over the
     targets of a group) or ``"gcv"`` (generalised cross-validation).
     """
-    _, centred = decomposition.center_targets(targets)
-    loadings = decomposition.project(centred)
-    scores = path_scores(decomposition, centred, loadings, alphas, criterion)
+    projected = _project(decomposition, targets)
+    scores = path_scores(decomposition, *projected[1:], alphas, criterion)
     best = best_penalties(scores, groups)
     chosen = np.take_along_axis(scores, best[np.newaxis], axis=0)[0]
-    return fit_penalties(decomposition, targets, alphas[best], chosen)
+    return _fit_projected(decomposition, *projected, alphas[best], chosen)
 
 
 def fit_penalties(
@@ -84,8 +89,26 @@ def fit_penalties(
     criterion: FloatArray | None = None,  # shape: (n_targets,)
 ) -> LinearFit:
     """Fit each target with its penalty; the criterion defaults to leave-one-out."""
+    projected = _project(decomposition, targets)
+    return _fit_projected(decomposition, *projected, alpha, criterion)
+
+
+def _project(
+    decomposition: DesignDecomposition, targets: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the means, the centred targets and their loadings."""
     mean, centred = decomposition.center_targets(targets)
-    loadings = decomposition.project(centred)
+    return mean, centred, decomposition.project(centred)
+
+
+def _fit_projected(
+    decomposition: DesignDecomposition,
+    mean: FloatArray,
+    centred: FloatArray,
+    loadings: FloatArray,
+    alpha: FloatArray,
+    criterion: FloatArray | None,
+) -> LinearFit:
     loo, scaled = np.empty_like(centred), np.empty_like(centred)
     for value in np.unique(alpha):
         chosen = alpha == value
@@ -124,15 +147,45 @@ def path_scores(
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Return the criterion, a mean square, of every penalty."""
     weights = decomposition.weights
+    complement = decomposition.path_complement(alphas)
+    if criterion == "gcv":
+        complement = np.average(complement, axis=0, weights=weights)[np.newaxis]
+    safe = np.where(complement > 0.0, complement, np.nan)
+    factors = weights[:, np.newaxis] / np.square(safe)  # (n_samples, n_alphas)
+    if len(alphas) * centred.size > _LARGE_PATH:
+        scores = _sums_of_squares(decomposition, centred, loadings, alphas, factors)
+        exact = scores.min(axis=0) > _SMALLEST_SUM * (weights @ np.square(centred))
+        if exact.all():
+            return scores / weights.sum()
     scores = np.empty((len(alphas), centred.shape[1]))
     step = max(1, _LARGEST_PATH_BLOCK // max(centred.size, 1))
     for start in range(0, len(alphas), step):
-        some = alphas[start : start + step]
-        residuals = decomposition.path_residuals(centred, loadings, some)
-        complement = decomposition.path_complement(some)
-        if criterion == "gcv":
-            complement = np.average(complement, axis=0, weights=weights)[np.newaxis]
-        safe = np.where(complement > 0.0, complement, np.nan)
-        errors = np.square(residuals / safe[..., np.newaxis])
-        scores[start : start + step] = np.tensordot(weights, errors, axes=1)
+        some = slice(start, start + step)
+        errors = np.square(
+            decomposition.path_residuals(centred, loadings, alphas[some])
+        )
+        scores[some] = np.einsum("ia,iat->at", factors[:, some], errors)
     return scores / weights.sum()
+
+
+def _sums_of_squares(
+    decomposition: DesignDecomposition,
+    centred: FloatArray,  # shape: (n_samples, n_targets)
+    loadings: FloatArray,  # shape: (rank, n_targets)
+    alphas: FloatArray,  # shape: (n_alphas,)
+    factors: FloatArray,  # shape: (n_samples, n_alphas)
+) -> FloatArray:  # shape: (n_alphas, n_targets)
+    """Expand the squares of the residuals, so that products of matrices do the work.
+
+    No residual is formed. What is left of the sum of squares of the targets loses
+    digits where it is tiny.
+    """
+    left = decomposition.left
+    scores = factors.T @ np.square(centred)
+    squares = decomposition.singular_values[:, np.newaxis] ** 2
+    for row, (alpha, factor) in enumerate(zip(alphas, factors.T, strict=True)):
+        fitted = (squares / (squares + alpha)) * loadings
+        scaled = left * factor[:, np.newaxis]
+        scores[row] -= 2.0 * np.einsum("kt,kt->t", fitted, scaled.T @ centred)
+        scores[row] += np.einsum("kt,kt->t", fitted, (left.T @ scaled) @ fitted)
+    return scores

@@ -494,6 +494,7 @@ def test_a_direction_is_a_subset_of_one(expansion):
     )
 
 
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_mehler_against_monte_carlo(expansion):
     """E[f(t) f(t')] - mean^2 for t, t' with cross-covariance P."""
     coefficients, multi_indices = expansion

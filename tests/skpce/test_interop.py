@@ -8,20 +8,28 @@ import sklearn
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingRegressor, RandomForestRegressor
-from sklearn.feature_selection import SelectFromModel
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor, StackingRegressor
+from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.linear_model import Lasso, LinearRegression
+from sklearn.metrics import PredictionErrorDisplay
+from sklearn.model_selection import (
+    GridSearchCV,
+    LearningCurveDisplay,
+    ValidationCurveDisplay,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import (
     CompositionalPCESurrogate,
     LogRatioTransformer,
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
 )
 
 WIDTHS = (3, 2, 4)
@@ -199,3 +207,113 @@ def test_fitted_attributes_survive_a_scaler(ensemble):
         plain.step_total_sobol_indices_,
         atol=1e-9,
     )
+
+
+@pytest.fixture
+def hidden():
+    """A quadratic function of three directions of ten features, and noise."""
+    rng = np.random.default_rng(0)
+    rotation, _ = np.linalg.qr(rng.normal(size=(10, 10)))
+    germ = rng.normal(size=(120, 3))
+    y = germ[:, 0] + germ[:, 1] ** 2 - germ[:, 0] * germ[:, 2]
+    wide = np.column_stack([germ * [5, 4, 3], 0.1 * rng.normal(size=(120, 7))])
+    return wide @ rotation, y + 0.1 * rng.normal(size=120)
+
+
+REGRESSORS = pytest.mark.parametrize(
+    "regressor",
+    [PolynomialChaosRegressor(), PolynomialChaosRegressorCV((1, 2))],
+    ids=["one", "cv"],
+)
+
+
+def test_grid_search_over_embedding_degree_and_solver(hidden):
+    X, y = hidden
+    model = make_pipeline(PCA(2, whiten=True), PolynomialChaosRegressor())
+    grid = {
+        "pca__n_components": [2, 3],
+        "polynomialchaosregressor__degree": [1, 2],
+        "polynomialchaosregressor__solver": ["ridge", "lars", "auto"],
+    }
+    search = GridSearchCV(model, grid, cv=4).fit(X, y)
+    assert search.best_params_["pca__n_components"] == 3
+    assert search.best_params_["polynomialchaosregressor__degree"] == 2
+    assert search.best_score_ > 0.95
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_grid_search_over_a_nested_regressor(hidden):
+    X, _ = hidden
+    y = X[:, 0]
+    model = PolynomialChaosRegressor(1, regressor=Lasso())
+    search = GridSearchCV(model, {"regressor__alpha": [1e-3, 1e3]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"regressor__alpha": 1e-3}
+
+
+def test_optional_methods_are_those_that_work():
+    assert not hasattr(PolynomialChaosRegressor(regressor=Lasso()), "partial_fit")
+    assert not hasattr(PolynomialChaosRegressorCV(), "partial_fit")
+
+
+@REGRESSORS
+def test_elimination_by_importance(regressor):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(99, 5))
+    y = X[:, 1] * X[:, 3] + 0.1 * rng.normal(size=99)
+    selector = RFE(regressor, n_features_to_select=2).fit(X, y)
+    assert selector.get_support().tolist() == [False, True, False, True, False]
+    assert SelectFromModel(regressor).fit(X, y).get_support()[[1, 3]].all()
+
+
+@REGRESSORS
+def test_meta_regressors(regressor):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = np.exp(X[:, 0] + 0.5 * X[:, 1])
+    logarithm = TransformedTargetRegressor(regressor, func=np.log, inverse_func=np.exp)
+    np.testing.assert_allclose(logarithm.fit(X, y).predict(X), y, rtol=1e-4)
+    wide = TransformedTargetRegressor(
+        regressor, transformer=FunctionTransformer(np.log, np.exp)
+    )
+    both = np.column_stack([y, y**2])
+    np.testing.assert_allclose(wide.fit(X, both).predict(X), both, rtol=1e-3)
+    stack = StackingRegressor([("pce", regressor), ("line", LinearRegression())])
+    assert stack.fit(X, np.log(y)).score(X, np.log(y)) > 0.99
+    each = MultiOutputRegressor(regressor).fit(X, np.log(both))
+    assert each.score(X, np.log(both)) > 0.99
+    bagged = BaggingRegressor(regressor, 3, random_state=0).fit(X, np.log(y))
+    assert bagged.score(X, np.log(y)) > 0.99
+
+
+@REGRESSORS
+def test_displays_of_scikit_learn(hidden, regressor):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X, y = hidden
+    model = make_pipeline(PCA(3, whiten=True), regressor)
+    curve = LearningCurveDisplay.from_estimator(
+        model, X, y, cv=3, train_sizes=[0.4, 1.0]
+    )
+    assert curve.test_scores[1].mean() > 0.9
+    name = "pca__n_components"
+    validation = ValidationCurveDisplay.from_estimator(
+        model, X, y, param_name=name, param_range=[1, 3], cv=3
+    )
+    low, high = validation.test_scores.mean(axis=1)
+    assert low < high
+    display = PredictionErrorDisplay.from_estimator(model.fit(X, y), X, y)
+    np.testing.assert_allclose(display.y_pred, model.predict(X))
+    plt.close("all")
+
+
+@pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9),
+    reason="fitted attributes are shown since scikit-learn 1.9",
+)
+@REGRESSORS
+def test_the_representation_shows_what_was_learned(hidden, regressor):
+    page = regressor.fit(*hidden)._repr_html_()
+    assert "Fitted attributes" in page
+    assert "sobol_indices_" in page

@@ -10,7 +10,12 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 
-from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
+from skpce import (
+    ConstantTargetWarning,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+)
 
 SEED = 0
 
@@ -67,9 +72,36 @@ def test_degree_zero_is_the_mean(data):
     assert not pce.total_variance_.any()
 
 
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_one_sample_predicts_itself():
     pce = PolynomialChaosRegressor(distribution=norm(0, 1)).fit([[0.3, 1.0]], [5.0])
     np.testing.assert_allclose(pce.predict([[0.3, 1.0], [2.0, 2.0]]), [5.0, 5.0])
+
+
+def test_a_constant_target_is_told(data):
+    """Its indices are 0: no silent share of one."""
+    X, y = data
+    message = "^y without variance: the Sobol indices are 0 and q2_ is NaN"
+    for model in (PolynomialChaosRegressor(), PolynomialChaosRegressorCV((1, 2))):
+        with pytest.warns(ConstantTargetWarning, match=message) as caught:
+            model.fit(X, np.full(len(X), 0.1))
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+        assert not model.total_sobol_indices_.any()
+    mixed = np.column_stack([y[:, 0], np.full(len(X), 1 / 3)])
+    with pytest.warns(ConstantTargetWarning, match=r"^Of y the targets \[1\] without"):
+        pce = PolynomialChaosRegressor().fit(X, mixed)
+    assert pce.total_sobol_indices_[0].sum() > 0.9
+    assert not pce.total_sobol_indices_[1].any()
+
+
+def test_a_constant_first_batch_is_not_told(data):
+    """Later samples may vary."""
+    X, y = data
+    pce = PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv")
+    pce.partial_fit(X[:5], np.zeros(5)).partial_fit(X[5:], y[5:, 0])
+    with pytest.warns(ConstantTargetWarning):
+        pce.fit(X, np.zeros(len(X)))
 
 
 def test_clone_and_pickle(data):

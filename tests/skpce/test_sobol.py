@@ -214,6 +214,7 @@ def test_aggregated_indices_are_weighted_by_variance():
     np.testing.assert_allclose(whole.total_variance, each.total_variance.sum())
 
 
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
 @pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, -1e5 - 0.1])
 def test_a_constant_target_has_no_attribution(solver, value):
@@ -230,6 +231,7 @@ def test_a_constant_target_has_no_attribution(solver, value):
         np.testing.assert_allclose(pce.predict(X)[:, 0], value, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_no_target_varies():
     pce = PolynomialChaosRegressor().fit(np.eye(5, 2), np.full(5, 0.1))
     np.testing.assert_array_equal(pce.feature_importances_, [0, 0])
@@ -439,6 +441,7 @@ def test_aggregation_as_a_method():
             pce.aggregated_sobol_indices(weights)
 
 
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 def test_a_constant_target_has_no_indices_of_any_order():
     X = np.random.default_rng(SEED).normal(size=(30, 3))
     pce = PCE(2, solver="ols").fit(X, np.column_stack([np.full(30, 0.1), X[:, 0]]))

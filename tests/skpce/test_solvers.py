@@ -34,8 +34,8 @@ def as_problem(data, groups=None):
     """One target a group unless told otherwise; the inputs are of degree one."""
     design, targets, weights = data
     groups = np.arange(targets.shape[1]) if groups is None else groups
-    degrees = np.minimum(np.arange(design.shape[1]), 1)
-    return LinearProblem(design, targets, weights, groups, degrees)
+    exponents = np.eye(design.shape[1], dtype=int)[:, 1:]
+    return LinearProblem(design, targets, weights, groups, exponents)
 
 
 def ridge_by_normal_equations(design, targets, weights, alpha, *, free_intercept=True):
@@ -214,7 +214,7 @@ def test_a_ridge_can_say_that_there_is_nothing():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"solver": "lasso"}, "one of 'ard', 'auto', 'lars', .*Got 'lasso'"),
+        ({"solver": "lasso"}, "one of 'anisotropic_ridge', 'ard', .*Got 'lasso'"),
         ({"alphas": [0.0, 1.0]}, "positive finite floats"),
         ({"alphas": []}, "positive finite floats"),
         ({"alphas": [np.nan]}, "positive finite floats"),

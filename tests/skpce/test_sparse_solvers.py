@@ -89,7 +89,7 @@ def test_subspace_pursuit_finds_the_best_pair():
     design = np.column_stack([np.ones(30), rng.normal(size=(30, 12))])
     y = design[:, 3] - 2 * design[:, 7] + 0.5 * rng.normal(size=30)
     problem = LinearProblem(
-        design, y[:, np.newaxis], np.ones(30), np.arange(1), np.ones(13, int)
+        design, y[:, np.newaxis], np.ones(30), np.arange(1), np.ones((13, 1), int)
     )
     fit = make_solver("x", "subspace_pursuit", None).fit(problem)
     chosen = np.flatnonzero(fit.scales[0][1:]) + 1
@@ -120,13 +120,14 @@ def test_correction_is_that_of_the_docstring():
         np.arange(6.0)[:, np.newaxis],
         np.ones(6),
         np.arange(1),
-        np.array([0, 1, 1, 1, 1]),
+        np.array([[0], [1], [1], [1], [1]]),
     )
     assert Dictionary(problem).correction(2) == pytest.approx(4 ** (2 * 2 / 6))
 
 
 @pytest.mark.parametrize(
-    "solver", ["ridge", "weighted_ridge", "subspace_pursuit", "auto"]
+    "solver",
+    ["ridge", "weighted_ridge", "anisotropic_ridge", "subspace_pursuit", "auto"],
 )
 def test_a_group_of_targets_may_be_rotated(solver):
     """Targets of one group share every choice, so their basis does not matter."""
@@ -140,7 +141,7 @@ def test_a_group_of_targets_may_be_rotated(solver):
     fits = [
         make_solver("x", solver, None).fit(
             LinearProblem(
-                design, values, np.ones(40), np.zeros(3, int), basis.basis_.degrees
+                design, values, np.ones(40), np.zeros(3, int), basis.basis_.exponents
             )
         )
         for values in (targets, targets @ rotation)
@@ -163,6 +164,58 @@ def test_degree_weights_shrink_high_degrees_more():
         X, np.exp(0.3 * X[:, 0]) + 0.2 * X[:, 1]
     )
     assert pce.loo_error_[0] < plain.loo_error_[0]
+
+
+def test_each_input_has_its_decay():
+    """The input that matters less gets the larger decay, and the error falls."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(60, 4))
+    y = np.exp(X @ [0.6, 0.3, 0.05, 0.0])
+    law = norm(0, 1)
+    pce = PolynomialChaosRegressor(4, distribution=law, solver="anisotropic_ridge")
+    scale = pce.fit(X, y)._fit.scales[0]
+    decays = 1.0 / scale[pce.multi_indices_.sum(axis=1) == 1]
+    np.testing.assert_allclose(scale, np.prod(decays**-pce.multi_indices_, axis=1))
+    assert decays[:2].max() < decays[2] <= decays[3]
+    common = PolynomialChaosRegressor(4, distribution=law, solver="weighted_ridge")
+    new = rng.normal(size=(2000, 4))
+    truth = np.exp(new @ [0.6, 0.3, 0.05, 0.0])
+    errors = [
+        np.mean((model.fit(X, y).predict(new) - truth) ** 2) for model in (pce, common)
+    ]
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_with_many_samples_there_is_one_decay():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(60, 2))
+    y = np.exp(X @ [0.6, 0.1]) + 0.1 * rng.normal(size=60)
+    fits = [
+        PolynomialChaosRegressor(3, distribution=norm(0, 1), solver=solver).fit(X, y)
+        for solver in ("anisotropic_ridge", "weighted_ridge")
+    ]
+    np.testing.assert_array_equal(fits[0].coefficients_, fits[1].coefficients_)
+
+
+def test_a_long_path_needs_no_residuals(monkeypatch):
+    """The scores of a path from products of matrices are those from residuals."""
+    rng = np.random.default_rng(SEED)
+    X, y = rng.normal(size=(80, 2)), rng.normal(size=(80, 5))
+    y[:, 0] += 3 * X[:, 0]
+    weights = rng.integers(1, 4, size=80).astype(float)
+    slow = PolynomialChaosRegressor(3).fit(X, y, weights)
+    monkeypatch.setattr("skpce._solvers._ridge_path._LARGE_PATH", 0)
+    quick = PolynomialChaosRegressor(3).fit(X, y, weights)
+    np.testing.assert_array_equal(slow.alpha_, quick.alpha_)
+    np.testing.assert_allclose(slow._fit.criterion, quick._fit.criterion, rtol=1e-10)
+
+
+def test_a_long_path_of_an_exact_fit_forms_residuals(monkeypatch):
+    monkeypatch.setattr("skpce._solvers._ridge_path._LARGE_PATH", 0)
+    X = np.random.default_rng(SEED).normal(size=(80, 2))
+    pce = PolynomialChaosRegressor(2, distribution=norm(0, 1)).fit(X, X[:, 0] * X[:, 1])
+    assert pce.alpha_[0] == DEFAULT_ALPHAS[0]
+    assert pce.loo_error_[0] < 1e-15
 
 
 def test_degree_weights_are_the_textbook_ridge():
@@ -193,7 +246,7 @@ def test_auto_takes_the_better_of_its_solvers(sparse_data):
         name: PolynomialChaosRegressor(4, distribution=UNIFORM, solver=name).fit(
             X, np.column_stack([y, smooth])
         )
-        for name in ("weighted_ridge", "subspace_pursuit")
+        for name in ("anisotropic_ridge", "subspace_pursuit")
     }
     best = np.argmin([model._fit.criterion for model in alone.values()], axis=0)
     assert pce.solver_.tolist() == [list(alone)[k] for k in best]
@@ -217,6 +270,7 @@ def test_refit_on_the_same_samples_changes_nothing(solver):
     np.testing.assert_allclose(again, pce.coefficients_, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_constant_target_has_no_indices(solver):
     X = np.random.default_rng(SEED).normal(size=(30, 2))
@@ -227,6 +281,7 @@ def test_a_constant_target_has_no_indices(solver):
     assert np.isnan(pce.q2_[0])
 
 
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_one_sample(solver):
     pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver=solver)

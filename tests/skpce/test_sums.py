@@ -11,7 +11,7 @@ from skpce import PolynomialChaosRegressor
 from skpce._solvers import DesignMoments, sum_moments
 
 SEED = 0
-FROM_SUMS = ["ridge", "weighted_ridge", "ols"]
+FROM_SUMS = ["ridge", "weighted_ridge", "anisotropic_ridge", "ols"]
 
 
 @pytest.fixture
@@ -87,6 +87,27 @@ def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
     # Generalised cross-validation is near leave-one-out, not equal to it.
     np.testing.assert_allclose(large.q2_, whole.q2_, atol=0.02)
     assert not np.array_equal(large.q2_, whole.q2_)
+
+
+def test_more_terms_than_samples_are_not_summed(monkeypatch):
+    """Sums are matrices of terms by terms, larger than such a design."""
+    rng = np.random.default_rng(SEED)
+    X, y = rng.normal(size=(20, 6)), rng.normal(size=20)
+    monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 100)
+    pce = PolynomialChaosRegressor(3).fit(X, y)
+    assert len(pce.multi_indices_) == 84
+    assert pce._sums is None
+    assert pce._samples is not None
+
+
+def test_sums_must_fit_in_memory(monkeypatch):
+    """The design would: it has five rows."""
+    X = np.random.default_rng(SEED).normal(size=(5, 6))
+    monkeypatch.setattr("skpce._memory._available_memory", lambda: 24 * 84 * 83.0)
+    PolynomialChaosRegressor(3).fit(X, X[:, 0])
+    for method in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=r"84 terms; a fit from sums needs"):
+            getattr(gcv("ridge"), method)(X, X[:, 0])
 
 
 def test_generalised_cross_validation_by_hand(data):

@@ -1,0 +1,133 @@
+"""Functions whose indices are known, projected exactly: errors of rounding.
+
+A fit to Gauss nodes with their weights is the orthogonal projection, so nothing is left
+of the error but the truncation, which these bases make smaller than rounding.
+Other functions with known indices are in test_sobol.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.legendre import leggauss
+from scipy.stats import norm, uniform
+
+from skpce import PolynomialChaosRegressor
+
+
+def legendre(n_nodes, low, high, n_pieces=1):
+    """Nodes and weights of a composite rule for the uniform law."""
+    nodes, weights = leggauss(n_nodes)
+    edges = np.linspace(low, high, n_pieces + 1)
+    places = [a + (b - a) * (1 + nodes) / 2 for a, b in itertools.pairwise(edges)]
+    return np.concatenate(places), np.tile(weights, n_pieces) / (2 * n_pieces)
+
+
+def hermite(n_nodes):
+    nodes, weights = hermegauss(n_nodes)
+    return nodes, weights / weights.sum()
+
+
+def tensor(*rules):
+    nodes, weights = zip(*rules, strict=True)
+    X = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1).reshape(-1, len(rules))
+    return X, np.prod(np.meshgrid(*weights, indexing="ij"), axis=0).ravel()
+
+
+def project(function, rules, **parameters):
+    X, weights = tensor(*rules)
+    pce = PolynomialChaosRegressor(solver="ols", **parameters)
+    return pce.fit(X, function(X), sample_weight=weights)
+
+
+def test_ishigami():
+    """Ishigami and Homma (1990), with a = 7 and b = 0.1."""
+    a, b = 7.0, 0.1
+    terms = [(j, 0, k) for j in range(24) for k in range(5)]
+    terms += [(0, j, 0) for j in range(1, 41)]
+    pce = project(
+        lambda X: np.sin(X[:, 0]) * (1 + b * X[:, 2] ** 4) + a * np.sin(X[:, 1]) ** 2,
+        [legendre(n, -np.pi, np.pi) for n in (26, 44, 6)],
+        distribution=uniform(-np.pi, 2 * np.pi),
+        multi_indices=terms,
+    )
+    parts = np.array(
+        [
+            (1 + b * np.pi**4 / 5) ** 2 / 2,
+            a**2 / 8,
+            b**2 * np.pi**8 * (1 / 18 - 1 / 50),
+        ]
+    )
+    total = parts.sum()
+    assert pce.coefficients_[0, 0] == pytest.approx(a / 2, abs=1e-10)
+    assert pce.total_variance_[0] == pytest.approx(total, rel=1e-10)
+    np.testing.assert_allclose(
+        pce.sobol_indices_[0], [*parts[:2] / total, 0], atol=1e-10
+    )
+    expected = (parts + np.array([parts[2], 0, 0])) / total
+    np.testing.assert_allclose(pce.total_sobol_indices_[0], expected, atol=1e-10)
+
+
+def test_a_polynomial_of_uniform_inputs():
+    """y = x + 2 x z + z^2 on the unit square: variances by hand."""
+    pce = project(
+        lambda X: X[:, 0] + 2 * X[:, 0] * X[:, 1] + X[:, 1] ** 2,
+        [legendre(4, 0, 1)] * 2,
+        degree=2,
+        distribution=uniform(0, 1),
+    )
+    # E[y|x] = 2 x + 1/3; E[y|z] = 1/2 + z + z^2; the rest is 2 (x - 1/2)(z - 1/2).
+    first = np.array([4 / 12, 1 / 12 + 2 * (1 / 4 - 1 / 6) + 1 / 5 - 1 / 9])
+    both = 4 / 144
+    total = first.sum() + both
+    assert pce.total_variance_[0] == pytest.approx(total, rel=1e-12)
+    np.testing.assert_allclose(pce.sobol_indices_[0], first / total, atol=1e-12)
+    np.testing.assert_allclose(
+        pce.total_sobol_indices_[0], (first + both) / total, atol=1e-12
+    )
+
+
+def test_a_polynomial_of_normal_inputs():
+    """y = x + x^2 z + 3 z^3 for x ~ N(1, 2^2) and z ~ N(0, 1)."""
+    x, weights = hermite(8)
+    pce = project(
+        lambda X: X[:, 0] + X[:, 0] ** 2 * X[:, 1] + 3 * X[:, 1] ** 3,
+        [(1 + 2 * x, weights), hermite(8)],
+        degree=3,
+        distribution=[norm(1, 2), norm(0, 1)],
+    )
+    # E[y|x] = x; E[y|z] = 1 + 5 z + 3 z^3; the rest is (x^2 - 5) z.
+    first = np.array([4.0, 25 + 30 * 3 + 9 * 15])
+    both = 73.0 - 25.0  # E[x^4] = 1 + 6 * 4 + 3 * 16
+    total = first.sum() + both
+    assert pce.total_variance_[0] == pytest.approx(total, rel=1e-12)
+    np.testing.assert_allclose(pce.sobol_indices_[0], first / total, atol=1e-12)
+    np.testing.assert_allclose(
+        pce.total_sobol_indices_[0], (first + both) / total, atol=1e-12
+    )
+
+
+def test_sobol_g_at_the_rate_of_its_kink():
+    """The g-function is no polynomial: its indices converge like degree^-3."""
+    a = np.array([0.0, 1.0])
+    partial = 1 / (3 * (1 + a) ** 2)
+    variance = np.prod(1 + partial) - 1
+    total = partial * (1 + partial[::-1]) / variance
+    errors = {}
+    for degree in (8, 16, 32):
+        even = range(0, degree + 1, 2)
+        pce = project(
+            lambda X: np.prod((np.abs(4 * X - 2) + a) / (1 + a), axis=1),
+            [legendre(degree + 2, 0, 1, n_pieces=2)] * 2,
+            distribution=uniform(0, 1),
+            multi_indices=list(itertools.product(even, even)),
+        )
+        found = np.array([pce.sobol_indices_[0], pce.total_sobol_indices_[0]])
+        errors[degree] = np.abs(found - [partial / variance, total]).max()
+        assert pce.total_variance_[0] <= variance
+    assert errors[32] < 1e-3
+    rate = np.polyfit(np.log(list(errors)), np.log(list(errors.values())), 1)[0]
+    assert -4 < rate < -2.5, errors

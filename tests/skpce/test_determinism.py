@@ -1,0 +1,78 @@
+"""The same data and seed give the same numbers; the order of columns is a name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV
+from skpce._solvers import SOLVERS
+
+SEED = 0
+NAMES = ("coefficients_", "alpha_", "sobol_indices_", "total_sobol_indices_", "q2_")
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(50, 3))
+    y = np.column_stack([X[:, 0] + X[:, 1] ** 2, np.sin(X[:, 2])])
+    return X, y + 0.2 * rng.normal(size=y.shape)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_second_fit_is_the_first(data, solver):
+    X, y = data
+    first = PolynomialChaosRegressor(3, solver=solver).fit(X, y)
+    np.random.default_rng().random()
+    second = PolynomialChaosRegressor(3, solver=solver)
+    second.fit(X[:20], y[:20]).fit(X, y)
+    for name in NAMES:
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def test_a_second_choice_is_the_first(data):
+    first, second = (PolynomialChaosRegressorCV((1, 2, 3)).fit(*data) for _ in "ab")
+    assert first.chosen_solver_ == second.chosen_solver_
+    np.testing.assert_array_equal(first.coefficients_, second.coefficients_)
+    np.testing.assert_array_equal(
+        first.cv_results_["error"], second.cv_results_["error"]
+    )
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_order_of_rows_does_not_matter(data, solver):
+    """Nor does the order of inputs, where every term has another place."""
+    X, y = data
+    rows = np.random.default_rng(1).permutation(len(X))
+    columns = [2, 0, 1]
+    one = PolynomialChaosRegressor(3, solver=solver).fit(X, y)
+    other = PolynomialChaosRegressor(3, solver=solver)
+    other.fit(X[rows][:, columns], y[rows])
+    np.testing.assert_allclose(
+        one.sobol_indices_[:, columns], other.sobol_indices_, atol=1e-6
+    )
+
+
+def test_ard_with_more_terms_than_samples_does_not_see_the_order_of_rows():
+    """Its iteration magnifies rounding there, to errors of the size of y."""
+    rng = np.random.default_rng(SEED)
+    X, y = rng.normal(size=(15, 20)), rng.integers(0, 3, size=15).astype(float)
+    rows = rng.permutation(15)
+    one, other = (
+        PolynomialChaosRegressor(2, solver="ard", distribution=norm(0, 1)).fit(*pair)
+        for pair in ((X, y), (X[rows], y[rows]))
+    )
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["ridge", "lars", "auto"])
+def test_predictions_do_not_depend_on_the_batch(data, solver):
+    X, y = data
+    model = PolynomialChaosRegressor(3, solver=solver).fit(X, y)
+    whole, deviation = model.predict(X, return_std=True)
+    for rows in (slice(0, 1), slice(7, 9), slice(30, 50)):
+        part, scale = model.predict(X[rows], return_std=True)
+        np.testing.assert_allclose(part, whole[rows], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(scale, deviation[rows], rtol=1e-12)

@@ -1,0 +1,150 @@
+"""Estimators that are stored and loaded predict the same numbers."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+
+from skpce import (
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+)
+from skpce._input_laws import NAMED_LAWS
+from skpce._solvers import SOLVERS
+
+N_SAMPLES = 120
+
+# Of learned laws: the state of a frozen one is scipy's, which skops has to be told to
+# trust.
+LEARNED = [
+    *(PolynomialChaosRegressor(solver=name) for name in SOLVERS),
+    *(PolynomialChaosRegressor(distribution=name) for name in sorted(NAMED_LAWS)),
+    PolynomialChaosRegressor(3, criterion="gcv"),
+    PolynomialChaosRegressor(regressor=Ridge()),
+    PolynomialChaosRegressorCV((1, 2)),
+    PolynomialChaosFeatures(3, distribution="empirical"),
+]
+ESTIMATORS = [
+    *LEARNED,
+    PolynomialChaosRegressor(distribution=norm(0, 1)),
+    PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv"),
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(N_SAMPLES, 3)).astype(float)
+    y = np.column_stack([np.exp(X[:, 0] / 4), X[:, 1] * X[:, 2]])
+    return X, y + 0.1 * rng.normal(size=y.shape)
+
+
+def pickled(estimator):
+    return pickle.loads(pickle.dumps(estimator))
+
+
+@pytest.fixture
+def through_joblib(tmp_path):
+    def load(estimator):
+        joblib.dump(estimator, tmp_path / "estimator.joblib")
+        return joblib.load(tmp_path / "estimator.joblib")
+
+    return load
+
+
+@pytest.fixture
+def through_skops():
+    sio = pytest.importorskip("skops.io")
+
+    def load(estimator):
+        stored = sio.dumps(estimator)
+        untrusted = sio.get_untrusted_types(data=stored)
+        assert all(name.startswith("skpce.") for name in untrusted), untrusted
+        return sio.loads(stored, trusted=untrusted)
+
+    return load
+
+
+def assert_same(one, other, X):
+    assert repr(one) == repr(other)
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+    np.testing.assert_array_equal(
+        one.get_feature_names_out(), other.get_feature_names_out()
+    )
+    if isinstance(one, PolynomialChaosFeatures):
+        return
+    for mine, its in zip(
+        one.predict(X, return_std=True), other.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(mine, its)
+    for name in vars(one):
+        if name.endswith("_") and isinstance(getattr(one, name), np.ndarray):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_pickle(estimator, data):
+    fitted = clone(estimator).fit(*data)
+    again = pickled(fitted)
+    if isinstance(estimator.distribution, str):
+        assert_same(fitted, again, data[0])
+    else:  # whose representation holds an address
+        np.testing.assert_array_equal(again.predict(data[0]), fitted.predict(data[0]))
+
+
+@pytest.mark.parametrize("estimator", LEARNED, ids=repr)
+def test_joblib(estimator, data, through_joblib):
+    fitted = clone(estimator).fit(*data)
+    assert_same(fitted, through_joblib(fitted), data[0])
+
+
+@pytest.mark.parametrize("estimator", LEARNED, ids=repr)
+def test_skops_needs_no_types_but_ours(estimator, data, through_skops):
+    fitted = clone(estimator).fit(*data)
+    assert_same(fitted, through_skops(fitted), data[0])
+
+
+def test_a_fit_from_sums_is_continued_after_loading(data):
+    X, y = data
+    model = PolynomialChaosRegressor(2, distribution=norm(0, 1), criterion="gcv")
+    whole = clone(model).fit(X, y)
+    half = pickled(model.partial_fit(X[:60], y[:60])).partial_fit(X[60:], y[60:])
+    np.testing.assert_allclose(half.coefficients_, whole.coefficients_, atol=1e-10)
+
+
+def test_an_unfitted_estimator_loads_unfitted():
+    again = pickled(PolynomialChaosRegressor(4, solver="omp"))
+    assert again.get_params()["solver"] == "omp"
+    assert not hasattr(again, "coefficients_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [PolynomialChaosRegressor(3), PolynomialChaosRegressorCV((1, 2, 3))],
+    ids=["one", "cv"],
+)
+def test_a_pickle_holds_the_samples_once_and_no_design(estimator):
+    """The samples and residuals of each target, and factors of the terms."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4000, 3)), rng.normal(size=4000)
+    fitted = estimator.fit(X, y)
+    n_samples, n_terms = len(X), len(fitted.multi_indices_)
+    held = X.nbytes + 4 * y.nbytes + 8 * n_terms * (n_terms + 20)
+    size = len(pickle.dumps(fitted))
+    assert size < 1.1 * held + 8192
+    assert size < 8 * n_samples * n_terms, "the design matrix is not in it"
+
+
+def test_a_pickle_of_a_fit_from_sums_does_not_grow_with_the_samples():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 2)), rng.normal(size=20_000)
+    model = PolynomialChaosRegressor(2, distribution=norm(0, 1), criterion="gcv")
+    sizes = [len(pickle.dumps(clone(model).fit(X[:n], y[:n]))) for n in (100, 20_000)]
+    assert sizes[1] < sizes[0] + 256

@@ -1,0 +1,123 @@
+"""Fits in several threads, and the limit on BLAS threads that they share."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event, Thread
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV
+from skpce._solvers import SOLVERS
+from skpce._threads import one_thread_if_small
+
+SMALL, LARGE = 10, 10**8
+
+
+@pytest.fixture(autouse=True)
+def two_blas_threads():
+    """A limit to be restored that is not one, whatever the environment says."""
+    with threadpool_limits(2, user_api="blas"):
+        yield
+
+
+def blas_threads():
+    found = [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
+    return set(found)
+
+
+def datasets(n_fits):
+    rng = np.random.default_rng(0)
+    for _ in range(n_fits):
+        X = rng.normal(size=(60, 3))
+        yield X, X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=60)
+
+
+def fit(task):
+    solver, (X, y) = task
+    return PolynomialChaosRegressor(3, solver=solver).fit(X, y)
+
+
+@pytest.mark.parametrize("n_threads", [2, 8])
+def test_fits_in_threads_are_those_of_one(n_threads):
+    solvers = [name for name in SOLVERS for _ in range(2)]
+    tasks = list(zip(solvers, datasets(len(solvers)), strict=True))
+    serial = [fit(task) for task in tasks]
+    with ThreadPoolExecutor(n_threads) as pool:
+        parallel = list(pool.map(fit, tasks))
+    for one, other in zip(serial, parallel, strict=True):
+        np.testing.assert_array_equal(one.coefficients_, other.coefficients_)
+        np.testing.assert_array_equal(one.sobol_indices_, other.sobol_indices_)
+    assert blas_threads() == {2}
+
+
+def test_one_fitted_estimator_predicts_in_threads():
+    (X, y), *_ = datasets(1)
+    model = PolynomialChaosRegressorCV((1, 2)).fit(X, y)
+    with ThreadPoolExecutor(8) as pool:
+        predicted = list(pool.map(lambda _: model.predict(X), range(32)))
+    for one in predicted:
+        np.testing.assert_array_equal(one, model.predict(X))
+
+
+def test_the_limit_holds_inside_and_is_lifted():
+    with one_thread_if_small(SMALL):
+        assert blas_threads() == {1}
+        with one_thread_if_small(SMALL):
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+    with one_thread_if_small(LARGE):
+        assert blas_threads() == {2}
+
+
+def test_the_limit_is_lifted_by_the_last_of_fits_that_overlap():
+    """The first to begin is the first to end."""
+    begun, ended = Barrier(2, timeout=30), Event()
+
+    def first():
+        with one_thread_if_small(SMALL):
+            begun.wait()
+        ended.set()
+
+    thread = Thread(target=first)
+    thread.start()
+    with one_thread_if_small(SMALL):
+        begun.wait()
+        assert ended.wait(timeout=30)
+        assert blas_threads() == {1}
+    thread.join(timeout=30)
+    assert blas_threads() == {2}
+
+
+class Failing(Ridge):
+    """A regressor that says under which limit it did not fit."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise RuntimeError(f"no fit under a limit of {blas_threads()}")
+
+
+def test_the_limit_is_lifted_when_a_fit_raises():
+    (X, y), *_ = datasets(1)
+    with pytest.raises(RuntimeError, match=r"no fit under a limit of \{1\}"):
+        PolynomialChaosRegressor(regressor=Failing()).fit(X, y)
+    assert blas_threads() == {2}
+
+
+def test_many_fits_of_which_some_raise_leave_the_limit_as_it_was():
+    def attempt(task):
+        number, (X, y) = task
+        regressor = object() if number % 3 == 0 else None
+        try:
+            PolynomialChaosRegressor(2, regressor=regressor).fit(X, y)
+        except ValueError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(attempt, enumerate(datasets(30))))
+    assert done == [number % 3 != 0 for number in range(30)]
+    assert blas_threads() == {2}
