@@ -7,9 +7,9 @@ functions suit two kinds of solver.
 
 *Few large coefficients*: the Ishigami function. A sparse solver finds the terms.
 
-*Many coefficients that decay with the degree*: a smooth function of many inputs. A ridge
-whose penalty grows with the degree does well, and better still with a rate of decay for
-each input.
+*Many coefficients that decay with the degree*: a smooth function of many inputs. A
+ridge whose penalty grows with the degree does well, and better still with a rate of
+decay for each input.
 
 ``solver="auto"`` fits both and keeps, for each target, the one with the smaller
 leave-one-out error, corrected for the search of the sparse solver.

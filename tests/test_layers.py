@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PUBLIC_MODULES = ["skpce", "skpce.inspection", "skpce.metrics", "skpce.plotting"]
+LIGHT_MODULES = ["skpce", "skpce.inspection", "skpce.metrics", "skpce.sample_size"]
+PUBLIC_MODULES = [*LIGHT_MODULES, "skpce.plotting"]
 
 
 def sources(package: str) -> list[Path]:
@@ -35,7 +36,7 @@ def top_level(names: set[str]) -> set[str]:
     return {name.split(".")[0] for name in names}
 
 
-@pytest.mark.parametrize("module", ["skpce", "skpce.inspection", "skpce.metrics"])
+@pytest.mark.parametrize("module", LIGHT_MODULES)
 def test_import_is_light(module):
     code = (
         f"import sys, {module}; "
@@ -114,7 +115,7 @@ def test_the_type_marker_is_shipped():
 def public_callables():
     """Yield (label, callable whose signature counts, object that documents it)."""
     seen = set()
-    for module in ["skpce", "skpce.inspection", "skpce.metrics"]:
+    for module in LIGHT_MODULES:
         for name in importlib.import_module(module).__all__:
             member = getattr(importlib.import_module(module), name)
             is_warning = inspect.isclass(member) and issubclass(member, Warning)

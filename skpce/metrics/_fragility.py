@@ -1,0 +1,345 @@
+"""How much the members of an ensemble disagree, step by step.
+
+Variances of log-ratios have no upper bound and grow with the number of actions; the
+paper's ALR sum also depends on the reference action. Distances of probabilities do
+neither. The measures can rank the steps differently, so they are given side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import rel_entr
+
+from .._composition import close_compositions, refuse_masked, resolve_mask
+from .._frames import import_pandas
+from .._goodness import LOG_RATIO_FLOOR, weighted_spread
+from .._log_ratio import check_log_ratio_parameters, log_ratios_of
+from .._log_ratio_geometry import LogRatioGeometry
+from .._sample_weight import checked_sample_weight
+from .._steps import StepLayout, resolve_layout
+from ._distances import js_by_step, sum_steps
+from ._tables import read_table
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyFragility:
+    """Disagreement of the members per step, from :func:`policy_fragility`.
+
+    A step without choice has 0 everywhere, and NaN where the measure is divided by
+    0 (``normalized_*`` and ``variance_per_freedom``).
+
+    Attributes
+    ----------
+    step_names : tuple of str
+        One name per step.
+    n_possible : ndarray of int of shape (n_steps,)
+        Number K of possible parts of each step.
+    total_variation : ndarray of shape (n_steps,)
+        Mean total variation to the mean policy.
+    pairwise_total_variation : ndarray of shape (n_steps,)
+        Mean total variation of two different members; NaN where the weights add up
+        to less than two members.
+    jensen_shannon : ndarray of shape (n_steps,)
+        Mean Jensen-Shannon divergence to the mean policy, in nats.
+    mutual_information : ndarray of shape (n_steps,)
+        Generalised Jensen-Shannon divergence of all members, in nats.
+    normalized_total_variation, normalized_pairwise_total_variation : ndarray
+        Over the largest possible value with K parts; shape (n_steps,), in [0, 1].
+    normalized_jensen_shannon, normalized_mutual_information : ndarray
+        Over the largest possible value with K parts; shape (n_steps,), in [0, 1].
+    aitchison_variance : ndarray of shape (n_steps,)
+        Total variance: sum of the variances of the centred log-ratios.
+    variance_per_freedom : ndarray of shape (n_steps,)
+        The same over K - 1.
+    alr_sum : ndarray of shape (n_steps,)
+        The paper's D: sum of the variances of the additive log-ratios.
+    alr_reference : tuple of str
+        Name of the reference part of each step.
+    """
+
+    step_names: tuple[str, ...]
+    n_possible: IndexArray
+    total_variation: FloatArray
+    pairwise_total_variation: FloatArray
+    jensen_shannon: FloatArray
+    mutual_information: FloatArray
+    normalized_total_variation: FloatArray
+    normalized_pairwise_total_variation: FloatArray
+    normalized_jensen_shannon: FloatArray
+    normalized_mutual_information: FloatArray
+    aitchison_variance: FloatArray
+    variance_per_freedom: FloatArray
+    alr_sum: FloatArray
+    alr_reference: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """Return all measures side by side, one row per step.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by the name of the step. Needs pandas.
+
+        Examples
+        --------
+        >>> from skpce.metrics import policy_fragility
+        >>> found = policy_fragility([[0.2, 0.8], [0.6, 0.4]], steps={"base": 2})
+        >>> found.to_frame()[["total_variation", "alr_sum"]].round(2)
+              total_variation  alr_sum
+        step
+        base              0.2      0.8
+        """
+        pandas = import_pandas()
+        columns = dict(vars(self))
+        index = pandas.Index(columns.pop("step_names"), name="step")
+        return pandas.DataFrame(columns, index=index)
+
+
+def policy_fragility(
+    y: ArrayLike,
+    *,
+    steps: Any = None,
+    mask: Any = "infer",
+    reference: int = -1,
+    sample_weight: ArrayLike | None = None,
+    zero_replacement: float = 1e-12,
+) -> PolicyFragility:
+    r"""Measure how much the members of an ensemble disagree at each step.
+
+    With members :math:`p_i`, weights :math:`w_i` that add up to :math:`W`, the
+    barycentre :math:`\bar p = W^{-1} \sum_i w_i p_i` and :math:`K` possible parts:
+
+    ============================ ==========================================
+    measure                      formula
+    ============================ ==========================================
+    ``total_variation``          mean of TV(p_i, p̄)
+    ``pairwise_total_variation`` mean of TV(p_i, p_j) over pairs i ≠ j
+    ``jensen_shannon``           mean of JS(p_i, p̄) [1]_
+    ``mutual_information``       H(p̄) - mean of H(p_i) [1]_
+    ``aitchison_variance``       :math:`\sum_k \mathrm{Var}(\mathrm{clr}_k)` [2]_
+    ``variance_per_freedom``     the same over :math:`K - 1`
+    ``alr_sum``                  :math:`\sum_{k \ne r} \mathrm{Var}(\log p_k / p_r)`
+    ============================ ==========================================
+
+    The first four are bounded, have no reference, and a rare action hardly counts.
+    The others weigh relative changes of rare actions as much as those of frequent
+    ones.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_members, n_parts) or data frame
+        Policies of the members, the steps side by side.
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step. None reads two-level columns or names such as
+        ``step__action`` of a data frame, else all columns are one step.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible. ``"infer"`` masks the columns that are 0 for
+        every member.
+    reference : int, default=-1
+        Reference part :math:`r` of ``alr_sum`` within each step; a masked one gives
+        way to the last possible part.
+    sample_weight : array-like of shape (n_members,) or None, default=None
+        Frequency of each member: weight 2 is two equal members.
+    zero_replacement : float, default=1e-12
+        Probability put in place of a zero of a possible part, for the log-ratios
+        only.
+
+    Returns
+    -------
+    fragility : PolicyFragility
+        One array of shape (n_steps,) per measure; ``to_frame()`` puts them side by
+        side. A step without choice has 0 everywhere, and NaN where the measure is
+        divided by 0.
+
+    Raises
+    ------
+    ValueError
+        If y is not 2-D, is empty, has NaN, negative entries or positive entries on a
+        masked part, or a parameter does not fit.
+
+    See Also
+    --------
+    total_variation_distance : Between two policies.
+    skpce.inspection.training_noise_share : How much of it is noise of the training.
+
+    Notes
+    -----
+    Variances divide by :math:`W`, not by :math:`W - 1`. The sum of alr variances
+    depends on the reference: it is the total variance plus
+    :math:`K\, \mathrm{Var}(\mathrm{clr}_r)`.
+
+    ``normalized_*`` divides by the largest value that any ensemble can have with
+    :math:`K` parts. All four are convex in each :math:`p_i`, so the largest value
+    belongs to members that choose one action each, split evenly over the :math:`K`
+    actions:
+
+    ============================ ==========================================
+    measure                      largest value
+    ============================ ==========================================
+    ``total_variation``          :math:`1 - 1/K`
+    ``pairwise_total_variation`` :math:`(1 - 1/K)\, W / (W - 1)`
+    ``jensen_shannon``           :math:`\log 2 - \tfrac12 \left[(1 + \tfrac1K)
+                                 \log(1 + \tfrac1K) + \tfrac1K \log K\right]`
+    ``mutual_information``       :math:`\log K`
+    ============================ ==========================================
+
+    1 is reached when :math:`K` divides the number of members.
+
+    References
+    ----------
+    .. [1] J. Lin, "Divergence measures based on the Shannon entropy", IEEE
+       Transactions on Information Theory 37 (1991), sections IV and V.
+    .. [2] V. Pawlowsky-Glahn and J. J. Egozcue, "Geometric approach to statistical
+       analysis on the simplex", Stochastic Environmental Research and Risk
+       Assessment 15 (2001).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.metrics import policy_fragility
+    >>> y = np.array([[0.9, 0.1, 0.2, 0.3, 0.5], [0.5, 0.5, 0.2, 0.3, 0.5]])
+    >>> found = policy_fragility(y, steps={"catalyst": 2, "additive": 3})
+    >>> found.total_variation.round(2)
+    array([0.2, 0. ])
+    >>> found.normalized_total_variation.round(2)
+    array([0.4, 0. ])
+    >>> found.alr_reference
+    ('1', '2')
+    """
+    owner = "policy_fragility"
+    values = read_table(y, "y")
+    layout = resolve_layout(y, steps, values.shape[1], owner)
+    check_log_ratio_parameters(
+        owner,
+        log_ratio="alr",
+        reference=reference,
+        zero_replacement=zero_replacement,
+        closure="renormalize",
+        layout=layout,
+    )
+    weights = checked_sample_weight(sample_weight, values)
+    closed = close_compositions(values, layout, "renormalize")
+    possible = resolve_mask(mask, closed, layout, owner)
+    geometry = LogRatioGeometry(layout, possible, "alr", int(reference))
+    refuse_masked(closed, possible, layout)
+    clr = log_ratios_of(
+        closed,
+        geometry,
+        closure="renormalize",
+        zero_replacement=zero_replacement,
+        name="y",
+    )
+    n_possible = sum_steps(possible.astype(np.int64), layout)
+    disagreement = _disagreement(closed, weights, layout)
+    largest = _largest_disagreement(n_possible, float(weights.sum()))
+    normalized = {
+        f"normalized_{name}": _ratio(disagreement[name], largest[name])
+        for name in disagreement
+    }
+    variance = _sum_of_variances(clr, weights, geometry.step_of_active, layout)
+    return PolicyFragility(
+        step_names=layout.step_names,
+        n_possible=n_possible,
+        **disagreement,
+        **normalized,
+        aitchison_variance=variance,
+        variance_per_freedom=_ratio(variance, n_possible - 1.0),
+        alr_sum=_sum_of_variances(
+            geometry.to_coordinates(clr),
+            weights,
+            geometry.step_of_coordinate,
+            layout,
+        ),
+        alr_reference=_reference_names(layout, possible, int(reference)),
+    )
+
+
+def _disagreement(
+    closed: FloatArray,  # shape: (n_members, n_parts)
+    weights: FloatArray,  # shape: (n_members,)
+    layout: StepLayout,
+) -> dict[str, FloatArray]:
+    """Return the four measures on probabilities; each (n_steps,)."""
+    share = weights / weights.sum()
+    mean = share @ closed
+    row = mean[np.newaxis]
+    information = share @ sum_steps(rel_entr(closed, row), layout)
+    return {
+        "total_variation": share @ (0.5 * sum_steps(np.abs(closed - mean), layout)),
+        "pairwise_total_variation": 0.5
+        * sum_steps(_mean_absolute_difference(closed, weights), layout),
+        "jensen_shannon": share
+        @ js_by_step(closed, np.broadcast_to(row, closed.shape), layout),
+        "mutual_information": np.maximum(information, 0.0),
+    }
+
+
+def _mean_absolute_difference(
+    values: FloatArray,  # shape: (n_members, n_parts)
+    weights: FloatArray,  # shape: (n_members,)
+) -> FloatArray:  # shape: (n_parts,)
+    """Return the mean of ``|x_i - x_j|`` over pairs i ≠ j, from the order statistics.
+
+    Each gap between neighbours counts once for every pair that it separates.
+    """
+    total = weights.sum()
+    if total < 2:
+        return np.full(values.shape[1], np.nan)
+    order = np.argsort(values, axis=0)
+    gaps = np.diff(np.take_along_axis(values, order, axis=0), axis=0)
+    below = np.cumsum(weights[order], axis=0)[:-1]
+    return 2.0 * (gaps * below * (total - below)).sum(axis=0) / (total * (total - 1))
+
+
+def _largest_disagreement(
+    n_possible: IndexArray, n_members: float
+) -> dict[str, FloatArray]:
+    """Return the largest value of each measure with K parts; 0 for K = 1."""
+    inverse = 1.0 / n_possible
+    log_k = np.log(n_possible)
+    pairs = n_members / (n_members - 1) if n_members >= 2 else np.nan
+    # (1 + 1/K) log(1 + 1/K) is 2 log 2 for K = 1: the whole is 0 up to rounding.
+    bracket = (1 + inverse) * np.log1p(inverse) + inverse * log_k
+    choice = n_possible > 1
+    return {
+        "total_variation": 1.0 - inverse,
+        "pairwise_total_variation": (1.0 - inverse) * pairs,
+        "jensen_shannon": np.where(choice, np.log(2) - 0.5 * bracket, 0.0),
+        "mutual_information": log_k,
+    }
+
+
+def _ratio(values: FloatArray, scale: FloatArray) -> FloatArray:
+    """Divide; NaN where the scale is 0 or not defined."""
+    return values / np.where(scale > 0, scale, np.nan)
+
+
+def _sum_of_variances(
+    coordinates: FloatArray,
+    weights: FloatArray,
+    step_of_coordinate: IndexArray,
+    layout: StepLayout,
+) -> FloatArray:
+    spread = weighted_spread(coordinates, weights, LOG_RATIO_FLOOR)
+    sums = np.zeros(layout.n_steps)
+    np.add.at(sums, step_of_coordinate, spread / weights.sum())
+    return sums
+
+
+def _reference_names(
+    layout: StepLayout, possible: NDArray[np.bool_], reference: int
+) -> tuple[str, ...]:
+    """Name the reference part of each step as the geometry chooses it."""
+    names = []
+    for columns in layout.slices:
+        wanted = (columns.start if reference >= 0 else columns.stop) + reference
+        last = columns.start + int(np.flatnonzero(possible[columns])[-1])
+        names.append(layout.part_names[wanted if possible[wanted] else last])
+    return tuple(names)

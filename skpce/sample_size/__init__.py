@@ -1,0 +1,29 @@
+"""How many members does an attribution need?
+
+The paper's Theorem A by name, bounds that are proved, and the number of members for
+which a proved bound would be small enough. They inform; nothing here vetoes a fit.
+"""
+
+from ._bounds import (
+    coefficient_error_bound,
+    smallest_eigenvalue,
+    sobol_error_bound,
+    sobol_error_interval,
+)
+from ._paper import paper_ensemble_size
+from ._required import (
+    RequiredEnsembleSize,
+    VacuousBoundWarning,
+    required_ensemble_size,
+)
+
+__all__ = [
+    "RequiredEnsembleSize",
+    "VacuousBoundWarning",
+    "coefficient_error_bound",
+    "paper_ensemble_size",
+    "required_ensemble_size",
+    "smallest_eigenvalue",
+    "sobol_error_bound",
+    "sobol_error_interval",
+]

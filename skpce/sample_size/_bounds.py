@@ -1,0 +1,337 @@
+"""Bounds on the error of least-squares coefficients and of the indices from them.
+
+Proofs are in the user guide, "How many members".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from .._parameters import (
+    check_boolean,
+    check_integer,
+    check_option,
+    check_real,
+    fail,
+)
+
+FloatArray = NDArray[np.float64]
+
+#: What is known of the noise.
+METHODS = ("chi2", "f", "markov")
+
+
+def smallest_eigenvalue(design: ArrayLike) -> float:
+    r"""Return the smallest eigenvalue of the Gram matrix of a design.
+
+    :math:`\lambda_{\min}(\hat G)` with :math:`\hat G = \Psi^\top \Psi / L`. It tends
+    to 1 as members are added, because the basis is orthonormal.
+
+    Parameters
+    ----------
+    design : array-like of shape (n_members, n_terms)
+        :math:`\Psi`, basis functions at the inputs, with the constant: what
+        ``PolynomialChaosRegressor.transform`` returns.
+
+    Returns
+    -------
+    eigenvalue : float
+        0 for fewer members than terms, and where it is rounding.
+
+    Raises
+    ------
+    ValueError
+        If the design is no finite matrix with rows and columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.sample_size import smallest_eigenvalue
+    >>> x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    >>> round(smallest_eigenvalue(np.c_[np.ones(5), x]), 6)
+    1.0
+    """
+    values = np.asarray(design, dtype=np.float64)
+    if values.ndim != 2 or not values.size or not np.all(np.isfinite(values)):
+        raise fail("smallest_eigenvalue", "design", "a finite 2-D array", design)
+    n_members, n_terms = values.shape
+    if n_members < n_terms:
+        return 0.0
+    singular = np.linalg.svd(values, compute_uv=False)
+    rounding = n_members * np.finfo(np.float64).eps * singular[0]
+    if singular[-1] <= rounding:
+        return 0.0
+    return float(singular[-1] ** 2 / n_members)
+
+
+def coefficient_error_bound(
+    noise_variance: Any,
+    n_members: int,
+    n_terms: int,
+    *,
+    smallest_eigenvalue: float,
+    confidence_level: float = 0.95,
+    method: str = "chi2",
+    isotropic: bool = False,
+) -> float:
+    r"""Bound the squared error of least-squares coefficients.
+
+    For one target, given the inputs of :math:`L` members, with :math:`P` terms, noise
+    that is independent between members and no terms missing,
+
+    .. math::
+       \lVert \hat c - c \rVert^2 \le
+       \frac{\sigma^2\,\chi^2_P(1-\delta)}{L\,\lambda_{\min}(\hat G)}
+
+    with probability at least :math:`1 - \delta`, see Notes for the other methods.
+
+    Parameters
+    ----------
+    noise_variance : float or array-like of shape (n_coordinates,)
+        :math:`\sigma^2` of each coordinate; for ``method="f"`` the residual variances
+        :math:`s^2 = \mathrm{RSS}/(L - P)`. The bound is for the sum of the squared
+        errors over the coordinates. A step of K actions has K - 1 coordinates (ilr).
+    n_members, n_terms : int
+        :math:`L` and :math:`P`; the constant is one of the terms.
+    smallest_eigenvalue : float
+        :math:`\lambda_{\min}(\hat G)`, see :func:`smallest_eigenvalue`.
+    confidence_level : float, default=0.95
+        :math:`1 - \delta`.
+    method : {"chi2", "f", "markov"}, default="chi2"
+        - ``"chi2"``: Gaussian noise of known variance.
+        - ``"f"``: Gaussian noise, its variance estimated from the residuals.
+        - ``"markov"``: any noise of known variance.
+    isotropic : bool, default=False
+        Whether the noise of the coordinates is independent and of one variance. Their
+        mean is then used, with one quantile in place of a union bound. Has no effect
+        on ``"markov"``.
+
+    Returns
+    -------
+    bound : float
+        ``inf`` for a design of less than full rank, and for ``method="f"`` without
+        residual degrees of freedom (:math:`L \le P`).
+
+    Raises
+    ------
+    ValueError
+        For a bad argument.
+
+    Notes
+    -----
+    With :math:`m` coordinates and :math:`s = \sum_k \sigma_k^2`, the bounds are
+    :math:`B/(L\lambda_{\min})`:
+
+    ========== ======================================= ================================
+    method     any dependence between coordinates      isotropic
+    ========== ======================================= ================================
+    chi2       :math:`s\,\chi^2_P(1-\delta/m)`         :math:`(s/m)\,\chi^2_{Pm}`
+    f          :math:`s\,P\,F_{P,L-P}(1-\delta/m)`     :math:`s\,P\,F_{Pm,m(L-P)}`
+    markov     :math:`s\,P/\delta`                     the same
+    ========== ======================================= ================================
+
+    :math:`s` is a trace, so the bound of a step is the same in every isometric
+    log-ratio basis. The bound holds for least squares only: the bias of a penalty and
+    of missing terms is not in it.
+
+    References
+    ----------
+    The user guide, "How many members", has the proof. The paper's Theorem A is
+    :func:`paper_ensemble_size`.
+
+    Examples
+    --------
+    >>> from skpce.sample_size import coefficient_error_bound
+    >>> setting = dict(n_members=100, n_terms=6, smallest_eigenvalue=0.5)
+    >>> round(coefficient_error_bound(0.1, **setting), 4)
+    0.0252
+    >>> round(coefficient_error_bound(0.1, method="markov", **setting), 4)
+    0.24
+    """
+    owner = "coefficient_error_bound"
+    variances = _checked_variances(owner, noise_variance)
+    check_integer(owner, "n_members", n_members, low=1)
+    check_integer(owner, "n_terms", n_terms, low=1)
+    check_real(
+        owner,
+        "smallest_eigenvalue",
+        smallest_eigenvalue,
+        low=0,
+        high=math.inf,
+        closed="left",
+    )
+    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
+    check_option(owner, "method", method, METHODS)
+    check_boolean(owner, "isotropic", isotropic)
+    if n_members < n_terms or smallest_eigenvalue == 0.0:
+        return math.inf
+    quantile = mean_square_quantile(
+        n_members, n_terms, len(variances), 1.0 - confidence_level, method, isotropic
+    )
+    return float(
+        variances.sum() * n_terms * quantile / (n_members * smallest_eigenvalue)
+    )
+
+
+def mean_square_quantile(
+    n_members: int,
+    n_terms: int,
+    n_coordinates: int,
+    risk: float,
+    method: str,
+    isotropic: bool,
+) -> float:
+    """Return the factor of ``trace * P / (L * eigenvalue)`` in the bound."""
+    if method == "markov":
+        return 1.0 / risk
+    if isotropic:
+        degrees, residual, tail = n_terms * n_coordinates, n_coordinates, risk
+    else:
+        degrees, residual, tail = n_terms, 1, risk / n_coordinates
+    if method == "chi2":
+        return float(stats.chi2.isf(tail, degrees)) / degrees
+    residual *= n_members - n_terms
+    return float(stats.f.isf(tail, degrees, residual)) if residual > 0 else math.inf
+
+
+def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> Any:
+    r"""Bound the error of every variance share, given that of the coefficients.
+
+    For any weights :math:`w_j \in [0, 1]` let
+    :math:`S(c) = \sum_{j\ne0} w_j c_j^2 / \sum_{j\ne0} c_j^2`: first-order, total,
+    closed and interaction indices and Shapley effects are of this kind. Then
+
+    .. math::
+       |S(\hat c) - S(c)| \le
+       \frac{\lVert\hat c - c\rVert}{\max(\sqrt{D}, \sqrt{\hat D})} .
+
+    The inequality holds for all weights at once and cannot be improved. For a step,
+    :math:`c` is the coefficients of all its coordinates together.
+
+    Parameters
+    ----------
+    squared_error : float or array-like
+        :math:`\lVert\hat c - c\rVert^2` or a bound on it, as from
+        :func:`coefficient_error_bound`; ``inf`` is allowed.
+    total_variance : float or array-like
+        :math:`D`, or :math:`\hat D` of the same estimate. The two broadcast.
+
+    Returns
+    -------
+    bound : float or ndarray
+        At most 1, and 1 where there is no variance.
+
+    Raises
+    ------
+    ValueError
+        If a value is negative or NaN, or a variance is infinite.
+
+    See Also
+    --------
+    sobol_error_interval : Narrower for an index near 0 or 1.
+
+    References
+    ----------
+    The user guide, "How many members", has the proof. It takes the place of the
+    paper's "delta method" step in Theorem A.
+
+    Examples
+    --------
+    >>> from skpce.sample_size import sobol_error_bound
+    >>> float(sobol_error_bound(0.01, 4.0))
+    0.05
+    """
+    error, variance = _checked_pair("sobol_error_bound", squared_error, total_variance)
+    return _sine(error, variance)[()]
+
+
+def sobol_error_interval(
+    index: ArrayLike, squared_error: ArrayLike, total_variance: ArrayLike
+) -> FloatArray:
+    r"""Return the range of a true index, given the error of the coefficients.
+
+    With :math:`\hat S = \cos^2\hat\theta` and
+    :math:`\sin\varphi = \min(1, \lVert\hat c - c\rVert/\sqrt{\hat D})` the true index
+    lies between :math:`\cos^2\min(\hat\theta + \varphi, \pi/2)` and
+    :math:`\cos^2\max(\hat\theta - \varphi, 0)`. Holds for all indices at once, as
+    :func:`sobol_error_bound`.
+
+    Parameters
+    ----------
+    index : float or array-like
+        Estimated :math:`\hat S` in [0, 1]: first-order, total, closed, interaction or
+        Shapley, from the same coefficients.
+    squared_error : float or array-like
+        Bound on the squared error of the coefficients; ``inf`` is allowed.
+    total_variance : float or array-like
+        :math:`\hat D` of the same coefficients. The three broadcast.
+
+    Returns
+    -------
+    interval : ndarray of shape (2, ...)
+        Lower and upper ends, in the shape to which the arguments broadcast.
+
+    Raises
+    ------
+    ValueError
+        For an index outside [0, 1], a negative value or NaN.
+
+    References
+    ----------
+    The user guide, "How many members".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.sample_size import sobol_error_interval
+    >>> sobol_error_interval([0.0, 0.5, 1.0], 0.01, 1.0).round(4)
+    array([[0.    , 0.4005, 0.99  ],
+           [0.01  , 0.5995, 1.    ]])
+    """
+    owner = "sobol_error_interval"
+    error, variance = _checked_pair(owner, squared_error, total_variance)
+    estimate = np.asarray(index, dtype=np.float64)
+    if not np.all((estimate >= 0.0) & (estimate <= 1.0)):
+        raise fail(owner, "index", "in the range [0, 1]", index)
+    angle = np.arccos(np.sqrt(estimate))
+    width = np.arcsin(_sine(error, variance))
+    low = np.square(np.cos(np.minimum(angle + width, np.pi / 2)))
+    high = np.square(np.cos(np.maximum(angle - width, 0.0)))
+    return np.array(np.broadcast_arrays(low, high))
+
+
+def _sine(error: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return ``min(1, sqrt(error / variance))``; 1 where there is no variance."""
+    error, variance = np.broadcast_arrays(error, variance)
+    small = error < variance
+    ratio = np.divide(error, variance, out=np.ones(error.shape), where=small)
+    return np.sqrt(ratio)
+
+
+def _checked_pair(
+    owner: str, squared_error: Any, total_variance: Any
+) -> tuple[FloatArray, FloatArray]:
+    error = np.asarray(squared_error, dtype=np.float64)
+    variance = np.asarray(total_variance, dtype=np.float64)
+    if not np.all(error >= 0.0):
+        raise fail(owner, "squared_error", "non-negative", squared_error)
+    if not np.all((variance >= 0.0) & np.isfinite(variance)):
+        raise fail(owner, "total_variance", "non-negative and finite", total_variance)
+    return error, variance
+
+
+def _checked_variances(owner: str, value: Any) -> FloatArray:
+    expected = "a non-negative finite float, or a list with one per coordinate"
+    try:
+        variances = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise fail(owner, "noise_variance", expected, value) from None
+    valid = variances.ndim == 1 and variances.size and np.all(np.isfinite(variances))
+    if not valid or np.any(variances < 0):
+        raise fail(owner, "noise_variance", expected, value)
+    return variances

@@ -1,0 +1,320 @@
+"""How many members would make a proved bound small enough."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parameters import check_boolean, check_integer, check_option, check_real
+from .._predictive import make_generator
+from .._threads import one_thread_if_small
+from ._bounds import METHODS, mean_square_quantile, sobol_error_bound
+from ._designs import SimulatedDesigns, smallest_of_gram
+from ._fitted import FittedFacts, fitted_facts
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# More members than this are reported as infinitely many.
+_MOST_MEMBERS = 2**40
+
+
+class VacuousBoundWarning(UserWarning):
+    """At the members of a fit the proved bound says nothing about its indices."""
+
+
+@dataclass(frozen=True)
+class RequiredEnsembleSize:
+    """Members that a proved bound would need, for each step or target.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the steps or targets (*outputs*).
+    n_required : ndarray of shape (n_outputs,)
+        Whole numbers; ``inf`` where leave-one-out finds no signal, NaN where there is
+        nothing to attribute (a step without choice, a constant target).
+    n_available, n_terms : int
+        Members of the fit and terms of the basis, with the constant.
+    bound : ndarray of shape (n_outputs,)
+        The bound on the error of every index with the design of the fit, at most 1.
+        It is for least squares on the same terms, with the variances below in place
+        of the true ones.
+    noise_variance, signal_variance : ndarray of shape (n_outputs,)
+        What was used, summed over the coordinates of a step.
+    smallest_eigenvalue : float
+        Of the Gram matrix of the design of the fit; 0 below full rank.
+    tolerance, confidence_level : float
+        As given.
+    method : str
+        As given.
+    """
+
+    names: tuple[str, ...]
+    n_required: FloatArray
+    n_available: int
+    n_terms: int
+    bound: FloatArray
+    noise_variance: FloatArray
+    signal_variance: FloatArray
+    smallest_eigenvalue: float
+    tolerance: float
+    confidence_level: float
+    method: str
+
+    @property
+    def is_sufficient(self) -> BoolArray:
+        """Whether the bound holds the tolerance now; shape (n_outputs,)."""
+        return self.bound <= self.tolerance
+
+    @property
+    def is_vacuous(self) -> BoolArray:
+        """Whether the bound says nothing now: it is 1; shape (n_outputs,)."""
+        return self.bound >= 1.0
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.n_available} members, {self.n_terms} terms. For every index within "
+            f"{self.tolerance:g} with probability {self.confidence_level:g} the bound "
+            "needs:"
+        )
+        rows = zip(self.names, self.n_required, self.bound, strict=True)
+        return "\n".join([head, *(f"- {_sentence(*row)}" for row in rows)])
+
+
+def _sentence(name: str, needed: float, bound: float) -> str:
+    if math.isnan(needed):
+        return f"{name}: nothing to attribute."
+    number = f"{needed:.0f} members" if math.isfinite(needed) else "no finite number"
+    now = "vacuous" if bound >= 1.0 else f"{bound:.2g}"
+    return f"{name}: {number} (the bound is now {now})."
+
+
+def required_ensemble_size(
+    estimator: Any,
+    *,
+    tolerance: float = 0.1,
+    confidence_level: float = 0.95,
+    method: str = "f",
+    isotropic: bool = False,
+    noise_variance: Any = None,
+    signal_variance: Any = None,
+    n_designs: int = 19,
+    random_state: Any = 0,
+) -> RequiredEnsembleSize:
+    r"""Return how many members would make a proved bound small enough.
+
+    It informs and vetoes nothing: a bound is a promise for the worst case, and the
+    indices of a smaller ensemble are often better than promised. What a fit supports
+    is for :func:`skpce.inspection.verdict` to say.
+
+    Parameters
+    ----------
+    estimator : CompositionalPCESurrogate or PolynomialChaosRegressor
+        Fitted. The answer has one entry per step, or per target.
+    tolerance : float, default=0.1
+        Largest error of an index, in (0, 1). By :func:`sobol_error_bound` it bounds
+        :math:`\lVert\hat c - c\rVert/\sqrt D` as well.
+    confidence_level : float, default=0.95
+        Probability for one step (or target), given the design; all its indices at
+        once.
+    method : {"chi2", "f", "markov"}, default="f"
+        As in :func:`coefficient_error_bound`. ``"f"`` knows that the noise will be
+        estimated from the same members.
+    isotropic : bool, default=False
+        As in :func:`coefficient_error_bound`.
+    noise_variance : float, array-like of shape (n_outputs,) or None, default=None
+        :math:`\sigma^2`, summed over the coordinates of a step. None takes the
+        residual variance of the fit: noise and missing terms together.
+    signal_variance : float, array-like of shape (n_outputs,) or None, default=None
+        :math:`D` of each output. None takes the variance of the expansion, or what
+        leave-one-out finds that it predicts, if that is less.
+    n_designs : int, default=19
+        Designs simulated from the input laws. The smallest of their
+        :math:`\lambda_{\min}` is used; that of a new design is smaller with
+        probability about ``1 / (n_designs + 1)``.
+    random_state : int, RandomState instance or None, default=0
+        Of the simulated designs.
+
+    Returns
+    -------
+    required : RequiredEnsembleSize
+        ``n_required``, ``n_available``, ``n_terms``, ``bound``; prints as words.
+
+    Raises
+    ------
+    ValueError
+        For a bad argument, or another kind of estimator.
+
+    Warns
+    -----
+    VacuousBoundWarning
+        If at the members of the fit the bound says nothing about some output.
+
+    Notes
+    -----
+    The number is the smallest :math:`L` with
+    :math:`B(L)/(L\,\lambda_{\min}(\hat G_L)) \le \varepsilon^2 D`, where :math:`B` is
+    that of :func:`coefficient_error_bound`. The left side falls with :math:`L`, so it
+    is found by bisection. The bound is proved for least squares, Gaussian noise
+    (``"markov"``: any noise) and no missing terms. The *number* is a plan: it takes
+    estimates of :math:`\sigma^2` and :math:`D` for true. Laws learned from the data
+    count as known.
+
+    References
+    ----------
+    The user guide, "How many members". It replaces the paper's Theorem A, which is
+    :func:`paper_ensemble_size`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> from skpce.sample_size import required_ensemble_size
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 2))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=100)
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> required = required_ensemble_size(pce.fit(X, y), tolerance=0.1)
+    >>> required.n_available, required.n_terms
+    (100, 6)
+    >>> bool(100 < required.n_required[0] < 200)
+    True
+    """
+    owner = "required_ensemble_size"
+    check_real(owner, "tolerance", tolerance, low=0, high=1)
+    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
+    check_option(owner, "method", method, METHODS)
+    check_boolean(owner, "isotropic", isotropic)
+    check_integer(owner, "n_designs", n_designs, low=1)
+    facts = fitted_facts(owner, estimator)
+    noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
+    signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
+    facts = replace(facts, noise_variance=noise, signal_variance=signal)
+    error = _ShareBound(facts, 1.0 - confidence_level, method, isotropic)
+    with one_thread_if_small(facts.n_terms**2):
+        designs = SimulatedDesigns(facts.basis, n_designs, make_generator(random_state))
+        n_required = _smallest_sizes(error, designs, tolerance)
+        eigenvalue = smallest_of_gram(facts.gram) / facts.n_members
+    bound = [error.at(k, facts.n_members, eigenvalue) for k in range(len(noise))]
+    required = RequiredEnsembleSize(
+        facts.names,
+        np.where(facts.is_nothing, np.nan, n_required),
+        facts.n_members,
+        facts.n_terms,
+        np.where(facts.is_nothing, np.nan, bound),
+        noise,
+        signal,
+        eigenvalue,
+        float(tolerance),
+        float(confidence_level),
+        method,
+    )
+    _warn_if_vacuous(required)
+    return required
+
+
+@dataclass(frozen=True)
+class _ShareBound:
+    """The bound on the error of the indices, as a function of the members."""
+
+    facts: FittedFacts
+    risk: float
+    method: str
+    isotropic: bool
+
+    def at(self, output: int, n_members: int, eigenvalue: float) -> float:
+        facts = self.facts
+        noise, signal = facts.noise_variance[output], facts.signal_variance[output]
+        known = signal > 0.0 and np.isfinite(noise)
+        if n_members < facts.n_terms or eigenvalue == 0.0 or not known:
+            return 1.0
+        quantile = mean_square_quantile(
+            n_members,
+            facts.n_terms,
+            int(facts.n_coordinates[output]),
+            self.risk,
+            self.method,
+            self.isotropic,
+        )
+        squared = noise * facts.n_terms * quantile / (n_members * eigenvalue)
+        return float(sobol_error_bound(squared, signal))
+
+
+def _smallest_sizes(
+    error: _ShareBound, designs: SimulatedDesigns, tolerance: float
+) -> list[float]:
+    """Return, for each output, the smallest size at which the bound is small enough."""
+
+    def enough(output: int, size: int) -> bool:
+        return error.at(output, size, designs.eigenvalue(size)) <= tolerance
+
+    facts = error.facts
+    known = np.isfinite(facts.noise_variance) & (facts.signal_variance > 0.0)
+    wanted = np.flatnonzero(known & ~facts.is_nothing).tolist()
+    while designs.can_grow and not all(enough(k, designs.sizes[-1]) for k in wanted):
+        designs.grow()
+    return [
+        _bisect(partial(enough, k), designs.sizes[0]) if k in wanted else math.inf
+        for k in range(len(facts.names))
+    ]
+
+
+def _bisect(enough: Callable[[int], bool], low: int) -> float:
+    """Return the smallest integer from ``low`` on that is enough; inf beyond all."""
+    if enough(low):
+        return float(low)
+    high = 2 * low
+    while not enough(high):
+        if high > _MOST_MEMBERS:
+            return math.inf
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return float(high)
+
+
+def _given(owner: str, name: str, value: Any, fitted: FloatArray) -> FloatArray:
+    """Return the variances to use: those given, or those of the fit."""
+    if value is None:
+        return fitted
+    expected = f"None or {len(fitted)} non-negative finite floats, one per output"
+    message = f"The {name!r} parameter of {owner} must be {expected}. Got {value!r}."
+    try:
+        values = np.broadcast_to(np.asarray(value, dtype=np.float64), fitted.shape)
+    except (TypeError, ValueError):
+        raise ValueError(message) from None
+    if not np.all((values >= 0.0) & np.isfinite(values)):
+        raise ValueError(message)
+    return values.copy()
+
+
+def _warn_if_vacuous(required: RequiredEnsembleSize) -> None:
+    names = [
+        name
+        for name, vacuous in zip(required.names, required.is_vacuous, strict=True)
+        if vacuous
+    ]
+    if not names:
+        return
+    reason = "the noise is large beside the signal that leave-one-out finds"
+    if required.n_available <= required.n_terms:
+        reason = "there are no more members than terms"
+    elif required.smallest_eigenvalue == 0.0:
+        reason = "the design is not of full rank"
+    warnings.warn(
+        f"With {required.n_available} members and {required.n_terms} terms the bound "
+        f"says nothing about {', '.join(names)}: {reason}. The indices may still be "
+        "right; the bound cannot tell.",
+        VacuousBoundWarning,
+        stacklevel=3,
+    )

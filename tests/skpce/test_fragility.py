@@ -1,0 +1,299 @@
+"""Fragility and distances against closed forms, other libraries and laws."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import jensenshannon, pdist
+from scipy.special import softmax
+from scipy.stats import entropy
+
+from skpce import LogRatioTransformer
+from skpce.metrics import (
+    aitchison_distance,
+    jensen_shannon_divergence,
+    policy_fragility,
+    total_variation_distance,
+)
+
+BOUNDED = (
+    "total_variation",
+    "pairwise_total_variation",
+    "jensen_shannon",
+    "mutual_information",
+)
+NORMALIZED = tuple(f"normalized_{name}" for name in BOUNDED)
+VARIANCES = ("aitchison_variance", "variance_per_freedom", "alr_sum")
+MEASURES = BOUNDED + NORMALIZED + VARIANCES
+STEPS = {"four": 4, "single": 2, "masked": 3}
+MASK = np.array([True] * 4 + [False, True] + [True, False, True])
+
+
+def members(n_members=12, n_parts=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return softmax(rng.normal(size=(n_members, n_parts)), axis=1)
+
+
+@pytest.fixture
+def ensemble_of_three():
+    """Four parts; one possible part of two; two possible parts of three."""
+    pair = members(n_parts=2, seed=1)
+    zero, one = np.zeros((12, 1)), np.ones((12, 1))
+    return np.hstack([members(), zero, one, pair[:, :1], zero, pair[:, 1:]])
+
+
+def test_every_measure_by_hand(ensemble_of_three):
+    found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
+    np.testing.assert_array_equal(found.n_possible, [4, 1, 2])
+    for step, columns in ((0, slice(0, 4)), (2, [6, 8])):
+        p = ensemble_of_three[:, columns]
+        k, mean = p.shape[1], p.mean(axis=0)
+        distances = np.array([jensenshannon(row, mean) for row in p])
+        log = np.log(p)
+        clr = log - log.mean(axis=1, keepdims=True)
+        expected = {
+            "total_variation": 0.5 * np.abs(p - mean).sum(axis=1).mean(),
+            "pairwise_total_variation": pdist(p, "cityblock").mean() / 2,
+            "jensen_shannon": np.mean(distances**2),
+            "mutual_information": entropy(mean) - entropy(p, axis=1).mean(),
+            "aitchison_variance": clr.var(axis=0).sum(),
+            "variance_per_freedom": clr.var(axis=0).sum() / (k - 1),
+            "alr_sum": (log[:, :-1] - log[:, -1:]).var(axis=0).sum(),
+        }
+        for name, value in expected.items():
+            assert getattr(found, name)[step] == pytest.approx(value, rel=1e-10), name
+
+
+def test_a_step_without_choice_has_none(ensemble_of_three):
+    found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
+    for name in (*BOUNDED, "aitchison_variance", "alr_sum"):
+        assert getattr(found, name)[1] == 0, name
+    for name in (*NORMALIZED, "variance_per_freedom"):
+        assert np.isnan(getattr(found, name)[1]), name
+        assert np.isfinite(getattr(found, name)[[0, 2]]).all(), name
+
+
+def test_the_mask_is_inferred(ensemble_of_three):
+    given = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
+    inferred = policy_fragility(ensemble_of_three, steps=STEPS)
+    for name in MEASURES:
+        np.testing.assert_array_equal(getattr(given, name), getattr(inferred, name))
+
+
+def test_a_masked_part_that_is_possible_counts(ensemble_of_three):
+    with_zeros = ensemble_of_three[:, 6:]
+    found = policy_fragility(with_zeros, mask=[True] * 3, zero_replacement=1e-6)
+    replaced = with_zeros * (1 - 1e-6)
+    replaced[:, 1] = 1e-6
+    clr = np.log(replaced) - np.log(replaced).mean(axis=1, keepdims=True)
+    assert found.aitchison_variance[0] == pytest.approx(clr.var(axis=0).sum())
+    # Distances of probabilities do not replace zeros.
+    alone = policy_fragility(ensemble_of_three[:, [6, 8]])
+    assert found.total_variation[0] == pytest.approx(alone.total_variation[0])
+    assert found.n_possible[0] == 3
+
+
+@pytest.mark.parametrize("reference", [0, 1, -2, -1])
+def test_the_alr_sum_is_the_total_variance_plus_that_of_the_reference(reference):
+    y = members(30, 5)
+    found = policy_fragility(y, reference=reference)
+    clr = LogRatioTransformer("clr", steps=(5,)).fit_transform(y)
+    expected = found.aitchison_variance[0] + 5 * clr[:, reference].var()
+    assert found.alr_sum[0] == pytest.approx(expected, rel=1e-10)
+    assert found.alr_reference == (str(reference % 5),)
+
+
+def test_a_masked_reference_gives_way_to_the_last_possible_part(ensemble_of_three):
+    found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK, reference=1)
+    assert found.alr_reference == ("1", "1", "2")
+    last = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
+    assert found.alr_sum[2] == last.alr_sum[2]
+    assert found.alr_sum[0] != last.alr_sum[0]
+
+
+@pytest.mark.parametrize("n_parts", [2, 3, 7])
+@pytest.mark.parametrize("copies", [1, 4])
+def test_members_split_evenly_over_all_actions_reach_one(n_parts, copies):
+    found = policy_fragility(np.repeat(np.eye(n_parts), copies, axis=0))
+    for name in NORMALIZED:
+        assert getattr(found, name)[0] == pytest.approx(1.0, rel=1e-12), name
+    assert found.total_variation[0] == pytest.approx(1 - 1 / n_parts)
+    assert found.mutual_information[0] == pytest.approx(np.log(n_parts))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_normalized_measures_lie_between_zero_and_one(seed):
+    rng = np.random.default_rng(seed)
+    n_members, n_parts = rng.integers(2, 9, size=2)
+    sharp = softmax(rng.exponential(20) * rng.normal(size=(n_members, n_parts)), axis=1)
+    vertices = np.eye(n_parts)[rng.integers(n_parts, size=n_members)]
+    for y in (sharp, vertices):
+        weights = rng.uniform(0.5, 3, size=n_members) * 2
+        for sample_weight in (None, weights):
+            found = policy_fragility(
+                y, mask=np.ones(n_parts, bool), sample_weight=sample_weight
+            )
+            for name in NORMALIZED:
+                assert 0 <= getattr(found, name)[0] <= 1 + 1e-12, name
+
+
+def test_two_members_have_closed_forms():
+    # Uniform against one action: TV = 1 - 1/K; to the middle it is half of that.
+    n_parts = 5
+    y = np.vstack([np.full(n_parts, 1 / n_parts), np.eye(n_parts)[0]])
+    found = policy_fragility(y)
+    assert found.pairwise_total_variation[0] == pytest.approx(1 - 1 / n_parts)
+    assert found.total_variation[0] == pytest.approx((1 - 1 / n_parts) / 2)
+    # Two members: the mutual information is their Jensen-Shannon divergence.
+    expected = jensenshannon(*y) ** 2
+    assert found.mutual_information[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("y", [np.full((6, 3), 1 / 3), [[0.1, 0.2, 0.7]] * 7])
+def test_equal_members_do_not_disagree(y):
+    found = policy_fragility(y)
+    for name in MEASURES:
+        np.testing.assert_allclose(getattr(found, name), 0, atol=1e-15)
+
+
+def test_one_member_has_no_pair():
+    found = policy_fragility([[0.3, 0.7]])
+    assert np.isnan(found.pairwise_total_variation[0])
+    assert np.isnan(found.normalized_pairwise_total_variation[0])
+    assert found.total_variation[0] == found.alr_sum[0] == 0
+
+
+def test_relabelling_actions_and_members_changes_nothing_but_the_alr_sum():
+    rng = np.random.default_rng(3)
+    y = members(20, 6)
+    found = policy_fragility(y)
+    relabelled = policy_fragility(y[rng.permutation(20)][:, ::-1])
+    for name in MEASURES:
+        same = np.allclose(getattr(found, name), getattr(relabelled, name), rtol=1e-10)
+        assert same == (name != "alr_sum"), name
+
+
+def test_steps_are_judged_apart(ensemble_of_three):
+    found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
+    alone = policy_fragility(ensemble_of_three[:, :4])
+    for name in MEASURES:
+        value = getattr(alone, name)[0]
+        assert getattr(found, name)[0] == pytest.approx(value, rel=1e-12)
+
+
+def test_weights_are_copies():
+    y = members(5, 4)
+    counts = np.array([1, 0, 3, 2, 1])
+    weighted = policy_fragility(y, sample_weight=counts)
+    repeated = policy_fragility(np.repeat(y, counts, axis=0))
+    for name in MEASURES:
+        np.testing.assert_allclose(
+            getattr(weighted, name), getattr(repeated, name), rtol=1e-10
+        )
+
+
+def test_sums_of_log_ratios_grow_with_actions_and_distances_do_not():
+    # The same law of logits over 3 and over 30 actions: the fault of the paper's D.
+    few, many = members(4000, 3), members(4000, 30)
+    found = policy_fragility(np.hstack([few, many]), steps=(3, 30))
+    assert found.alr_sum[1] > 10 * found.alr_sum[0]
+    np.testing.assert_allclose(found.variance_per_freedom, 1, rtol=0.1)
+    assert found.total_variation[1] < 2 * found.total_variation[0]
+
+
+def test_the_table_holds_all_measures(ensemble_of_three):
+    pandas = pytest.importorskip("pandas")
+    columns = pandas.MultiIndex.from_tuples(
+        [("base", "a"), ("base", "b"), ("base", "c"), ("base", "d")]
+        + [("stop", "no"), ("stop", "yes")]
+        + [("halide", name) for name in "xyz"]
+    )
+    y = pandas.DataFrame(ensemble_of_three, columns=columns)
+    found = policy_fragility(y)
+    frame = found.to_frame()
+    assert list(frame.index) == ["base", "stop", "halide"]
+    assert set(frame.columns) == {*MEASURES, "n_possible", "alr_reference"}
+    assert list(frame["alr_reference"]) == ["d", "yes", "z"]
+    for name in MEASURES:
+        np.testing.assert_array_equal(frame[name], getattr(found, name))
+    with pytest.raises(AttributeError):
+        found.total_variation = 0
+
+
+def test_distances_are_those_of_scipy():
+    p, q = members(6, 5), members(6, 5, seed=1)
+    tv = total_variation_distance(np.hstack([p, q]), np.hstack([q, q]), steps=(5, 5))
+    np.testing.assert_allclose(tv[:, 0], np.abs(p - q).sum(axis=1) / 2)
+    np.testing.assert_array_equal(tv[:, 1], 0)
+    root = jensen_shannon_divergence(p, q, square_root=True)
+    np.testing.assert_allclose(root[:, 0], jensenshannon(p, q, axis=1))
+    squared = jensen_shannon_divergence(p, q)
+    np.testing.assert_allclose(squared, root**2)
+
+
+def test_the_aitchison_distance_is_the_mean_over_all_log_ratios():
+    # Aitchison (1992): sum over pairs of squared differences of log-ratios, over K.
+    p, q = members(3, 4), members(3, 4, seed=1)
+    ratio = np.log(p / q)
+    differences = ratio[:, :, np.newaxis] - ratio[:, np.newaxis]
+    expected = np.sqrt(np.square(differences).sum(axis=(1, 2)) / (2 * 4))
+    np.testing.assert_allclose(aitchison_distance(p, q)[:, 0], expected)
+    ilr = LogRatioTransformer("ilr", steps=(4,)).fit(p)
+    expected = np.linalg.norm(ilr.transform(p) - ilr.transform(q), axis=1)
+    np.testing.assert_allclose(aitchison_distance(p, q)[:, 0], expected)
+
+
+@pytest.mark.parametrize(
+    "distance",
+    [total_variation_distance, jensen_shannon_divergence, aitchison_distance],
+)
+def test_distances_obey_their_laws(distance, ensemble_of_three):
+    p, q = ensemble_of_three, np.roll(ensemble_of_three, 1, axis=0)
+    found = distance(p, q, steps=STEPS)
+    assert found.shape == (12, 3)
+    np.testing.assert_array_equal(found, distance(q, p, steps=STEPS))
+    np.testing.assert_array_equal(distance(p, p, steps=STEPS), 0)
+    np.testing.assert_array_equal(found[:, 1], 0)
+    assert np.all(found[:, [0, 2]] > 0)
+    one = distance(p, q[:1], steps=STEPS)
+    np.testing.assert_allclose(one, distance(p, np.tile(q[:1], (12, 1)), steps=STEPS))
+    np.testing.assert_allclose(one, distance(q[:1], p, steps=STEPS))
+    relabelled = distance(p[:, 3::-1], q[:, 3::-1])
+    np.testing.assert_allclose(relabelled[:, 0], found[:, 0])
+
+
+Y = np.full((4, 3), 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": Y[0]}, r"y has shape \(3,\); expected \(n_members, n_parts\)"),
+        ({"y": Y[:0]}, r"y has shape \(0, 3\); .*at least one member"),
+        ({"y": Y * np.nan}, "y contains NaN"),
+        ({"y": Y * np.inf}, "y has infinite entries"),
+        ({"y": [Y, Y]}, "pack_steps"),
+        ({"y": Y - 0.5}, r"y has -0\.16.* in row 0"),
+        ({"y": Y, "steps": (2, 2)}, "sums to 4 columns"),
+        ({"y": Y, "reference": 3}, r"'reference' .* must be in \[-3, 3\).*Got 3"),
+        ({"y": Y, "reference": 0.5}, "'reference' .* must be an int.*Got 0.5"),
+        ({"y": Y, "zero_replacement": 0.5}, r"below 1/3.*Got 0\.5"),
+        ({"y": Y, "zero_replacement": 0}, "Got 0 instead"),
+        ({"y": Y, "mask": [True, True, False]}, "masked"),
+        ({"y": Y, "mask": "some"}, "Got 'some'"),
+        ({"y": Y, "sample_weight": [1, 2]}, r"sample_weight.shape == \(2,\)"),
+        ({"y": Y, "sample_weight": [-1, 1, 1, 1]}, r"the smallest is .*-1\.0"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        policy_fragility(**arguments)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (0, 3)])
+def test_distances_refuse_tables_that_do_not_match(shape):
+    with pytest.raises(ValueError, match=r"q has|but q"):
+        total_variation_distance(Y, np.ones(shape))
+
+
+def test_a_flag_is_a_flag():
+    with pytest.raises(ValueError, match=r"'square_root' .* must be a bool.*'yes'"):
+        jensen_shannon_divergence(Y, Y, square_root="yes")

@@ -1,0 +1,597 @@
+"""Bounds on the ensemble size."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import softmax
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._predictive import make_generator
+from skpce.sample_size import (
+    VacuousBoundWarning,
+    coefficient_error_bound,
+    paper_ensemble_size,
+    required_ensemble_size,
+    smallest_eigenvalue,
+    sobol_error_bound,
+    sobol_error_interval,
+)
+from skpce.sample_size._designs import SimulatedDesigns
+
+SEED = 0
+NORMAL = stats.norm(0, 1)
+UNIFORM = stats.uniform(-1, 2)
+
+PAPER = {
+    "noise_variance": 0.1,
+    "signal_variance": 2.0,
+    "n_features": 5,
+    "n_actions": 24,
+    "tolerance": 0.1,
+    "confidence_level": 0.9,
+}
+SETTING = {"n_members": 40, "n_terms": 6, "smallest_eigenvalue": 0.3}
+
+
+def linear_fit(n_members=100, noise=0.3, solver="ols", seed=SEED, degree=2):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 2))
+    y = X[:, 0] + X[:, 0] * X[:, 1] + noise * rng.normal(size=n_members)
+    pce = PolynomialChaosRegressor(degree, distribution=NORMAL, solver=solver)
+    return pce.fit(X, y)
+
+
+def policies(n_members=80, noise=0.2, seed=SEED, **options):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 2))
+    blank = np.zeros(n_members)
+    first = np.c_[X[:, 0], blank, -X[:, 1]] + noise * rng.normal(size=(n_members, 3))
+    second = noise * rng.normal(size=(n_members, 4))
+    y = np.hstack([softmax(first, axis=1), softmax(second, axis=1)])
+    surrogate = CompositionalPCESurrogate(
+        2, steps={"driven": 3, "noise": 4}, distribution=NORMAL, **options
+    )
+    return surrogate.fit(X, y), X, y
+
+
+def required(estimator, **options):
+    """Without the warning, which has its own tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VacuousBoundWarning)
+        return required_ensemble_size(estimator, **options)
+
+
+# The paper
+
+
+def test_theorem_a_is_as_printed():
+    by_hand = 56 + 4 * 56 * 0.1 * math.log(23 * 5 / 0.1) / (2.0 * 0.1**2)
+    assert paper_ensemble_size(56, **PAPER) == math.ceil(by_hand)
+
+
+def test_theorem_a_by_markov_has_no_logarithm_and_counts_steps():
+    by_hand = 56 + 4 * 56 * 0.1 * (23 * 5 * 4 / 0.1) / (2.0 * 0.1**2)
+    found = paper_ensemble_size(56, n_steps=4, variant="markov", **PAPER)
+    assert found == pytest.approx(by_hand, abs=1.001)
+    assert paper_ensemble_size(56, n_steps=4, **PAPER) == paper_ensemble_size(
+        56, **PAPER
+    )
+
+
+@pytest.mark.parametrize("n_terms", [56, 252])
+def test_the_sizes_that_the_paper_quotes_need_all_but_no_noise(n_terms):
+    """L* = 57 and 253 are P + 1 (degrees 3 and 5 of five inputs)."""
+    setting = {"signal_variance": 1.0, "n_features": 5, "n_actions": 4}
+    quoted = n_terms + 1
+    tiny = 0.05**2 / (4 * n_terms * math.log(3 * 5 / 0.05))
+    assert paper_ensemble_size(n_terms, noise_variance=tiny * 0.999, **setting) == (
+        quoted
+    )
+    assert paper_ensemble_size(n_terms, noise_variance=tiny * 1.01, **setting) > quoted
+    assert paper_ensemble_size(n_terms, noise_variance=0.0, **setting) == n_terms
+
+
+# The bound on the coefficients
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_bounds_in_closed_form(level):
+    L, P, eigenvalue = 40, 6, 0.3
+    options = SETTING | {"confidence_level": level}
+    found = coefficient_error_bound(2.0, **options)
+    assert found == pytest.approx(2.0 * stats.chi2(P).ppf(level) / (L * eigenvalue))
+    found = coefficient_error_bound(2.0, method="f", **options)
+    quantile = stats.f(P, L - P).ppf(level)
+    assert found == pytest.approx(2.0 * P * quantile / (L * eigenvalue))
+    found = coefficient_error_bound(2.0, method="markov", **options)
+    assert found == pytest.approx(2.0 * P / ((1 - level) * L * eigenvalue))
+
+
+def test_bounds_of_a_step_in_closed_form():
+    L, P, eigenvalue, variances = 40, 6, 0.3, [1.0, 2.0, 3.0]
+    found = coefficient_error_bound(variances, **SETTING)
+    each = [v * stats.chi2(P).ppf(1 - 0.05 / 3) / (L * eigenvalue) for v in variances]
+    assert found == pytest.approx(sum(each))
+    found = coefficient_error_bound(variances, method="f", **SETTING)
+    quantile = stats.f(P, L - P).ppf(1 - 0.05 / 3)
+    assert found == pytest.approx(6.0 * P * quantile / (L * eigenvalue))
+    found = coefficient_error_bound(variances, isotropic=True, **SETTING)
+    assert found == pytest.approx(2.0 * stats.chi2(3 * P).ppf(0.95) / (L * eigenvalue))
+    found = coefficient_error_bound(variances, method="f", isotropic=True, **SETTING)
+    quantile = stats.f(3 * P, 3 * (L - P)).ppf(0.95)
+    assert found == pytest.approx(6.0 * P * quantile / (L * eigenvalue))
+
+
+def test_the_estimated_variance_costs_and_the_cost_vanishes():
+    known = coefficient_error_bound(1.0, **SETTING)
+    assert coefficient_error_bound(1.0, method="f", **SETTING) > known
+    many = {"n_members": 10**7, "n_terms": 6, "smallest_eigenvalue": 1.0}
+    assert coefficient_error_bound(1.0, method="f", **many) == pytest.approx(
+        coefficient_error_bound(1.0, **many), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("method", ["chi2", "f", "markov"])
+def test_bounds_are_monotone(method):
+    def bound(variance=1.0, level=0.9, **changes):
+        return coefficient_error_bound(
+            variance, confidence_level=level, method=method, **(SETTING | changes)
+        )
+
+    start = bound()
+    assert bound(n_members=41) < start
+    assert bound(n_terms=7) > start
+    assert bound(smallest_eigenvalue=0.4) < start
+    assert bound(level=0.95) > start
+    assert bound(variance=2.0) == pytest.approx(2 * start)
+    assert bound(variance=[0.5, 0.5]) >= start
+
+
+@pytest.mark.parametrize("method", ["chi2", "f", "markov"])
+def test_without_full_rank_there_is_no_bound(method):
+    def bound(n_members, eigenvalue):
+        return coefficient_error_bound(
+            1.0, n_members, 6, smallest_eigenvalue=eigenvalue, method=method
+        )
+
+    assert bound(5, 0.5) == math.inf
+    assert bound(40, 0.0) == math.inf
+    assert (bound(6, 0.5) == math.inf) == (method == "f")
+
+
+def test_smallest_eigenvalue_is_that_of_the_gram_matrix():
+    design = np.random.default_rng(SEED).normal(size=(30, 4))
+    expected = np.linalg.eigvalsh(design.T @ design / 30)[0]
+    assert smallest_eigenvalue(design) == pytest.approx(expected)
+    assert smallest_eigenvalue(design[:3]) == 0.0
+    assert smallest_eigenvalue(np.c_[design, design[:, 0]]) == 0.0
+
+
+def simulate(law, degree, n_members, n_repetitions, draw, n_coordinates=1):
+    """Return designs' eigenvalues, squared errors and residual variances."""
+    rng = np.random.default_rng(SEED)
+    X = law.rvs((n_members, 2), random_state=rng)
+    template = PolynomialChaosRegressor(degree, distribution=law, solver="ols")
+    template.fit(X, rng.normal(size=n_members))
+    n_terms = len(template.multi_indices_)
+    eigenvalue, error, variance = [], [], []
+    for _ in range(n_repetitions):
+        design = template.transform(law.rvs((n_members, 2), random_state=rng))
+        noise = draw(rng, (n_members, n_coordinates))
+        off = np.linalg.lstsq(design, noise, rcond=None)[0]
+        rest = noise - design @ off
+        eigenvalue.append(smallest_eigenvalue(design))
+        error.append(np.square(off).sum())
+        variance.append(np.square(rest).sum(axis=0) / (n_members - n_terms))
+    return n_terms, np.array(eigenvalue), np.array(error), np.array(variance)
+
+
+def gaussian(rng, shape):
+    return rng.normal(size=shape)
+
+
+def correlated(rng, shape):
+    return rng.normal(size=shape) @ np.array([[1.0, 0.9], [0.0, 0.2]])
+
+
+def skewed(rng, shape):
+    return rng.exponential(size=shape) - 1.0
+
+
+@pytest.mark.parametrize("law", [NORMAL, UNIFORM])
+@pytest.mark.parametrize(
+    ("method", "draw", "known"),
+    [
+        ("chi2", gaussian, [1.0]),
+        ("chi2", correlated, [1.0, 0.85]),
+        ("f", gaussian, None),
+        ("f", correlated, None),
+        ("markov", skewed, [1.0]),
+    ],
+)
+def test_bounds_hold_as_often_as_they_say(law, method, draw, known):
+    n_repetitions, level, n_members = 300, 0.8, 40
+    n_coordinates = 2 if draw is correlated else 1
+    n_terms, eigenvalue, error, variance = simulate(
+        law, 2, n_members, n_repetitions, draw, n_coordinates
+    )
+    held = sum(
+        error[k]
+        <= coefficient_error_bound(
+            variance[k] if known is None else known,
+            n_members,
+            n_terms,
+            smallest_eigenvalue=eigenvalue[k],
+            confidence_level=level,
+            method=method,
+        )
+        for k in range(n_repetitions)
+    )
+    # No fewer than a coin of that probability would show, one time in a thousand.
+    assert held >= stats.binom(n_repetitions, level).ppf(1e-3)
+
+
+def test_the_bound_is_sharp_for_an_orthonormal_design():
+    """All eigenvalues are 1: the squared error over its bound is exactly chi-squared.
+
+    Not only at least, but exactly the nominal share; so nothing smaller is true.
+    """
+    rng = np.random.default_rng(SEED)
+    design = np.linalg.qr(rng.normal(size=(30, 4)))[0] * np.sqrt(30)
+    noise = rng.normal(size=(30, 4000))
+    error = np.square(design.T @ noise / 30).sum(axis=0)
+    bound = coefficient_error_bound(
+        1.0, 30, 4, smallest_eigenvalue=1.0, confidence_level=0.7
+    )
+    held = np.sum(error <= bound)
+    low, high = stats.binom(4000, 0.7).ppf([5e-4, 1 - 5e-4])
+    assert low <= held <= high
+
+
+@pytest.mark.parametrize("law", [NORMAL, UNIFORM])
+def test_mean_square_falls_as_one_over_members(law):
+    sizes = np.array([100, 200, 400, 800, 1600])
+    mean = [simulate(law, 1, n, 300, gaussian)[2].mean() for n in sizes]
+    slope = np.polyfit(np.log(sizes), np.log(mean), 1)[0]
+    assert slope == pytest.approx(-1.0, abs=0.1)
+
+
+def test_mean_square_is_the_trace_and_exceeds_the_papers():
+    """E||e||² = σ² tr(G⁻¹)/L; the paper has σ² P/(L - P), which is too small."""
+    rng = np.random.default_rng(SEED)
+    template = linear_fit(degree=3)
+    design = template.transform(rng.normal(size=(20, 2)))
+    off = np.linalg.lstsq(design, rng.normal(size=(20, 4000)), rcond=None)[0]
+    squares = np.square(off).sum(axis=0)
+    trace = np.trace(np.linalg.inv(design.T @ design))
+    error = squares.std(ddof=1) / np.sqrt(4000)
+    assert squares.mean() == pytest.approx(trace, abs=4 * error)
+    assert trace > 3 * 10 / (20 - 10)
+
+
+# The bound on the indices
+
+
+def shares(weights, coefficients):
+    squares = np.square(coefficients)
+    return squares @ weights / squares.sum(axis=1)
+
+
+@pytest.mark.parametrize("kind", ["subset", "shapley"])
+@pytest.mark.parametrize("size", [0.01, 0.3, 1.0, 3.0])
+def test_index_bounds_hold_for_every_perturbation(kind, size):
+    rng = np.random.default_rng(SEED)
+    weights = rng.random(6) if kind == "shapley" else rng.integers(0, 2, size=6)
+    true = rng.normal(size=(5000, 6))
+    off = size * rng.normal(size=(5000, 6))
+    squared = np.square(off).sum(axis=1)
+    found = true + off
+    gap = np.abs(shares(weights, found) - shares(weights, true))
+    for coefficients in (true, found):
+        variance = np.square(coefficients).sum(axis=1)
+        assert np.all(gap <= sobol_error_bound(squared, variance) + 1e-12)
+    low, high = sobol_error_interval(
+        shares(weights, found), squared, np.square(found).sum(axis=1)
+    )
+    assert np.all(low - 1e-12 <= shares(weights, true))
+    assert np.all(shares(weights, true) <= high + 1e-12)
+
+
+def test_the_index_bound_is_attained():
+    """True share sin²(45° + a), estimate 45° - a on the line through its projection."""
+    for angle in (0.01, 0.1, 0.3):
+        true = np.array([[np.cos(np.pi / 4 + angle), np.sin(np.pi / 4 + angle)]])
+        direction = np.array([[np.cos(np.pi / 4 - angle), np.sin(np.pi / 4 - angle)]])
+        found = direction * np.cos(2 * angle)
+        gap = np.abs(shares([1, 0], found) - shares([1, 0], true))[0]
+        squared = np.square(found - true).sum()
+        assert gap == pytest.approx(sobol_error_bound(squared, 1.0), rel=1e-12)
+
+
+def test_index_bounds_at_the_edges():
+    assert sobol_error_bound(4.0, 1.0) == 1.0
+    assert sobol_error_bound(math.inf, 1.0) == 1.0
+    assert sobol_error_bound(0.0, 0.0) == 1.0
+    np.testing.assert_array_equal(sobol_error_bound([0.0, 1.0], 4.0), [0.0, 0.5])
+    np.testing.assert_allclose(
+        sobol_error_interval([0.0, 0.4], math.inf, 1.0), [[0, 0], [1, 1]], atol=1e-12
+    )
+    np.testing.assert_allclose(sobol_error_interval(0.4, 0.0, 1.0), [0.4, 0.4])
+
+
+def test_the_interval_is_narrow_at_the_ends():
+    low, high = sobol_error_interval(0.0, 0.01, 1.0)
+    assert low == pytest.approx(0.0, abs=1e-15)
+    assert high == pytest.approx(0.01)
+
+
+# From a fit
+
+
+def test_required_size_satisfies_the_bound_and_one_member_less_does_not():
+    """By hand, with the eigenvalue of the simulated designs."""
+    pce = linear_fit()
+    found = required(pce, tolerance=0.05)
+    n = int(found.n_required[0])
+    designs = SimulatedDesigns(pce.basis_, 19, make_generator(0))
+    while designs.sizes[-1] < n:
+        designs.grow()
+
+    def bound(size):
+        error = coefficient_error_bound(
+            found.noise_variance,
+            size,
+            6,
+            smallest_eigenvalue=designs.eigenvalue(size),
+            method="f",
+        )
+        return sobol_error_bound(error, found.signal_variance[0])
+
+    assert bound(n) <= 0.05 < bound(n - 1)
+
+
+def test_new_designs_have_the_eigenvalue_that_the_plan_counts_on():
+    """The smallest of 19 is undercut by one design in 20."""
+    pce = linear_fit(degree=3)
+    found = required(pce, tolerance=0.1)
+    n = int(found.n_required[0])
+    squared = found.signal_variance[0] * 0.1**2
+    counted_on = coefficient_error_bound(
+        found.noise_variance, n, 10, smallest_eigenvalue=1.0, method="f"
+    )
+    rng = np.random.default_rng(SEED + 1)
+    new = [
+        smallest_eigenvalue(pce.transform(rng.normal(size=(n, 2)))) for _ in range(200)
+    ]
+    below = np.sum(np.array(new) < counted_on / squared)
+    assert below <= stats.binom(200, 0.15).ppf(0.999)
+
+
+def test_a_linear_model_needs_what_the_formula_says():
+    """P = 2 and a large size: the eigenvalue is near 1, the formula explicit."""
+    rng = np.random.default_rng(SEED)
+    X = rng.uniform(-1, 1, size=(200, 1))
+    pce = PolynomialChaosRegressor(1, distribution=UNIFORM, solver="ols")
+    pce.fit(X, np.sqrt(3) * X[:, 0] + 0.5 * rng.normal(size=200))
+    found = required(
+        pce, tolerance=0.02, method="chi2", noise_variance=0.25, signal_variance=1.0
+    )
+    formula = 0.25 * stats.chi2(2).ppf(0.95) / 0.02**2
+    assert 1.0 < found.n_required[0] / formula < 1.1
+
+
+def test_the_fit_gives_noise_signal_and_counts():
+    pce = linear_fit(2000, noise=0.5)
+    found = required(pce)
+    assert found.names == ("y",)
+    assert (found.n_available, found.n_terms) == (2000, 6)
+    assert found.noise_variance[0] == pytest.approx(0.25, rel=0.1)
+    assert found.signal_variance[0] == pytest.approx(2.0, rel=0.15)
+    assert found.smallest_eigenvalue == pytest.approx(
+        smallest_eigenvalue(pce.transform(pce._samples.inputs))
+    )
+    assert found.is_sufficient.all()
+    assert not found.is_vacuous.any()
+
+
+def test_the_bound_of_a_fit_holds_for_its_indices():
+    """Least squares, well specified: all indices, as often as the level says."""
+    truth = np.array([0.5, 0.0])
+    n_fits, held = 60, 0
+    for seed in range(n_fits):
+        pce = linear_fit(60, noise=0.3, seed=seed)
+        found = required(pce, n_designs=1, confidence_level=0.8)
+        off = max(
+            np.abs(pce.sobol_indices_[0] - truth).max(),
+            np.abs(pce.total_sobol_indices_[0] - [1.0, 0.5]).max(),
+        )
+        held += off <= found.bound[0]
+    assert held >= stats.binom(n_fits, 0.8).ppf(1e-3)
+
+
+def test_required_size_is_monotone():
+    pce = linear_fit()
+    start = {"tolerance": 0.1, "noise_variance": 0.1, "signal_variance": 1.0}
+
+    def size(**changes):
+        return required(pce, **(start | changes)).n_required[0]
+
+    assert size(tolerance=0.05) > size() > size(tolerance=0.2)
+    assert size(noise_variance=0.2) > size()
+    assert size(signal_variance=2.0) < size()
+    assert size(confidence_level=0.99) > size()
+    assert size(method="markov") > size(method="f") > size(method="chi2")
+    assert size(noise_variance=0.0) >= 7
+    assert size(n_designs=40) >= size(n_designs=1)
+
+
+def test_steps_without_signal_or_choice():
+    surrogate, _, _ = policies()
+    with pytest.warns(VacuousBoundWarning, match="says nothing about noise: the noise"):
+        found = required_ensemble_size(surrogate, tolerance=0.2)
+    assert found.names == ("driven", "noise")
+    assert np.isfinite(found.n_required[0])
+    if surrogate.diagnostics_.loo_q2[1] <= 0:
+        assert found.n_required[1] == math.inf
+    else:
+        assert found.n_required[1] > 10 * found.n_required[0]
+    X = np.random.default_rng(SEED).normal(size=(20, 1))
+    y = np.hstack([softmax(np.c_[X, -X], axis=1), np.ones((20, 1))])
+    only = CompositionalPCESurrogate(1, steps=(2, 1)).fit(X, y)
+    found = required(only)
+    assert np.isnan(found.n_required[1])
+    assert np.isnan(found.bound[1])
+    assert "nothing to attribute" in str(found)
+
+
+def test_a_step_is_the_same_in_every_log_ratio():
+    sizes = [
+        required(policies(log_ratio=kind)[0]).n_required
+        for kind in ("alr", "clr", "ilr")
+    ]
+    np.testing.assert_array_equal(sizes[0], sizes[1])
+    np.testing.assert_array_equal(sizes[0], sizes[2])
+
+
+def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
+    surrogate, _, _ = policies(n_members=2000, noise=0.3, solver="ols")
+    found = required(surrogate)
+    # Noise 0.3² in each of K logits leaves K - 1 dimensions after centring.
+    assert found.noise_variance[0] == pytest.approx(2 * 0.09, rel=0.1)
+    assert found.noise_variance[1] == pytest.approx(3 * 0.09, rel=0.1)
+
+
+def test_more_terms_than_members_is_vacuous_and_not_refused():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(30, 5))
+    pce = PolynomialChaosRegressor(3, distribution=NORMAL)
+    pce.fit(X, X[:, 0] + 0.01 * rng.normal(size=30))
+    with pytest.warns(VacuousBoundWarning, match="no more members than terms"):
+        found = required_ensemble_size(pce)
+    assert found.n_terms == 56 > found.n_available
+    assert found.bound[0] == 1.0
+    assert found.n_required[0] > 56
+    assert "vacuous" in str(found)
+    least = PolynomialChaosRegressor(3, distribution=NORMAL, solver="ols").fit(
+        X, X[:, 0]
+    )
+    assert required(least).n_required[0] == math.inf
+    assert required(least, signal_variance=1.0).n_required[0] == math.inf
+
+
+def test_a_constant_target_and_several_targets():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(60, 2))
+    y = np.c_[X[:, 0] + 0.1 * rng.normal(size=60), np.ones(60)]
+    pce = PolynomialChaosRegressor(1, distribution=NORMAL)
+    with pytest.warns(UserWarning, match="without variance"):
+        pce.fit(X, y)
+    found = required(pce)
+    assert found.names == ("y0", "y1")
+    assert np.isnan(found.n_required[1])
+
+
+def test_a_fit_from_sums_is_the_same():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(80, 2))
+    y = X[:, 0] + 0.2 * rng.normal(size=80)
+    options = {"distribution": NORMAL, "solver": "ols"}
+    whole = PolynomialChaosRegressor(2, **options).fit(X, y)
+    sums = PolynomialChaosRegressor(2, criterion="gcv", **options).fit(X, y)
+    assert sums._samples is None
+    one, other = required(whole), required(sums)
+    assert one.smallest_eigenvalue == pytest.approx(other.smallest_eigenvalue)
+    assert one.n_required[0] == pytest.approx(other.n_required[0], rel=0.15)
+
+
+def test_the_answer_is_reproducible_and_leaves_the_fit_alone():
+    pce = linear_fit()
+    before = pce.coefficients_.copy()
+    assert required(pce).n_required[0] == required(pce).n_required[0]
+    np.testing.assert_array_equal(before, pce.coefficients_)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_terms", 0),
+        ("noise_variance", -1.0),
+        ("signal_variance", 0.0),
+        ("n_features", 0),
+        ("n_actions", 1),
+        ("n_steps", 0),
+        ("tolerance", 0.0),
+        ("confidence_level", 1.0),
+        ("variant", "chernoff"),
+    ],
+)
+def test_theorem_a_names_bad_input(name, value):
+    options = {"n_terms": 10} | PAPER | {name: value}
+    with pytest.raises(ValueError, match=f"'{name}' parameter of paper_ensemble_size"):
+        paper_ensemble_size(**options)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("noise_variance", -1.0),
+        ("noise_variance", [1.0, math.nan]),
+        ("noise_variance", []),
+        ("noise_variance", "large"),
+        ("n_members", 0),
+        ("n_terms", 1.5),
+        ("smallest_eigenvalue", -0.1),
+        ("confidence_level", 0.0),
+        ("method", "bernstein"),
+        ("isotropic", 1),
+    ],
+)
+def test_coefficient_bound_names_bad_input(name, value):
+    options = {"noise_variance": 1.0} | SETTING | {name: value}
+    with pytest.raises(ValueError, match=f"'{name}' parameter of coefficient_error"):
+        coefficient_error_bound(**options)
+
+
+def test_index_bounds_name_bad_input():
+    with pytest.raises(ValueError, match=r"'squared_error'.*Got -1"):
+        sobol_error_bound(-1.0, 1.0)
+    with pytest.raises(ValueError, match=r"'total_variance'.*Got nan"):
+        sobol_error_bound(1.0, math.nan)
+    with pytest.raises(ValueError, match=r"'index'.*Got 1.5"):
+        sobol_error_interval(1.5, 1.0, 1.0)
+    with pytest.raises(ValueError, match="'design'"):
+        smallest_eigenvalue([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tolerance", 1.0),
+        ("confidence_level", 0.0),
+        ("method", "t"),
+        ("isotropic", None),
+        ("n_designs", 0),
+        ("noise_variance", [1.0, 2.0]),
+        ("signal_variance", -1.0),
+    ],
+)
+def test_required_size_names_bad_input(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of required_ensemble"):
+        required_ensemble_size(linear_fit(), **{name: value})
+
+
+def test_required_size_wants_a_fitted_expansion():
+    with pytest.raises(ValueError, match=r"'estimator'.*Got Ridge"):
+        required_ensemble_size(Ridge())
+    with pytest.raises(NotFittedError):
+        required_ensemble_size(PolynomialChaosRegressor())
