@@ -27,6 +27,7 @@ from ._goodness import (
     without_slopes,
 )
 from ._memory import basis_advice, check_sums_fit
+from ._intervals import SobolIntervalMixin
 from ._parameters import check_option
 from ._sample_weight import Samples, checked_sample_weight
 from ._sobol import sobol_indices
@@ -76,6 +77,7 @@ def _can_add_samples(estimator: PolynomialChaosRegressor) -> bool:
 
 class PolynomialChaosRegressor(
     BasisMixin,
+    SobolIntervalMixin,
     ExpansionMixin,
     BasisFeatureNamesMixin,
     MultiOutputMixin,

@@ -8,7 +8,7 @@ from sklearn.linear_model import ARDRegression
 
 from ._base import LinearFit, LinearProblem
 from ._decomposition import DesignDecomposition
-from ._dictionary import COMPARISON_SHARE, correction
+from ._dictionary import comparison_price
 from ._fixed import GeneralizedRidgeSolver
 from ._ridge_path import fit_penalties
 from ._sparse import join_fits
@@ -64,7 +64,7 @@ def _fit_target(
     )
     fit = fit_penalties(decomposition, problem.targets[:, target], np.ones(1))
     size = int(np.count_nonzero(scale)) - 1
-    price = correction(size, len(scale) - 1, float(len(rows)), COMPARISON_SHARE)
+    price = comparison_price(size, len(scale) - 1, float(len(rows)))
     return fit.with_criterion(fit.criterion * price)
 
 

@@ -44,6 +44,18 @@ def correction(size: int, n_terms: int, n_copies: float, share: float = 1.0) -> 
     return float(np.exp(2.0 * share * size * np.log(max(n_terms, 1)) / n_copies))
 
 
+def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
+    """Return the factor for comparing a sparse fit with another solver.
+
+    Three quarters of the price of the search, times the correction of leave-one-out
+    for small samples (Blatman and Sudret, 2011, section 3.4), here :math:`(n / (n - k - 1))^2` with :math:`k` terms
+    beside the constant.
+    """
+    left = max(n_copies - size - 1.0, 1.0)
+    searched = correction(size, n_terms, n_copies, COMPARISON_SHARE)
+    return searched * (n_copies / left) ** 2
+
+
 class Dictionary:
     """Centred columns of unit length, and the centred targets of one problem.
 
@@ -131,9 +143,13 @@ class Dictionary:
         """Return the leave-one-out error of the constant alone."""
         return self.loo_error(np.zeros(0, dtype=np.int64), targets)
 
-    def correction(self, size: int, share: float = 1.0) -> float:
+    def correction(self, size: int) -> float:
         """Return the factor for having searched ``size`` of all terms."""
-        return correction(size, len(self.terms), self.n_copies, share)
+        return correction(size, len(self.terms), self.n_copies)
+
+    def comparison_price(self, size: int) -> float:
+        """Return the factor for comparing a fit of ``size`` terms with others."""
+        return comparison_price(size, len(self.terms), self.n_copies)
 
     def scale(self, subset: IndexArray, n_terms: int) -> FloatArray:
         """Return the scales of a subset: 1 for its terms and the constant, else 0."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ._base import LinearFit, LinearProblem
 from ._decomposition import DesignDecomposition
-from ._dictionary import COMPARISON_SHARE, Dictionary
+from ._dictionary import Dictionary
 from ._fixed import GeneralizedRidgeSolver
 from ._leverage import join_leverages
 from ._ridge_path import fit_penalties
@@ -24,9 +24,8 @@ class SparseSolver(GeneralizedRidgeSolver):
     """Choose a subset of the terms for each group of targets.
 
     While the size of the subset is chosen, a term costs ``2 log P`` (see
-    ``Dictionary``); the criterion by which the fit is compared with others asks three
-    quarters of that, since the full price makes most sparse fits look worse than they
-    are.
+    ``Dictionary``). The criterion by which the fit is compared with others asks
+    another price (see ``comparison_price``).
 
     Leave-one-out residuals are those of least squares on the chosen subset: they do
     not know of the search.
@@ -49,7 +48,7 @@ class SparseSolver(GeneralizedRidgeSolver):
         for label in np.unique(groups):
             targets = np.flatnonzero(groups == label)
             subset = self.search(dictionary, targets)
-            price = dictionary.correction(len(subset), COMPARISON_SHARE)
+            price = dictionary.comparison_price(len(subset))
             scale = dictionary.scale(subset, n_terms)
             positions.append(targets)
             parts.append(_fit_subset(problem, targets, scale, price))

@@ -1,0 +1,91 @@
+"""Compare skpce with its peers and with the floor, all in one run.
+
+Run: ``python -m benchmarks.pce --quick --out runs/pce.json
+--write docs/benchmarks_tables.md`` from the root of the repository, with a Python that
+has the packages of ``benchmarks/pce/requirements.txt``; packages that are missing are
+reported and left out. ``--tables runs/pce.json`` writes the tables of a finished run;
+with several files, each shape is taken from the last file that has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from .methods import METHODS
+from .record import record
+from .runner import QUICK, Limits, run_all
+from .shapes import SHAPES
+from .tables import page
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer rounds, 30 s a call"
+    )
+    parser.add_argument("--shapes", nargs="*", choices=sorted(SHAPES), metavar="SHAPE")
+    parser.add_argument("--peers", nargs="*", choices=sorted(METHODS), metavar="PEER")
+    parser.add_argument("--no-small-samples", action="store_true")
+    parser.add_argument("--only-small-samples", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path("runs/pce.json"))
+    parser.add_argument("--write", type=Path, help="the page of tables")
+    parser.add_argument("--tables", type=Path, nargs="+", help="finished runs")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run and write, or write the tables of a finished run."""
+    arguments = parse()
+    if arguments.tables is not None:
+        results = merge(arguments.tables)
+    else:
+        results = run(arguments)
+    text = page(results)
+    if arguments.write is None:
+        print(text)
+    else:
+        arguments.write.write_text(text, encoding="utf-8")
+
+
+def merge(paths: list[Path]) -> dict[str, Any]:
+    """Join finished runs; the record is that of the first, with all commands."""
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    merged = {"record": dict(runs[0]["record"]), "shapes": {}}
+    commands = [found["record"]["command"] for found in runs]
+    merged["record"]["command"] = "; ".join(commands)
+    for found in runs:
+        merged["shapes"] |= found["shapes"]
+        if "small_samples" in found:
+            merged["small_samples"] = found["small_samples"]
+    known = [name for name in SHAPES if name in merged["shapes"]]
+    merged["shapes"] = {name: merged["shapes"][name] for name in known}
+    return merged
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run what was asked for; the file grows with every shape."""
+    results = {"record": record(sys.argv[1:])}
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+
+    def save(found: dict[str, Any]) -> None:
+        results.update(found)
+        arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+    names = list(SHAPES) if arguments.shapes is None else arguments.shapes
+    run_all(
+        [] if arguments.only_small_samples else names,
+        QUICK if arguments.quick else Limits(),
+        arguments.peers,
+        save,
+        small=not arguments.no_small_samples,
+    )
+    return results
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""Run every method on every shape, each in its own process, in alternating rounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .methods import METHODS
+from .peers.base import Method
+from .shapes import SHAPES, Shape
+from .small_samples import SMALL_SAMPLES
+
+ROOT = Path(__file__).resolve().parents[2]
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "OPENTURNS_NUM_THREADS",
+    ),
+    "1",
+)
+#: A call may take so many times its CPU time when the machine is busy.
+PATIENCE = 6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long and how often: seconds of CPU time, rounds, megabytes."""
+
+    call_seconds: float = 240.0
+    total_seconds: float = 60.0
+    rounds: int = 5
+    seeds: int = 11
+    small_seconds: float = 120.0
+    memory_mb: float = 8192.0
+
+
+QUICK = Limits(
+    call_seconds=30.0, total_seconds=10.0, rounds=3, seeds=10, small_seconds=20.0
+)
+
+
+class Process:
+    """A worker and its answers; ended by its own handle when it is too slow."""
+
+    def __init__(self, method: Method, limits: Limits) -> None:
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "benchmarks.pce.worker",
+                method.name,
+                str(limits.memory_mb),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(paths)},
+            text=True,
+        )
+
+    def ask(self, seconds: float, **order: Any) -> dict[str, Any]:
+        """Send an order and wait for the answer; ``seconds`` are of CPU time."""
+        try:
+            self.process.stdin.write(json.dumps(order) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return {"failed": "killed"}
+        if not self._ready(seconds):
+            self.end()
+            return {"failed": f"> {seconds:.0f} s"}
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"failed": "killed (memory)"}
+
+    def _ready(self, seconds: float) -> bool:
+        """Wait for an answer; say no after so much CPU time or, at last, wall time."""
+        used, began = self._cpu_seconds(), time.monotonic()
+        while not select.select([self.process.stdout], [], [], 0.5)[0]:
+            if self._cpu_seconds() - used > seconds:
+                return False
+            if time.monotonic() - began > PATIENCE * seconds:
+                return False
+        return True
+
+    def _cpu_seconds(self) -> float:
+        """CPU time of the worker; wall time where the system does not tell.
+
+        A limit set in the worker itself would be simpler, but with ``RLIMIT_CPU`` the
+        kernel counts CPU time in ticks, and short calls take none.
+        """
+        try:
+            status = Path(f"/proc/{self.process.pid}/stat").read_text()
+        except OSError:
+            return time.monotonic()
+        user, system = status.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.wait()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+
+
+def methods_of(shape: Shape, chosen: Iterable[str] | None) -> list[Method]:
+    """Methods that take part in a shape, in the order of the tables."""
+    ours = {f"skpce {solver}" for solver in shape.solvers}
+    return [
+        method
+        for method in METHODS.values()
+        if (method.role != "ours" or method.name in ours)
+        and (chosen is None or method.name in chosen or method.role != "peer")
+    ]
+
+
+def run_shape(
+    shape: Shape,
+    limits: Limits,
+    chosen: Iterable[str] | None,
+    smaller: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Return the results by method: ``cpu`` seconds of every round or ``failed``."""
+    results: dict[str, Any] = {}
+    alive: dict[str, Process] = {}
+    for method in methods_of(shape, chosen):
+        results[method.name] = found = _start(method, shape, limits, smaller, alive)
+        _say(shape.name, method.name, found)
+    for _ in range(limits.rounds):
+        for name, process in list(alive.items()):
+            runs = results[name]["cpu"]
+            if sum(runs) + results[name]["first"] > limits.total_seconds:
+                alive.pop(name).end()
+                continue
+            answer = process.ask(limits.call_seconds, do="run")
+            if "failed" in answer:
+                alive.pop(name).end()
+            else:
+                runs.append(answer["cpu"])
+    for process in alive.values():
+        process.end()
+    for found in results.values():
+        if "first" in found and not found["cpu"]:
+            found["cpu"] = [found["first"]]
+    return results
+
+
+def _start(
+    method: Method,
+    shape: Shape,
+    limits: Limits,
+    smaller: dict[str, Any] | None,
+    alive: dict[str, Process],
+) -> dict[str, Any]:
+    """Start a worker and take its first call."""
+    if not method.is_installed():
+        return {"failed": "not installed"}
+    if smaller is not None:
+        before = smaller.get(method.name, {})
+        if "failed" in before:
+            return {"failed": f"with a tenth of the samples: {before['failed']}"}
+        if before and 10 * statistics.median(before["cpu"]) > limits.call_seconds:
+            return {"failed": f"would take > {limits.call_seconds:.0f} s"}
+    process = Process(method, limits)
+    answer = process.ask(limits.call_seconds, do="prepare", shape=shape.name)
+    if "failed" not in answer:
+        answer = process.ask(limits.call_seconds, do="first")
+    if "failed" in answer:
+        process.end()
+        return answer
+    alive[method.name] = process
+    answer["first"] = answer.pop("cpu")
+    return answer | {"cpu": []}
+
+
+def run_small_samples(
+    limits: Limits, chosen: Iterable[str] | None
+) -> dict[str, dict[str, Any]]:
+    """Return, by method and case, the errors of every seed."""
+    results: dict[str, dict[str, Any]] = {}
+    for method in METHODS.values():
+        if not method.adaptive or not (
+            chosen is None or method.name in chosen or method.role != "peer"
+        ):
+            continue
+        results[method.name] = {
+            case.name: _small_case(method, i, limits)
+            for i, case in enumerate(SMALL_SAMPLES)
+        }
+        _say("small samples", method.name, results[method.name])
+    return results
+
+
+def _small_case(method: Method, case: int, limits: Limits) -> dict[str, Any]:
+    """Errors of the seeds that fit into the time of the case."""
+    if not method.is_installed():
+        return {"failed": "not installed"}
+    process = Process(method, limits)
+    errors: list[float] = []
+    spent: list[float] = []
+    answer: dict[str, Any] = {}
+    for seed in range(limits.seeds):
+        if sum(spent) > limits.small_seconds:
+            break
+        answer = process.ask(limits.small_seconds, do="small", case=case, seed=seed)
+        if "failed" in answer:
+            break
+        errors.append(answer["error_of_fit"])
+        spent.append(answer["cpu"])
+    process.end()
+    if not errors:
+        return {"failed": answer["failed"]}
+    return {"errors": errors, "cpu": spent}
+
+
+def run_all(
+    names: list[str],
+    limits: Limits,
+    chosen: Iterable[str] | None,
+    save: Any,
+    small: bool = True,
+) -> None:
+    """Run the shapes and the small samples; ``save`` gets the results so far."""
+    results: dict[str, Any] = {"shapes": {}}
+    for name in names:
+        shape = SHAPES[name]
+        smaller = results["shapes"].get(shape.smaller)
+        results["shapes"][name] = run_shape(shape, limits, chosen, smaller)
+        save(results)
+    if small:
+        results["small_samples"] = run_small_samples(limits, chosen)
+        save(results)
+
+
+def _say(where: str, method: str, found: dict[str, Any]) -> None:
+    if "first" in found:
+        text = f"{found['first']:.4g} s, {found.get('relative_error', '')}"
+    else:
+        text = found.get("failed", "done")
+    print(f"{where}: {method}: {text}", file=sys.stderr, flush=True)

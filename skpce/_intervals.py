@@ -1,0 +1,288 @@
+"""Intervals for Sobol indices and noise-corrected indices, as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ._bootstrap import bootstrap_shares, percentile_bounds, resample_counts
+from ._noise_correction import (
+    NoiseCorrectedIndices,
+    corrected_by_halves,
+    corrected_least_squares,
+    enough_for_least_squares,
+)
+from ._parameters import check_integer, check_option, check_real
+from ._predictive import make_generator
+from ._residual_intervals import residual_bounds
+from ._solvers import CoefficientSolver, LinearFit, LinearProblem
+from ._threads import one_thread_if_small
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+#: How an interval is made.
+INTERVAL_METHODS = ("residual", "bootstrap")
+
+#: How noise is taken out of an index.
+CORRECTION_METHODS = ("auto", "halves", "ols")
+
+
+@dataclass(frozen=True)
+class SobolInterval:
+    """Lower and upper bounds of sensitivity indices.
+
+    Parameters
+    ----------
+    first_order, total_order, shapley : ndarray of shape (2, n_targets, n_features)
+        Bounds of the first-order indices, the total indices and the Shapley effects;
+        row 0 is the lower one.
+    confidence_level : float
+        Nominal probability, one index at a time.
+    method : str
+        How they were made.
+    """
+
+    first_order: FloatArray
+    total_order: FloatArray
+    shapley: FloatArray
+    confidence_level: float
+    method: str
+
+
+class SobolIntervalMixin:
+    """``sobol_interval`` and ``noise_corrected_sobol_indices`` of a fitted regressor.
+
+    For estimators that keep their samples and their linear fit.
+    """
+
+    coefficients_: FloatArray
+    multi_indices_: IndexArray
+    _samples: Any
+    _fit: LinearFit
+    _linear_problem: Callable[[], LinearProblem]
+    _make_solver: Callable[[], CoefficientSolver]
+
+    def sobol_interval(
+        self,
+        confidence_level: float = 0.9,
+        *,
+        method: str = "residual",
+        n_resamples: int = 200,
+        random_state: Any = None,
+    ) -> SobolInterval:
+        r"""Return intervals of the Sobol indices and Shapley effects.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.9
+            Nominal probability that an interval holds the index of the true
+            function; each index on its own.
+        method : {"residual", "bootstrap"}, default="residual"
+            - ``"residual"``: from leave-one-out residuals. Contains the error of the
+              coefficients, shrinkage, missing terms and the price of a search for
+              terms, see Notes.
+            - ``"bootstrap"``: percentiles over resamples of the samples, with the
+              terms and penalties of the fit. **It ignores truncation, shrinkage and
+              the search for terms**: a poor fit can have narrow intervals.
+        n_resamples : int, default=200
+            Number of draws.
+        random_state : int, RandomState instance or None, default=None
+            Of the draws; an int gives the same interval each time.
+
+        Returns
+        -------
+        interval : SobolInterval
+            ``first_order``, ``total_order`` and ``shapley`` of shape
+            (2, n_targets, n_features), lower bounds first.
+
+        Raises
+        ------
+        ValueError
+            For a bad argument, or a fit from accumulated sums, which has no samples.
+
+        See Also
+        --------
+        noise_corrected_sobol_indices : Estimates without the bias of noise.
+
+        Notes
+        -----
+        Let :math:`e = f - \hat f` and :math:`\hat f_i` the part of the expansion of
+        input :math:`i`. Then exactly
+
+        .. math:: V_i = \hat V_i + 2 E[e \hat f_i] + a_i E[e^2],
+           \qquad 0 \le a_i \le 1.
+
+        Both expectations are estimated by leave-one-out and drawn by the Bayesian
+        bootstrap [1]_. The share :math:`a_i` of the error that belongs to the input
+        is unknown: it is 0 in the lower bound and 1 in the upper. An interval is
+        therefore about as wide as the unexplained share or wider, and nearly [0, 1]
+        for a fit at chance. Noise in y counts as unexplained.
+
+        With ``regressor=`` the residuals are those of five refits without a fold. A
+        target whose leave-one-out residuals are not defined (least squares with more
+        terms than samples) has the interval [0, 1]; a constant target has [0, 0].
+
+        References
+        ----------
+        .. [1] D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9 (1981).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.stats import uniform
+        >>> from skpce import PolynomialChaosRegressor
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
+        >>> y = np.exp(X[:, 0]) + X[:, 0] * X[:, 1]
+        >>> pce = PolynomialChaosRegressor(2, distribution=uniform(-1, 2))
+        >>> interval = pce.fit(X, y).sobol_interval(random_state=0)
+        >>> interval.total_order.shape
+        (2, 1, 2)
+        >>> low, high = interval.total_order[:, 0]
+        >>> total = pce.total_sobol_indices_[0]
+        >>> bool(np.all((low < total) & (total < high)))
+        True
+        """
+        check_is_fitted(self)
+        owner = "sobol_interval"
+        check_real(owner, "confidence_level", confidence_level, low=0, high=1)
+        check_option(owner, "method", method, INTERVAL_METHODS)
+        check_integer(owner, "n_resamples", n_resamples, low=1)
+        self._require_samples(owner)
+        generator = make_generator(random_state)
+        problem, solver = self._linear_problem(), self._make_solver()
+        masks = index_masks(self.multi_indices_)
+        with one_thread_if_small(problem.design.size):
+            if method == "bootstrap":
+                counts = resample_counts(problem.weights, n_resamples, generator)
+                draws = bootstrap_shares(solver, problem, self._fit, counts, masks)
+                bounds = percentile_bounds(draws, confidence_level)
+            else:
+                bounds = residual_bounds(
+                    solver,
+                    problem,
+                    self._fit,
+                    self.coefficients_,
+                    masks,
+                    n_resamples,
+                    confidence_level,
+                    generator,
+                )
+        parts = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
+        return SobolInterval(*parts, confidence_level, method)
+
+    def noise_corrected_sobol_indices(
+        self,
+        *,
+        method: str = "auto",
+        n_splits: int = 20,
+        random_state: Any = None,
+    ) -> NoiseCorrectedIndices:
+        r"""Return Sobol indices without the bias of noise in the coefficients.
+
+        A square :math:`\hat c_j^2` has the expectation
+        :math:`(E \hat c_j)^2 + \mathrm{Var}\,\hat c_j`, so noise looks like variance
+        of the inputs.
+
+        Parameters
+        ----------
+        method : {"auto", "halves", "ols"}, default="auto"
+            - ``"halves"``: squares are replaced by products
+              :math:`\hat c_j^A \hat c_j^B` of coefficients from disjoint halves of
+              the samples, averaged over random splits. Terms that were searched for
+              are searched for anew in each half; penalties are kept, in proportion to
+              the number of samples. Shrinkage stays.
+            - ``"ols"``: least squares on all terms, and
+              :math:`\hat c_j^2 - \hat\sigma^2 [(A^T A)^{-1}]_{jj}`. Needs three
+              samples a term.
+            - ``"auto"``: ``"ols"`` where there are three samples a term.
+        n_splits : int, default=20
+            Number of random splits into halves.
+        random_state : int, RandomState instance or None, default=None
+            Of the splits.
+
+        Returns
+        -------
+        indices : NoiseCorrectedIndices
+            ``first_order``, ``total_order`` (n_targets, n_features) and
+            ``total_variance`` (n_targets,). Not clipped: they may be negative. Indices
+            are NaN where the corrected total variance is not positive; the partial
+            variances ``first_order_variance`` and ``total_order_variance`` are not.
+
+        Raises
+        ------
+        ValueError
+            For a bad argument, a fit from accumulated sums, fewer than four samples
+            for halves, or fewer than three samples a term for ``"ols"``.
+
+        Notes
+        -----
+        Given the inputs, both are free of bias for the variance of the expectation of
+        the coefficients when the noise is independent between samples: the errors of
+        disjoint halves are independent [1]_. Ratios of them have a bias of higher
+        order.
+
+        References
+        ----------
+        .. [1] A. B. Owen, "Better estimation of small Sobol' sensitivity indices",
+           ACM Transactions on Modeling and Computer Simulation 23 (2013), for the
+           same idea with sampled functions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.stats import norm
+        >>> from skpce import PolynomialChaosRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(60, 2))
+        >>> y = X[:, 0] + rng.normal(size=60)
+        >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+        >>> pce.fit(X, y).total_sobol_indices_.round(2)  # the second is 0 in truth
+        array([[0.95, 0.05]])
+        >>> pce.noise_corrected_sobol_indices().total_order.round(2)
+        array([[ 1.  , -0.03]])
+        """
+        check_is_fitted(self)
+        owner = "noise_corrected_sobol_indices"
+        check_option(owner, "method", method, CORRECTION_METHODS)
+        check_integer(owner, "n_splits", n_splits, low=1)
+        self._require_samples(owner)
+        problem = self._linear_problem()
+        if method == "auto":
+            method = "ols" if enough_for_least_squares(problem) else "halves"
+        with one_thread_if_small(problem.design.size):
+            if method == "ols":
+                return corrected_least_squares(problem, self.multi_indices_)
+            return corrected_by_halves(
+                self._make_solver(),
+                problem,
+                self._fit,
+                self.multi_indices_,
+                n_splits,
+                make_generator(random_state),
+            )
+
+    def _require_samples(self, owner: str) -> None:
+        if getattr(self, "_samples", None) is None:
+            raise ValueError(
+                f"{owner} needs the samples, but this fit kept only sums over them. "
+                "Fit with criterion='loo' to keep the samples."
+            )
+
+
+def index_masks(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> FloatArray:  # shape: (n_terms, 3 * n_features)
+    """Return which part of each square belongs to an index.
+
+    Columns: first-order indices, total indices and Shapley effects of the inputs.
+    """
+    active = multi_indices > 0
+    size = active.sum(axis=1, keepdims=True)
+    alone = active & (size == 1)
+    return np.hstack([alone, active, active / np.maximum(size, 1)])
