@@ -48,8 +48,8 @@ def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
     """Return the factor for comparing a sparse fit with another solver.
 
     Three quarters of the price of the search, times the correction of leave-one-out
-    for small samples (Blatman and Sudret, 2011, section 3.4), here :math:`(n / (n - k - 1))^2` with :math:`k` terms
-    beside the constant.
+    for small samples (Blatman and Sudret, 2011, section 3.4), here
+    :math:`(n / (n - k - 1))^2` with :math:`k` terms beside the constant.
     """
     left = max(n_copies - size - 1.0, 1.0)
     searched = correction(size, n_terms, n_copies, COMPARISON_SHARE)
