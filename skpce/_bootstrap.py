@@ -54,7 +54,7 @@ def bootstrap_coefficients(
     ... ).shape
     (5, 2, 6)
     """
-    return solver.resample(problem, fit, counts)  # type: ignore[attr-defined]
+    return solver.resample(problem, fit, counts)
 
 
 def bootstrap_blocks(

@@ -26,8 +26,8 @@ from ._goodness import (
     weighted_spread,
     without_slopes,
 )
-from ._memory import basis_advice, check_sums_fit
 from ._intervals import SobolIntervalMixin
+from ._memory import basis_advice, check_sums_fit
 from ._parameters import check_option
 from ._sample_weight import Samples, checked_sample_weight
 from ._sobol import sobol_indices

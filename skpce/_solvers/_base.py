@@ -133,3 +133,12 @@ class CoefficientSolver(ABC):
         sample in a resample would leak into its leave-one-out error. Returns an array
         of shape (n_targets, n_terms).
         """
+
+    @abstractmethod
+    def resample(
+        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
+    ) -> FloatArray:
+        """Refit on many resamples; counts are of shape (n_resamples, n_samples).
+
+        Returns an array of shape (n_resamples, n_targets, n_terms).
+        """

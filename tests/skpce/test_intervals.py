@@ -9,7 +9,7 @@ from sklearn.linear_model import LassoCV, LinearRegression
 
 from skpce import PolynomialChaosRegressor
 from skpce._bootstrap import bootstrap_coefficients, resample_counts
-from skpce._intervals import SobolIntervalMixin, index_masks
+from skpce._intervals import index_masks
 from skpce._residual_intervals import (
     _left_out,
     regression_variance,
@@ -20,14 +20,6 @@ from skpce._sobol import sobol_indices
 from skpce._solvers import SOLVERS
 
 SEED = 0
-
-if issubclass(PolynomialChaosRegressor, SobolIntervalMixin):
-    PCE = PolynomialChaosRegressor
-else:
-
-    class PCE(SobolIntervalMixin, PolynomialChaosRegressor):
-        pass
-
 
 ISHIGAMI_LAW = uniform(-np.pi, 2 * np.pi)
 ISHIGAMI_FIRST = [0.313905, 0.442411, 0.0]
@@ -62,7 +54,7 @@ def assert_same_as_loop(pce, counts):
 @pytest.mark.parametrize(("n_samples", "degree"), [(25, 3), (80, 2), (30, 1)])
 def test_resampling_in_a_batch_is_a_loop_of_refits(solver, n_samples, degree):
     X, y = noisy_data(n_samples)
-    pce = PCE(degree, solver=solver).fit(X, y)
+    pce = PolynomialChaosRegressor(degree, solver=solver).fit(X, y)
     generator = np.random.default_rng(SEED)
     assert_same_as_loop(pce, resample_counts(np.ones(n_samples), 8, generator))
 
@@ -72,7 +64,7 @@ def test_resampling_in_a_batch_is_a_loop_of_refits(solver, n_samples, degree):
 def test_resampling_large_matrices(monkeypatch, solver, n_samples):
     monkeypatch.setattr("skpce._solvers._batched._LARGE_ORDER", 10)
     X, y = noisy_data(n_samples)
-    pce = PCE(4, solver=solver, distribution=norm(0, 1)).fit(X, y)
+    pce = PolynomialChaosRegressor(4, solver=solver, distribution=norm(0, 1)).fit(X, y)
     counts = resample_counts(np.ones(n_samples), 6, np.random.default_rng(SEED))
     assert_same_as_loop(pce, counts)
 
@@ -81,7 +73,7 @@ def test_resampling_large_matrices(monkeypatch, solver, n_samples):
 def test_resamples_without_full_rank(solver):
     # 20 terms, 24 samples of which a resample shows about 15, each of them twice.
     X, y = noisy_data(12)
-    pce = PCE(3, solver=solver, distribution=norm(0, 1))
+    pce = PolynomialChaosRegressor(3, solver=solver, distribution=norm(0, 1))
     pce.fit(np.vstack([X, X]), np.vstack([y, y]))
     counts = resample_counts(np.ones(24), 10, np.random.default_rng(SEED))
     assert_same_as_loop(pce, counts)
@@ -90,7 +82,7 @@ def test_resamples_without_full_rank(solver):
 def test_resampling_many_penalties_and_batches(monkeypatch):
     monkeypatch.setattr("skpce._solvers._batched.LARGEST_BATCH", 100_000)
     X, y = noisy_data(40, n_targets=30)
-    pce = PCE(3).fit(
+    pce = PolynomialChaosRegressor(3).fit(
         X, y * np.logspace(-2, 2, 30) + np.random.default_rng(1).normal(size=y.shape)
     )
     assert len(np.unique(pce.alpha_)) >= 6
@@ -100,10 +92,10 @@ def test_resampling_many_penalties_and_batches(monkeypatch):
 
 def test_resampling_an_external_regressor():
     X, y = noisy_data(30, 1)
-    pce = PCE(1, regressor=LinearRegression()).fit(X, y)
+    pce = PolynomialChaosRegressor(1, regressor=LinearRegression()).fit(X, y)
     counts = resample_counts(np.ones(30), 5, np.random.default_rng(SEED))
     assert_same_as_loop(pce, counts)
-    own = PCE(1, solver="ols").fit(X, y)
+    own = PolynomialChaosRegressor(1, solver="ols").fit(X, y)
     np.testing.assert_allclose(
         bootstrap_coefficients(
             pce._make_solver(), pce._linear_problem(), pce._fit, counts
@@ -124,8 +116,8 @@ def test_weighted_and_repeated_samples_agree(method):
     X, y = noisy_data(40, 1)
     weights = np.random.default_rng(3).integers(1, 4, size=40)
     law = norm(0, 1)
-    weighted = PCE(2, distribution=law).fit(X, y, weights)
-    repeated = PCE(2, distribution=law).fit(
+    weighted = PolynomialChaosRegressor(2, distribution=law).fit(X, y, weights)
+    repeated = PolynomialChaosRegressor(2, distribution=law).fit(
         np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
     )
     bounds = [
@@ -140,7 +132,7 @@ def test_bootstrap_spread_of_least_squares_is_the_theory():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(400, 2))
     y = 1 + X @ [1.0, 0.5] + 0.3 * rng.normal(size=400)
-    pce = PCE(1, solver="ols", distribution=norm(0, 1)).fit(X, y)
+    pce = PolynomialChaosRegressor(1, solver="ols", distribution=norm(0, 1)).fit(X, y)
     counts = resample_counts(np.ones(400), 3000, rng)
     draws = bootstrap_coefficients(
         pce._make_solver(), pce._linear_problem(), pce._fit, counts
@@ -152,7 +144,7 @@ def test_bootstrap_spread_of_least_squares_is_the_theory():
 
 def test_masks_give_the_indices():
     X, y = noisy_data()
-    pce = PCE(3).fit(X, y)
+    pce = PolynomialChaosRegressor(3).fit(X, y)
     squares = np.square(pce.coefficients_)
     shares = squares @ index_masks(pce.multi_indices_)
     first, total, shapley = np.split(shares / pce.total_variance_[:, None], 3, axis=1)
@@ -172,7 +164,9 @@ def test_masks_give_the_indices():
 def test_components_left_out_are_those_of_refits(solver, weighted):
     X, y = noisy_data(30, 2)
     weights = np.random.default_rng(2).integers(1, 3, size=30) if weighted else None
-    pce = PCE(2, solver=solver, distribution=norm(0, 1)).fit(X, y, weights)
+    pce = PolynomialChaosRegressor(2, solver=solver, distribution=norm(0, 1)).fit(
+        X, y, weights
+    )
     solver, problem, fit = pce._make_solver(), pce._linear_problem(), pce._fit
     mask = index_masks(pce.multi_indices_)[:, 4]
     _, components = next(_left_out(problem, fit, fit.coefficients, [mask]))
@@ -188,7 +182,9 @@ def test_components_left_out_are_those_of_refits(solver, weighted):
 @pytest.mark.parametrize("n_samples", [60, 150])
 def test_intervals_hold_the_truth_on_ishigami(solver, n_samples):
     X, y = ishigami_data(n_samples)
-    pce = PCE(8, distribution=ISHIGAMI_LAW, solver=solver).fit(X, y)
+    pce = PolynomialChaosRegressor(8, distribution=ISHIGAMI_LAW, solver=solver).fit(
+        X, y
+    )
     interval = pce.sobol_interval(random_state=0)
     for bounds, truth in (
         (interval.first_order, ISHIGAMI_FIRST),
@@ -201,7 +197,7 @@ def test_intervals_hold_the_truth_on_ishigami(solver, n_samples):
 def test_the_bootstrap_misses_truncation_and_residual_bounds_do_not():
     # Degree 2 cannot show sin; its indices are far from the truth.
     X, y = ishigami_data(1000)
-    pce = PCE(2, distribution=ISHIGAMI_LAW, solver="ols").fit(X, y)
+    pce = PolynomialChaosRegressor(2, distribution=ISHIGAMI_LAW, solver="ols").fit(X, y)
     missed = pce.sobol_interval(method="bootstrap", random_state=0).total_order
     held = pce.sobol_interval(random_state=0).total_order
     truth = np.array(ISHIGAMI_TOTAL)
@@ -213,7 +209,11 @@ def test_the_bootstrap_misses_truncation_and_residual_bounds_do_not():
 def test_a_fit_at_chance_says_nothing(solver):
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=(60, 4))
-    interval = PCE(2, solver=solver).fit(X, y).sobol_interval(random_state=0)
+    interval = (
+        PolynomialChaosRegressor(2, solver=solver)
+        .fit(X, y)
+        .sobol_interval(random_state=0)
+    )
     for bounds in (interval.first_order, interval.total_order, interval.shapley):
         assert (bounds[0] < 0.2).all()
         assert (bounds[1] > 0.8).all()
@@ -224,7 +224,7 @@ def test_a_worse_fit_has_wider_intervals():
     noise = np.random.default_rng(5).normal(size=y.shape)
     widths = []
     for scale in (0.0, 0.3, 1.0, 5.0):
-        pce = PCE(2).fit(X, y + scale * noise)
+        pce = PolynomialChaosRegressor(2).fit(X, y + scale * noise)
         low, high = pce.sobol_interval(random_state=0).total_order
         assert ((high - low) >= 0.9 * pce.unexplained_share_[:, None] - 0.01).all()
         widths.append((high - low).mean())
@@ -233,7 +233,7 @@ def test_a_worse_fit_has_wider_intervals():
 
 def test_without_residuals_the_interval_is_everything():
     X, y = noisy_data(15, 2)
-    pce = PCE(3, solver="ols").fit(X, y)
+    pce = PolynomialChaosRegressor(3, solver="ols").fit(X, y)
     interval = pce.sobol_interval(random_state=0)
     assert (interval.total_order[0] == 0).all()
     assert (interval.total_order[1] == 1).all()
@@ -244,7 +244,11 @@ def test_without_residuals_the_interval_is_everything():
 def test_a_constant_target_has_indices_of_zero(method):
     X, y = noisy_data(30, 2)
     y[:, 1] = 0.1
-    interval = PCE(2).fit(X, y).sobol_interval(method=method, random_state=0)
+    interval = (
+        PolynomialChaosRegressor(2)
+        .fit(X, y)
+        .sobol_interval(method=method, random_state=0)
+    )
     assert (interval.total_order[:, 1] == 0).all()
     assert (interval.total_order[1, 0] > 0).all()
 
@@ -256,7 +260,7 @@ def test_a_constant_target_has_indices_of_zero(method):
 def test_the_spread_of_a_cross_term_is_that_of_regression(solver, n_samples):
     """sigma^2 c' (A'A + alpha S^-2)^-1 c by hand, with 20 terms."""
     X, y = noisy_data(n_samples, 2)
-    pce = PCE(3, solver=solver, distribution=norm(0, 1)).fit(X, y)
+    pce = PolynomialChaosRegressor(3, solver=solver, distribution=norm(0, 1)).fit(X, y)
     mask = index_masks(pce.multi_indices_)[1:, 3]
     design = pce.transform(X)[:, 1:]
     centred = design - design.mean(axis=0)
@@ -279,19 +283,21 @@ def test_search_has_a_price():
     def price(pce):
         return search_price(pce._linear_problem(), pce._fit)
 
-    assert price(PCE(2, solver="ols").fit(X, y)) == 1.0
-    np.testing.assert_allclose(price(PCE(2).fit(X, y)), 9 ** (2 / 50))
-    weighted = PCE(2, solver="weighted_ridge").fit(X, y)
+    assert price(PolynomialChaosRegressor(2, solver="ols").fit(X, y)) == 1.0
+    np.testing.assert_allclose(
+        price(PolynomialChaosRegressor(2).fit(X, y)), 9 ** (2 / 50)
+    )
+    weighted = PolynomialChaosRegressor(2, solver="weighted_ridge").fit(X, y)
     assert weighted._fit.scales.min() < 1
     np.testing.assert_allclose(price(weighted), 9 ** (4 / 50))
-    sparse = PCE(2, solver="omp").fit(X, y)
+    sparse = PolynomialChaosRegressor(2, solver="omp").fit(X, y)
     n_chosen = np.count_nonzero(sparse.coefficients_[0, 1:])
     np.testing.assert_allclose(price(sparse), 9 ** (2 * n_chosen / 50))
 
 
 def test_external_regressors_have_intervals():
     X, y = noisy_data(60, 1)
-    pce = PCE(2, regressor=LassoCV(cv=3)).fit(X, y)
+    pce = PolynomialChaosRegressor(2, regressor=LassoCV(cv=3)).fit(X, y)
     low, high = pce.sobol_interval(random_state=0, n_resamples=50).total_order
     assert (
         (low <= pce.total_sobol_indices_) & (pce.total_sobol_indices_ <= high)
@@ -305,7 +311,7 @@ def test_external_regressors_have_intervals():
 @pytest.mark.parametrize("one_dimension", [True, False])
 def test_shapes_order_and_seed(method, one_dimension):
     X, y = noisy_data(40, 1 if one_dimension else 3)
-    pce = PCE(2).fit(X, y[:, 0] if one_dimension else y)
+    pce = PolynomialChaosRegressor(2).fit(X, y[:, 0] if one_dimension else y)
     first = pce.sobol_interval(method=method, random_state=0)
     again = pce.sobol_interval(method=method, random_state=0)
     other = pce.sobol_interval(method=method, random_state=1)
@@ -323,7 +329,7 @@ def test_shapes_order_and_seed(method, one_dimension):
 @pytest.mark.parametrize("method", ["residual", "bootstrap"])
 def test_a_higher_level_is_wider(method):
     X, y = noisy_data()
-    pce = PCE(2).fit(X, y)
+    pce = PolynomialChaosRegressor(2).fit(X, y)
     narrow = pce.sobol_interval(0.5, method=method, random_state=0).total_order
     wide = pce.sobol_interval(0.95, method=method, random_state=0).total_order
     assert (wide[0] <= narrow[0]).all()
@@ -340,13 +346,15 @@ def test_a_higher_level_is_wider(method):
     ],
 )
 def test_bad_arguments_are_named(options, message):
-    pce = PCE(1).fit(*noisy_data())
+    pce = PolynomialChaosRegressor(1).fit(*noisy_data())
     with pytest.raises(ValueError, match=message):
         pce.sobol_interval(**options)
 
 
 def test_a_fit_from_sums_says_what_to_do():
-    pce = PCE(1, distribution=norm(0, 1), criterion="gcv").fit(*noisy_data())
+    pce = PolynomialChaosRegressor(1, distribution=norm(0, 1), criterion="gcv").fit(
+        *noisy_data()
+    )
     with pytest.raises(ValueError, match="criterion='loo'"):
         pce.sobol_interval()
 
@@ -362,7 +370,20 @@ def test_prediction_bands_cover_new_noisy_values(solver):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(260, 2))
         y = X[:, 0] + 0.5 * X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=260)
-        pce = PCE(2, solver=solver, distribution=norm(0, 1)).fit(X[:60], y[:60])
+        pce = PolynomialChaosRegressor(2, solver=solver, distribution=norm(0, 1)).fit(
+            X[:60], y[:60]
+        )
         mean, deviation = pce.predict(X[60:], return_std=True)
         covered.append(np.abs(y[60:] - mean) <= 1.645 * deviation)
     assert 0.86 < np.mean(covered) < 0.94
+
+
+def test_the_frame_has_intervals_and_the_unexplained_share():
+    pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    pce = PolynomialChaosRegressor(2).fit(X, X[:, 0] + 0.3 * rng.normal(size=60))
+    frame = pce.sobol_frame(ci=0.9)
+    assert {"low", "high", "loo_unexplained"} <= set(frame.columns)
+    assert (frame["low"] <= frame["total_order"]).all()
+    assert (frame["total_order"] <= frame["high"]).all()

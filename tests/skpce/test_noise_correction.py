@@ -8,21 +8,13 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
 from skpce import PolynomialChaosRegressor
-from skpce._intervals import SobolIntervalMixin
 from skpce._noise_correction import half_coefficients, signed_indices
 
 SEED = 0
 
-if issubclass(PolynomialChaosRegressor, SobolIntervalMixin):
-    PCE = PolynomialChaosRegressor
-else:
-
-    class PCE(SobolIntervalMixin, PolynomialChaosRegressor):
-        pass
-
 
 def expansion(solver="ols", degree=2):
-    return PCE(degree, solver=solver, distribution=norm(0, 1))
+    return PolynomialChaosRegressor(degree, solver=solver, distribution=norm(0, 1))
 
 
 def noise(seed, n_samples=40, n_targets=50):
@@ -178,7 +170,9 @@ def test_seed_and_shapes():
 def test_external_regressors_are_refitted():
     X, y = noise(SEED, 60, 1)
     ours = expansion().fit(X, y)
-    theirs = PCE(2, regressor=LinearRegression(), distribution=norm(0, 1)).fit(X, y)
+    theirs = PolynomialChaosRegressor(
+        2, regressor=LinearRegression(), distribution=norm(0, 1)
+    ).fit(X, y)
     found = [
         pce.noise_corrected_sobol_indices(method="halves", random_state=0)
         for pce in (ours, theirs)
@@ -199,6 +193,8 @@ def test_bad_arguments_are_named():
         expansion(degree=1).fit(X[:3], y[:3]).noise_corrected_sobol_indices(
             method="halves"
         )
-    from_sums = PCE(1, distribution=norm(0, 1), criterion="gcv").fit(X, y)
+    from_sums = PolynomialChaosRegressor(
+        1, distribution=norm(0, 1), criterion="gcv"
+    ).fit(X, y)
     with pytest.raises(ValueError, match="criterion='loo'"):
         from_sums.noise_corrected_sobol_indices()
