@@ -5,11 +5,6 @@ from ._dependent_shapley import ShapleyEffects, shapley_effects
 from ._original_space import original_space_indices
 from ._original_space_result import OriginalSpaceIndices
 from ._training_noise import training_noise_share
-from ._variance_decomposition import (
-    VarianceDecomposition,
-    VarianceSplit,
-    variance_decomposition,
-)
 from ._verdict import verdict
 from ._verdict_result import StepVerdict, Verdict
 
@@ -18,13 +13,10 @@ __all__ = [
     "OriginalSpaceIndices",
     "ShapleyEffects",
     "StepVerdict",
-    "VarianceDecomposition",
-    "VarianceSplit",
     "Verdict",
     "original_space_indices",
     "shapley_effects",
     "sobol_indices",
     "training_noise_share",
-    "variance_decomposition",
     "verdict",
 ]
