@@ -30,6 +30,7 @@ source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = [
     "_build",
     "results_tables.md",
+    "benchmarks_tables.md",
     "auto_examples/*.ipynb",
     "**/GALLERY_HEADER.rst",
 ]
