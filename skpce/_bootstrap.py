@@ -94,9 +94,10 @@ def bootstrap_shares(
     for rows, coefficients in bootstrap_blocks(solver, problem, fit, counts):
         squares = np.square(coefficients[:, :, 1:], out=coefficients[:, :, 1:])
         variance = squares.sum(axis=2, keepdims=True)
-        parts = squares.reshape(-1, squares.shape[2]) @ masks[1:]
+        n_rows = squares.shape[0] * squares.shape[1]
+        parts = squares.reshape(n_rows, squares.shape[2]) @ masks[1:]
         safe = np.where(variance > 0, variance, 1.0)
-        shares[rows] = parts.reshape(*squares.shape[:2], -1) / safe
+        shares[rows] = parts.reshape(*squares.shape[:2], masks.shape[1]) / safe
     return shares
 
 

@@ -16,7 +16,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -52,6 +52,11 @@ def checked_features(features: Any, names: Sequence[str]) -> list[int]:
     """
     if isinstance(features, (str, Integral)):
         features = [features]
+    if not isinstance(features, Iterable):
+        raise ValueError(
+            "features must be one or more inputs, by position or by name. "
+            f"Got {features!r}."
+        )
     chosen = [_position(feature, names) for feature in features]
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(

@@ -173,8 +173,12 @@ class SobolIntervalMixin:
                     confidence_level,
                     generator,
                 )
-        parts = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
-        return SobolInterval(*parts, confidence_level, method)
+        first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
+        # An index is at most the Shapley effect, which is at most the total index.
+        low = np.maximum.accumulate([first[0], shapley[0], total[0]])
+        high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
+        first, shapley, total = np.stack([low, high], axis=1)
+        return SobolInterval(first, total, shapley, confidence_level, method)
 
     def noise_corrected_sobol_indices(
         self,
@@ -222,10 +226,10 @@ class SobolIntervalMixin:
 
         Notes
         -----
-        Given the inputs, both are free of bias for the variance of the expectation of
-        the coefficients when the noise is independent between samples: the errors of
-        disjoint halves are independent [1]_. Ratios of them have a bias of higher
-        order.
+        Given the inputs and penalties that do not depend on y, both are free of bias
+        for the variance of the expectation of the coefficients when the noise is
+        independent between samples: the errors of disjoint halves are independent
+        [1]_. Chosen penalties leave a small bias, ratios one of higher order.
 
         References
         ----------
@@ -268,7 +272,11 @@ class SobolIntervalMixin:
             )
 
     def _require_samples(self, owner: str) -> None:
-        if getattr(self, "_samples", None) is None:
+        if getattr(self, "_fit", None) is None:
+            raise ValueError(
+                f"{owner} needs the samples of a fit; a marginal expansion has none."
+            )
+        if self._samples is None:
             raise ValueError(
                 f"{owner} needs the samples, but this fit kept only sums over them. "
                 "Fit with criterion='loo' to keep the samples."

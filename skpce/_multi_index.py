@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._memory import basis_advice, check_design_fits, terms_that_fit
 from ._parameters import check_integer, check_positive_weights, check_real
 from ._term_costs import (
     LARGEST_COUNT,
@@ -164,7 +165,7 @@ def build_multi_indices(
     Raises
     ------
     ValueError
-        For a bad parameter.
+        For a bad parameter, or a set too large for memory.
 
     See Also
     --------
@@ -186,6 +187,17 @@ def build_multi_indices(
     owner = "build_multi_indices"
     _check(owner, n_features, degree, q, interaction_order)
     inputs = _checked_inputs(owner, n_features, anisotropy, largest, categorical)
+    n_terms = count_terms(
+        n_features,
+        degree,
+        q=q,
+        interaction_order=interaction_order,
+        anisotropy=anisotropy,
+        largest=largest,
+        categorical=categorical,
+        stop_above=terms_that_fit(n_features),
+    )
+    check_design_fits(owner, n_features, n_terms, basis_advice(anisotropy=True))
     order = n_features if interaction_order is None else interaction_order
     costs = univariate_costs(degree, q, *inputs)
     active, exponents = list_affordable(costs, budget(degree, q), order)

@@ -19,7 +19,7 @@ halves, and the product would be positive by selection alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,15 +148,11 @@ def half_coefficients(
         counts = halves * problem.weights
         counts *= total / counts.sum(axis=1, keepdims=True)
         return solver.resample(problem, fit, counts)
-    return np.array([solver.fit(_rows(problem, half)).coefficients for half in halves])
-
-
-def _rows(problem: LinearProblem, kept: NDArray[np.bool_]) -> LinearProblem:
-    return replace(
-        problem,
-        design=problem.design[kept],
-        targets=problem.targets[kept],
-        weights=problem.weights[kept],
+    if not isinstance(solver, GeneralizedRidgeSolver):
+        rows = [np.flatnonzero(half) for half in halves]
+        return np.array([solver.refit(problem.of_rows(kept), fit) for kept in rows])
+    return np.array(
+        [solver.fit(problem.of_rows(np.flatnonzero(h))).coefficients for h in halves]
     )
 
 

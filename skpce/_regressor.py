@@ -19,13 +19,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._basis import BasisMixin
 from ._expansion import ExpansionMixin
-from ._feature_names import BasisFeatureNamesMixin
+from ._failure import unchanged_on_failure
+from ._feature_names import BasisFeatureNamesMixin, input_names
 from ._goodness import (
     predictive_q2,
     q2_from_sums,
     weighted_spread,
     without_slopes,
 )
+from ._input_laws import learn_input_laws
 from ._intervals import SobolIntervalMixin
 from ._memory import basis_advice, check_sums_fit
 from ._parameters import check_option
@@ -195,7 +197,8 @@ class PolynomialChaosRegressor(
     For dependent inputs they are not shares of the variance.
 
     Zero weights drop a row. A weight of 2 means two copies; leave-one-out leaves out
-    one of them.
+    one of them. Weights that add up to less than the number of rows are normalised
+    ones: they are scaled up to it.
 
     Small fits run on one BLAS thread: a second one costs more than it gains.
 
@@ -285,14 +288,16 @@ class PolynomialChaosRegressor(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> None:
         solver = self._make_solver()
-        values = self._validated(X, y, sample_weight, reset=True)
-        self._learn_basis(values)
-        if self._fits_from_sums(len(values.inputs)):
-            self._sums = self._sum_blocks(values)
-            self._store_sums(solver)
-        else:
-            self._sums = None
-            self._store_samples(solver, values)
+        with unchanged_on_failure(self):
+            values = self._validated(X, y, sample_weight, reset=True)
+            values = values.at_least_one_copy()
+            self._learn_basis(values)
+            if self._fits_from_sums(len(values.inputs)):
+                self._sums = self._sum_blocks(values)
+                self._store_sums(solver)
+            else:
+                self._sums = None
+                self._store_samples(solver, values.copy())
 
     def _warn_constant_targets(self) -> None:
         constant = np.flatnonzero(self._target_variance == 0.0).tolist()
@@ -334,19 +339,40 @@ class PolynomialChaosRegressor(
         Raises
         ------
         ValueError
-            For a bad parameter, bad data, or another number of features or targets
-            than before.
+            For a bad parameter, bad data, weights that add up to less than the number
+            of samples, or another basis, number of features or of targets than
+            before.
         """
         solver = self._make_solver()
         first = getattr(self, "_sums", None) is None
-        values = self._validated(X, y, sample_weight, reset=first)
-        if first:
-            self._learn_basis(values)
-            self._sums = self._sum_blocks(values)
-        else:
-            self._sums = self._sums + self._sum_blocks(values)
-        self._store_sums(solver)
+        with unchanged_on_failure(self):
+            values = self._validated(X, y, sample_weight, reset=first)
+            if values.at_least_one_copy() is not values:
+                raise ValueError(
+                    "sample_weight of partial_fit must add up to at least the number "
+                    f"of samples, {len(values.weights)}: weights are frequencies. Got "
+                    f"a sum of {values.weights.sum():.3g}."
+                )
+            if first:
+                self._learn_basis(values)
+                self._sums = self._sum_blocks(values)
+            else:
+                self._refuse_another_basis()
+                self._sums = self._sums + self._sum_blocks(values)
+            self._store_sums(solver)
         return self
+
+    def _refuse_another_basis(self) -> None:
+        """Raise ``ValueError`` when the parameters no longer give the basis so far."""
+        laws = self._check_basis(self.n_features_in_)
+        wanted = self._make_multi_indices(self.basis_.laws, input_names(self), 1)
+        learned = learn_input_laws(laws, np.zeros((1, len(laws))), np.ones(1))
+        same = np.array_equal(wanted, self.multi_indices_)
+        if not same or list(learned) != list(self.basis_.laws):
+            raise ValueError(
+                "partial_fit cannot change the basis: degree, truncation or "
+                "distribution differ from those of the samples before. Call fit."
+            )
 
     def _make_solver(self) -> CoefficientSolver:
         owner = type(self).__name__
@@ -507,12 +533,21 @@ class PolynomialChaosRegressor(
             first two were alike everywhere.
         """
         check_is_fitted(self)
-        values = self._predict_blocks(X, self.coefficients_)
         if not return_std:
-            return self._in_shape_of_y(values)
-        design = self._evaluate_basis(X)
+            return self._in_shape_of_y(self._predict_blocks(X, self.coefficients_))
+        if getattr(self, "_fit", None) is None:
+            raise ValueError(
+                "return_std=True needs the residuals of a fit; a marginal expansion "
+                "has none."
+            )
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(X, input_names(self))
+        values = np.empty((len(X), len(self.coefficients_)))
+        deviation = np.empty_like(values)
         scale = np.sqrt(self._fit.residual_variance)
-        deviation = scale * self._fit.prediction_scale(design)
+        for rows, design in self.basis_.blocks(X):
+            values[rows] = design @ self.coefficients_.T
+            deviation[rows] = scale * self._fit.prediction_scale(design)
         return self._in_shape_of_y(values), self._in_shape_of_y(deviation)
 
     def _in_shape_of_y(self, values: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -160,9 +160,9 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
         owner = type(self).__name__
         for name in ("degrees", "qs", "solvers"):
             value = getattr(self, name)
-            if isinstance(value, str) or not isinstance(value, Iterable):
+            if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
                 raise fail(owner, name, "a sequence", value)
-            if len(list(value)) == 0:
+            if len(value) == 0:
                 raise fail(owner, name, "a sequence that is not empty", value)
         for degree in self.degrees:
             check_integer(owner, "degrees", degree)

@@ -55,21 +55,18 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold
 
 from ._goodness import weighted_spread
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
 from ._solvers._dictionary import correction
+from ._solvers._external import folds_of
 from ._solvers._fixed import GeneralizedRidgeSolver
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
-
-_N_FOLDS = 5
 
 
 def residual_bounds(
@@ -286,14 +283,8 @@ def _of_folds(
     n_samples, n_targets = problem.targets.shape
     residuals = np.full((n_samples, n_targets), np.nan)
     components = np.zeros((len(masks), n_samples, n_targets))
-    folds = KFold(min(_N_FOLDS, n_samples)) if n_samples > 1 else None
-    for kept, held_out in folds.split(problem.design) if folds else ():
-        training = replace(
-            problem,
-            design=problem.design[kept],
-            targets=problem.targets[kept],
-            weights=problem.weights[kept],
-        )
+    for kept, held_out in folds_of(problem):
+        training = problem.of_rows(kept)
         coefficients = solver.refit(training, fit)
         design = problem.design[held_out]
         residuals[held_out] = problem.targets[held_out] - design @ coefficients.T

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,21 @@ class Samples:
     targets: FloatArray
     weights: FloatArray
 
+    def copy(self) -> Samples:
+        """Return samples that no caller can change."""
+        return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
+
+    def at_least_one_copy(self) -> Samples:
+        """Scale weights that add up to less than the number of samples up to it.
+
+        Weights are frequencies. Such weights are normalised ones: taken as they are,
+        they would say that there is less than one sample.
+        """
+        total, count = float(self.weights.sum()), float(len(self.weights))
+        if total >= count * (1.0 - 1e-9):
+            return self
+        return replace(self, weights=self.weights * (count / total))
+
 
 def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
     """Return float weights of shape (n_samples,); None means one copy of each row.
@@ -37,11 +53,11 @@ def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> Flo
     """
     if sample_weight is None:
         return np.ones(X.shape[0])
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(X.shape[0], sample_weight)
     weights = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
-    if weights.ndim == 0:
-        weights = np.full(X.shape[0], float(weights))
     if weights.shape != (X.shape[0],):
         raise ValueError(
             f"sample_weight.shape == {weights.shape}, expected {(X.shape[0],)}!"

@@ -75,7 +75,8 @@ def check_distribution(owner: str, distribution: Any, n_features: int) -> list[A
         If a name is unknown, a frozen law is not supported, or a list has not one
         entry per feature.
     """
-    if isinstance(distribution, Sequence) and not isinstance(distribution, str):
+    listed = isinstance(distribution, (Sequence, np.ndarray))
+    if listed and not isinstance(distribution, str):
         specifications = list(distribution)
         if len(specifications) != n_features:
             raise ValueError(

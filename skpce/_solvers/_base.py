@@ -60,6 +60,15 @@ class LinearProblem:
             weights=counts[drawn].astype(np.float64),
         )
 
+    def of_rows(self, rows: IndexArray) -> LinearProblem:
+        """Keep some samples, which may come several times."""
+        return replace(
+            self,
+            design=self.design[rows],
+            targets=self.targets[rows],
+            weights=self.weights[rows],
+        )
+
     def of_targets(self, columns: IndexArray) -> LinearProblem:
         """Keep some targets."""
         return replace(

@@ -36,7 +36,8 @@ class BayesianSolver(GeneralizedRidgeSolver):
 
     def fit(self, problem: LinearProblem) -> LinearFit:
         copies = np.round(problem.weights).astype(np.int64)
-        if not np.allclose(copies, problem.weights, rtol=0, atol=1e-9):
+        whole = np.allclose(copies, problem.weights, rtol=0, atol=1e-6)
+        if not whole or copies.min() < 1:
             raise ValueError(
                 "sample_weight must be whole numbers with solver='ard', which enters a "
                 f"row as often as it counts. Got {problem.weights.max()!r} and others."

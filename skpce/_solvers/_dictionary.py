@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
+from .._goodness import weighted_spread
 from ._base import LinearProblem
 
 FloatArray = NDArray[np.float64]
@@ -77,7 +78,8 @@ class Dictionary:
         self.terms = self.terms[self.terms > 0]
         self.columns = columns[:, self.terms] / length[self.terms]
         mean = np.average(problem.targets, axis=0, weights=weights)
-        self.targets = root * (problem.targets - mean)
+        varies = weighted_spread(problem.targets, weights) > 0
+        self.targets = root * np.where(varies, problem.targets - mean, 0.0)
         self.correlations = self.columns.T @ self.targets
         self.weights = weights
         #: Number of samples, copies counted.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,16 +72,14 @@ class ExternalSolver(CoefficientSolver):
 
         Returns an array of shape (n_resamples, n_targets, n_terms).
         """
-        return np.array(
-            [self.refit(problem.resampled(row), fit) for row in counts], dtype=float
-        )
+        alone = replace(problem, weights=np.ones(len(problem.weights)))
+        copies = np.round(counts).astype(np.int64)
+        drawn = [np.repeat(np.arange(len(row)), row) for row in copies]
+        return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
 
     def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
-        n_samples = len(problem.design)
         residuals = np.full_like(problem.targets, np.nan)
-        if n_samples < 2:
-            return residuals
-        for kept, held_out in KFold(min(_N_FOLDS, n_samples)).split(problem.design):
+        for kept, held_out in folds_of(problem):
             coefficients = self._coefficients(problem, kept)
             predicted = problem.design[held_out] @ coefficients.T
             residuals[held_out] = problem.targets[held_out] - predicted
@@ -92,14 +92,14 @@ class ExternalSolver(CoefficientSolver):
             mean = np.average(targets, axis=0, weights=problem.weights[rows])
             return mean[:, np.newaxis]
         options = {}
-        if np.ptp(problem.weights) > 0:
+        if np.any(problem.weights != 1.0):
             self._require_weights()
             options["sample_weight"] = problem.weights[rows]
         fitted = [
             clone(self.regressor).fit(design, targets[:, k], **options)
             for k in range(targets.shape[1])
         ]
-        return np.array([self._row_of(model) for model in fitted])
+        return np.array([self._row_of(model, design) for model in fitted])
 
     def _require_weights(self) -> None:
         if not has_fit_parameter(self.regressor, "sample_weight"):
@@ -108,14 +108,39 @@ class ExternalSolver(CoefficientSolver):
                 "weights that differ between samples."
             )
 
-    def _row_of(self, model: Any) -> FloatArray:
+    def _row_of(self, model: Any, design: FloatArray) -> FloatArray:
         if not hasattr(model, "coef_"):
             raise ValueError(
                 f"The 'regressor' parameter must be a linear regressor with coef_ "
                 f"after fit. Got {self.regressor!r} instead."
             )
         slopes = np.ravel(model.coef_)
-        return np.concatenate([np.ravel(model.intercept_)[:1], slopes])
+        intercept = np.ravel(model.intercept_)[:1]
+        given = np.ravel(model.predict(design))
+        linear = design @ slopes + intercept if len(slopes) == design.shape[1] else None
+        if linear is None or not np.allclose(
+            given, linear, rtol=1e-6, atol=1e-6 * np.ptp(given)
+        ):
+            raise ValueError(
+                "The 'regressor' parameter must predict X @ coef_ + intercept_; "
+                f"{self.regressor!r} predicts something else."
+            )
+        return np.concatenate([intercept, slopes])
+
+
+def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """Yield the kept and the held-out rows of five folds; none for one sample.
+
+    The folds are drawn at random, and always the same for the same samples in
+    whatever order.
+    """
+    n_samples = len(problem.design)
+    if n_samples < 2:
+        return
+    order = np.lexsort((*problem.targets.T, *problem.design.T))
+    folds = KFold(min(_N_FOLDS, n_samples), shuffle=True, random_state=0)
+    for kept, held_out in folds.split(order):
+        yield np.sort(order[kept]), np.sort(order[held_out])
 
 
 def check_regressor(owner: str, regressor: Any) -> None:

@@ -53,12 +53,13 @@ class NestedSolver(SparseSolver):
         target = dictionary.targets[:, targets[0]]
         largest = int(min(dictionary.n_copies // 2, *dictionary.columns.shape))
         order = np.zeros(0, dtype=np.int64)
-        if largest and np.any(target):
+        length = np.linalg.norm(target)
+        if largest and length > 0:
             with warnings.catch_warnings():
                 # Both stop early where the rest of the columns says nothing more.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
-                order = self.order(dictionary.columns, target, largest)
+                order = self.order(dictionary.columns, target / length, largest)
         errors = _errors_of_beginnings(dictionary, order, target)
         errors *= [dictionary.correction(size) for size in range(len(errors))]
         return order[: int(np.argmin(errors))]

@@ -143,7 +143,7 @@ default="auto"
     Raises
     ------
     ValueError
-        For bad arguments, before the model is asked.
+        For bad arguments.
     NotFittedError
         If the estimator is not fitted.
 

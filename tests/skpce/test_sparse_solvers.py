@@ -359,7 +359,7 @@ def test_ard_needs_whole_weights():
     pce = PolynomialChaosRegressor(solver="ard")
     X = np.random.default_rng(SEED).normal(size=(20, 2))
     with pytest.raises(ValueError, match="whole numbers with solver='ard'"):
-        pce.fit(X, X[:, 0], np.full(20, 0.5))
+        pce.fit(X, X[:, 0], np.r_[0.5, np.full(19, 2.0)])
 
 
 def test_penalties_of_degree_weights_are_those_given(sparse_data):

@@ -1,0 +1,229 @@
+"""Faults that were found once: weights, scales, failures, what a fit remembers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import uniform
+from sklearn.linear_model import Lars, LassoCV, PoissonRegressor, Ridge
+
+from skpce import (
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+    build_multi_indices,
+)
+from skpce._solvers import SOLVERS
+
+LAW = uniform(-1, 2)
+N = 60
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(N, 3))
+    return X, np.exp(X[:, 0]) + X[:, 1] * X[:, 2] + 0.05 * rng.normal(size=N)
+
+
+def pce(degree=2, **parameters):
+    return PolynomialChaosRegressor(degree, distribution=LAW, **parameters)
+
+
+@pytest.mark.parametrize("criterion", ["loo", "gcv"])
+@pytest.mark.parametrize("solver", ["ridge", "weighted_ridge", "ols", "auto"])
+def test_normalised_weights_are_one_copy_each(data, solver, criterion):
+    X, y = data
+    plain = pce(solver=solver, criterion=criterion).fit(X, y)
+    normalised = pce(solver=solver, criterion=criterion).fit(X, y, np.full(N, 1 / N))
+    for name in ("coefficients_", "alpha_", "q2_"):
+        np.testing.assert_allclose(
+            getattr(plain, name), getattr(normalised, name), rtol=1e-8, atol=1e-10
+        )
+    np.testing.assert_allclose(
+        plain.predict(X, return_std=True), normalised.predict(X, return_std=True)
+    )
+
+
+def test_normalised_weights_in_intervals_and_corrections(data):
+    X, y = data
+    plain, normalised = pce().fit(X, y), pce().fit(X, y, np.full(N, 1 / N))
+    for method in ("residual", "bootstrap"):
+        found = [
+            model.sobol_interval(method=method, random_state=0).total_order
+            for model in (plain, normalised)
+        ]
+        np.testing.assert_allclose(*found, atol=1e-8)
+    found = [
+        model.noise_corrected_sobol_indices(random_state=0).total_variance
+        for model in (plain, normalised)
+    ]
+    np.testing.assert_allclose(*found)
+
+
+def test_later_samples_cannot_be_normalised(data):
+    X, y = data
+    model = pce(criterion="gcv").fit(X, y)
+    with pytest.raises(ValueError, match="at least the number of samples, 60"):
+        model.partial_fit(X, y, np.full(N, 1 / N))
+
+
+def test_later_samples_cannot_change_the_basis(data):
+    X, y = data
+    model = pce(criterion="gcv").fit(X, y)
+    with pytest.raises(ValueError, match="cannot change the basis"):
+        model.set_params(degree=3).partial_fit(X, y)
+    with pytest.raises(ValueError, match="cannot change the basis"):
+        model.set_params(degree=2, distribution=uniform(0, 1)).partial_fit(X, y)
+    model.set_params(distribution=uniform(-1, 2)).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("size", [1e-9, 1e9])
+def test_the_unit_of_y_does_not_matter(data, solver, size):
+    X, y = data
+    plain, scaled = pce(solver=solver).fit(X, y), pce(solver=solver).fit(X, size * y)
+    np.testing.assert_allclose(
+        plain.coefficients_, scaled.coefficients_ / size, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e8 + 0.1])
+def test_any_constant_is_constant(data, solver, value):
+    X = data[0][:23]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = pce(solver=solver).fit(X, np.full(23, value))
+    np.testing.assert_array_equal(model.total_sobol_indices_, np.zeros((1, 3)))
+
+
+def test_equal_weights_are_copies_for_a_regressor_too(data):
+    X, y = data
+    weighted = pce(regressor=Ridge(10.0)).fit(X, y, np.full(N, 2.0))
+    copied = pce(regressor=Ridge(10.0)).fit(np.r_[X, X], np.r_[y, y])
+    np.testing.assert_allclose(weighted.coefficients_, copied.coefficients_)
+
+
+def test_a_regressor_with_a_link_is_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="must predict X @ coef_"):
+        pce(regressor=PoissonRegressor()).fit(X, y - y.min() + 0.1)
+
+
+def test_a_regressor_without_weights_can_be_resampled(data):
+    X, y = data
+    model = pce(regressor=Lars()).fit(X, y)
+    bounds = model.sobol_interval(method="bootstrap", random_state=0).total_order
+    ols = pce(solver="ols").fit(X, y)
+    expected = ols.sobol_interval(method="bootstrap", random_state=0).total_order
+    np.testing.assert_allclose(bounds, expected, atol=5e-3)
+
+
+def test_folds_of_a_regressor_do_not_depend_on_the_order(data):
+    X, y = data
+    order = np.argsort(X[:, 0])
+    one = pce(regressor=Ridge(1e-3)).fit(X, y)
+    other = pce(regressor=Ridge(1e-3)).fit(X[order], y[order])
+    np.testing.assert_allclose(one.q2_, other.q2_)
+
+
+def test_a_failed_fit_changes_nothing(data):
+    X, y = data
+    model = PolynomialChaosRegressor(2, distribution="uniform").fit(X, y)
+    before, fitted = model.predict(X), dict(vars(model))
+    model.set_params(solver="ard")
+    with pytest.raises(ValueError, match="whole numbers"):
+        model.fit(10 * X, np.c_[y, y], np.r_[0.5, np.full(N - 1, 2.0)])
+    model.set_params(solver="ridge")
+    assert vars(model) == fitted
+    np.testing.assert_array_equal(model.predict(X), before)
+    with pytest.raises(ValueError, match="'degree' parameter"):
+        model.set_params(degree=-1).fit(X[:, :2], np.c_[y, y])
+    assert model.n_features_in_ == 3
+    assert model.predict(X).shape == (N,)
+
+
+@pytest.mark.parametrize("model", [pce(), PolynomialChaosRegressorCV(distribution=LAW)])
+def test_a_marginal_expansion_says_what_it_lacks(data, model):
+    marginal = model.fit(*data).marginal([0])
+    with pytest.raises(ValueError, match="a marginal expansion has none"):
+        marginal.predict(data[0][:, :1], return_std=True)
+    with pytest.raises(ValueError, match="a marginal expansion has none"):
+        marginal.sobol_interval()
+
+
+def test_intervals_of_degree_zero(data):
+    for method in ("residual", "bootstrap"):
+        found = pce(0).fit(*data).sobol_interval(method=method, random_state=0)
+        assert found.total_order.shape == (2, 1, 3)
+
+
+def test_bounds_of_an_index_and_its_total_agree():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        X = rng.uniform(-1, 1, size=(40, 3))
+        y = X[:, 0] + 0.3 * X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=40)
+        found = pce().fit(X, y).sobol_interval(random_state=0)
+        assert (found.first_order <= found.shapley).all()
+        assert (found.shapley <= found.total_order).all()
+
+
+def test_a_fit_keeps_its_own_samples(data):
+    X, y = data[0].copy(), np.c_[data[1], data[1] ** 2]
+    model = pce().fit(X, y)
+    before = model.sobol_interval(random_state=0).total_order
+    X[:], y[:] = 7.0, 3.0
+    after = model.sobol_interval(random_state=0).total_order
+    np.testing.assert_array_equal(before, after)
+
+
+def test_a_standard_deviation_needs_no_whole_design(data):
+    X, y = data
+    model = pce(3, solver="weighted_ridge").fit(X, y)
+    new = np.random.default_rng(1).uniform(-1, 1, size=(40_000, 3))
+    values, deviation = model.predict(new, return_std=True)
+    np.testing.assert_allclose(values, model.predict(new))
+    some = slice(39_000, 39_010)
+    np.testing.assert_allclose(
+        deviation[some], model.predict(new[some], return_std=True)[1]
+    )
+
+
+def test_a_set_that_is_too_large_is_refused_before_it_is_built():
+    with pytest.raises(ValueError, match="build_multi_indices has at least"):
+        build_multi_indices(1000, 10)
+
+
+@pytest.mark.parametrize("features", [None, 1.0, slice(1)])
+def test_features_that_are_none(data, features):
+    with pytest.raises(ValueError, match="features must"):
+        pce().fit(*data).closed_sobol_index(features)
+
+
+def test_one_weight_for_all(data):
+    X, y = data
+    np.testing.assert_allclose(
+        pce().fit(X, y, 2.0).coefficients_,
+        pce().fit(X, y, np.full(N, 2.0)).coefficients_,
+    )
+
+
+def test_degrees_must_be_a_sequence(data):
+    degrees = (degree for degree in (1, 2))
+    with pytest.raises(ValueError, match="must be a sequence"):
+        PolynomialChaosRegressorCV(degrees=degrees).fit(*data)
+
+
+def test_laws_in_an_array(data):
+    laws = np.array(["uniform"] * 3)
+    model = PolynomialChaosRegressor(2, distribution=laws).fit(*data)
+    assert model.q2_[0] > 0.9
+
+
+def test_cross_validated_regressors_work(data):
+    model = pce(3, regressor=LassoCV()).fit(*data)
+    low, high = model.sobol_interval(random_state=0).total_order[:, 0]
+    assert np.all(low <= high)
+    assert model.q2_[0] > 0.9
