@@ -11,6 +11,7 @@ from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
 from ._steps import pack_steps, unpack_steps
 from ._surrogate import CompositionalPCESurrogate
+from ._surrogate_report import report
 from ._version import __version__
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "build_multi_indices",
     "count_terms",
     "pack_steps",
+    "report",
     "unpack_steps",
 ]

@@ -8,13 +8,21 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from ._goodness import without_slopes
+from ._bootstrap import percentile_bounds, resample_counts
+from ._index_levels import IndexLevel, LevelIndices
 from ._log_ratio_geometry import LogRatioGeometry
-from ._sobol import SobolIndices, aggregate_sobol_indices
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
+from ._threads import one_thread_if_small
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
+
+# Resamples that are refitted together. A number of its own, so that the intervals do
+# not depend on n_jobs.
+_RESAMPLES_A_BLOCK = 64
+
+# Coefficients held at once while indices are computed: 64 MiB.
+_LARGEST_BLOCK = 8_388_608
 
 
 @dataclass(frozen=True)
@@ -42,16 +50,18 @@ class FitProblem:
     multi_indices: IndexArray
     spread: FloatArray
 
-    def step_indices(self, coefficients: FloatArray) -> SobolIndices:
-        """Aggregate the indices of fitted coordinates by step."""
-        coefficients = without_slopes(coefficients, self.spread)
-        clr = self.geometry.from_coordinates(coefficients.T).T
-        return aggregate_sobol_indices(
-            clr,
-            self.multi_indices,
-            self.geometry.step_of_active,
-            self.geometry.layout.n_steps,
-        )
+    @property
+    def clr(self) -> FloatArray:
+        """Centred log-ratios of the members; shape (n_members, n_active)."""
+        return self.geometry.from_coordinates(self.linear.targets)
+
+    def clr_coefficients(
+        self,
+        coefficients: FloatArray,  # shape: (..., n_fitted, n_terms)
+    ) -> FloatArray:  # shape: (..., n_active, n_terms)
+        """Map coefficients of fitted coordinates to those of clr."""
+        swapped = self.geometry.from_coordinates(np.swapaxes(coefficients, -1, -2))
+        return np.swapaxes(swapped, -1, -2)
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals by step; shape (n_steps,)."""
@@ -66,37 +76,45 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     return np.where(geometry.has_choice, sums, np.nan)
 
 
-def bootstrap_step_indices(
+def bootstrap_indices(
     problem: FitProblem,
     fit: LinearFit,
+    level: IndexLevel,
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
     n_jobs: int | None,
-) -> tuple[FloatArray, FloatArray]:  # each shape: (2, n_steps, n_features)
-    """Return percentile intervals of the first-order and total step indices.
+) -> tuple[FloatArray, FloatArray, FloatArray]:  # each: (2, n_rows, n_features)
+    """Return percentile intervals of first-order, total and Shapley shares.
 
     Members are resampled; the input laws and the penalties stay those of the full
-    data. The intervals ignore the truncation error of the expansion.
+    data. The intervals ignore the truncation error of the expansion. Blocks of
+    resamples are refitted together, ``n_jobs`` blocks at a time.
     """
-    weights = problem.linear.weights
-    copies = round(float(weights.sum()))
-    share = weights / weights.sum()
-    counts = generator.multinomial(copies, share, size=n_resamples)
+    counts = resample_counts(problem.linear.weights, n_resamples, generator)
+    size = len(problem.multi_indices) * max(problem.geometry.active_parts.size, 1)
+    step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
+    blocks = [counts[start : start + step] for start in range(0, len(counts), step)]
     draws = Parallel(n_jobs=n_jobs)(
-        delayed(_resampled_indices)(problem, fit, count) for count in counts
+        delayed(_resampled_indices)(problem, fit, level, block) for block in blocks
     )
-    tail = (1.0 - confidence_level) / 2.0
-    first = np.quantile([d.first_order for d in draws], [tail, 1.0 - tail], axis=0)
-    total = np.quantile([d.total_order for d in draws], [tail, 1.0 - tail], axis=0)
-    return first, total
+    return tuple(  # type: ignore[return-value]
+        percentile_bounds(
+            np.concatenate([getattr(draw, name) for draw in draws]), confidence_level
+        )
+        for name in ("first_order", "total_order", "shapley")
+    )
 
 
 def _resampled_indices(
-    problem: FitProblem, fit: LinearFit, counts: IndexArray
-) -> SobolIndices:
-    resampled = problem.linear.resampled(counts)
-    return problem.step_indices(problem.solver.refit(resampled, fit))
+    problem: FitProblem, fit: LinearFit, level: IndexLevel, counts: IndexArray
+) -> LevelIndices:
+    with one_thread_if_small(problem.linear.design.size):
+        coefficients = problem.solver.resample(  # type: ignore[attr-defined]
+            problem.linear, fit, counts
+        )
+        clr_coefficients = problem.clr_coefficients(coefficients)
+        return level.indices(clr_coefficients, problem.multi_indices)
 
 
 def permutation_p_values(

@@ -16,44 +16,31 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from ._basis import BasisMixin
-from ._composition import close_compositions, refuse_masked, resolve_mask
+from ._composition import close_compositions, refuse_masked
 from ._deviance import d2_kl_deviance
-from ._diagnostics import SurrogateDiagnostics
 from ._frames import FramesMixin
-from ._goodness import (
-    LOG_RATIO_FLOOR,
-    q2_from_sums,
-    weighted_spread,
-    without_slopes,
-)
-from ._log_ratio import (
-    LogRatioCoordinatesMixin,
-    check_log_ratio_parameters,
-    log_ratios_of,
-)
-from ._log_ratio_geometry import LogRatioGeometry
-from ._parameters import check_boolean, check_integer, check_real
-from ._predictive import PredictiveLawMixin, make_generator
-from ._resampling import (
-    FitProblem,
-    bootstrap_step_indices,
-    permutation_p_values,
-    sum_by_step,
-)
-from ._residual_law import ResidualLaw
+from ._log_ratio import LogRatioCoordinatesMixin
+from ._modes import PredictedModesMixin
+from ._predictive import PredictiveLawMixin
+from ._probability_indices import ProbabilityIndicesMixin
 from ._sample_weight import checked_sample_weight
-from ._sobol import aggregate_sobol_indices, sobol_indices
-from ._solvers import LinearProblem, make_solver
-from ._steps import refuse_nan, refuse_ragged, resolve_layout
+from ._solvers import make_solver
+from ._steps import refuse_nan, refuse_ragged
+from ._surrogate_fit import SurrogateFitMixin
+from ._surrogate_indices import SurrogateIndicesMixin
 
 FloatArray = NDArray[np.float64]
 
 
 class CompositionalPCESurrogate(
+    SurrogateFitMixin,
+    SurrogateIndicesMixin,
+    ProbabilityIndicesMixin,
+    PredictiveLawMixin,
+    PredictedModesMixin,
+    FramesMixin,
     BasisMixin,
     LogRatioCoordinatesMixin,
-    PredictiveLawMixin,
-    FramesMixin,
     MultiOutputMixin,
     TransformerMixin,
     RegressorMixin,
@@ -105,6 +92,14 @@ class CompositionalPCESurrogate(
         log-ratio. ``"paper"``: the paper's estimator whole (intercept penalised, one
         penalty of 1e-8 ... 1 per target by generalised cross-validation, alr to the
         last action); for comparison.
+    regressor : estimator or None, default=None
+        A regressor in place of ``solver``. A linear one (with ``coef_`` after
+        ``fit``) is fitted to the basis functions, one coordinate at a time. Any
+        other one, such as a forest or a Gaussian process, is fitted to X itself;
+        predictions are then its own, and coefficients and indices those of an
+        expansion of its predictions at draws of the input laws: see
+        ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
+        cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
         Penalties for the ridge solvers, in units of the sum-of-squares loss; None
         means 25 values from 1e-8 to 1e4.
@@ -151,6 +146,12 @@ class CompositionalPCESurrogate(
         given. Use :func:`skpce.inspection.verdict` for the whole pipeline.
     feature_importances_ : ndarray of shape (n_features,)
         Total indices of the whole trajectory (all steps together).
+    indices_from_ : {"coefficients", "sampling"}
+        Whether indices are those of the fit in closed form, or of an expansion of a
+        ``regressor`` at draws of its inputs.
+    fidelity_ : ndarray of shape (n_steps,)
+        Share of the variance of the predictions that this expansion has, on fresh
+        draws (Q²); 1 for ``"coefficients"``, NaN for a step without variance.
     steps_, step_names_, part_names_, mask_
         The layout of y.
     coordinate_steps_ : ndarray of int of shape (n_coordinates,)
@@ -209,6 +210,7 @@ class CompositionalPCESurrogate(
         q: float = 1.0,
         interaction_order: int | None = None,
         solver: str = "ridge",
+        regressor: Any = None,
         alphas: ArrayLike | None = None,
         alpha_per_target: bool = False,
         n_resamples: int = 0,
@@ -229,6 +231,7 @@ class CompositionalPCESurrogate(
         self.q = q
         self.interaction_order = interaction_order
         self.solver = solver
+        self.regressor = regressor
         self.alphas = alphas
         self.alpha_per_target = alpha_per_target
         self.n_resamples = n_resamples
@@ -269,7 +272,7 @@ class CompositionalPCESurrogate(
             large for memory.
         """
         owner = type(self).__name__
-        solver = make_solver(owner, self.solver, self.alphas)
+        solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
         self._check_own_parameters(owner)
         refuse_ragged(y)
         refuse_nan(y)
@@ -288,159 +291,15 @@ class CompositionalPCESurrogate(
 
         self._fit_basis(X, weights)
         problem = self._make_problem(solver, geometry, clr, X, weights)
-        fit = solver.fit(problem.linear)
+        fit = problem.solver.fit(problem.linear)
         self._n_dimensions_of_y = y.ndim
         self._store_layout(geometry)
         self._store_fit(problem, fit, clr)
         self._store_diagnostics(problem, fit, clr, X)
         return self
 
-    def _check_own_parameters(self, owner: str) -> None:
-        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
-        check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
-        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
-        check_log_ratio_parameters(owner, **self._log_ratio_parameters())
-
-    def _check_resampling(self, owner: str, weights: FloatArray) -> None:
-        if self.n_resamples and len(weights) > 1 and weights.sum() < 2:
-            raise ValueError(
-                f"sample_weight sums to {weights.sum():.3g} copies; with n_resamples="
-                f"{self.n_resamples} {owner} draws that many, and needs at least 2. "
-                "Weights are frequencies: multiply them up to the number of members."
-            )
-
-    def _make_geometry(
-        self, y: Any, values: FloatArray, owner: str
-    ) -> LogRatioGeometry:
-        layout = resolve_layout(y, self.steps, values.shape[1], owner)
-        check_log_ratio_parameters(owner, **self._log_ratio_parameters(), layout=layout)
-        mask = resolve_mask(self.mask, values, layout, owner)
-        return LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
-
-    def _log_ratios(self, values: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
-        return log_ratios_of(
-            values,
-            geometry,
-            closure=self.closure,
-            zero_replacement=self.zero_replacement,
-            name="y",
-        )
-
-    def _make_problem(
-        self,
-        solver: Any,
-        geometry: LogRatioGeometry,
-        clr: FloatArray,
-        X: FloatArray,
-        weights: FloatArray,
-    ) -> FitProblem:
-        """Choose the coordinates in which the solver sees the log-ratios.
-
-        One penalty per step is pooled in an isometric system, so that the fit does
-        not depend on the coordinates in which it is reported.
-        """
-        if self.solver == "paper":
-            fitted = LogRatioGeometry(geometry.layout, geometry.mask, "alr", -1)
-        elif self.alpha_per_target or self.log_ratio == "ilr":
-            fitted = geometry
-        else:
-            fitted = LogRatioGeometry(geometry.layout, geometry.mask, "ilr", -1)
-        targets = fitted.to_coordinates(clr)
-        pooled = self.solver != "paper" and not self.alpha_per_target
-        spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
-        groups = fitted.step_of_coordinate if pooled else np.arange(targets.shape[1])
-        linear = LinearProblem(
-            self.basis_.evaluate(X), targets, weights, groups, self.basis_.exponents
-        )
-        return FitProblem(
-            solver,
-            linear,
-            fitted,
-            self.basis_.multi_indices,
-            spread[fitted.step_of_coordinate],
-        )
-
-    def _store_layout(self, geometry: LogRatioGeometry) -> None:
-        self.geometry_ = geometry
-        self.steps_ = geometry.layout.widths
-        self.step_names_ = geometry.layout.step_names
-        self.part_names_ = geometry.layout.part_names
-        self.mask_ = geometry.mask
-        self.coordinate_steps_ = geometry.step_of_coordinate
-        self._n_features_out = geometry.n_coordinates
-
-    def _store_fit(self, problem: FitProblem, fit: Any, clr: FloatArray) -> None:
-        self.multi_indices_ = problem.multi_indices
-        coefficients = without_slopes(fit.coefficients, problem.spread)
-        self._clr_coefficients = problem.geometry.from_coordinates(coefficients.T).T
-        reported = self.geometry_.to_coordinates(clr)
-        self.coefficients_ = without_slopes(
-            self.geometry_.to_coordinates(self._clr_coefficients.T).T,
-            weighted_spread(reported, problem.linear.weights, LOG_RATIO_FLOOR),
-        )
-        self.alpha_ = self._alpha_by_step(problem, fit.alpha)
-        indices = sobol_indices(self.coefficients_, self.multi_indices_)
-        self.sobol_indices_ = indices.first_order
-        self.total_sobol_indices_ = indices.total_order
-        self.total_variance_ = indices.total_variance
-        by_step = problem.step_indices(fit.coefficients)
-        self.step_sobol_indices_ = by_step.first_order
-        self.step_total_sobol_indices_ = by_step.total_order
-        self.step_total_variance_ = by_step.total_variance
-        whole = aggregate_sobol_indices(
-            self._clr_coefficients,
-            self.multi_indices_,
-            np.zeros(len(self._clr_coefficients), dtype=np.int64),
-            1,
-        )
-        self.feature_importances_ = whole.total_order[0]
-
-    def _alpha_by_step(self, problem: FitProblem, alpha: FloatArray) -> FloatArray:
-        if self.solver == "paper" or self.alpha_per_target:
-            return alpha
-        by_step = np.full(self.geometry_.layout.n_steps, np.nan)
-        by_step[problem.linear.groups] = alpha
-        return by_step
-
-    def _store_diagnostics(
-        self, problem: FitProblem, fit: Any, clr: FloatArray, X: FloatArray
-    ) -> None:
-        self._residual_law = ResidualLaw(fit, problem.linear.weights, problem.geometry)
-        press = problem.step_press(fit.loo_residuals)
-        spread = weighted_spread(clr, problem.linear.weights, LOG_RATIO_FLOOR)
-        q2 = q2_from_sums(press, sum_by_step(spread, self.geometry_))
-        q2 = np.where(self.geometry_.has_choice, q2, np.nan)
-        self.step_unexplained_share_ = np.clip(1.0 - q2, 0.0, 1.0)
-        generator = make_generator(self.random_state)
-        p_values = None
-        if self.n_permutations:
-            p_values = permutation_p_values(
-                problem, press, self.n_permutations, generator, self.n_jobs
-            )
-            p_values = np.where(np.isfinite(q2), p_values, np.nan)
-        self.diagnostics_ = SurrogateDiagnostics(
-            loo_q2=q2,
-            n_members=round(float(problem.linear.weights.sum())),
-            n_terms=len(self.multi_indices_),
-            permutation_p_values=p_values,
-            inputs=X,
-            basis=self.basis_,
-        )
-        if self.n_resamples:
-            self.step_sobol_interval_, self.step_total_sobol_interval_ = (
-                bootstrap_step_indices(
-                    problem,
-                    fit,
-                    self.n_resamples,
-                    self.confidence_level,
-                    generator,
-                    self.n_jobs,
-                )
-            )
-
     def _predict_clr(self, X: ArrayLike) -> FloatArray:
-        return self._evaluate_basis(X) @ self._clr_coefficients.T
+        return self._clr_at(self._checked_inputs(X))
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities.

@@ -49,6 +49,7 @@ ESTIMATORS = [
     CompositionalPCESurrogate(),
     CompositionalPCESurrogate(solver="ols"),
     CompositionalPCESurrogate(solver="paper"),
+    CompositionalPCESurrogate(regressor=Ridge()),
     CompositionalPCESurrogate(log_ratio="alr", alpha_per_target=True),
     CompositionalPCESurrogate(log_ratio="clr", distribution="uniform"),
     CompositionalPCESurrogate(n_resamples=3, n_permutations=3, random_state=0),

@@ -188,9 +188,9 @@ def sobol_indices(
     X : array-like or data frame of shape (n_samples, n_features)
         Rows that the model is meant for, usually its training data. The laws are
         learned from them. The estimator is asked in the same container.
-    response : {"auto", "predict", "predict_proba", "decision_function", "transform"}, \
-default="auto"
-        What to ask. ``"auto"``: ``predict``, and ``predict_proba`` of classifiers (of
+    response : str, default="auto"
+        What to ask: ``"predict"``, ``"predict_proba"``, ``"decision_function"`` or
+        ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of classifiers (of
         two classes, the second).
     distribution : str, frozen law, or list, default="empirical"
         The law of each column, as in :class:`skpce.PolynomialChaosRegressor`. A name

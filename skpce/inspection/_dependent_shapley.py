@@ -109,8 +109,7 @@ def shapley_effects(
         The joint law of the columns. ``"gaussian"``: jointly normal with the mean and
         the covariance of X; at most 12 columns that vary. The covariance may be
         singular.
-    response : {"auto", "predict", "predict_proba", "decision_function", "transform"}, \
-default="auto"
+    response : str, default="auto"
         What to ask, as in :func:`sobol_indices`.
     distribution : str, frozen law, or list, default="empirical"
         The law of each column; only with ``dependence="independent"``.

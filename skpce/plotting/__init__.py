@@ -1,7 +1,23 @@
 """Displays in scikit-learn's manner. Matplotlib is imported when one is drawn."""
 
+from ._convergence import ConvergenceDisplay
 from ._coverage import CoverageDisplay
+from ._embedding import EmbeddingDisplay
+from ._interaction import InteractionDisplay
+from ._main_effects import MainEffectsDisplay
 from ._policy_distribution import PolicyDistributionDisplay
+from ._prism import PrismDisplay
 from ._sobol import SobolDisplay
+from ._step_variance import StepVarianceDisplay
 
-__all__ = ["CoverageDisplay", "PolicyDistributionDisplay", "SobolDisplay"]
+__all__ = [
+    "ConvergenceDisplay",
+    "CoverageDisplay",
+    "EmbeddingDisplay",
+    "InteractionDisplay",
+    "MainEffectsDisplay",
+    "PolicyDistributionDisplay",
+    "PrismDisplay",
+    "SobolDisplay",
+    "StepVarianceDisplay",
+]

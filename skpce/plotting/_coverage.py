@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..metrics import marginal_coverage_score
-from ._sobol import surrogate_inputs, surrogate_of
-from ._style import color, legend_below, make_axes
+from ._fitted import surrogate_inputs, surrogate_of
+from ._style import color, hide_spines, label, legend_below, make_axes
 
 MARKERS = "osD^vP"
 
@@ -73,6 +73,7 @@ class CoverageDisplay:
         levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
         random_state: Any = 0,
         ax: Any = None,
+        **kwargs: Any,
     ) -> CoverageDisplay:
         """Draw the coverage of held-out members, conditional on X and not.
 
@@ -88,8 +89,8 @@ class CoverageDisplay:
             Nominal levels.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        ax, **kwargs
+            As in :meth:`plot`.
 
         Returns
         -------
@@ -113,15 +114,63 @@ class CoverageDisplay:
                     y, *interval, steps=surrogate.steps_, mask=surrogate.mask_
                 )
                 coverages[name].append(float(np.nanmean(score)))
-        return cls(levels, coverages, n_members=len(inputs)).plot(ax=ax)
+        display = cls(levels, coverages, n_members=len(inputs))
+        return display.plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None) -> CoverageDisplay:
+    @classmethod
+    def from_predictions(
+        cls,
+        y: ArrayLike,
+        draws: Mapping[str, ArrayLike],
+        *,
+        levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
+        steps: Any = None,
+        mask: Any = "infer",
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> CoverageDisplay:
+        """Draw the coverage of central intervals of given draws.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_members, n_parts)
+            Policies of held-out members.
+        draws : mapping of str to array-like of shape (n_draws, n_members, n_parts)
+            Draws of each predictive law by name; (n_draws, 1, n_parts) for one law
+            for all members.
+        levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
+            Nominal levels.
+        steps, mask
+            As in :func:`skpce.metrics.marginal_coverage_score`.
+        ax, **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : CoverageDisplay
+            After :meth:`plot`.
+        """
+        coverages: dict[str, list[float]] = {name: [] for name in draws}
+        for name, values in draws.items():
+            for level in levels:
+                tail = (1.0 - level) / 2.0
+                low, high = np.quantile(
+                    np.asarray(values), [tail, 1.0 - tail], axis=0, method="hazen"
+                )
+                score = marginal_coverage_score(y, low, high, steps=steps, mask=mask)
+                coverages[name].append(float(np.nanmean(score)))
+        display = cls(levels, coverages, n_members=len(np.asarray(y)))
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> CoverageDisplay:
         """Draw the lines.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
+        **kwargs
+            Passed on to ``Axes.plot`` for the lines.
 
         Returns
         -------
@@ -144,20 +193,18 @@ class CoverageDisplay:
             )
         self.lines_ = []
         for position, (name, values) in enumerate(self.coverages.items()):
-            (line,) = ax.plot(
-                self.levels,
-                values,
-                marker=MARKERS[position % len(MARKERS)],
-                color=color(position),
-                label=name,
-            )
+            style = {
+                "marker": MARKERS[position % len(MARKERS)],
+                "color": color(position),
+                "label": label(name),
+            }
+            (line,) = ax.plot(self.levels, values, **(style | kwargs))
             self.lines_.append(line)
         ax.set_xlim(min(0.4, self.levels.min()), 1.0)
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("nominal level")
         ax.set_ylabel("share of held-out probabilities inside")
         legend_below(ax)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        hide_spines(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

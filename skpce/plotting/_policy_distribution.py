@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._sobol import surrogate_of
-from ._style import color, legend_below, make_axes
+from ._fitted import check_position, surrogate_of
+from ._style import color, hide_spines, label, legend_below, make_axes
 
 
 class PolicyDistributionDisplay:
@@ -99,6 +99,7 @@ class PolicyDistributionDisplay:
         n_samples: int = 2000,
         random_state: Any = 0,
         ax: Any = None,
+        **kwargs: Any,
     ) -> PolicyDistributionDisplay:
         """Draw the predictive law of a step beside an ensemble.
 
@@ -118,8 +119,8 @@ class PolicyDistributionDisplay:
             Draws of the predictive law.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        ax, **kwargs
+            As in :meth:`plot`.
 
         Returns
         -------
@@ -128,6 +129,7 @@ class PolicyDistributionDisplay:
         """
         surrogate, _ = surrogate_of(pipeline)
         layout = surrogate.geometry_.layout
+        step = check_position("step", step, layout.n_steps)
         columns = layout.slices[step]
         shown = np.arange(columns.start, columns.stop)[surrogate.mask_[columns]]
         draws = surrogate.sample(n_samples, random_state=random_state)
@@ -144,7 +146,7 @@ class PolicyDistributionDisplay:
         names = [labels[part] for part in shown]
         display = cls.from_samples(samples, names, step_name=layout.step_names[step])
         display.horizontal = horizontal
-        return display.plot(ax=ax)
+        return display.plot(ax=ax, **kwargs)
 
     @property
     def is_horizontal(self) -> bool:
@@ -154,13 +156,15 @@ class PolicyDistributionDisplay:
         longest = max(len(str(name)) for name in self.part_names)
         return len(self.part_names) * longest > 30
 
-    def plot(self, ax: Any = None) -> PolicyDistributionDisplay:
+    def plot(self, ax: Any = None, **kwargs: Any) -> PolicyDistributionDisplay:
         """Draw means with bars of one standard deviation.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
+        **kwargs
+            Passed on to ``Axes.errorbar``.
 
         Returns
         -------
@@ -175,30 +179,32 @@ class PolicyDistributionDisplay:
         for position, name in enumerate(self.mean):
             places = np.arange(n_parts) + offsets[position]
             mean = self.mean[name]
+            style = {
+                "fmt": "os^D"[position % 4],
+                "color": color(position),
+                "capsize": 2,
+                "markersize": 4,
+                "label": label(name),
+                "xerr" if lying else "yerr": self.spread[name],
+            }
             ax.errorbar(
-                *((mean, places) if lying else (places, mean)),
-                **{"xerr" if lying else "yerr": self.spread[name]},
-                fmt="os^D"[position % 4],
-                color=color(position),
-                capsize=2,
-                markersize=4,
-                label=name,
+                *((mean, places) if lying else (places, mean)), **(style | kwargs)
             )
+        labels = [label(name, 60, 1) for name in self.part_names]
         # A little room under zero, so that small probabilities are whole markers.
         if lying:
-            ax.set_yticks(np.arange(n_parts), self.part_names)
+            ax.set_yticks(np.arange(n_parts), labels)
             ax.set_ylim(n_parts - 0.5, -0.5)
             top = ax.get_xlim()[1]
             ax.set_xlim(-0.02 * top, top)
             ax.set_xlabel("probability (mean ± 1 s.d.)")
         else:
-            ax.set_xticks(np.arange(n_parts), self.part_names)
+            ax.set_xticks(np.arange(n_parts), labels)
             top = ax.get_ylim()[1]
             ax.set_ylim(-0.02 * top, top)
             ax.set_ylabel("probability (mean ± 1 s.d.)")
-        ax.set_title(self.step_name)
+        ax.set_title(label(self.step_name, 50))
         legend_below(ax)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        hide_spines(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -7,25 +7,37 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from .._feature_names import input_names
+from .._parameters import check_option
 from ..inspection import Verdict
-from ._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color, make_axes
+from ._fitted import attribution_of, renamed
+from ._style import (
+    INTERACTION_COLOR,
+    UNEXPLAINED_COLOR,
+    color,
+    draw_heat_map,
+    hide_spines,
+    label,
+    legend_right,
+    make_axes,
+)
 
 FloatArray = NDArray[np.float64]
 
+KINDS = ("stacked", "bars", "heatmap")
 
 # Shares below this are rounding: an additive expansion has no interactions.
 _ROUNDING = 1e-12
+_NOT_SUPPORTED = "not attributable"
+# A step with one possible action, or whose members do not differ.
+_NO_VARIANCE = "no variance"
 
 
 class SobolDisplay:
-    """Stacked bars: what each input drives of each step, and what nobody explains.
+    """What each input drives of each step, and what nobody explains.
 
-    Bars are shares of the *total* variance of a step between members: first-order
-    indices times Q², then interactions, then the unexplained rest.
+    Shares are of the *total* variance of a step between members: first-order
+    indices times Q², then interactions, then the unexplained rest. They add up to 1.
 
     Parameters
     ----------
@@ -36,17 +48,28 @@ class SobolDisplay:
     step_names, input_names : sequence of str
         Labels.
     supported : sequence of bool or None, default=None
-        Whether the attribution of a step is supported; bars that are not are
-        hatched and say so.
+        Whether the attribution of a step is supported; shares of steps that are not
+        are hatched (in the heat map: starred) and say so.
+    sampled : bool, default=False
+        Whether the indices are those of an expansion of another regressor's
+        predictions at draws of its inputs; the axis then says so.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the bars are.
+        Where the shares are.
     figure_ : matplotlib Figure
         Of these axes.
     bars_ : list of matplotlib BarContainer
-        One per input, then interactions, then the unexplained share.
+        One per input, then interactions, then the unexplained share. Not for a heat
+        map.
+    image_ : matplotlib AxesImage
+        Only for a heat map.
+
+    See Also
+    --------
+    InteractionDisplay : Pairs of inputs.
+    PrismDisplay : All steps of a trajectory in one picture.
 
     Examples
     --------
@@ -67,12 +90,14 @@ class SobolDisplay:
         input_names: Sequence[str],
         *,
         supported: Sequence[bool] | None = None,
+        sampled: bool = False,
     ) -> None:
         self.first_order = np.asarray(first_order, dtype=np.float64)
         self.unexplained = np.asarray(unexplained, dtype=np.float64)
         self.step_names = list(step_names)
         self.input_names = list(input_names)
         self.supported = supported
+        self.sampled = sampled
 
     @property
     def shares(self) -> FloatArray:
@@ -83,6 +108,11 @@ class SobolDisplay:
         interactions[interactions < _ROUNDING] = 0.0
         return np.column_stack([first, interactions, 1.0 - explained])
 
+    @property
+    def column_names(self) -> list[str]:
+        """What the columns of ``shares`` are."""
+        return [*self.input_names, "interactions", "unexplained"]
+
     @classmethod
     def from_estimator(
         cls,
@@ -90,24 +120,34 @@ class SobolDisplay:
         *,
         unexplained: ArrayLike | None = None,
         verdict: Verdict | None = None,
+        input_features: Sequence[str] | None = None,
+        step_names: Sequence[str] | None = None,
+        kind: str = "stacked",
         ax: Any = None,
+        **kwargs: Any,
     ) -> SobolDisplay:
-        """Draw the step indices of a fitted surrogate or of a Pipeline ending in one.
+        """Draw the indices of a fitted estimator or of a Pipeline ending in one.
 
         Parameters
         ----------
-        pipeline, unexplained, verdict
+        pipeline, unexplained, verdict, input_features, step_names
             As in :meth:`from_fit`.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        kind, ax, **kwargs
+            As in :meth:`plot`.
 
         Returns
         -------
         display : SobolDisplay
             After :meth:`plot`.
         """
-        display = cls.from_fit(pipeline, unexplained=unexplained, verdict=verdict)
-        return display.plot(ax=ax)
+        display = cls.from_fit(
+            pipeline,
+            unexplained=unexplained,
+            verdict=verdict,
+            input_features=input_features,
+            step_names=step_names,
+        )
+        return display.plot(ax=ax, kind=kind, **kwargs)
 
     @classmethod
     def from_fit(
@@ -116,141 +156,163 @@ class SobolDisplay:
         *,
         unexplained: ArrayLike | None = None,
         verdict: Verdict | None = None,
+        input_features: Sequence[str] | None = None,
+        step_names: Sequence[str] | None = None,
     ) -> SobolDisplay:
-        """Collect the step indices of a fitted surrogate, without drawing.
+        """Collect the indices of a fitted estimator, without drawing.
 
         Parameters
         ----------
         pipeline : fitted estimator
-            The names of the inputs are asked of the pipeline.
+            A :class:`skpce.CompositionalPCESurrogate` (its steps), a
+            :class:`skpce.PolynomialChaosRegressor` (its targets), or a Pipeline that
+            ends in one.
         unexplained : array-like of shape (n_steps,) or None, default=None
             Share of the variance that is not explained; by default that of the
-            verdict, else of the surrogate's leave-one-out.
+            verdict, else of the leave-one-out of the last estimator.
         verdict : Verdict or None, default=None
             Marks the steps whose attribution is not supported.
+        input_features : sequence of str or None, default=None
+            Names of the inputs of the last estimator. None asks the transformers
+            before it, ``pipeline[:-1].get_feature_names_out()``.
+        step_names : sequence of str or None, default=None
+            Names of the steps or targets; None takes those of the estimator.
 
         Returns
         -------
         display : SobolDisplay
             Call :meth:`plot` to draw it.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no indices, a verdict is about other steps, or names
+            have another length.
         """
-        surrogate, names = surrogate_of(pipeline)
-        supported = None
-        if verdict is not None:
-            supported = verdict.attributable
-            if unexplained is None:
-                q2 = np.array([step.q2 for step in verdict.steps])
-                unexplained = np.clip(1.0 - q2, 0.0, 1.0)
-        if unexplained is None:
-            unexplained = surrogate.step_unexplained_share_
-        # An expansion without variance explains nothing, whatever its Q².
-        has_variance = surrogate.step_total_variance_ > 0
-        unexplained = np.where(~has_variance & ~np.isnan(unexplained), 1.0, unexplained)
+        found = attribution_of(pipeline, input_features).judged(verdict)
+        if unexplained is not None:
+            found = found.with_unexplained(unexplained)
         return cls(
-            surrogate.step_sobol_indices_,
-            unexplained,
-            surrogate.step_names_,
-            names,
-            supported=supported,
+            found.first_order,
+            found.unexplained,
+            renamed("step_names", step_names, found.rows),
+            found.inputs,
+            supported=found.supported,
+            sampled=found.sampled,
         )
 
-    def plot(self, ax: Any = None) -> SobolDisplay:
-        """Draw the bars.
+    def plot(
+        self, ax: Any = None, *, kind: str = "stacked", **kwargs: Any
+    ) -> SobolDisplay:
+        """Draw the shares.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure.
+        kind : {"stacked", "bars", "heatmap"}, default="stacked"
+            One bar per step, bars side by side, or a table in colours.
+        **kwargs
+            Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
 
         Returns
         -------
         display : SobolDisplay
-            With ``ax_``, ``figure_`` and ``bars_``.
+            With ``ax_``, ``figure_`` and ``bars_`` or ``image_``.
+
+        Raises
+        ------
+        ValueError
+            If ``kind`` is none of the three.
         """
-        n_steps = len(self.step_names)
-        ax = make_axes(ax, (8.0, 1.4 + 0.55 * n_steps))
+        check_option("SobolDisplay.plot", "kind", kind, KINDS)
+        if kind == "heatmap":
+            self._plot_heat_map(ax, kwargs)
+        else:
+            self._plot_bars(ax, kind == "stacked", kwargs)
+        self.figure_ = self.ax_.figure
+        return self
+
+    def _plot_bars(self, ax: Any, is_stacked: bool, kwargs: dict[str, Any]) -> None:
         from matplotlib.patches import Patch
 
-        labels = [*self.input_names, "interactions", "unexplained"]
+        n_steps, names = len(self.step_names), self.column_names
+        each = 0.55 if is_stacked else 0.3 + 0.14 * len(names)
+        height = max(1.4 + each * n_steps, 0.9 + 0.24 * len(names))
+        ax = make_axes(ax, (8.0, height))
         colors = [color(i) for i in range(len(self.input_names))]
         colors += [INTERACTION_COLOR, UNEXPLAINED_COLOR]
         shares, left = self.shares, np.zeros(n_steps)
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
         positions = np.arange(n_steps)[::-1]
+        thickness = 0.7 if is_stacked else 0.84 / len(names)
+        style = {"edgecolor": "white", "linewidth": 0.5, "height": thickness} | kwargs
         self.bars_ = []
-        for column, (label, shade) in enumerate(zip(labels, colors, strict=True)):
+        for column, (name, shade) in enumerate(zip(names, colors, strict=True)):
+            down = 0.0 if is_stacked else 0.42 - (column + 0.5) * thickness
             bars = ax.barh(
-                positions,
+                positions + down,
                 shares[:, column],
-                left=left,
-                color=shade,
-                label=label,
-                height=0.7,
-                edgecolor="white",
-                linewidth=0.5,
+                left=left if is_stacked else 0.0,
+                label=label(name),
+                **({"color": shade} | style),
             )
             left += shares[:, column]
             self.bars_.append(bars)
-        self._mark_unsupported(ax, positions)
-        ax.set_yticks(positions, self.step_names)
+        self._mark_bars(ax, positions)
+        ax.set_yticks(positions, [label(name) for name in self.step_names])
         ax.set_xlim(0.0, 1.0)
-        ax.set_xlabel("share of the variance between members")
+        ax.set_xlabel(self._axis_label())
         ax.set_ylim(-0.6, n_steps - 0.4)
         # Patches of their own: those of the bars may be hatched.
         handles = [
-            Patch(facecolor=shade, label=label)
-            for label, shade in zip(labels, colors, strict=True)
+            Patch(facecolor=shade, label=label(name))
+            for name, shade in zip(names, colors, strict=True)
         ]
-        ax.legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=(1.0, 1.0),
-            frameon=False,
-        )
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        legend_right(ax, handles=handles)
+        hide_spines(ax)
+        self.ax_ = ax
 
-    def _mark_unsupported(self, ax: Any, positions: NDArray[np.int64]) -> None:
+    def _mark_bars(self, ax: Any, positions: NDArray[np.int64]) -> None:
         for step, position in enumerate(positions):
             if np.isnan(self.unexplained[step]):
-                ax.text(0.015, position, "no choice", va="center", color="#555555")
-            elif self.supported is not None and not self.supported[step]:
+                ax.text(0.015, position, _NO_VARIANCE, va="center", color="#555555")
+            elif self._is_refused(step):
                 for bars in self.bars_[:-1]:
                     bars[step].set_hatch("////")
                 ax.text(
                     0.985,
                     position,
-                    "attribution not supported",
+                    _NOT_SUPPORTED,
                     ha="right",
                     va="center",
                     fontsize=9,
                     bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0},
                 )
 
+    def _plot_heat_map(self, ax: Any, kwargs: dict[str, Any]) -> None:
+        names, n_steps = self.column_names, len(self.step_names)
+        ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.45 * n_steps))
+        shares = self.shares
+        shares[np.isnan(self.unexplained)] = np.nan
+        rows = []
+        for step, name in enumerate(self.step_names):
+            if np.isnan(self.unexplained[step]):
+                rows.append(f"{name} ({_NO_VARIANCE})")
+            else:
+                rows.append(f"{name} *" if self._is_refused(step) else name)
+        style = {"cmap": "cividis", "vmin": 0.0, "vmax": 1.0} | kwargs
+        self.image_ = draw_heat_map(ax, shares, rows, names, **style)
+        ax.figure.colorbar(self.image_, ax=ax, label=self._axis_label("\n"))
+        if any(self._is_refused(step) for step in range(n_steps)):
+            ax.set_title(f"* {_NOT_SUPPORTED}", fontsize=9, loc="left")
+        self.ax_ = ax
 
-def surrogate_of(
-    pipeline: Any, names: Sequence[str] | None = None
-) -> tuple[Any, list[str]]:
-    """Return the fitted surrogate of a pipeline and the names of its inputs.
+    def _axis_label(self, separator: str = " ") -> str:
+        tail = f"{separator}(indices by sampling)" if self.sampled else ""
+        return f"share of the variance{tail}"
 
-    Transformers that give no names leave those of the surrogate, ``x0``, ``x1``, ...
-    """
-    check_is_fitted(pipeline)
-    if not isinstance(pipeline, Pipeline):
-        return pipeline, input_names(pipeline) if names is None else list(names)
-    if len(pipeline) > 1:
-        try:
-            names = list(pipeline[:-1].get_feature_names_out(names))
-        except AttributeError:
-            names = None
-    return surrogate_of(pipeline[-1], names)
-
-
-def surrogate_inputs(pipeline: Any, X: ArrayLike) -> Any:
-    """Return what the surrogate of a pipeline gets for X."""
-    if not isinstance(pipeline, Pipeline):
-        return X
-    inner = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
-    return surrogate_inputs(pipeline[-1], inner)
+    def _is_refused(self, step: int) -> bool:
+        if self.supported is None or np.isnan(self.unexplained[step]):
+            return False
+        return not self.supported[step]

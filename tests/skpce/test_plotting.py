@@ -12,8 +12,18 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import StepVerdict, Verdict
-from skpce.metrics import marginal_coverage_score
-from skpce.plotting import CoverageDisplay, PolicyDistributionDisplay, SobolDisplay
+from skpce.metrics import marginal_coverage_score, policy_fragility
+from skpce.plotting import (
+    ConvergenceDisplay,
+    CoverageDisplay,
+    EmbeddingDisplay,
+    InteractionDisplay,
+    MainEffectsDisplay,
+    PolicyDistributionDisplay,
+    PrismDisplay,
+    SobolDisplay,
+    StepVarianceDisplay,
+)
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -50,8 +60,25 @@ def make_verdict(attributable=(True, False, True), q2=(0.6, 0.1, 0.9)):
     return Verdict(steps, 60, 99, 0.9, ())
 
 
+FLOWS = [[0.3, 0.0], [0.1, 0.2], [0.05, 0.0], [0.15, 0.2]]
+POLICIES = [[0.9, 0.1, 0.2, 0.3, 0.5], [0.5, 0.5, 0.3, 0.3, 0.4]]
+LINE = np.linspace(-1, 1, 5)
+
+
 def displays():
     return {
+        "prism": PrismDisplay(FLOWS, ["x0", "x1"], ["a", "b"]),
+        "variance": StepVarianceDisplay(
+            policy_fragility(POLICIES, steps={"a": 2, "b": 3})
+        ),
+        "effects": MainEffectsDisplay([LINE], [LINE[:, np.newaxis]], ["x0"], ["y"]),
+        "pairs": InteractionDisplay([[0.5, 0], [0.2, 0.1]], 0.1, 0.1, ["x0", "x1"]),
+        "embedding": EmbeddingDisplay(
+            np.eye(2), np.c_[LINE, LINE], np.c_[LINE, LINE], ["x0", "x1"]
+        ),
+        "convergence": ConvergenceDisplay(
+            [10, 20], np.array([[[0.1], [0.5]], [[-3.0], [0.4]]]), ["a"]
+        ),
         "sobol": SobolDisplay(np.array([[0.7, 0.2]]), [0.4], ["a"], ["x0", "x1"]),
         "coverage": CoverageDisplay([0.5, 0.9], {"plain": [0.4, 0.8]}, n_members=9),
         "policies": PolicyDistributionDisplay.from_samples(
@@ -76,7 +103,7 @@ def test_a_missing_matplotlib_names_the_extra(monkeypatch):
         displays()["coverage"].plot()
 
 
-@pytest.mark.parametrize("name", ["sobol", "coverage", "policies"])
+@pytest.mark.parametrize("name", list(displays()))
 def test_contract_of_the_displays(name):
     display = displays()[name]
     assert plt.get_fignums() == []
@@ -84,15 +111,23 @@ def test_contract_of_the_displays(name):
     assert display.plot() is display
     assert display.figure_ is display.ax_.figure
     assert len(plt.get_fignums()) == 1
-    _, ax = plt.subplots()
-    assert display.plot(ax=ax).ax_ is ax
-    assert display.figure_ is ax.figure
+    _, ax = plt.subplots(layout="constrained")
+    assert display.plot(ax=ax).figure_ is ax.figure
+    if not hasattr(display, "axes_") or len(display.axes_) == 1:
+        assert display.ax_ is ax
+    else:
+        assert display.axes_[0] is display.ax_
+        given = plt.subplots(1, len(display.axes_))[1]
+        assert display.plot(ax=given).axes_ == list(given)
+        plt.close(given[0].figure)
     assert len(plt.get_fignums()) == 2
     assert matplotlib.get_backend().lower() == "agg"
     display.figure_.canvas.draw()
 
 
-@pytest.mark.parametrize("name", ["sobol", "coverage", "policies"])
+@pytest.mark.parametrize(
+    "name", ["sobol", "coverage", "policies", "convergence", "effects"]
+)
 def test_no_legend_lies_on_the_data(name):
     display = displays()[name].plot()
     display.figure_.canvas.draw()
@@ -147,7 +182,7 @@ def test_steps_that_are_not_supported_are_hatched_and_say_so(fitted):
     hatched = [[bool(bar.get_hatch()) for bar in bars] for bars in display.bars_]
     assert hatched == [[False, True, False]] * 4 + [[False] * 3]
     (text,) = display.ax_.texts
-    assert text.get_text() == "attribution not supported"
+    assert text.get_text() == "not attributable"
     ticks = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert ticks[round(2 - text.get_position()[1])] == "second"
     # The keys of the legend are not hatched with the first bar.
@@ -170,7 +205,7 @@ def test_a_step_without_choice_has_no_bar(ensemble):
     display = SobolDisplay.from_estimator(model)
     assert np.isnan(display.unexplained[3])
     assert all(bars[3].get_width() == 0 for bars in display.bars_)
-    assert [text.get_text() for text in display.ax_.texts] == ["no choice"]
+    assert [text.get_text() for text in display.ax_.texts] == ["no variance"]
 
 
 def test_names_of_the_inputs_come_from_the_pipeline(pipeline, ensemble, fitted):

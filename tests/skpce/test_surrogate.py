@@ -492,7 +492,7 @@ def test_frames(ensemble):
     assert coordinates["coordinate"].tolist()[::3] == list(
         fitted.get_feature_names_out()
     )
-    with pytest.raises(ValueError, match=r"'level' parameter .* Got 'action'"):
-        fitted.sobol_frame("action")
+    with pytest.raises(ValueError, match=r"'level' parameter .* Got 'part'"):
+        fitted.sobol_frame("part")
     with pytest.raises(ValueError, match=r"number of features \(3\), got 2"):
         fitted.sobol_frame(input_features=["u", "v"])

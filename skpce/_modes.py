@@ -1,0 +1,362 @@
+r"""Two modes of a predicted probability, and the inputs that separate them.
+
+The draws of one probability, as logits, are tested in three ways, and called bimodal
+when all agree:
+
+- Hartigan's dip [1]_: no unimodal law is near. Its reference is the uniform law, the
+  hardest of the unimodal ones in the limit.
+- The gain in BIC of two normal components over one [2]_ is positive.
+- Ashman's :math:`D = \sqrt2\,|\mu_1 - \mu_2| / \sqrt{\sigma_1^2 + \sigma_2^2}` of the
+  two components is above 2 [3]_: they are apart.
+
+A shallow tree on the inputs that were drawn says in words where the upper mode is.
+
+References
+----------
+.. [1] J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of
+   Statistics 13 (1985).
+.. [2] G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6
+   (1978).
+.. [3] K. M. Ashman, C. M. Bird and S. E. Zepf, "Detecting bimodality in astronomical
+   datasets", Astronomical Journal 108 (1994), eq. (6).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.mixture import GaussianMixture
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
+
+from ._dip import dip_p_value, dip_statistic
+from ._feature_names import input_names
+from ._log_ratio_geometry import LogRatioGeometry
+from ._parameters import check_real
+from ._predictive import _check_predictive
+from ._residual_law import ResidualLaw
+from ._steps import StepLayout
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+#: Ashman's D above which two components are apart.
+SMALLEST_SEPARATION = 2.0
+
+# A deeper tree is taken when it is right this much more often.
+_WORTH_A_LEVEL = 0.03
+_DEEPEST = 2
+
+# Logits whose standard deviation is below this do not vary.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class PredictedModes:
+    """Modes of a predicted probability.
+
+    Parameters
+    ----------
+    bimodal : bool
+        Whether all three tests agree on two modes.
+    dip, dip_p_value : float
+        Hartigan's dip of the logits and its p-value.
+    bic_gain : float
+        BIC of one normal component less BIC of two; positive speaks for two.
+    separation : float
+        Ashman's D of the two components.
+    probabilities : ndarray of shape (2,)
+        Centre of the lower and of the upper component.
+    weights : ndarray of shape (2,)
+        Share of the draws in each.
+    rule : str
+        Where the upper component is, such as ``"x0 > 0.31"``; empty without two
+        components.
+    rule_accuracy : float
+        Mean of the shares of both components that the rule gets right, on draws that
+        took no part in making it; 0.5 is chance.
+    features : ndarray of int
+        Inputs in the rule.
+    """
+
+    bimodal: bool
+    dip: float
+    dip_p_value: float
+    bic_gain: float
+    separation: float
+    probabilities: FloatArray
+    weights: FloatArray
+    rule: str
+    rule_accuracy: float
+    features: IndexArray
+
+
+class PredictedModesMixin:
+    """``predicted_modes`` of a fitted surrogate."""
+
+    geometry_: LogRatioGeometry
+    _residual_law: ResidualLaw
+    _input_sampler: Callable[..., Any]
+    _draw_generator: Callable[..., np.random.Generator]
+    _draw_marginal: Callable[..., FloatArray]
+
+    def predicted_modes(
+        self,
+        step: int | str,
+        action: int | str,
+        *,
+        inputs: Any = None,
+        residual: str | None = "resampled",
+        n_samples: int = 2000,
+        significance_level: float = 0.05,
+        random_state: Any = None,
+    ) -> PredictedModes:
+        r"""Test whether a probability has two modes, and say what separates them.
+
+        Parameters
+        ----------
+        step : int or str
+            Position or name of the step.
+        action : int or str
+            Position in the step, or name, of the part.
+        inputs : law, list of laws, array-like of rows, or None, default=None
+            Law of the inputs, as in :meth:`sample`.
+        residual : {"resampled", "gaussian"} or None, default="resampled"
+            As in :meth:`sample`. None tests the push-forward alone.
+        n_samples : int, default=2000
+            Draws; at least 50.
+        significance_level : float, default=0.05
+            Largest p-value of the dip that counts as bimodal.
+        random_state : int, RandomState instance or None, default=None
+            None uses the parameter of the estimator.
+
+        Returns
+        -------
+        modes : PredictedModes
+            The three tests, the components and the rule in words.
+
+        Raises
+        ------
+        ValueError
+            For an unknown step or action, an action without choice, or another bad
+            argument.
+
+        Notes
+        -----
+        Bimodal means that the dip test [1]_ rejects one mode, two normal components
+        have the lower BIC and Ashman's D [2]_ is above 2, on the logit of the
+        probability. With ``residual="resampled"`` the p-value counts members, not
+        draws: more draws of the same residuals are no more evidence.
+        The rule is a tree of depth 1, or of depth 2 where that is right more often by
+        0.03.
+
+        References
+        ----------
+        .. [1] J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality",
+           Annals of Statistics 13 (1985).
+        .. [2] K. M. Ashman, C. M. Bird and S. E. Zepf, "Detecting bimodality in
+           astronomical datasets", Astronomical Journal 108 (1994), eq. (6).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.special import softmax
+        >>> from scipy.stats import uniform
+        >>> from skpce import CompositionalPCESurrogate
+        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+        >>> y = softmax(np.c_[3 * np.tanh(9 * X[:, 0]), 0 * X[:, 0]], axis=1)
+        >>> surrogate = CompositionalPCESurrogate(
+        ...     7, interaction_order=1, distribution=uniform(-1, 2), random_state=0
+        ... )
+        >>> modes = surrogate.fit(X, y).predicted_modes(0, 0)
+        >>> modes.bimodal, modes.features.tolist(), modes.probabilities.round(1)
+        (True, [0], array([0.1, 0.9]))
+        """
+        check_is_fitted(self)
+        owner = f"{type(self).__name__}.predicted_modes"
+        _check_predictive(owner, n_samples, residual)
+        if n_samples < _FEWEST_DRAWS:
+            raise ValueError(
+                f"The 'n_samples' parameter of {owner} must be at least "
+                f"{_FEWEST_DRAWS}. Got {n_samples!r} instead."
+            )
+        check_real(owner, "significance_level", significance_level, low=0, high=1)
+        column = _column_of(owner, self.geometry_, step, action)
+        draw = self._input_sampler(owner, inputs)
+        generator = self._draw_generator(random_state)
+        rows = self._residual_law.draw(n_samples, residual, generator)
+        X = draw(n_samples, generator)
+        logits = _logits_of(self._draw_marginal(rows, X), self.geometry_, column)
+        n_known = n_samples
+        if residual == "resampled":  # so many different residuals, however many draws
+            n_known = min(n_samples, np.count_nonzero(self._residual_law.weights))
+        return find_modes(
+            logits, X, input_names(self), significance_level, generator, n_known
+        )
+
+
+_FEWEST_DRAWS = 50
+
+
+def find_modes(
+    logits: FloatArray,  # shape: (n_draws,)
+    X: FloatArray,  # shape: (n_draws, n_features)
+    names: Sequence[str],
+    significance_level: float,
+    generator: np.random.Generator,
+    n_known: int | None = None,
+) -> PredictedModes:
+    """Test draws of a logit for two modes; X are the inputs behind them.
+
+    ``n_known`` is the number of values for the p-value of the dip, when the draws
+    repeat few residuals; None counts the draws.
+    """
+    nothing = np.full(2, np.nan)
+    if logits.std() <= _ROUNDING:
+        centre = np.full(2, expit(logits.mean()))
+        nan = float("nan")
+        return PredictedModes(
+            False, 0.0, 1.0, nan, nan, centre, nothing, "", nan, np.zeros(0, np.int64)
+        )
+    dip = dip_statistic(logits)
+    p_value = dip_p_value(dip, len(logits) if n_known is None else n_known)
+    gain, mixture = _two_components(logits, int(generator.integers(2**31)))
+    order = np.argsort(mixture.means_.ravel())
+    centres = mixture.means_.ravel()[order]
+    variances = mixture.covariances_.ravel()
+    separation = np.sqrt(2.0) * (centres[1] - centres[0]) / np.sqrt(variances.sum())
+    upper = mixture.predict(logits[:, np.newaxis]) == order[1]
+    rule, accuracy, features = separating_rule(X, upper, names)
+    agree = p_value <= significance_level and gain > 0.0
+    return PredictedModes(
+        bool(agree and separation > SMALLEST_SEPARATION),
+        dip,
+        p_value,
+        gain,
+        float(separation),
+        expit(centres),
+        mixture.weights_[order],
+        rule,
+        accuracy,
+        features,
+    )
+
+
+def _two_components(logits: FloatArray, seed: int) -> tuple[float, GaussianMixture]:
+    """Return the gain in BIC of two components, and the fit of them."""
+    column = logits[:, np.newaxis]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one, two = (
+            GaussianMixture(k, n_init=2, max_iter=300, random_state=seed).fit(column)
+            for k in (1, 2)
+        )
+    return float(one.bic(column) - two.bic(column)), two
+
+
+def separating_rule(
+    X: FloatArray,  # shape: (n_draws, n_features)
+    upper: NDArray[np.bool_],  # shape: (n_draws,)
+    names: Sequence[str],
+) -> tuple[str, float, IndexArray]:
+    """Say where the upper component is, in words, and how often that is right.
+
+    Half of the draws make the rule, the other half judge it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce._modes import separating_rule
+    >>> X = np.linspace(0, 1, 400)[:, np.newaxis]
+    >>> rule, accuracy, features = separating_rule(X, X[:, 0] > 0.3, ["dose"])
+    >>> rule[:8], bool(accuracy > 0.99), features.tolist()
+    ('dose > 0', True, [0])
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    train = np.arange(len(X)) % 2 == 0
+    if min(len(np.unique(upper[train])), len(np.unique(upper[~train]))) < 2:
+        return "", float("nan"), nothing
+    best, best_accuracy = None, -np.inf
+    for depth in range(1, _DEEPEST + 1):
+        tree = DecisionTreeClassifier(
+            max_depth=depth,
+            min_samples_leaf=0.05,
+            class_weight="balanced",
+            random_state=0,
+        ).fit(X[train], upper[train])
+        judged = balanced_accuracy_score(upper[~train], tree.predict(X[~train]))
+        if best is None or judged > best_accuracy + _WORTH_A_LEVEL:
+            best, best_accuracy = tree, float(judged)
+    used = best.tree_.feature[best.tree_.feature >= 0]  # type: ignore[union-attr]
+    return _in_words(best.tree_, names), best_accuracy, np.unique(used)  # type: ignore[union-attr]
+
+
+def _in_words(tree: Any, names: Sequence[str]) -> str:
+    """Join the conditions of the leaves in which the upper component prevails."""
+    clauses = []
+
+    def descend(node: int, conditions: list[str]) -> None:
+        if tree.children_left[node] < 0:
+            if np.argmax(tree.value[node, 0]) == 1:
+                clauses.append(" and ".join(conditions))
+            return
+        name = names[tree.feature[node]]
+        threshold = f"{tree.threshold[node]:.3g}"
+        threshold = "0" if float(threshold) == 0.0 else threshold
+        descend(tree.children_left[node], [*conditions, f"{name} <= {threshold}"])
+        descend(tree.children_right[node], [*conditions, f"{name} > {threshold}"])
+
+    descend(0, [])
+    return " or ".join(clauses)
+
+
+def _logits_of(
+    clr: FloatArray,  # shape: (n_draws, n_active)
+    geometry: LogRatioGeometry,
+    column: int,
+) -> FloatArray:  # shape: (n_draws,)
+    """Return ``log p / (1 - p)`` of one part, without rounding near 0 and 1."""
+    mine = int(np.flatnonzero(geometry.active_parts == column)[0])
+    step = geometry.step_of_active[mine]
+    others = np.flatnonzero(geometry.step_of_active == step)
+    others = others[others != mine]
+    return clr[:, mine] - np.logaddexp.reduce(clr[:, others], axis=1)
+
+
+def _column_of(
+    owner: str, geometry: LogRatioGeometry, step: int | str, action: int | str
+) -> int:
+    """Return the column of a part that has a choice."""
+    layout: StepLayout = geometry.layout
+    number = _position(owner, "step", step, layout.step_names)
+    columns = layout.slices[number]
+    column = columns.start + _position(
+        owner, "action", action, layout.part_names[columns]
+    )
+    if column not in geometry.active_parts:
+        raise ValueError(
+            f"{owner}: {layout.describe_column(column)} is masked or without choice; "
+            "its probability does not vary."
+        )
+    return column
+
+
+def _position(owner: str, name: str, given: Any, labels: Sequence[str]) -> int:
+    if isinstance(given, str) and given in labels:
+        return list(labels).index(given)
+    is_integer = isinstance(given, Integral) and not isinstance(given, bool)
+    if is_integer and -len(labels) <= given < len(labels):
+        return int(given) % len(labels)
+    raise ValueError(
+        f"The {name!r} parameter of {owner} must be one of {list(labels)} or its "
+        f"position. Got {given!r} instead."
+    )

@@ -1,0 +1,295 @@
+"""Are there enough members?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+
+from .._parameters import check_integer, check_option, check_real
+from .._predictive import make_generator
+from .._surrogate import CompositionalPCESurrogate
+from ..inspection._cross_fit import final_estimator, take, with_parameters
+from ..inspection._training_noise import composition_geometry
+from ._fitted import attribution_of, check_position
+from ._held_out import composition_q2, target_q2
+from ._style import color, hide_spines, label, legend_right, make_axes
+
+FloatArray = NDArray[np.float64]
+
+QUANTITIES = ("q2", "first_order", "total_order")
+_MARKERS = "osD^vP"
+# Q² far below zero says no more than "useless" and would hide the rest.
+_LOWEST = -1.0
+
+
+class ConvergenceDisplay:
+    """Held-out Q², or indices, against the size of the ensemble.
+
+    Thin lines are repetitions, each with its own held-out members and its own nested
+    subsets of the others; the thick line is their median. A curve that still rises
+    at its end asks for more members.
+
+    Parameters
+    ----------
+    sizes : array-like of int of shape (n_sizes,)
+        Members of each fit.
+    values : array-like of shape (n_repeats, n_sizes, n_curves)
+        What was found.
+    curve_names : sequence of str
+        Steps or targets (Q²), or inputs (indices).
+    quantity : {"q2", "first_order", "total_order"}, default="q2"
+        What the values are.
+    title : str, default=""
+        Which step or target the indices are of.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the lines are.
+    figure_ : matplotlib Figure
+        Of these axes.
+    lines_ : list of matplotlib Line2D
+        The medians, one per curve.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from skpce import PolynomialChaosRegressor
+    >>> from skpce.plotting import ConvergenceDisplay
+    >>> X = np.random.default_rng(0).normal(size=(80, 2))
+    >>> pce = PolynomialChaosRegressor(2)
+    >>> display = ConvergenceDisplay.from_estimator(
+    ...     pce, X, X[:, 0] ** 2, sizes=(20, 40), n_repeats=2
+    ... )
+    >>> display.values.shape, bool(display.values[:, -1].min() > 0.99)
+    ((2, 2, 1), True)
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        sizes: ArrayLike,
+        values: ArrayLike,
+        curve_names: Sequence[str],
+        *,
+        quantity: str = "q2",
+        title: str = "",
+    ) -> None:
+        self.sizes = np.asarray(sizes, dtype=np.int64)
+        self.values = np.asarray(values, dtype=np.float64)
+        self.curve_names = list(curve_names)
+        self.quantity = quantity
+        self.title = title
+
+    @classmethod
+    def from_estimator(
+        cls,
+        pipeline: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sizes: Sequence[int] | None = None,
+        quantity: str = "q2",
+        step: int = 0,
+        test_size: float = 0.25,
+        n_repeats: int = 5,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ConvergenceDisplay:
+        """Refit the whole pipeline on nested subsets of the members.
+
+        Parameters
+        ----------
+        pipeline : estimator
+            A surrogate, a regressor, or a Pipeline that ends in one. It is cloned.
+        X : array-like of shape (n_members, n_features)
+            What differs between the members, before any embedding.
+        y : array-like of shape (n_members, n_parts) or (n_members, n_targets)
+            Policies or targets.
+        sizes : sequence of int or None, default=None
+            Members of each fit; None means up to six sizes in geometric progression.
+        quantity : {"q2", "first_order", "total_order"}, default="q2"
+            Held-out Q² of every step, or indices of one step as shares of the total
+            variance: times the held-out Q², at least 0.
+        step : int, default=0
+            Which step or target the indices are of; unused for Q².
+        test_size : float, default=0.25
+            Share of the members that is held out.
+        n_repeats : int, default=5
+            Repetitions.
+        random_state : int, RandomState instance or None, default=0
+            Randomness of the subsets.
+        n_jobs : int or None, default=None
+            Processes for the repetitions.
+        ax, **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+            After :meth:`plot`.
+
+        Raises
+        ------
+        ValueError
+            If an argument is bad or a size is larger than what is not held out.
+
+        Notes
+        -----
+        Behind a PCA each fit has components of its own: the curve of an input is
+        then that of the component of this rank, and components may change places.
+        """
+        owner = "ConvergenceDisplay.from_estimator"
+        check_option(owner, "quantity", quantity, QUANTITIES)
+        check_integer(owner, "n_repeats", n_repeats, low=1)
+        check_real(owner, "test_size", test_size, low=0, high=1)
+        X = X if hasattr(X, "iloc") else np.asarray(X)
+        y = y if hasattr(y, "iloc") else np.asarray(y)
+        if len(X) != len(y):
+            raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
+        n_test = round(test_size * len(X))
+        n_train = len(X) - n_test
+        if n_test < 2 or n_train < 2:
+            raise ValueError(
+                f"test_size={test_size!r} of {len(X)} members leaves {n_test} held "
+                f"out and {n_train} to fit; expected two or more of each."
+            )
+        chosen = _checked_sizes(sizes, n_train)
+        generator = make_generator(random_state)
+        orders = [generator.permutation(len(X)) for _ in range(n_repeats)]
+        refit = _Refit.of(pipeline, X, y, quantity, step)
+        found = Parallel(n_jobs=n_jobs)(
+            delayed(refit.curve)(order, n_test, chosen) for order in orders
+        )
+        values = np.array([rows for rows, _, _ in found])
+        _, names, title = found[0]
+        display = cls(chosen, values, names, quantity=quantity, title=title)
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> ConvergenceDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        **kwargs
+            Passed on to ``Axes.plot`` for the medians.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+            With ``ax_``, ``figure_`` and ``lines_``.
+        """
+        ax = make_axes(ax, (7.0, 4.0))
+        is_q2 = self.quantity == "q2"
+        self.lines_ = []
+        for curve, name in enumerate(self.curve_names):
+            rows, shade = self.values[:, :, curve], color(curve)
+            if np.isnan(rows).all():
+                name = f"{name} (no variance)"
+            ax.plot(self.sizes, rows.T, color=shade, linewidth=0.7, alpha=0.35)
+            style = {
+                "color": shade,
+                "marker": _MARKERS[curve % len(_MARKERS)],
+                "linewidth": 1.8,
+                "label": label(name),
+            }
+            median = np.median(rows, axis=0)
+            self.lines_ += ax.plot(self.sizes, median, **(style | kwargs))
+        ax.set_xscale("log")
+        ax.set_xticks(self.sizes, [str(size) for size in self.sizes])
+        ax.minorticks_off()
+        ax.set_xlabel("members")
+        ax.set_ylabel("Q² of held-out members" if is_q2 else "share of the variance")
+        finite = self.values[np.isfinite(self.values)]
+        lowest = float(finite.min(initial=0.0))
+        ax.axhline(0.0, color="#999999", linewidth=0.8)
+        ax.set_ylim(max(lowest - 0.05, _LOWEST) if lowest < 0 else 0.0, 1.03)
+        notes = [label(self.title, 50)] if self.title else []
+        if lowest < _LOWEST or np.isneginf(self.values).any():
+            notes.append("values below −1 are not shown")
+        if notes:
+            ax.set_title("\n".join(notes), fontsize=9)
+        legend_right(ax)
+        hide_spines(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class _Refit:
+    """Fits a pipeline on subsets and scores it on members that are held out."""
+
+    def __init__(
+        self, pipeline: Any, X: Any, y: Any, quantity: str, step: int, geometry: Any
+    ) -> None:
+        self.pipeline, self.X, self.y = pipeline, X, y
+        self.quantity, self.step, self.geometry = quantity, step, geometry
+
+    @classmethod
+    def of(cls, pipeline: Any, X: Any, y: Any, quantity: str, step: int) -> _Refit:
+        """Fix the mask by all members, so that no subset infers another."""
+        _, last = final_estimator(pipeline)
+        if not isinstance(last, CompositionalPCESurrogate):
+            return cls(with_parameters(pipeline), X, y, quantity, step, None)
+        owner = "ConvergenceDisplay.from_estimator"
+        geometry = composition_geometry(y, last.steps, last.mask, owner)
+        copy = with_parameters(pipeline, mask=geometry.mask)
+        return cls(copy, X, y, quantity, step, geometry)
+
+    def curve(
+        self, order: Any, n_test: int, sizes: Sequence[int]
+    ) -> tuple[FloatArray, list[str], str]:
+        """Return the values (n_sizes, n_curves), the curves' names and a title."""
+        test, train = order[:n_test], order[n_test:]
+        found = [self._values(train[:size], test) for size in sizes]
+        return np.array([values for values, _, _ in found]), *found[0][1:]
+
+    def _values(self, train: Any, test: Any) -> tuple[FloatArray, list[str], str]:
+        model = with_parameters(self.pipeline)
+        model.fit(take(self.X, train), take(self.y, train))
+        predicted = model.predict(take(self.X, test))
+        observed = np.asarray(take(self.y, test), dtype=np.float64)
+        if self.geometry is None:
+            q2 = target_q2(observed, predicted)
+        else:
+            zero = final_estimator(self.pipeline)[1].zero_replacement
+            q2 = composition_q2(observed, predicted, self.geometry, zero)
+        found = attribution_of(model)
+        if self.quantity == "q2":
+            return q2, found.rows, ""
+        step = check_position("step", self.step, len(found.rows))
+        indices = getattr(found, self.quantity)[step]
+        explained = np.clip(np.nan_to_num(q2[step]), 0.0, 1.0)
+        return indices * explained, found.inputs, found.rows[step]
+
+
+def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
+    """Return increasing sizes; without a choice up to six of them.
+
+    Raises
+    ------
+    ValueError
+        For a size that is no int from 2 to ``n_train``, or none at all.
+    """
+    if sizes is None:
+        smallest = min(max(8, n_train // 8), n_train)
+        steps = np.geomspace(smallest, n_train, 6).round().astype(np.int64)
+        return np.unique(steps).tolist()
+    for size in sizes:
+        is_integer = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+        if not is_integer or not 2 <= size <= n_train:
+            raise ValueError(
+                f"sizes holds {size!r}; expected ints from 2 to {n_train}, the "
+                "members that are not held out."
+            )
+    if not len(sizes):
+        raise ValueError("sizes is empty; expected one or more.")
+    return sorted({int(size) for size in sizes})

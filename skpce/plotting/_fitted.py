@@ -1,0 +1,258 @@
+"""What the displays read from a fitted estimator or from a Pipeline ending in one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from .._feature_names import input_names
+from ..inspection import Verdict
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Sobol indices with the share that they say nothing about.
+
+    Parameters
+    ----------
+    rows, inputs : list of str
+        Names of the steps (or targets) and of the inputs.
+    first_order, total_order : ndarray of shape (n_rows, n_inputs)
+        Shares of the variance of the expansion.
+    variance : ndarray of shape (n_rows,)
+        Of the expansion.
+    unexplained : ndarray of shape (n_rows,)
+        One minus Q², in [0, 1]; NaN for a row without choice or variance.
+    supported : tuple of bool or None
+        Whether a verdict supports the attribution; None without a verdict.
+    sampled : bool
+        Whether the indices are those of an expansion of another regressor's
+        predictions at draws of its inputs.
+    """
+
+    rows: list[str]
+    inputs: list[str]
+    first_order: FloatArray
+    total_order: FloatArray
+    variance: FloatArray
+    unexplained: FloatArray
+    supported: tuple[bool, ...] | None = None
+    sampled: bool = False
+
+    def judged(self, verdict: Verdict | None) -> Attribution:
+        """Return the same with the cross-fitted Q² and the answers of a verdict.
+
+        Raises
+        ------
+        ValueError
+            When the verdict is about other steps.
+        """
+        if verdict is None:
+            return self
+        refuse_other_steps(verdict, self.rows)
+        q2 = np.array([step.q2 for step in verdict.steps])
+        return replace(self, supported=verdict.attributable).with_unexplained(
+            np.clip(1.0 - q2, 0.0, 1.0)
+        )
+
+    def with_unexplained(self, share: ArrayLike) -> Attribution:
+        """Return the same with another unexplained share (n_rows,).
+
+        An expansion without variance explains nothing, whatever its Q².
+
+        Raises
+        ------
+        ValueError
+            For another number of shares.
+        """
+        given = np.asarray(share, dtype=np.float64)
+        if given.shape != (len(self.rows),):
+            raise ValueError(
+                f"unexplained has shape {given.shape}; expected ({len(self.rows)},), "
+                "one share per step."
+            )
+        flat = (self.variance <= 0) & ~np.isnan(given)
+        return replace(self, unexplained=np.where(flat, 1.0, given))
+
+
+def is_surrogate(estimator: Any) -> bool:
+    """Whether an estimator explains compositions step by step."""
+    return hasattr(estimator, "step_sobol_indices_")
+
+
+def last_estimator(
+    pipeline: Any, input_features: Sequence[str] | None = None
+) -> tuple[Any, list[str]]:
+    """Return the last estimator of a fitted pipeline and the names of its inputs.
+
+    Transformers that give no names leave those of the estimator, ``x0``, ``x1``, ...
+
+    Raises
+    ------
+    ValueError
+        If ``input_features`` has another length than the inputs.
+    """
+    last, names = _descend(pipeline, None)
+    return last, renamed("input_features", input_features, names)
+
+
+def _descend(pipeline: Any, names: Sequence[str] | None) -> tuple[Any, list[str]]:
+    if not hasattr(pipeline, "fit") or isinstance(pipeline, type):
+        raise _unknown(pipeline)
+    check_is_fitted(pipeline)
+    if not isinstance(pipeline, Pipeline):
+        if not hasattr(pipeline, "n_features_in_"):
+            raise _unknown(pipeline)
+        return pipeline, input_names(pipeline) if names is None else list(names)
+    if len(pipeline) > 1:
+        try:
+            names = list(pipeline[:-1].get_feature_names_out(names))
+        except AttributeError:
+            names = None
+    return _descend(pipeline[-1], names)
+
+
+def surrogate_of(
+    pipeline: Any, input_features: Sequence[str] | None = None
+) -> tuple[Any, list[str]]:
+    """Return the fitted surrogate of a pipeline and the names of its inputs.
+
+    Raises
+    ------
+    ValueError
+        If the last estimator is no surrogate of compositions.
+    """
+    last, names = last_estimator(pipeline, input_features)
+    if not is_surrogate(last):
+        raise ValueError(
+            f"The last estimator is {last!r}; expected a fitted "
+            "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+        )
+    return last, names
+
+
+def surrogate_inputs(pipeline: Any, X: ArrayLike) -> Any:
+    """Return what the last estimator of a pipeline gets for X."""
+    if not isinstance(pipeline, Pipeline):
+        return X
+    inner = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
+    return surrogate_inputs(pipeline[-1], inner)
+
+
+def input_table(pipeline: Any, X: ArrayLike | None) -> FloatArray | None:
+    """Return the inputs of the last estimator; those seen in ``fit`` without X.
+
+    None where a fit keeps no inputs (a regressor).
+    """
+    if X is not None:
+        return np.asarray(surrogate_inputs(pipeline, X), dtype=np.float64)
+    last, _ = last_estimator(pipeline)
+    return getattr(getattr(last, "diagnostics_", None), "inputs", None)
+
+
+def require_expansion(estimator: Any) -> None:
+    """Raise ``ValueError`` for an estimator without a polynomial expansion."""
+    if not hasattr(estimator, "coefficients_") or not hasattr(estimator, "basis_"):
+        raise _unknown(estimator)
+
+
+def attribution_of(
+    pipeline: Any, input_features: Sequence[str] | None = None
+) -> Attribution:
+    """Read the indices of a fitted surrogate or regressor.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has no indices, or names have another length.
+    """
+    last, inputs = last_estimator(pipeline, input_features)
+    if is_surrogate(last):
+        rows = list(last.step_names_)
+        first, total = last.step_sobol_indices_, last.step_total_sobol_indices_
+        unexplained = last.step_unexplained_share_
+        variance = last.step_total_variance_
+    elif hasattr(last, "unexplained_share_") and hasattr(last, "sobol_indices_"):
+        first, total = last.sobol_indices_, last.total_sobol_indices_
+        unexplained, variance = last.unexplained_share_, last.total_variance_
+        rows = target_names(len(first))
+    else:
+        raise _unknown(last)
+    sampled = getattr(last, "indices_from_", "coefficients") == "sampling"
+    found = Attribution(
+        rows, inputs, first, total, variance, unexplained, sampled=sampled
+    )
+    return found.with_unexplained(unexplained)
+
+
+def target_names(n_targets: int) -> list[str]:
+    """Return names for the targets of a regressor, which knows none."""
+    return ["y"] if n_targets == 1 else [f"y{i}" for i in range(n_targets)]
+
+
+def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
+    """Return the given names in place of others; None keeps them.
+
+    Raises
+    ------
+    ValueError
+        If their number is another one.
+    """
+    if given is None:
+        return names
+    if isinstance(given, str) or len(given) != len(names):
+        raise ValueError(
+            f"{name}={given!r} must be {len(names)} names, one for each of "
+            f"{', '.join(map(str, names[:5]))}{', ...' if len(names) > 5 else ''}."
+        )
+    return [str(entry) for entry in given]
+
+
+def squared_clr_coefficients(surrogate: Any) -> FloatArray:
+    """Return the squared clr coefficients added up by step (n_steps, n_terms)."""
+    geometry = surrogate.geometry_
+    clr = geometry.from_coordinates(surrogate.coefficients_.T).T
+    sums = np.zeros((geometry.layout.n_steps, surrogate.coefficients_.shape[1]))
+    np.add.at(sums, geometry.step_of_active, np.square(clr))
+    return sums
+
+
+def refuse_other_steps(verdict: Verdict, step_names: Sequence[str]) -> None:
+    """Raise ``ValueError`` when a verdict is none, or about other steps."""
+    if not isinstance(verdict, Verdict):
+        raise ValueError(f"verdict={verdict!r} must be a Verdict or None.")
+    judged = tuple(step.step for step in verdict.steps)
+    if judged != tuple(step_names):
+        raise ValueError(
+            f"verdict is about the steps {judged!r}, the estimator about "
+            f"{tuple(step_names)!r}."
+        )
+
+
+def check_position(name: str, value: Any, size: int) -> int:
+    """Return a position from 0 to ``size - 1``.
+
+    Raises
+    ------
+    ValueError
+        For anything else, with the value.
+    """
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_integer or not 0 <= value < size:
+        raise ValueError(f"{name}={value!r} must be an int from 0 to {size - 1}.")
+    return int(value)
+
+
+def _unknown(estimator: Any) -> ValueError:
+    return ValueError(
+        f"Got {estimator!r}; expected a fitted PolynomialChaosRegressor or "
+        "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+    )

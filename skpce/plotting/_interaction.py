@@ -1,0 +1,185 @@
+"""Pairs of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._sobol import interaction_indices
+from ..inspection import Verdict
+from ._fitted import (
+    attribution_of,
+    check_position,
+    is_surrogate,
+    last_estimator,
+    require_expansion,
+    squared_clr_coefficients,
+)
+from ._style import draw_heat_map, label, make_axes
+
+FloatArray = NDArray[np.float64]
+
+
+class InteractionDisplay:
+    """Heat map of what inputs explain alone (diagonal) and in pairs.
+
+    Entries are shares of the *total* variance: Sobol indices of sets of one and two
+    inputs times Q². Together with ``higher_order`` and ``unexplained`` they add up
+    to 1.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_features, n_features)
+        Share of each input on the diagonal, of each pair below it. Entries above the
+        diagonal are not drawn.
+    higher_order : float
+        Share of all larger sets together.
+    unexplained : float
+        Share of what nobody explains.
+    input_names : sequence of str
+        Labels.
+    title : str, default=""
+        Which step or target this is about.
+    supported : bool, default=True
+        Whether the attribution is supported; else the title says so.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the map is.
+    figure_ : matplotlib Figure
+        Of these axes.
+    image_ : matplotlib AxesImage
+        The map.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> from skpce.plotting import InteractionDisplay
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1]
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> display = InteractionDisplay.from_estimator(pce.fit(X, y))
+    >>> display.values.round(2) + 0.0
+    array([[0.5, 0. ],
+           [0.5, 0. ]])
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        higher_order: float,
+        unexplained: float,
+        input_names: Sequence[str],
+        *,
+        title: str = "",
+        supported: bool = True,
+    ) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+        self.higher_order = float(higher_order)
+        self.unexplained = float(unexplained)
+        self.input_names = list(input_names)
+        self.title = title
+        self.supported = supported
+
+    @classmethod
+    def from_estimator(
+        cls,
+        pipeline: Any,
+        *,
+        step: int = 0,
+        verdict: Verdict | None = None,
+        input_features: Sequence[str] | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> InteractionDisplay:
+        """Draw one step of a surrogate or one target of a regressor.
+
+        Parameters
+        ----------
+        pipeline : fitted estimator
+            A surrogate, a regressor, or a Pipeline that ends in one.
+        step : int, default=0
+            Which step or target.
+        verdict : Verdict or None, default=None
+            Gives the unexplained share, and says when the step is not attributable.
+            None takes the leave-one-out.
+        input_features : sequence of str or None, default=None
+            Names of the inputs; None asks the pipeline.
+        ax, **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : InteractionDisplay
+            After :meth:`plot`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such step, or no polynomial expansion.
+        """
+        last, _ = last_estimator(pipeline)
+        require_expansion(last)
+        found = attribution_of(pipeline, input_features).judged(verdict)
+        step = check_position("step", step, len(found.rows))
+        if is_surrogate(last):
+            coefficients = np.sqrt(squared_clr_coefficients(last)[[step]])
+        else:
+            coefficients = last.coefficients_[[step]]
+        indices = interaction_indices(coefficients, last.multi_indices_, 2)
+        explained = 1.0 - np.nan_to_num(found.unexplained[step], nan=1.0)
+        shares = explained * indices.values[0]
+        values = np.zeros((len(found.inputs),) * 2)
+        for subset, share in zip(indices.subsets, shares, strict=True):
+            values[subset[-1], subset[0]] = share
+        higher = max(explained - float(shares.sum()), 0.0)
+        display = cls(
+            values,
+            0.0 if higher < 1e-12 else higher,
+            1.0 - explained,
+            found.inputs,
+            title=found.rows[step],
+            supported=found.supported is None or found.supported[step],
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> InteractionDisplay:
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        **kwargs
+            Passed on to ``Axes.imshow``. The colours start at 0.
+
+        Returns
+        -------
+        display : InteractionDisplay
+            With ``ax_``, ``figure_`` and ``image_``.
+        """
+        size = len(self.input_names)
+        ax = make_axes(ax, (2.8 + 0.62 * size, 2.0 + 0.5 * size))
+        above = np.triu(np.ones((size, size), dtype=bool), k=1)
+        shown = np.where(above, np.nan, self.values)
+        largest = max(float(np.nanmax(shown)), 0.01)
+        style = {"cmap": "cividis", "vmin": 0.0, "vmax": largest} | kwargs
+        names = self.input_names
+        self.image_ = draw_heat_map(ax, shown, names, names, **style)
+        ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
+        facts = f"three or more inputs {self.higher_order:.2f}, unexplained "
+        facts += f"{self.unexplained:.2f}"
+        heads = [label(self.title, 40)] if self.title else []
+        heads += [] if self.supported else ["not attributable"]
+        head = "".join(f"{line}\n" for line in heads)
+        ax.set_title(f"{head}{facts}", fontsize=10, loc="left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

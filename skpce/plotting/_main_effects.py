@@ -1,0 +1,357 @@
+"""What each input changes on its own, as curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._conditional import checked_features, main_effects
+from .._parameters import check_integer, check_option
+from .._predictive import make_generator
+from ._fitted import (
+    input_table,
+    is_surrogate,
+    last_estimator,
+    require_expansion,
+    target_names,
+)
+from ._style import (
+    color,
+    hide_spines,
+    label,
+    legend_right,
+    make_panels,
+)
+
+FloatArray = NDArray[np.float64]
+
+QUANTITIES = ("probability", "log_ratio")
+_COLUMNS = 4
+# More curves in one panel cannot be told apart.
+_MOST_TARGETS = 6
+
+
+class MainEffectsDisplay:
+    r"""Curves of :math:`E[y \mid x_i] - E[y]`, one panel an input.
+
+    Parameters
+    ----------
+    grids : sequence of ndarray of shape (n_points,)
+        Values of each shown input; the levels of a categorical one.
+    effects : sequence of ndarray of shape (n_points, n_targets)
+        What each input changes on its own.
+    input_names, target_names : sequence of str
+        Labels.
+    rugs : sequence of ndarray or None, default=None
+        Values of the members, drawn as ticks: there are no data beyond them.
+    quantity : str, default="y"
+        What changes, for the axis.
+    categorical : sequence of bool or None, default=None
+        Inputs whose values are levels: points, not lines.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The first panel.
+    axes_ : list of matplotlib Axes
+        One per input.
+    figure_ : matplotlib Figure
+        Of these axes.
+    lines_ : list of list of matplotlib Line2D
+        One list per input, one line per target.
+
+    See Also
+    --------
+    skpce.PolynomialChaosRegressor.main_effects : The numbers.
+    InteractionDisplay : What pairs of inputs explain.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> from skpce.plotting import MainEffectsDisplay
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = X[:, 0] + X[:, 1] ** 2
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> display = MainEffectsDisplay.from_estimator(pce.fit(X, y), X)
+    >>> bool(np.allclose(display.effects[1][:, 0], display.grids[1] ** 2 - 1))
+    True
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        grids: Sequence[ArrayLike],
+        effects: Sequence[ArrayLike],
+        input_names: Sequence[str],
+        target_names: Sequence[str],
+        *,
+        rugs: Sequence[ArrayLike] | None = None,
+        quantity: str = "y",
+        categorical: Sequence[bool] | None = None,
+    ) -> None:
+        self.grids = [np.asarray(grid, dtype=np.float64) for grid in grids]
+        self.effects = [np.asarray(effect, dtype=np.float64) for effect in effects]
+        self.input_names = list(input_names)
+        self.target_names = list(target_names)
+        self.rugs = None if rugs is None else [np.asarray(rug) for rug in rugs]
+        self.quantity = quantity
+        self.categorical = categorical
+
+    @classmethod
+    def from_estimator(
+        cls,
+        pipeline: Any,
+        X: ArrayLike | None = None,
+        *,
+        targets: Sequence[int | str] | None = None,
+        features: Sequence[int | str] | None = None,
+        quantity: str = "probability",
+        input_features: Sequence[str] | None = None,
+        n_points: int = 61,
+        n_samples: int = 1000,
+        random_state: Any = 0,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> MainEffectsDisplay:
+        """Draw the main effects of a fitted estimator.
+
+        Parameters
+        ----------
+        pipeline : fitted estimator
+            A surrogate, a regressor, or a Pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features) or None, default=None
+            Data for the rug and the range of the curves, before any embedding. None
+            takes those that a surrogate was fitted on; for a regressor the range is
+            then that of the law, without a rug.
+        targets : sequence of int or str, or None, default=None
+            Which targets: parts such as ``"step:part"`` or coordinates of a
+            surrogate, by position or name. None takes the six of the largest main
+            effects.
+        features : sequence of int or str, or None, default=None
+            Which inputs; None takes all.
+        quantity : {"probability", "log_ratio"}, default="probability"
+            Of a surrogate only. Effects on log-ratios are exact; those on
+            probabilities are means over draws of the other inputs. With a
+            ``regressor`` of its own both are those of the expansion of its
+            predictions (``fidelity_`` says how good that is).
+        input_features : sequence of str or None, default=None
+            Names of the inputs; None asks the pipeline.
+        n_points : int, default=61
+            Points of a curve.
+        n_samples : int, default=1000
+            Draws behind a mean probability.
+        random_state : int, RandomState instance or None, default=0
+            Randomness of the draws.
+        ax, **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : MainEffectsDisplay
+            After :meth:`plot`.
+
+        Raises
+        ------
+        ValueError
+            If an argument is bad, or there is no polynomial expansion.
+        """
+        owner = "MainEffectsDisplay.from_estimator"
+        check_option(owner, "quantity", quantity, QUANTITIES)
+        check_integer(owner, "n_points", n_points, low=2)
+        check_integer(owner, "n_samples", n_samples, low=1)
+        last, names = last_estimator(pipeline, input_features)
+        require_expansion(last)
+        shown = range(len(names))
+        if features is not None:
+            shown = checked_features(features, names)
+        table = input_table(pipeline, X)
+        laws = last.basis_.laws
+        sampled = last.basis_.sample(4000, make_generator(random_state))
+        seen = sampled if table is None else table
+        grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
+        if is_surrogate(last) and quantity == "probability":
+            draws = sampled[:n_samples]
+            if n_samples > len(sampled):
+                draws = last.basis_.sample(n_samples, make_generator(random_state))
+            effects = _probability_effects(last, grids, shown, draws)
+            labels = _part_names(last)
+            unit = "probability"
+        else:
+            effects = _expansion_effects(last, grids, shown)
+            is_log_ratio = is_surrogate(last)
+            labels = target_names(len(last.coefficients_))
+            if is_log_ratio:
+                labels = list(last.geometry_.coordinate_names)
+            unit = last.log_ratio if is_log_ratio else "y"
+        chosen = _chosen_targets(targets, labels, effects)
+        display = cls(
+            grids,
+            [effect[:, chosen] for effect in effects],
+            [names[i] for i in shown],
+            [labels[i] for i in chosen],
+            rugs=None if table is None else [table[:, i] for i in shown],
+            quantity=unit,
+            categorical=[not laws[i].is_polynomial for i in shown],
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> MainEffectsDisplay:
+        """Draw the curves on one scale.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, sequence of Axes or None, default=None
+            Where to draw: one to be divided, or one per input. None makes a figure.
+        **kwargs
+            Passed on to ``Axes.plot``.
+
+        Returns
+        -------
+        display : MainEffectsDisplay
+            With ``axes_``, ``ax_``, ``figure_`` and ``lines_``.
+        """
+        n_panels = len(self.grids)
+        n_columns = min(n_panels, _COLUMNS)
+        n_rows = -(-n_panels // n_columns)
+        size = (2.2 + 2.5 * n_columns, 0.4 + 2.5 * n_rows)
+        self.axes_ = make_panels(ax, n_panels, size, n_columns)
+        low = min(float(effect.min()) for effect in self.effects)
+        high = max(float(effect.max()) for effect in self.effects)
+        room = 0.06 * (high - low) or 1.0
+        self.lines_ = []
+        for panel, axes in enumerate(self.axes_):
+            self.lines_.append(self._plot_panel(axes, panel, kwargs))
+            axes.set_ylim(low - 2.0 * room, high + room)
+            if panel % n_columns:
+                axes.tick_params(labelleft=False)
+            else:
+                axes.set_ylabel(f"change of {self.quantity}")
+        legend_right(self.axes_[n_columns - 1])
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        return self
+
+    def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
+        ax.axhline(0.0, color="#999999", linewidth=0.8)
+        points = {}
+        if self.categorical is not None and self.categorical[panel]:
+            points = {"marker": "o", "linestyle": ":"}
+        lines = []
+        for target, name in enumerate(self.target_names):
+            (line,) = ax.plot(
+                self.grids[panel],
+                self.effects[panel][:, target],
+                **({"color": color(target), "label": label(name)} | points | kwargs),
+            )
+            lines.append(line)
+        if self.rugs is not None:
+            rug = self.rugs[panel]
+            ax.plot(
+                rug,
+                np.full(len(rug), 0.02),
+                "|",
+                color="black",
+                alpha=0.4,
+                markersize=6,
+                transform=ax.get_xaxis_transform(),
+            )
+        ax.set_xlabel(label(self.input_names[panel], 22))
+        ax.locator_params(axis="x", nbins=5)
+        hide_spines(ax)
+        return lines
+
+
+def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> FloatArray:
+    """Return levels, or points over the range of the data or most of the law."""
+    if not law.is_polynomial:
+        return np.asarray(law.table.points, dtype=np.float64)
+    low, high = column.min(), column.max()
+    if is_sampled:
+        low, high = np.quantile(column, [0.01, 0.99])
+    return np.linspace(low, high, n_points)
+
+
+def _expansion_effects(
+    estimator: Any, grids: Sequence[FloatArray], features: Sequence[int]
+) -> list[FloatArray]:
+    """Return exact main effects, each (n_points, n_targets)."""
+    basis, coefficients = estimator.basis_, estimator.coefficients_
+    return [
+        main_effects(basis, coefficients, np.repeat(grid[:, None], len(basis.laws), 1))[
+            :, i
+        ]
+        for grid, i in zip(grids, features, strict=True)
+    ]
+
+
+def _probability_effects(
+    surrogate: Any,
+    grids: Sequence[FloatArray],
+    features: Sequence[int],
+    draws: FloatArray,
+) -> list[FloatArray]:
+    """Average over draws of the other inputs, the same draws at every point."""
+    shown = surrogate.geometry_.active_parts
+    values = _probabilities(surrogate, draws)
+    mean = values[:, shown].mean(axis=0)
+    effects = []
+    for grid, i in zip(grids, features, strict=True):
+        curve = np.empty((len(grid), len(shown)))
+        fixed = draws.copy()
+        for point, value in enumerate(grid):
+            fixed[:, i] = value
+            curve[point] = _probabilities(surrogate, fixed)[:, shown].mean(axis=0)
+        effects.append(curve - mean)
+    return effects
+
+
+def _probabilities(surrogate: Any, inputs: FloatArray) -> FloatArray:
+    coordinates = surrogate.basis_.evaluate(inputs) @ surrogate.coefficients_.T
+    geometry = surrogate.geometry_
+    return geometry.compositions(geometry.from_coordinates(coordinates))
+
+
+def _part_names(surrogate: Any) -> list[str]:
+    layout = surrogate.geometry_.layout
+    parts = surrogate.geometry_.active_parts
+    steps = layout.step_of_part[parts]
+    return [
+        f"{layout.step_names[step]}:{layout.part_names[part]}"
+        for step, part in zip(steps, parts, strict=True)
+    ]
+
+
+def _chosen_targets(
+    targets: Any, labels: Sequence[str], effects: Sequence[FloatArray]
+) -> list[int]:
+    """Return positions of targets; without a choice those that change most."""
+    if targets is None:
+        size = np.max([np.abs(effect).max(axis=0) for effect in effects], axis=0)
+        return sorted(np.argsort(-size, kind="stable")[:_MOST_TARGETS].tolist())
+    if isinstance(targets, (str, Integral)):
+        targets = [targets]
+    chosen = []
+    for target in targets:
+        if isinstance(target, str) and target in labels:
+            chosen.append(list(labels).index(target))
+        elif (
+            isinstance(target, Integral)
+            and not isinstance(target, bool)
+            and 0 <= target < len(labels)
+        ):
+            chosen.append(int(target))
+        else:
+            listed = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
+            raise ValueError(
+                f"target {target!r} is none of {listed} nor a position from 0 to "
+                f"{len(labels) - 1}."
+            )
+    if not chosen:
+        raise ValueError(f"targets={targets!r} is empty; expected one or more.")
+    return chosen

@@ -1,0 +1,307 @@
+"""The uncertainty prism: how each input's share flows into the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._parameters import check_option
+from ..inspection import Verdict
+from ._fitted import surrogate_of
+from ._sobol import SobolDisplay
+from ._step_variance import fragility_of
+from ._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color, label, make_axes
+
+FloatArray = NDArray[np.float64]
+
+#: What the widths of the steps can be shares of.
+MEASURES = {
+    "aitchison_variance": "the Aitchison variance of all steps",
+    "variance_per_freedom": "the variance per degree of freedom of all steps",
+    "total_variation": "the total variation of all steps",
+    "jensen_shannon": "the Jensen-Shannon divergence of all steps",
+}
+_NODE = 0.025  # width of the bars at both ends
+_ROUNDING = 1e-12
+_GAP = 0.02  # between nodes, in shares
+
+
+class PrismDisplay:
+    """Ribbons from inputs (left) to steps (right); all widths add up to 1.
+
+    The height of a step is its share of the disagreement between members. It is cut
+    as in :class:`SobolDisplay`: what each input explains alone, what they explain
+    together, and what nobody explains.
+
+    Parameters
+    ----------
+    flows : array-like of shape (n_features + 2, n_steps)
+        Width of each ribbon: one row per input, then interactions, then the
+        unexplained rest.
+    input_names, step_names : sequence of str
+        Labels.
+    supported : sequence of bool or None, default=None
+        Whether the attribution of a step is supported; ribbons into other steps are
+        hatched, and the step says so.
+    measure : str, default="aitchison_variance"
+        What the widths are shares of.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the ribbons are.
+    figure_ : matplotlib Figure
+        Of these axes.
+    ribbons_ : dict of (int, int) to matplotlib PathPatch
+        By row and column of ``flows``; none where the width is 0.
+
+    See Also
+    --------
+    SobolDisplay : The same shares as bars, each step of length 1.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from skpce.plotting import PrismDisplay
+    >>> flows = [[0.3, 0.0], [0.1, 0.2], [0.05, 0.0], [0.15, 0.2]]
+    >>> display = PrismDisplay(flows, ["pca0", "pca1"], ["catalyst", "base"]).plot()
+    >>> len(display.ribbons_)
+    6
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        flows: ArrayLike,
+        input_names: Sequence[str],
+        step_names: Sequence[str],
+        *,
+        supported: Sequence[bool] | None = None,
+        measure: str = "aitchison_variance",
+    ) -> None:
+        self.flows = np.asarray(flows, dtype=np.float64)
+        self.input_names = list(input_names)
+        self.step_names = list(step_names)
+        self.supported = supported
+        self.measure = measure
+
+    @classmethod
+    def from_estimator(
+        cls,
+        pipeline: Any,
+        y: ArrayLike,
+        *,
+        measure: str = "aitchison_variance",
+        unexplained: ArrayLike | None = None,
+        verdict: Verdict | None = None,
+        input_features: Sequence[str] | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> PrismDisplay:
+        """Draw the prism of a fitted surrogate.
+
+        Parameters
+        ----------
+        pipeline : fitted estimator
+            A surrogate or a Pipeline that ends in one.
+        y : array-like of shape (n_members, n_parts)
+            Policies of members: how much they disagree gives the heights of the
+            steps.
+        measure : {"aitchison_variance", "variance_per_freedom", "total_variation", \
+                "jensen_shannon"}, default="aitchison_variance"
+            Of the disagreement. Summed variances grow with the number of actions.
+            The cut of a step into inputs is that of its Aitchison variance,
+            whatever the measure.
+        unexplained, verdict, input_features
+            As in :meth:`SobolDisplay.from_fit`.
+        ax, **kwargs
+            As in :meth:`plot`.
+
+        Returns
+        -------
+        display : PrismDisplay
+            After :meth:`plot`.
+
+        Raises
+        ------
+        ValueError
+            If the measure is unknown, or the members agree at every step.
+        """
+        check_option("PrismDisplay.from_estimator", "measure", measure, MEASURES)
+        surrogate, _ = surrogate_of(pipeline)
+        shares = SobolDisplay.from_fit(
+            pipeline,
+            unexplained=unexplained,
+            verdict=verdict,
+            input_features=input_features,
+        )
+        weights = np.nan_to_num(getattr(fragility_of(surrogate, y), measure))
+        weights[weights < _ROUNDING] = 0.0  # a step without choice
+        if weights.sum() <= 0:
+            raise ValueError("The members of y agree at every step: nothing to draw.")
+        display = cls(
+            shares.shares.T * weights / weights.sum(),
+            shares.input_names,
+            shares.step_names,
+            supported=shares.supported,
+            measure=measure,
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> PrismDisplay:
+        """Draw the ribbons.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        **kwargs
+            Passed on to each ribbon, a ``matplotlib.patches.PathPatch``.
+
+        Returns
+        -------
+        display : PrismDisplay
+            With ``ax_``, ``figure_`` and ``ribbons_``.
+        """
+        n_nodes = max(self.flows.shape)
+        ax = make_axes(ax, (8.4, max(3.8, 1.2 + 0.46 * n_nodes)))
+        ax.set_xlim(0.0, 1.0)
+        left, right = self.flows.sum(axis=1), self.flows.sum(axis=0)
+        tops_left, tops_right = _tops(left), _tops(right)
+        lowest = min((tops_left - left).min(), (tops_right - right).min())
+        ax.set_ylim(lowest - 0.01, 1.01)
+        self.ribbons_ = {}
+        from_top, to_top = tops_left.copy(), tops_right.copy()
+        for row, column in np.ndindex(*self.flows.shape):
+            width = self.flows[row, column]
+            if width > 0:
+                patch = self._ribbon(
+                    (from_top[row], to_top[column]), width, (row, column), kwargs
+                )
+                self.ribbons_[row, column] = ax.add_patch(patch)
+            from_top[row] -= width
+            to_top[column] -= width
+        self._draw_ends(ax, tops_left, left, tops_right, right)
+        ax.set_xticks([])
+        ax.set_yticks([])
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        what = MEASURES.get(self.measure, self.measure)
+        ax.set_xlabel(f"widths are shares of {what}", fontsize=9)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _colors(self) -> list[str]:
+        shades = [color(i) for i in range(len(self.input_names))]
+        return [*shades, INTERACTION_COLOR, UNEXPLAINED_COLOR]
+
+    def _is_refused(self, step: int) -> bool:
+        return self.supported is not None and not self.supported[step]
+
+    def _ribbon(
+        self,
+        tops: tuple[float, float],
+        width: float,
+        cell: tuple[int, int],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        start, end, middle = _NODE, 1.0 - _NODE, 0.5
+        (a, b), (c, d) = tops, (tops[0] - width, tops[1] - width)
+        vertices = [(start, a), (middle, a), (middle, b), (end, b)]
+        vertices += [(end, d), (middle, d), (middle, c), (start, c), (start, a)]
+        curve = [Path.CURVE4] * 3
+        codes = [Path.MOVETO, *curve, Path.LINETO, *curve, Path.CLOSEPOLY]
+        row, column = cell
+        style = {"facecolor": self._colors()[row], "alpha": 0.6, "linewidth": 0.0}
+        if row < len(self.flows) - 1 and self._is_refused(column):
+            style |= {"hatch": "////", "edgecolor": "white"}
+        return PathPatch(Path(vertices, codes), **(style | kwargs))
+
+    def _draw_ends(
+        self,
+        ax: Any,
+        tops_left: FloatArray,
+        left: FloatArray,
+        tops_right: FloatArray,
+        right: FloatArray,
+    ) -> None:
+        from matplotlib.patches import Rectangle
+
+        names = [*self.input_names, "interactions", "unexplained"]
+        for top, height, shade in zip(tops_left, left, self._colors(), strict=True):
+            ax.add_patch(Rectangle((0, top - height), _NODE, height, color=shade, lw=0))
+        for top, height in zip(tops_right, right, strict=True):
+            corner = (1.0 - _NODE, top - height)
+            ax.add_patch(Rectangle(corner, _NODE, height, color="#333333", lw=0))
+        sources = [label(name, 24, 2) for name in names]
+        _write_labels(ax, sources, tops_left, left, is_left=True)
+        targets = [label(name, 24, 2) for name in self.step_names]
+        for step, name in enumerate(targets):
+            if right[step] > 0 and self._is_refused(step):
+                targets[step] = f"{name} (not attributable)"
+        _write_labels(ax, targets, tops_right, right, is_left=False)
+
+
+def _tops(heights: FloatArray) -> FloatArray:
+    """Return the upper ends of nodes from 1 downwards, with gaps between them."""
+    present = heights > 0
+    spaces = np.where(present, heights + _GAP, 0.0)
+    return 1.0 - np.concatenate([[0.0], np.cumsum(spaces)[:-1]])
+
+
+def _write_labels(
+    ax: Any, names: Sequence[str], tops: FloatArray, heights: FloatArray, is_left: bool
+) -> None:
+    """Write names beside the nodes, moved apart where nodes are thin."""
+    shown = np.flatnonzero(heights > 0)
+    centres = (tops - heights / 2.0)[shown]
+    low, high = ax.get_ylim()
+    inches = ax.figure.get_size_inches()[1] * ax.get_position().height
+    # Two lines of nine points and a little air.
+    apart = (high - low) * (0.3 / max(inches, 0.3))
+    places = spread_apart(centres, min(apart, (high - low) / max(len(shown), 1)))
+    side, sign = (0.0, -1) if is_left else (1.0, 1)
+    for node, centre, place in zip(shown, centres, places, strict=True):
+        if abs(place - centre) > 1e-9:
+            ends = [side, side + sign * 0.02]
+            ax.plot(ends, [centre, place], color="#999999", lw=0.7, clip_on=False)
+        ax.text(
+            side + sign * 0.028,
+            place,
+            f"{names[node]}  {heights[node]:.0%}",
+            ha="right" if is_left else "left",
+            va="center",
+            fontsize=9,
+            linespacing=1.1,
+        )
+
+
+def spread_apart(centres: FloatArray, apart: float) -> FloatArray:
+    """Move decreasing positions so that neighbours are at least ``apart``.
+
+    Each run of crowded labels stays centred on its nodes.
+
+    Examples
+    --------
+    >>> from skpce.plotting._prism import spread_apart
+    >>> spread_apart([1.0, 0.9, 0.3], 0.2).round(2)
+    array([1.05, 0.85, 0.3 ])
+    """
+    groups: list[tuple[float, int]] = []  # centre of a run, its length
+    for centre in np.asarray(centres, dtype=np.float64):
+        groups.append((float(centre), 1))
+        while len(groups) > 1:
+            (above, n), (below, m) = groups[-2:]
+            if above - below >= apart * (n + m) / 2.0 - 1e-12:
+                break
+            groups[-2:] = [((above * n + below * m) / (n + m), n + m)]
+    runs = [
+        centre + apart * ((size - 1) / 2.0 - np.arange(size)) for centre, size in groups
+    ]
+    return np.concatenate(runs) if runs else np.zeros(0)

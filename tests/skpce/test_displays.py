@@ -1,0 +1,499 @@
+"""The numbers of the displays are those of the estimators, and they add up."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm, uniform
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._predictive import make_generator
+from skpce.inspection import StepVerdict, Verdict
+from skpce.metrics import policy_fragility
+from skpce.plotting import (
+    ConvergenceDisplay,
+    CoverageDisplay,
+    EmbeddingDisplay,
+    InteractionDisplay,
+    MainEffectsDisplay,
+    PolicyDistributionDisplay,
+    PrismDisplay,
+    SobolDisplay,
+    StepVarianceDisplay,
+)
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+STEPS = {"first": 3, "second": 2, "third": 4}
+HOSTILE = ["_hidden", "$\\frac{$", "<b>&", "a name that is far too long for one line"]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def fitted(ensemble):
+    X, y = ensemble
+    return CompositionalPCESurrogate(2, steps=STEPS).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def pipeline(ensemble):
+    X, y = ensemble
+    surrogate = CompositionalPCESurrogate(2, steps=STEPS, random_state=0)
+    return make_pipeline(StandardScaler(), PCA(2, whiten=True), surrogate).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3))
+    y = np.c_[X[:, 0] + X[:, 0] * X[:, 1] + X[:, 2] ** 2, X.prod(axis=1)]
+    law = uniform(-1, 2)
+    return X, PolynomialChaosRegressor(3, distribution=law, solver="ols").fit(X, y)
+
+
+def make_verdict(attributable=(True, False, True), q2=(0.6, 0.1, 0.9), names=STEPS):
+    steps = tuple(
+        StepVerdict(name, good, value, 0.0, 1.0, -0.1, 0.0, 0.01, np.nan, ())
+        for name, good, value in zip(names, attributable, q2, strict=True)
+    )
+    return Verdict(steps, 60, 99, 0.9, ())
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(matplotlib.text.Text)]
+
+
+# Sobol.
+
+
+def test_sobol_of_a_regressor(regressor):
+    _, pce = regressor
+    display = SobolDisplay.from_fit(pce, step_names=["sum", "product"])
+    assert display.step_names == ["sum", "product"]
+    np.testing.assert_allclose(display.shares.sum(axis=1), 1)
+    explained = 1 - pce.unexplained_share_[:, np.newaxis]
+    np.testing.assert_allclose(display.shares[:, :3], pce.sobol_indices_ * explained)
+    assert display.shares[1, 3] == pytest.approx(1, abs=1e-6)  # x0 x1 x2 alone
+    behind = make_pipeline(PCA(2), PolynomialChaosRegressor(1))
+    X = regressor[0]
+    assert SobolDisplay.from_fit(behind.fit(X, X[:, 0])).input_names == ["pca0", "pca1"]
+
+
+def test_kinds_of_sobol_draw_the_same_shares(fitted):
+    found = make_verdict()
+    bars = SobolDisplay.from_estimator(fitted, verdict=found, kind="bars")
+    widths = [[bar.get_width() for bar in bars] for bars in bars.bars_]
+    np.testing.assert_allclose(np.transpose(widths), bars.shares)
+    assert all(bar.get_x() == 0 for series in bars.bars_ for bar in series)
+    heat = SobolDisplay.from_estimator(fitted, verdict=found, kind="heatmap")
+    np.testing.assert_allclose(heat.image_.get_array(), heat.shares)
+    assert heat.image_.get_clim() == (0, 1)
+    ticks = [label.get_text() for label in heat.ax_.get_yticklabels()]
+    assert ticks == ["first", "second *", "third"]
+    assert heat.ax_.get_title(loc="left") == "* not attributable"
+
+
+def test_keywords_go_to_matplotlib(fitted, pipeline, ensemble):
+    bars = SobolDisplay.from_estimator(fitted, height=0.3).bars_
+    assert bars[0][0].get_height() == pytest.approx(0.3)
+    heat = SobolDisplay.from_estimator(fitted, kind="heatmap", cmap="Greys")
+    assert heat.image_.get_cmap().name == "Greys"
+    lines = MainEffectsDisplay.from_estimator(fitted, linewidth=7).lines_
+    assert lines[0][0].get_linewidth() == 7
+    prism = PrismDisplay.from_estimator(fitted, ensemble[1], alpha=0.1)
+    assert {ribbon.get_alpha() for ribbon in prism.ribbons_.values()} == {0.1}
+
+
+def test_names_may_be_given(pipeline):
+    names = ["level", "contrast"]
+    assert SobolDisplay.from_fit(pipeline, input_features=names).input_names == names
+    with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 2 names"):
+        SobolDisplay.from_fit(pipeline, input_features=["a"])
+    with pytest.raises(ValueError, match="step_names='abc' must be 3 names"):
+        SobolDisplay.from_fit(pipeline, step_names="abc")
+
+
+@pytest.mark.parametrize("kind", ["stacked", "bars", "heatmap"])
+def test_hostile_names_are_drawn_as_they_stand(kind):
+    display = SobolDisplay(
+        np.full((2, 4), 0.2), [0.1, np.nan], HOSTILE[:2], HOSTILE, supported=[0, 1]
+    )
+    display.plot(kind=kind).figure_.canvas.draw()
+    drawn = [text.replace("\\$", "$") for text in texts(display.figure_)]
+    drawn = [text.replace("\n", " ") for text in drawn]
+    for name in HOSTILE[:3]:
+        assert any(name in text for text in drawn)
+
+
+def test_many_inputs_have_colours_of_their_own():
+    display = SobolDisplay(
+        np.full((1, 20), 0.05), [0], ["a"], [f"x{i}" for i in range(20)]
+    )
+    bars = display.plot().bars_
+    assert len({bar[0].get_facecolor() for bar in bars}) == 22
+
+
+# Fragility.
+
+
+def test_step_variances_are_those_of_the_metrics(pipeline, ensemble):
+    _, y = ensemble
+    display = StepVarianceDisplay.from_estimator(pipeline, y, verdict=make_verdict())
+    expected = policy_fragility(y, steps=STEPS)
+    for bars, name in zip(
+        display.bars_,
+        ("aitchison_variance", "variance_per_freedom", "total_variation"),
+        strict=True,
+    ):
+        lengths = [bar.get_width() for bar in bars]
+        np.testing.assert_allclose(lengths, getattr(expected, name))
+    assert display.fragility.step_names == tuple(STEPS)
+    explained = display.axes_[0].containers[1]
+    shares = [bar.get_width() for bar in explained] / expected.aitchison_variance
+    np.testing.assert_allclose(shares, [0.6, 0.1, 0.9])
+    assert all(panel.get_xlim()[0] == 0 for panel in display.axes_)
+    assert any(text == "second\n(not attributable)" for text in texts(display.figure_))
+    alone = StepVarianceDisplay.from_predictions(y, steps=STEPS, measures=["alr_sum"])
+    np.testing.assert_allclose(
+        [bar.get_width() for bar in alone.bars_[0]], expected.alr_sum
+    )
+
+
+def test_names_of_alr_references_are_those_of_the_parts(ensemble):
+    pandas = pytest.importorskip("pandas")
+    X, y = ensemble
+    columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
+    frame = pandas.DataFrame(y, columns=columns)
+    model = CompositionalPCESurrogate(1).fit(X, frame)
+    display = StepVarianceDisplay.from_estimator(model, frame)
+    assert display.fragility.alr_reference == ("c", "b", "d")
+
+
+# Main effects and interactions.
+
+
+def test_main_effects_of_a_regressor_are_its_own(regressor):
+    X, pce = regressor
+    display = MainEffectsDisplay.from_estimator(pce, X, features=[0, "x2"])
+    assert display.input_names == ["x0", "x2"]
+    assert display.target_names == ["y0", "y1"]
+    rows = np.repeat(display.grids[1][:, np.newaxis], 3, axis=1)
+    np.testing.assert_allclose(display.effects[1], pce.main_effects(rows)[:, 2])
+    np.testing.assert_allclose(display.effects[1][:, 0], rows[:, 0] ** 2 - 1 / 3)
+    np.testing.assert_allclose(display.rugs[1], X[:, 2])
+    assert display.grids[0][[0, -1]].tolist() == [X[:, 0].min(), X[:, 0].max()]
+    np.testing.assert_allclose(
+        display.lines_[0][1].get_ydata(), display.effects[0][:, 1]
+    )
+    without = MainEffectsDisplay.from_estimator(pce)
+    assert without.rugs is None
+    assert np.all(np.abs(np.concatenate(without.grids)) <= 1)
+
+
+def test_main_effects_of_log_ratios_are_exact(fitted):
+    display = MainEffectsDisplay.from_estimator(
+        fitted, quantity="log_ratio", targets=["second:ilr0"], features=1
+    )
+    rows = np.flatnonzero(~fitted.multi_indices_[:, [0, 2]].any(axis=1))[1:]
+    grid = np.zeros((len(display.grids[0]), 3))
+    grid[:, 1] = display.grids[0]
+    expected = fitted.basis_.evaluate(grid)[:, rows] @ fitted.coefficients_[2, rows]
+    np.testing.assert_allclose(display.effects[0][:, 0], expected)
+    assert display.axes_[0].get_ylabel() == "change of ilr"
+
+
+def test_main_effects_of_probabilities_add_up_to_nothing(ensemble):
+    X, y = ensemble
+    model = CompositionalPCESurrogate(1, distribution=norm(0, 1)).fit(X, y[:, :3])
+    targets = [f"{model.step_names_[0]}:{part}" for part in model.part_names_]
+    display = MainEffectsDisplay.from_estimator(model, targets=targets, n_samples=500)
+    for effect in display.effects:
+        np.testing.assert_allclose(effect.sum(axis=1), 0, atol=1e-12)
+    # By quadrature in the two other inputs.
+    nodes, weights = np.polynomial.hermite_e.hermegauss(12)
+    weights = weights / weights.sum()
+    value = display.grids[0][10]
+    total, mean = np.zeros(3), np.zeros(3)
+    for a, wa in zip(nodes, weights, strict=True):
+        for b, wb in zip(nodes, weights, strict=True):
+            total += wa * wb * model.predict([[value, a, b]])[0]
+            for c, wc in zip(nodes, weights, strict=True):
+                mean += wa * wb * wc * model.predict([[c, a, b]])[0]
+    np.testing.assert_allclose(display.effects[0][10], total - mean, atol=0.06)
+
+
+def test_categorical_inputs_are_points_at_their_levels():
+    X = np.random.default_rng(0).integers(0, 3, size=(60, 1)).astype(float)
+    pce = PolynomialChaosRegressor(1, distribution=["categorical"], solver="ols")
+    display = MainEffectsDisplay.from_estimator(pce.fit(X, X[:, 0] ** 2), X)
+    assert display.grids[0].tolist() == [0, 1, 2]
+    assert display.lines_[0][0].get_marker() == "o"
+
+
+def test_interactions_add_up(fitted, regressor):
+    _, pce = regressor
+    display = InteractionDisplay.from_estimator(pce)
+    together = display.values.sum() + display.higher_order + display.unexplained
+    assert together == pytest.approx(1)
+    pairs = pce.interaction_indices()
+    explained = 1 - pce.unexplained_share_[0]
+    found = display.values[1, 0]
+    assert found == pytest.approx(
+        explained * pairs.values[0, pairs.subsets.index((0, 1))]
+    )
+    triple = InteractionDisplay.from_estimator(pce, step=1)
+    assert triple.higher_order == pytest.approx(1, abs=1e-6)
+    step = InteractionDisplay.from_estimator(fitted, step=1, verdict=make_verdict())
+    np.testing.assert_allclose(
+        np.diag(step.values), 0.1 * fitted.step_sobol_indices_[1]
+    )
+    assert step.values.sum() + step.higher_order + step.unexplained == pytest.approx(1)
+    assert "not attributable" in step.ax_.get_title(loc="left")
+
+
+@pytest.mark.parametrize("log_ratio", ["alr", "clr"])
+def test_interactions_do_not_depend_on_the_log_ratio(fitted, ensemble, log_ratio):
+    X, y = ensemble
+    other = CompositionalPCESurrogate(2, steps=STEPS, log_ratio=log_ratio).fit(X, y)
+    np.testing.assert_allclose(
+        InteractionDisplay.from_estimator(other, step=2).values,
+        InteractionDisplay.from_estimator(fitted, step=2).values,
+        atol=1e-8,
+    )
+
+
+# Inputs.
+
+
+def test_embedding_of_a_pipeline(pipeline, ensemble):
+    X, _ = ensemble
+    display = EmbeddingDisplay.from_estimator(pipeline)
+    scores = pipeline[:-1].transform(X)
+    np.testing.assert_allclose(display.correlation, np.eye(2), atol=1e-12)
+    kept = pipeline[1].explained_variance_ratio_
+    np.testing.assert_allclose(display.explained_variance_ratio, kept)
+    heights = [bar.get_height() for bar in display.axes_[2].patches]
+    np.testing.assert_allclose(heights, [*kept, 1 - kept.sum()])
+    n = len(X)
+    expected = norm.ppf((np.arange(n) + 0.5) / n)
+    np.testing.assert_allclose(display.law_quantiles[:, 0], expected, atol=0.05)
+    standard = (np.sort(scores, axis=0) - scores.mean(axis=0)) / scores.std(axis=0)
+    np.testing.assert_allclose(display.data_quantiles, standard, atol=0.05)
+    some = EmbeddingDisplay.from_estimator(pipeline, X[:20])
+    assert len(some.data_quantiles) == 20
+
+
+def test_a_constant_input_has_no_correlation():
+    X = np.c_[np.random.default_rng(0).normal(size=30), np.ones(30)]
+    pce = PolynomialChaosRegressor(1).fit(X, X[:, 0])
+    display = EmbeddingDisplay.from_estimator(pce, X)
+    assert np.isnan(display.correlation[1]).all()
+    assert display.explained_variance_ratio is None
+
+
+# Convergence.
+
+
+def test_convergence_of_a_regressor_is_the_held_out_r2():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=60)
+    display = ConvergenceDisplay.from_estimator(
+        PolynomialChaosRegressor(1), X, y, sizes=[15, 45], n_repeats=2, random_state=3
+    )
+    generator = make_generator(3)
+    for row in display.values:
+        order = generator.permutation(60)
+        for size, found in zip((15, 45), row[:, 0], strict=True):
+            chosen = order[15 : 15 + size]
+            model = PolynomialChaosRegressor(1).fit(X[chosen], y[chosen])
+            test = order[:15]
+            assert found == pytest.approx(r2_score(y[test], model.predict(X[test])))
+    np.testing.assert_allclose(
+        display.lines_[0].get_ydata(), np.median(display.values[:, :, 0], axis=0)
+    )
+
+
+def test_convergence_of_a_pipeline(simulate):
+    X, y = simulate(n_members=160, noise=0.1)
+    wider = np.hstack([y, np.ones((len(y), 1))])
+    surrogate = CompositionalPCESurrogate(2, steps=STEPS | {"stop": 1})
+    model = make_pipeline(StandardScaler(), surrogate)
+    arguments = {"sizes": (20, 120), "n_repeats": 2}
+    display = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
+    assert display.curve_names == [*STEPS, "stop"]
+    assert np.isnan(display.values[:, :, 3]).all()
+    few, many = np.median(display.values, axis=0)[:, :3]
+    assert np.all(many > few)
+    assert np.all(many > 0.9)
+    again = ConvergenceDisplay.from_estimator(model, X, wider, **arguments)
+    np.testing.assert_array_equal(again.values, display.values)
+    assert not hasattr(surrogate, "coefficients_")  # the pipeline stays as it was
+    total = ConvergenceDisplay.from_estimator(
+        model, X, wider, quantity="total_order", step=1, **arguments
+    )
+    assert total.curve_names == ["x0", "x1", "x2"]
+    assert total.ax_.get_title() == "second"
+    assert np.all((total.values >= 0) & (total.values <= 1))
+
+
+# The prism.
+
+
+def test_the_prism_holds_the_shares(pipeline, ensemble):
+    _, y = ensemble
+    found = make_verdict()
+    display = PrismDisplay.from_estimator(pipeline, y, verdict=found)
+    shares = SobolDisplay.from_fit(pipeline, verdict=found).shares
+    variance = policy_fragility(y, steps=STEPS).aitchison_variance
+    np.testing.assert_allclose(
+        display.flows, (shares * variance[:, None]).T / variance.sum()
+    )
+    assert display.flows.sum() == pytest.approx(1)
+    hatched = {cell for cell, ribbon in display.ribbons_.items() if ribbon.get_hatch()}
+    assert hatched
+    assert {column for _, column in hatched} == {1}
+    assert len(display.flows) - 1 not in {row for row, _ in hatched}
+    assert any(
+        text.startswith("second (not attributable)") for text in texts(display.figure_)
+    )
+    for (row, column), ribbon in display.ribbons_.items():
+        ends = ribbon.get_path().vertices
+        assert ends[0, 1] - ends[7, 1] == pytest.approx(display.flows[row, column])
+    other = PrismDisplay.from_estimator(pipeline, y, measure="total_variation")
+    weights = policy_fragility(y, steps=STEPS).total_variation
+    np.testing.assert_allclose(other.flows.sum(axis=0), weights / weights.sum())
+
+
+def test_labels_of_the_prism_do_not_overlap():
+    flows = np.full((12, 5), 0.0005)
+    flows[-1] += (1 - flows.sum()) / 5
+    display = PrismDisplay(
+        flows, [f"input {i}" for i in range(10)], list("abcde")
+    ).plot()
+    display.figure_.canvas.draw()
+    boxes = [text.get_window_extent() for text in display.ax_.texts]
+    assert len(boxes) == 17
+    for i, first in enumerate(boxes):
+        assert display.figure_.bbox.containsy(first.y0)
+        assert not any(first.overlaps(second) for second in boxes[:i])
+
+
+def test_a_step_without_choice_has_no_ribbon(ensemble):
+    X, y = ensemble
+    wider = np.hstack([y, np.ones((len(y), 1))])
+    model = CompositionalPCESurrogate(1, steps=STEPS | {"stop": 1}).fit(X, wider)
+    for measure in ("aitchison_variance", "total_variation"):
+        display = PrismDisplay.from_estimator(model, wider, measure=measure)
+        assert not any(column == 3 for _, column in display.ribbons_)
+        assert not any("stop" in text for text in texts(display.figure_))
+
+
+# Draws.
+
+
+def test_coverage_of_draws():
+    rng = np.random.default_rng(0)
+    first = rng.uniform(size=(400, 1))
+    y, draws = np.hstack([first, 1 - first]), rng.uniform(size=(2000, 1, 1))
+    display = CoverageDisplay.from_predictions(
+        y, {"right": np.concatenate([draws, 1 - draws], axis=2)}, levels=(0.5, 0.9)
+    )
+    np.testing.assert_allclose(display.coverages["right"], [0.5, 0.9], atol=0.06)
+    assert display.n_members == 400
+
+
+# What is refused.
+
+
+def test_other_estimators_are_refused(ensemble, regressor):
+    X, y = ensemble
+    linear = LinearRegression().fit(X, y)
+    for call in (
+        lambda: SobolDisplay.from_estimator(linear),
+        lambda: MainEffectsDisplay.from_estimator(linear),
+        lambda: InteractionDisplay.from_estimator(linear),
+        lambda: EmbeddingDisplay.from_estimator(linear, X),
+        lambda: ConvergenceDisplay.from_estimator(linear, X, y),
+    ):
+        with pytest.raises(ValueError, match=r"Got LinearRegression\(\)"):
+            call()
+    for display in (PrismDisplay, StepVarianceDisplay, PolicyDistributionDisplay):
+        with pytest.raises(ValueError, match="expected a fitted Compositional"):
+            display.from_estimator(regressor[1], y)
+    assert plt.get_fignums() == []
+
+
+def test_bad_arguments_are_named(fitted, regressor, ensemble):
+    X, y = ensemble
+    calls = {
+        "'kind' .* Got 'pie'": lambda: SobolDisplay.from_estimator(fitted, kind="pie"),
+        r"unexplained has shape \(2,\)": lambda: SobolDisplay.from_fit(
+            fitted, unexplained=[0.1, 0.2]
+        ),
+        r"verdict is about the steps \('a', 'b', 'c'\)": lambda: SobolDisplay.from_fit(
+            fitted, verdict=make_verdict(names="abc")
+        ),
+        "verdict='yes' must be": lambda: SobolDisplay.from_fit(fitted, verdict="yes"),
+        "step=3 must be an int from 0 to 2": lambda: InteractionDisplay.from_estimator(
+            fitted, step=3
+        ),
+        "step=-1 must be": lambda: PolicyDistributionDisplay.from_estimator(
+            fitted, y, step=-1
+        ),
+        "'quantity' .* Got 'odds'": lambda: MainEffectsDisplay.from_estimator(
+            fitted, quantity="odds"
+        ),
+        "target 'first:9' is none of": lambda: MainEffectsDisplay.from_estimator(
+            fitted, targets=["first:9"]
+        ),
+        r"targets=\[\] is empty": lambda: MainEffectsDisplay.from_estimator(
+            fitted, targets=[]
+        ),
+        "measure 'gini' is none": lambda: StepVarianceDisplay.from_estimator(
+            fitted, y, measures=["gini"]
+        ),
+        "'measure' .* Got 'gini'": lambda: PrismDisplay.from_estimator(
+            fitted, y, measure="gini"
+        ),
+        "agree at every step": lambda: PrismDisplay.from_estimator(
+            fitted, np.repeat(y[:1], 5, axis=0)
+        ),
+        "X=None, but PolynomialChaosRegressor": lambda: EmbeddingDisplay.from_estimator(
+            regressor[1]
+        ),
+        "X has 1 members": lambda: EmbeddingDisplay.from_estimator(fitted, X[:1]),
+        "sizes holds 90; expected ints from 2 to 45": lambda: (
+            ConvergenceDisplay.from_estimator(fitted, X, y, sizes=[90])
+        ),
+        "test_size=0.01 of 60": lambda: ConvergenceDisplay.from_estimator(
+            fitted, X, y, test_size=0.01
+        ),
+        "X has 60 members but y has 59": lambda: ConvergenceDisplay.from_estimator(
+            fitted, X, y[1:]
+        ),
+        "sizes is empty": lambda: ConvergenceDisplay.from_estimator(
+            fitted, X, y, sizes=()
+        ),
+    }
+    for message, call in calls.items():
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
+    figure, axes = plt.subplots(1, 2)
+    with pytest.raises(ValueError, match="ax has 2 axes; expected one or 3"):
+        MainEffectsDisplay.from_estimator(fitted, ax=axes)
+    loose = figure.add_axes((0.1, 0.1, 0.5, 0.5))
+    with pytest.raises(ValueError, match="cannot be divided; give 3 axes"):
+        MainEffectsDisplay.from_estimator(fitted, ax=loose)

@@ -1,0 +1,334 @@
+"""Indices of coordinates, steps and the trajectory, against known softmaxes."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.linalg import helmert
+from scipy.special import softmax
+from scipy.stats import norm
+from sklearn.base import clone
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
+from skpce._bootstrap import resample_counts
+from skpce._predictive import make_generator
+from skpce._resampling import FitProblem
+
+WIDTHS = (3, 4)
+LAW = norm(0, 1)
+SEED = 0
+
+
+def known(n_members=200, seed=SEED, noise=0.0):
+    """Softmax of known polynomials; returns X, y and the coefficients by step."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 3))
+    features = PolynomialChaosFeatures(2, distribution=LAW).fit(X)
+    truth = np.random.default_rng(99)
+    coefficients = [truth.normal(size=(width, 10)) for width in WIDTHS]
+    design = features.transform(X)
+    y = [
+        softmax(design @ c.T + noise * rng.normal(size=(n_members, len(c))), axis=1)
+        for c in coefficients
+    ]
+    return X, np.hstack(y), coefficients, features.multi_indices_
+
+
+def surrogate_of(**options):
+    return CompositionalPCESurrogate(
+        2, steps=WIDTHS, distribution=LAW, solver="ols", random_state=0, **options
+    )
+
+
+def hand_made(squares, multi_indices):
+    """First-order and total indices, input by input, from squared coefficients."""
+    first, total = [], []
+    for i in range(multi_indices.shape[1]):
+        others = np.delete(multi_indices, i, axis=1)
+        alone = (multi_indices[:, i] > 0) & ~others.any(axis=1)
+        first.append(squares[:, alone].sum(axis=1))
+        total.append(squares[:, multi_indices[:, i] > 0].sum(axis=1))
+    variance = squares[:, 1:].sum(axis=1)
+    return np.array(first).T / variance[:, None], np.array(total).T / variance[:, None]
+
+
+@pytest.mark.parametrize("reference", [0, 1, -1])
+@pytest.mark.parametrize("coordinates", ["alr", "clr", "ilr"])
+@pytest.mark.parametrize("fitted_in", ["alr", "ilr"])
+def test_every_coordinate_from_one_fit(coordinates, reference, fitted_in):
+    X, y, coefficients, multi_indices = known()
+    maps = {
+        "alr": lambda c: np.delete(c - c[reference], reference % len(c), axis=0),
+        "clr": lambda c: c - c.mean(axis=0),
+        "ilr": lambda c: helmert(len(c)) @ c,
+    }
+    squares = np.vstack([maps[coordinates](c) for c in coefficients]) ** 2
+    first, total = hand_made(squares, multi_indices)
+    found = (
+        surrogate_of(log_ratio=fitted_in)
+        .fit(X, y)
+        .sobol_indices(coordinates=coordinates, reference=reference)
+    )
+    np.testing.assert_allclose(found.first_order, first, atol=1e-9)
+    np.testing.assert_allclose(found.total_order, total, atol=1e-9)
+    np.testing.assert_allclose(found.total_variance, squares[:, 1:].sum(axis=1))
+
+
+def test_steps_and_trajectory_against_the_truth():
+    X, y, coefficients, multi_indices = known()
+    by_step = np.array([((c - c.mean(axis=0)) ** 2).sum(axis=0) for c in coefficients])
+    fitted = surrogate_of().fit(X, y)
+    for level, squares in (
+        ("step", by_step),
+        ("trajectory", by_step.sum(axis=0, keepdims=True)),
+    ):
+        first, total = hand_made(squares, multi_indices)
+        found = fitted.sobol_indices(level)
+        np.testing.assert_allclose(found.first_order, first, atol=1e-9)
+        np.testing.assert_allclose(found.total_order, total, atol=1e-9)
+        np.testing.assert_allclose(found.total_variance, squares[:, 1:].sum(axis=1))
+    np.testing.assert_array_equal(found.total_order[0], fitted.feature_importances_)
+    default = fitted.sobol_indices()
+    np.testing.assert_array_equal(default.total_order, fitted.total_sobol_indices_)
+
+
+def test_shapley_effects_by_permutations():
+    """Each input is given the mean of what it adds, over all orders of the inputs."""
+    X, y, coefficients, multi_indices = known()
+    squares = [((c - c.mean(axis=0)) ** 2).sum(axis=0) for c in coefficients]
+    rows = [*squares, sum(squares)]
+
+    def closed(square, chosen):
+        outside = np.setdiff1d(np.arange(3), chosen)
+        inside = ~multi_indices[:, outside].any(axis=1)
+        return square[inside].sum() - square[0]
+
+    expected = np.zeros((3, 3))
+    for row, square in enumerate(rows):
+        for order in permutations(range(3)):
+            for k, i in enumerate(order):
+                gain = closed(square, order[: k + 1]) - closed(square, order[:k])
+                expected[row, i] += gain / 6 / (square[1:].sum())
+    fitted = surrogate_of().fit(X, y)
+    np.testing.assert_allclose(fitted.shapley_effects(), expected[:2], atol=1e-9)
+    whole = fitted.shapley_effects("trajectory")
+    np.testing.assert_allclose(whole, expected[2:], atol=1e-9)
+    coordinates = fitted.shapley_effects("coordinate", coordinates="clr")
+    assert coordinates.shape == (7, 3)
+    np.testing.assert_allclose(coordinates.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("log_ratio", ["alr", "clr"])
+@pytest.mark.parametrize("level", ["step", "trajectory"])
+def test_invariance_under_basis_and_relabelling(ensemble, log_ratio, level):
+    X, y = ensemble
+    plain = CompositionalPCESurrogate(2, steps=(3, 2, 4), random_state=0).fit(X, y)
+    moved = clone(plain).set_params(log_ratio=log_ratio, reference=0)
+    moved = moved.fit(X, y[:, [2, 0, 1, 4, 3, 8, 6, 5, 7]])
+    np.testing.assert_allclose(
+        plain.shapley_effects(level), moved.shapley_effects(level), atol=1e-10
+    )
+    for method, options in (
+        ("sobol_indices", {}),
+        ("sobol_interval", {"n_resamples": 30}),
+        ("noise_corrected_sobol_indices", {"n_splits": 5}),
+    ):
+        a, b = (getattr(model, method)(level, **options) for model in (plain, moved))
+        for name in ("first_order", "total_order"):
+            np.testing.assert_allclose(
+                getattr(a, name), getattr(b, name), atol=1e-8, err_msg=method
+            )
+
+
+def test_clr_indices_follow_relabelled_actions(ensemble):
+    X, y = ensemble
+    order = [2, 0, 1, 4, 3, 8, 6, 5, 7]
+    plain = CompositionalPCESurrogate(2, steps=(3, 2, 4)).fit(X, y)
+    moved = clone(plain).fit(X, y[:, order])
+    a, b = (m.sobol_indices(coordinates="clr").total_order for m in (plain, moved))
+    np.testing.assert_allclose(a[order], b, atol=1e-10)
+
+
+def test_the_bootstrap_is_a_loop_of_refits():
+    X, y, _, _ = known(60, noise=0.5)
+    fitted = surrogate_of(n_resamples=25, confidence_level=0.8).fit(X, y)
+    counts = resample_counts(np.ones(60), 25, make_generator(0))
+    draws = []
+    for row in counts:
+        rows = np.repeat(np.arange(60), row)
+        refit = surrogate_of().fit(X[rows], y[rows])
+        shapley = refit.shapley_effects()
+        draws.append(
+            (refit.step_sobol_indices_, refit.step_total_sobol_indices_, shapley)
+        )
+    expected = np.quantile(draws, [0.1, 0.9], axis=0)
+    np.testing.assert_allclose(fitted.step_sobol_interval_, expected[:, 0], atol=1e-9)
+    np.testing.assert_allclose(
+        fitted.step_total_sobol_interval_, expected[:, 1], atol=1e-9
+    )
+    later = fitted.sobol_interval(confidence_level=0.8, n_resamples=25, random_state=0)
+    np.testing.assert_array_equal(later.total_order, fitted.step_total_sobol_interval_)
+    np.testing.assert_allclose(later.shapley, expected[:, 2], atol=1e-9)
+    assert (later.confidence_level, later.method) == (0.8, "bootstrap")
+
+
+@pytest.mark.parametrize("solver", ["ridge", "paper", "omp", "ard"])
+def test_the_bootstrap_keeps_the_choices_of_the_fit(ensemble, solver):
+    X, y = ensemble
+    fitted = CompositionalPCESurrogate(2, steps=(3, 2, 4), solver=solver).fit(X, y)
+    problem, fit = fitted._whole_problem(), fitted._residual_law.fit
+    assert isinstance(problem, FitProblem)
+    counts = resample_counts(np.ones(60), 12, make_generator(0))
+    totals = []
+    for row in counts:
+        refit = problem.solver.refit(problem.linear.resampled(row), fit)
+        clr = problem.clr_coefficients(refit)
+        squares = np.array(
+            [
+                np.square(clr[problem.geometry.step_of_active == step]).sum(axis=0)
+                for step in range(3)
+            ]
+        )
+        totals.append(hand_made(squares, fitted.multi_indices_)[1])
+    found = fitted.sobol_interval(confidence_level=0.5, n_resamples=12, random_state=0)
+    expected = np.quantile(totals, [0.25, 0.75], axis=0)
+    np.testing.assert_allclose(found.total_order, expected, atol=1e-8)
+
+
+def test_jobs_do_not_change_the_intervals(ensemble):
+    X, y = ensemble
+    surrogate = CompositionalPCESurrogate(2, steps=(3, 2, 4), random_state=0)
+    one = surrogate.fit(X, y).sobol_interval(n_resamples=100)
+    two = (
+        clone(surrogate).set_params(n_jobs=2).fit(X, y).sobol_interval(n_resamples=100)
+    )
+    np.testing.assert_array_equal(one.total_order, two.total_order)
+
+
+def test_noise_correction_is_free_of_bias():
+    """Noise of known size; the third input has no effect at all."""
+    true = {"step": [4.0 / 3.0, 2.0], "trajectory": [4.0 / 3.0 + 2.0]}
+    plain, corrected = [], {"step": [], "trajectory": []}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 3))
+        zero = 0 * X[:, 0]
+        # Variance of clr: 2 (1 - 1/3) = 4/3 for one of three, 4 (1/2) = 2 of two.
+        first = np.column_stack([np.sqrt(2) * X[:, 0], zero, zero])
+        second = np.column_stack([2 * X[:, 1], zero])
+        noisy = [z + rng.normal(size=z.shape) for z in (first, second)]
+        y = np.hstack([softmax(z, axis=1) for z in noisy])
+        fitted = CompositionalPCESurrogate(
+            1, steps=(3, 2), distribution=LAW, solver="ols", random_state=seed
+        ).fit(X, y)
+        plain.append(fitted.step_total_variance_)
+        for level, found in corrected.items():
+            got = fitted.noise_corrected_sobol_indices(level, n_splits=8)
+            found.append([got.total_variance, got.total_order_variance[:, 2]])
+    assert np.all(np.mean(plain, axis=0) > np.array(true["step"]) + 0.08)
+    for level, found in corrected.items():
+        values = np.array(found)
+        error = values.std(axis=0) / np.sqrt(len(values))
+        miss = values.mean(axis=0) - np.array([true[level], np.zeros(len(true[level]))])
+        assert np.all(np.abs(miss) < 3.5 * error), (level, miss, error)
+
+
+def test_rows_without_variance_have_no_attribution():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(40, 2))
+    y = np.column_stack([np.full((40, 2), 0.5), softmax(X, axis=1), np.ones(40)])
+    fitted = CompositionalPCESurrogate(1, steps=(2, 2, 1), random_state=0).fit(X, y)
+    for found in (
+        fitted.shapley_effects(),
+        fitted.sobol_indices("step").total_order,
+        fitted.sobol_interval(n_resamples=5).total_order[1],
+    ):
+        assert not found[[0, 2]].any()
+        assert found[1].any()
+    whole = fitted.sobol_indices("trajectory").total_order
+    np.testing.assert_allclose(whole[0], fitted.step_total_sobol_indices_[1])
+    corrected = fitted.noise_corrected_sobol_indices()
+    assert np.isnan(corrected.total_order[[0, 2]]).all()
+
+
+def test_frames_at_every_level():
+    pytest.importorskip("pandas")
+    X, y, _, _ = known(60, noise=0.5)
+    fitted = surrogate_of().fit(X, y)
+    trajectory = fitted.sobol_frame("trajectory", ci=0.8)
+    assert trajectory["step"].tolist() == ["trajectory"] * 3
+    np.testing.assert_allclose(trajectory["shapley"].sum(), 1.0)
+    assert np.all(trajectory["low"] <= trajectory["high"])
+    assert np.all(trajectory["first_low"] <= trajectory["first_high"])
+    action = fitted.sobol_frame("action")
+    assert action["coordinate"].unique().tolist() == [
+        f"step{t}:{k}" for t, width in enumerate(WIDTHS) for k in range(width)
+    ]
+    alr = fitted.sobol_frame("action", coordinates="alr", reference=0)
+    assert alr["coordinate"].iloc[0] == "step0:1/0"
+    found = fitted.sobol_indices(coordinates="alr", reference=0)
+    np.testing.assert_array_equal(alr["total_order"], found.total_order.ravel())
+    assert "low" not in fitted.sobol_frame()
+    with_bounds = surrogate_of(n_resamples=9).fit(X, y)
+    bounds = with_bounds.sobol_frame()
+    np.testing.assert_array_equal(
+        bounds["high"], with_bounds.step_total_sobol_interval_[1].ravel()
+    )
+
+
+def test_the_unexplained_share_of_the_trajectory_by_hand():
+    pytest.importorskip("pandas")
+    X, y, _, _ = known(60, noise=0.8)
+    fitted = surrogate_of().fit(X, y)
+    clr = np.hstack(
+        [
+            np.log(y[:, a:b]) - np.log(y[:, a:b]).mean(axis=1, keepdims=True)
+            for a, b in ((0, 3), (3, 7))
+        ]
+    )
+    held_out = np.empty_like(clr)
+    design = PolynomialChaosFeatures(2, distribution=LAW).fit_transform(X)
+    for i in range(60):
+        kept = np.arange(60) != i
+        slopes = np.linalg.lstsq(design[kept], clr[kept], rcond=None)[0]
+        held_out[i] = design[i] @ slopes
+    expected = ((clr - held_out) ** 2).sum() / ((clr - clr.mean(axis=0)) ** 2).sum()
+    frame = fitted.sobol_frame("trajectory")
+    np.testing.assert_allclose(frame["unexplained_share"], expected)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "message"),
+    [
+        ("sobol_indices", {"level": "part"}, "'level' .* Got 'part'"),
+        ("sobol_indices", {"coordinates": "log"}, "'coordinates' .* Got 'log'"),
+        ("sobol_indices", {"reference": 3}, r"\[-3, 3\).* Got 3"),
+        ("sobol_indices", {"reference": 0.5}, "Got 0.5"),
+        (
+            "sobol_indices",
+            {"level": "step", "coordinates": "alr"},
+            "'coordinates' .* level='coordinate' only. Got 'alr'",
+        ),
+        ("shapley_effects", {"level": 1}, "'level' .* Got 1"),
+        ("sobol_interval", {"confidence_level": 2}, "'confidence_level' .* Got 2"),
+        ("sobol_interval", {"n_resamples": 0}, "'n_resamples' .* Got 0"),
+        ("noise_corrected_sobol_indices", {"level": "coordinate"}, "Got 'coordinate'"),
+        ("noise_corrected_sobol_indices", {"n_splits": 0}, "'n_splits' .* Got 0"),
+    ],
+)
+def test_bad_arguments(method, arguments, message):
+    X, y, _, _ = known(40)
+    with pytest.raises(ValueError, match=message):
+        getattr(surrogate_of().fit(X, y), method)(**arguments)
+
+
+def test_too_few_members():
+    X, y, _, _ = known(3)
+    fitted = CompositionalPCESurrogate(1, steps=WIDTHS).fit(X, y)
+    with pytest.raises(ValueError, match=r"at least 4 members\. Got 3"):
+        fitted.noise_corrected_sobol_indices()
+    weighted = CompositionalPCESurrogate(1, steps=WIDTHS).fit(X, y, [0.2, 0.2, 0.2])
+    with pytest.raises(ValueError, match=r"sums to 0.6 copies; with n_resamples=200"):
+        weighted.sobol_interval()

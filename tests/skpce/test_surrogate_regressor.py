@@ -1,0 +1,190 @@
+"""Regressors of scikit-learn in place of a solver."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.linalg import helmert
+from scipy.special import softmax
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.linear_model import LassoCV, LinearRegression, Ridge
+from sklearn.model_selection import KFold
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.svm import SVR
+from sklearn.tree import DecisionTreeRegressor
+
+from skpce import CompositionalPCESurrogate
+
+WIDTHS = (3, 2, 4)
+LAW = norm(0, 1)
+COLUMNS = [slice(0, 3), slice(3, 5), slice(5, 9)]
+FOREST = RandomForestRegressor(20, random_state=0)
+SEED = 0
+
+
+def surrogate_of(regressor, **options):
+    options = {"steps": WIDTHS, "distribution": LAW, "random_state": 0} | options
+    return CompositionalPCESurrogate(2, regressor=regressor, **options)
+
+
+def test_least_squares_is_the_solver_of_that_name(ensemble):
+    X, y = ensemble
+    linear = surrogate_of(LinearRegression()).fit(X, y)
+    ols = surrogate_of(None, solver="ols").fit(X, y)
+    np.testing.assert_allclose(linear.coefficients_, ols.coefficients_, atol=1e-9)
+    np.testing.assert_allclose(linear.predict(X), ols.predict(X), atol=1e-9)
+    assert linear.indices_from_ == ols.indices_from_ == "coefficients"
+    np.testing.assert_array_equal(linear.fidelity_, 1.0)
+
+
+@pytest.mark.parametrize("regressor", [Ridge(3.0), LassoCV(cv=3), FOREST])
+def test_the_fit_is_the_same_in_every_log_ratio(ensemble, regressor):
+    X, y = ensemble
+    plain = surrogate_of(regressor).fit(X, y)
+    other = surrogate_of(regressor, log_ratio="alr", reference=0).fit(X, y)
+    np.testing.assert_allclose(plain.predict(X), other.predict(X), atol=1e-9)
+    np.testing.assert_allclose(
+        plain.step_total_sobol_indices_, other.step_total_sobol_indices_, atol=1e-9
+    )
+
+
+def test_a_regressor_of_the_inputs_predicts_by_itself(ensemble):
+    X, y = ensemble
+    neighbours = KNeighborsRegressor(4)
+    fitted = surrogate_of(neighbours).fit(X, y)
+    expected, held_out, total = [], [], []
+    for columns in COLUMNS:
+        width = columns.stop - columns.start
+        basis = helmert(width)
+        ilr = np.log(y[:, columns]) @ basis.T
+        ilr = ilr[:, 0] if width == 2 else ilr
+        model = clone(neighbours).fit(X, ilr)
+        expected.append(softmax(model.predict(X).reshape(60, -1) @ basis, axis=1))
+        missed = np.empty_like(ilr)
+        for kept, out in KFold(5).split(X):
+            missed[out] = ilr[out] - clone(neighbours).fit(X[kept], ilr[kept]).predict(
+                X[out]
+            )
+        held_out.append(np.sum(missed**2))
+        total.append(np.sum((ilr - ilr.mean(axis=0)) ** 2))
+    np.testing.assert_allclose(fitted.predict(X), np.hstack(expected), atol=1e-10)
+    q2 = 1 - np.array(held_out) / total
+    np.testing.assert_allclose(fitted.diagnostics_.loo_q2, q2, atol=1e-9)
+    assert fitted.indices_from_ == "sampling"
+    assert np.all((fitted.fidelity_ > 0.3) & (fitted.fidelity_ < 1.0))
+    coordinates = fitted.transform(X)
+    np.testing.assert_allclose(
+        fitted.inverse_transform(coordinates), fitted.predict(X), atol=1e-12
+    )
+
+
+def test_indices_of_a_gaussian_process_are_those_of_the_truth():
+    """logit = x0 + x0 x1: the first input alone has half, together all."""
+    X = np.random.default_rng(SEED).normal(size=(150, 2))
+    logit = X[:, 0] + X[:, 0] * X[:, 1]
+    y = softmax(np.column_stack([logit, 0 * logit]), axis=1)
+    process = GaussianProcessRegressor(RBF(3.0), alpha=1e-6, optimizer=None)
+    fitted = surrogate_of(process, steps=None).fit(X, y)
+    assert fitted.fidelity_[0] > 0.99
+    np.testing.assert_allclose(fitted.step_sobol_indices_[0], [0.5, 0.0], atol=0.05)
+    np.testing.assert_allclose(
+        fitted.step_total_sobol_indices_[0], [1.0, 0.5], atol=0.05
+    )
+    np.testing.assert_allclose(fitted.shapley_effects()[0], [0.75, 0.25], atol=0.05)
+    found = fitted.probability_sobol_indices(2000)
+    assert found.total_order[0, 0] > 0.9
+
+
+def test_fidelity_tells_of_a_coarse_expansion():
+    """A sign has 2/π of its variance in the first Hermite polynomial."""
+    X = np.random.default_rng(SEED).normal(size=(400, 1))
+    y = softmax(np.column_stack([2 * np.sign(X[:, 0]), 0 * X[:, 0]]), axis=1)
+    tree = DecisionTreeRegressor(max_depth=1)
+    fitted = CompositionalPCESurrogate(
+        1, regressor=tree, distribution=LAW, random_state=0
+    ).fit(X, y)
+    assert fitted.fidelity_[0] == pytest.approx(2 / np.pi, abs=0.05)
+    np.testing.assert_allclose(fitted.predict(X), y, atol=1e-9)
+    assert fitted.step_unexplained_share_[0] < 0.02
+    constant = clone(fitted).set_params(degree=0).fit(X, y)
+    assert constant.fidelity_[0] == pytest.approx(0.0, abs=0.02)
+    alike = clone(fitted).fit(X, np.full((400, 2), 0.5))
+    assert np.isnan(alike.fidelity_[0])
+
+
+@pytest.mark.parametrize("regressor", [FOREST, SVR(), Ridge(1.0)])
+def test_everything_else_works(ensemble, regressor):
+    X, y = ensemble
+    fitted = surrogate_of(regressor, n_resamples=4, n_permutations=3).fit(X, y)
+    assert fitted.step_total_sobol_interval_.shape == (2, 3, 3)
+    assert fitted.diagnostics_.permutation_p_values.shape == (3,)
+    assert fitted.sample(5).shape == (5, 9)
+    assert fitted.sample(5, X[:2]).shape == (5, 2, 9)
+    band = fitted.predict_interval(X, joint="step")
+    assert np.all(band.lower <= band.upper)
+    assert fitted.noise_corrected_sobol_indices(n_splits=2).total_order.shape == (3, 3)
+    assert fitted.predicted_modes(0, 0, n_samples=200).weights.shape == (2,)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    same = clone(fitted).fit(X, y)
+    np.testing.assert_allclose(same.coefficients_, fitted.coefficients_, atol=1e-12)
+    np.testing.assert_array_equal(
+        same.step_total_sobol_interval_, fitted.step_total_sobol_interval_
+    )
+
+
+def test_coverage_of_a_forest():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(1200, 2))
+    logits = np.column_stack([np.sign(X[:, 0]), X[:, 1], 0 * X[:, 0]])
+    y = softmax(logits + 0.5 * rng.normal(size=logits.shape), axis=1)
+    forest = RandomForestRegressor(40, min_samples_leaf=5, random_state=0)
+    fitted = CompositionalPCESurrogate(2, regressor=forest).fit(X[:300], y[:300])
+    lower, upper = fitted.predict_interval(X[300:], confidence_level=0.9)
+    inside = (lower <= y[300:]) & (y[300:] <= upper)
+    np.testing.assert_allclose(inside.mean(axis=0), 0.9, atol=0.05)
+
+
+def test_weights_reach_the_regressor():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(40, 2))
+    y = softmax(np.column_stack([X, rng.normal(size=40)]), axis=1)
+    weights = rng.integers(1, 4, size=40)
+    tree = DecisionTreeRegressor(max_depth=3, random_state=0)
+    options = {"regressor": tree, "distribution": LAW, "random_state": 0}
+    weighted = CompositionalPCESurrogate(1, **options).fit(X, y, weights)
+    copies = CompositionalPCESurrogate(1, **options).fit(
+        np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0)
+    )
+    np.testing.assert_allclose(weighted.predict(X), copies.predict(X), atol=1e-9)
+    neighbours = CompositionalPCESurrogate(1, regressor=KNeighborsRegressor(3))
+    neighbours.fit(X, y)
+    with pytest.raises(ValueError, match=r"KNeighborsRegressor\.fit takes no sample_w"):
+        neighbours.fit(X, y, weights)
+
+
+def test_no_step_has_a_choice():
+    X = np.random.default_rng(SEED).normal(size=(12, 2))
+    y = np.tile([1.0, 0.0, 1.0], (12, 1))
+    fitted = surrogate_of(FOREST, steps=(2, 1)).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict(X), y)
+    assert np.isnan(fitted.fidelity_).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"regressor": "forest"}, "'regressor' parameter .* Got 'forest'"),
+        ({"regressor": Ridge}, "'regressor' parameter .* Got <class"),
+        ({"regressor": Ridge(), "alphas": [1.0]}, "'alphas' .* must be None with regr"),
+    ],
+)
+def test_bad_parameters(ensemble, options, message):
+    with pytest.raises(ValueError, match=message):
+        CompositionalPCESurrogate(steps=WIDTHS, **options).fit(*ensemble)

@@ -1,0 +1,242 @@
+"""The report: verdict first, nothing from elsewhere, the numbers of the estimators."""
+
+import re
+import subprocess
+import sys
+from html import escape
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._report import format_cell
+from skpce._surrogate_report import report
+from skpce.inspection import verdict
+from skpce.metrics import coverage_interval, policy_fragility
+from skpce.plotting import SobolDisplay
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+STEPS = {"first": 3, "second": 2, "third": 4, "stop": 1}
+EVIL = "<script>alert(\"1\")</script> & 'x' $y_{$"
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays():
+    yield
+    assert plt.get_fignums() == []
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def data(simulate):
+    X, y = simulate(n_members=90)
+    return X, np.hstack([y, np.ones((len(y), 1))])
+
+
+@pytest.fixture(scope="module")
+def pipeline(data):
+    X, y = data
+    surrogate = CompositionalPCESurrogate(2, steps=STEPS, random_state=0)
+    return make_pipeline(PCA(2, whiten=True), surrogate).fit(X[:60], y[:60])
+
+
+@pytest.fixture(scope="module")
+def found(pipeline, data):
+    X, y = data
+    return verdict(pipeline, X[:60], y[:60], n_permutations=19, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def page(pipeline, data, found):
+    X, y = data
+    return report(pipeline, X[60:], y[60:], verdict=found, title="A run")
+
+
+def table_of(page, first_columns):
+    """Return the rows of the table whose header begins so."""
+    for text in re.findall("<table>.*?</table>", page, re.S):
+        header = re.findall("<th>(.*?)</th>", text)
+        if header[: len(first_columns)] == first_columns:
+            rows = re.findall("<tr>(<td>.*?)</tr>", text)
+            return [re.findall("<td>(.*?)</td>", row) for row in rows]
+    raise AssertionError(first_columns)
+
+
+def test_the_verdict_comes_first(page, found):
+    headings = re.findall("<h2>(.*?)</h2>", page)
+    assert headings[0] == "Verdict"
+    assert escape(str(found)) in page
+    assert page.index("<pre>") < page.index("<table>") < page.index("<img")
+
+
+def test_without_a_verdict_the_page_says_so(pipeline, data):
+    X, y = data
+    page = report(pipeline, X[60:], y[60:])
+    assert "No verdict was given. All figures below are conditional" in page
+    answers = [row[-1] for row in table_of(page, ["step", "actions"])]
+    assert answers == ["not judged"] * 3 + ["no choice"]
+
+
+def test_the_page_needs_nothing_from_elsewhere(page):
+    sources = re.findall(r"(?:src|href|action)\s*=\s*(\S{6})", page)
+    assert set(sources) == {'"data:'}
+    assert not re.search(r"<(script|link|iframe|object)|@import|url\(|https?:", page)
+    assert page.startswith("<!doctype html>")
+
+
+def test_same_arguments_same_bytes(page, pipeline, data, found, tmp_path):
+    X, y = data
+    path = tmp_path / "report.html"
+    again = report(pipeline, X[60:], y[60:], verdict=found, title="A run", path=path)
+    assert again == page
+    assert path.read_bytes().decode("utf-8") == page
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+    assert "date" not in [row[0] for row in table_of(page, ["what"])]
+    dated = report(pipeline, X[60:], y[60:], date="2031-02-03")
+    assert ["date", "2031-02-03"] in table_of(dated, ["what"])
+
+
+def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
+    X, y = data
+    test, inputs = y[60:], pipeline[:-1].transform(X[60:])
+    surrogate = pipeline[-1]
+    goodness = table_of(page, ["step", "actions"])
+    assert [row[0] for row in goodness] == list(STEPS)
+    loo = surrogate.diagnostics_.loo_q2
+    assert [row[2] for row in goodness] == [format_cell(value) for value in loo]
+    assert [row[4] for row in goodness] == [format_cell(s.q2) for s in found.steps]
+    # Q² of the test data by hand.
+    for step, columns in enumerate((slice(0, 3), slice(3, 5), slice(5, 9))):
+        logs = [np.log(p[:, columns]) for p in (test, pipeline.predict(X[60:]))]
+        observed, predicted = (a - a.mean(axis=1, keepdims=True) for a in logs)
+        press = np.square(observed - predicted).sum()
+        spread = np.square(observed - observed.mean(axis=0)).sum()
+        assert goodness[step][3] == format_cell(1 - press / spread)
+    fragility = policy_fragility(test, steps=STEPS)
+    rows = table_of(page, ["step", "variance, summed"])
+    for name, column in (
+        ("aitchison_variance", 1),
+        ("total_variation", 3),
+        ("jensen_shannon", 5),
+    ):
+        expected = [format_cell(value) for value in getattr(fragility, name)[:3]]
+        assert [row[column] for row in rows[:3]] == expected
+    assert rows[3][1:4] == ["0", "–", "0"]
+    shares = SobolDisplay.from_fit(pipeline, verdict=found).shares
+    rows = table_of(page, ["step", "pca0", "pca1", "interactions"])
+    for row, expected in zip(rows[:3], shares, strict=False):
+        assert row[1:-1] == [format_cell(value) for value in expected]
+    assert rows[3][1:] == ["–"] * 4 + ["no choice"]
+    interval = surrogate.predict_interval(inputs, confidence_level=0.9, random_state=0)
+    for kind, column in (("marginal", 2), ("joint", 4)):
+        score = coverage_interval(test, *interval, steps=STEPS, kind=kind)
+        row = table_of(page, ["step", "level"])[2]
+        assert row[:2] == ["first", "0.9"]
+        assert row[column] == format_cell(float(score.coverage[0]))
+        bounds = f"[{score.lower[0]:.2f}, {score.upper[0]:.2f}]"
+        assert row[column + 1] == bounds
+
+
+def test_versions_and_sizes(page):
+    rows = dict(table_of(page, ["what"]))
+    assert rows["members fitted"] == "60"
+    assert rows["members of the test data"] == "30"
+    assert rows["parts"] == "10"
+    assert rows["numpy"] == np.__version__
+    assert rows["python"] == sys.version.split()[0]
+
+
+def test_names_of_every_kind_are_escaped(data):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    columns = pandas.MultiIndex.from_arrays(
+        [[f"{EVIL} {i}" for i in (0, 0, 0, 1, 1)], [f"{EVIL}{i}" for i in range(5)]]
+    )
+    frame = pandas.DataFrame(y[:, :5], columns=columns)
+    inputs = pandas.DataFrame(X, columns=[f"{EVIL}{i}" for i in range(3)])
+    model = CompositionalPCESurrogate(1).fit(inputs[:60], frame[:60])
+    found = verdict(model, inputs[:60], frame[:60], n_permutations=19, random_state=0)
+    page = report(model, inputs[60:], frame[60:], verdict=found, title=EVIL)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    for text in re.findall(r'alt="([^"]*)"', page):
+        assert "<" not in text
+    tags = set(re.findall(r"</?([a-z0-9]+)", re.sub(r'="[^"]*"', "", page)))
+    assert tags <= {
+        *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "pre"),
+        *("div", "table", "caption", "thead", "tbody", "tr", "th", "td"),
+        *("figure", "img", "figcaption"),
+    }
+
+
+def test_addresses_in_memory_stay_out(data):
+    from sklearn.preprocessing import FunctionTransformer
+
+    X, y = data
+    same = FunctionTransformer(lambda values: values)
+    model = make_pipeline(same, CompositionalPCESurrogate(1, steps=STEPS))
+    page = report(model.fit(X[:60], y[:60]), X[60:], y[60:])
+    assert not re.search(r" at 0x[0-9a-f]+", page)
+
+
+def test_one_step_one_input_and_a_flat_ensemble(data):
+    X, y = data
+    model = CompositionalPCESurrogate(1).fit(X[:60, :1], y[:60, :3])
+    assert "<img" in report(model, X[60:, :1], y[60:, :3])
+    flat = np.tile([0.2, 0.3, 0.5], (90, 1))
+    page = report(
+        CompositionalPCESurrogate(1).fit(X[:60], flat[:60]), X[60:], flat[60:]
+    )
+    assert table_of(page, ["step", "actions"])[0][2:4] == ["–", "–"]
+
+
+def test_a_fit_without_residual_law_says_so(data):
+    X, y = data
+    model = CompositionalPCESurrogate(3, steps=STEPS, solver="ols").fit(X[:20], y[:20])
+    page = report(model, X[60:], y[60:])
+    assert "There are no intervals. The residual law is not defined" in page
+
+
+def test_indices_by_sampling_are_flagged(data):
+    X, y = data
+    model = CompositionalPCESurrogate(
+        1, steps=STEPS, regressor=KNeighborsRegressor(), random_state=0
+    ).fit(X[:60], y[:60])
+    page = report(model, X[60:], y[60:])
+    assert "The indices are by sampling" in page
+    rows = table_of(page, ["step", "fidelity"])
+    assert [row[1] for row in rows] == [format_cell(f) for f in model.fidelity_]
+    display = SobolDisplay.from_estimator(model)
+    assert "(indices by sampling)" in display.ax_.get_xlabel()
+    plt.close(display.figure_)
+
+
+def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
+    X, y = data
+    path = tmp_path / "report.html"
+    with pytest.raises(ValueError, match=r"The last estimator is Poly.*expected a"):
+        report(PolynomialChaosRegressor(1).fit(X, y[:, :9]), X, y, path=path)
+    with pytest.raises(ValueError, match="expected a fitted"):
+        report("surrogate", X, y, path=path)
+    with pytest.raises(NotFittedError):
+        report(CompositionalPCESurrogate(1), X, y, path=path)
+    with pytest.raises(ValueError, match=r"y_test has shape \(89, 10\).*\(90, 10\)"):
+        report(pipeline, X, y[1:], path=path)
+    with pytest.raises(ValueError, match="X_test has 1 members"):
+        report(pipeline, X[:1], y[:1], path=path)
+    with pytest.raises(ValueError, match="must be a Verdict or None"):
+        report(pipeline, X, y, verdict=found.steps, path=path)
+    other = CompositionalPCESurrogate(1, steps=(3, 2, 4, 1)).fit(X, y)
+    with pytest.raises(ValueError, match="verdict is about the steps"):
+        report(other, X, y, verdict=found, path=path)
+    assert not path.exists()
+
+
+def test_importing_does_not_import_matplotlib():
+    code = "import sys, skpce._surrogate_report;sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

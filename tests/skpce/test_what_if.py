@@ -1,0 +1,171 @@
+"""Other laws of the inputs, and bands that hold a whole policy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+from scipy.stats import kstest, norm, uniform
+
+from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
+
+SEED = 0
+SLOPES = np.array([1.5, -0.5])
+
+
+def logistic(n_members, seed=SEED, noise=0.0):
+    """Two actions; the logit is linear in two inputs."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 2))
+    logit = X @ SLOPES + noise * rng.normal(size=n_members)
+    return X, softmax(np.column_stack([logit, 0 * logit]), axis=1)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return CompositionalPCESurrogate(
+        1, distribution=norm(0, 1), solver="ols", random_state=0
+    ).fit(*logistic(60))
+
+
+@pytest.mark.parametrize("scale", [0.2, 1.0, 2.0])
+def test_another_law_gives_its_own_push_forward(fitted, scale):
+    """The logit of a normal input is normal: its law is known in closed form."""
+    inputs = [norm(0.5, scale), norm(0, 0.1)]
+    draws = fitted.sample(4000, inputs=inputs, residual=None)[:, 0]
+    deviation = np.hypot(SLOPES[0] * scale, SLOPES[1] * 0.1)
+    law = norm(SLOPES[0] * 0.5, deviation)
+    assert kstest(np.log(draws / (1 - draws)), law.cdf).pvalue > 0.01
+    low, high = fitted.predict_interval(inputs=inputs, confidence_level=0.8)
+    np.testing.assert_allclose(
+        [low[0, 0], high[0, 0]], expit(law.ppf([0.1, 0.9])), atol=0.03
+    )
+
+
+def test_the_laws_of_the_fit_are_the_default(fitted):
+    given = fitted.sample(50, inputs=norm(0, 1), random_state=3)
+    np.testing.assert_allclose(fitted.sample(50, random_state=3), given, atol=1e-12)
+
+
+def test_rows_are_drawn_whole(fitted):
+    rows = np.array([[1.0, -2.0], [0.3, 0.4]])
+    draws = fitted.sample(400, inputs=rows, residual=None)
+    possible = fitted.predict(rows)
+    distance = np.abs(draws[:, np.newaxis] - possible).max(axis=2)
+    assert distance.min(axis=1).max() < 1e-12
+    assert np.mean(distance.argmin(axis=1)) == pytest.approx(0.5, abs=0.1)
+    one = fitted.sample(5, inputs=rows[:1], random_state=1)
+    same = fitted.sample(5, rows[:1], random_state=1)[:, 0]
+    np.testing.assert_allclose(one, same, atol=1e-12)
+
+
+def test_named_laws_are_learned_from_the_members():
+    X, y = logistic(60)
+    surrogate = CompositionalPCESurrogate(1, random_state=0).fit(X, y)
+    draws = surrogate.sample(200, inputs="uniform", residual=None)
+    frozen = [uniform(c.min(), np.ptp(c)) for c in X.T]
+    expected = surrogate.sample(200, inputs=frozen, residual=None)
+    np.testing.assert_allclose(draws, expected, atol=1e-9)
+
+
+def test_inputs_outside_the_laws_of_the_fit_warn():
+    X = np.random.default_rng(SEED).uniform(size=(40, 1))
+    y = softmax(np.hstack([X, -X]), axis=1)
+    surrogate = CompositionalPCESurrogate(1, distribution=uniform(0, 1)).fit(X, y)
+    with pytest.warns(InputOutsideSupportWarning, match="outside"):
+        surrogate.sample(10, inputs=uniform(0, 2), random_state=0)
+
+
+@pytest.mark.parametrize("method", ["sample", "predict_interval"])
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ("cauchy", "'distribution' .* Got 'cauchy'"),
+        ([norm(0, 1)], "has 1 entries but X has 2 features"),
+        (np.zeros((3, 4)), r"'inputs' .* shape \(3, 4\); expected \(n_rows, 2\)"),
+        (np.zeros((0, 2)), "at least one row"),
+        ([[0.0, np.nan]], "'inputs' .* contains NaN"),
+        (object(), "'inputs' .* Got <object"),
+    ],
+)
+def test_bad_inputs(fitted, method, inputs, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(fitted, method)(inputs=inputs)
+
+
+def test_inputs_and_members_exclude_each_other(fitted):
+    with pytest.raises(ValueError, match="not both"):
+        fitted.sample(2, [[0.0, 0.0]], inputs=norm(0, 1))
+    with pytest.raises(ValueError, match="not both"):
+        fitted.predict_interval([[0.0, 0.0]], inputs=norm(0, 1))
+
+
+def gaussian_log_ratios(size, seed):
+    """Two steps with their own Gaussian noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(size, 2))
+    first = np.column_stack([X[:, 0], -X[:, 1], np.zeros((size, 4))])
+    second = np.column_stack([X[:, 1], np.zeros((size, 2))])
+    noisy = [z + 0.7 * rng.normal(size=z.shape) for z in (first, second)]
+    return X, np.hstack([softmax(z, axis=1) for z in noisy])
+
+
+def inside_of(interval, y):
+    return (interval.lower <= y) & (y <= interval.upper)
+
+
+@pytest.mark.parametrize("residual", ["gaussian", "resampled"])
+@pytest.mark.parametrize("conditional", [True, False])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_joint_bands_hold_whole_policies(residual, conditional, level):
+    surrogate = CompositionalPCESurrogate(
+        1, steps=(6, 3), distribution=norm(0, 1), random_state=0
+    ).fit(*gaussian_log_ratios(300, seed=1))
+    X, y = gaussian_log_ratios(1500, seed=2)
+    given = {"confidence_level": level, "residual": residual, "n_samples": 600}
+    members = X if conditional else None
+    step = inside_of(surrogate.predict_interval(members, joint="step", **given), y)
+    whole = surrogate.predict_interval(members, joint="trajectory", **given)
+    covered = [
+        step[:, :6].all(axis=1).mean(),
+        step[:, 6:].all(axis=1).mean(),
+        inside_of(whole, y).all(axis=1).mean(),
+    ]
+    np.testing.assert_allclose(covered, level, atol=0.05)
+    marginal = inside_of(surrogate.predict_interval(members, **given), y)
+    assert marginal[:, :6].all(axis=1).mean() < level - 0.1 * (1 - level)
+
+
+def test_joint_bands_of_few_members():
+    """Sixty residuals and sixteen actions: the extremes of each would not do."""
+    covered = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(260, 1))
+        logits = np.hstack([X, np.zeros((260, 15))]) + rng.normal(size=(260, 16))
+        y = softmax(logits, axis=1)
+        surrogate = CompositionalPCESurrogate(1, random_state=0).fit(X[:60], y[:60])
+        band = surrogate.predict_interval(X[60:], joint="step", confidence_level=0.9)
+        covered.append(inside_of(band, y[60:]).all(axis=1).mean())
+    assert np.mean(covered) == pytest.approx(0.9, abs=0.04)
+
+
+def test_parts_that_do_not_vary_have_no_width():
+    X, y = logistic(40, noise=0.5)
+    y = np.column_stack([y, np.zeros(40), np.ones(40)])
+    surrogate = CompositionalPCESurrogate(1, steps=(3, 1), random_state=0).fit(X, y)
+    for joint in ("step", "trajectory"):
+        for members in (None, X[:5]):
+            band = surrogate.predict_interval(members, joint=joint)
+            assert np.all(band.lower[:, 2:] == [0.0, 1.0])
+            assert np.all(band.upper[:, 2:] == [0.0, 1.0])
+            assert np.all(band.lower[:, :2] < band.upper[:, :2])
+    alone = surrogate.predict_interval(X[:3], joint="step", residual=None)
+    np.testing.assert_allclose(alone.lower, surrogate.predict(X[:3]), rtol=1e-9)
+    np.testing.assert_allclose(alone.upper, surrogate.predict(X[:3]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("joint", ["all", True, 1])
+def test_bad_joint(fitted, joint):
+    with pytest.raises(ValueError, match=f"'joint' .* Got {joint!r}"):
+        fitted.predict_interval(joint=joint)
