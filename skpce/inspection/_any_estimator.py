@@ -190,8 +190,8 @@ def sobol_indices(
         learned from them. The estimator is asked in the same container.
     response : str, default="auto"
         What to ask: ``"predict"``, ``"predict_proba"``, ``"decision_function"`` or
-        ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of classifiers (of
-        two classes, the second).
+        ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of classifiers
+        (of two classes, the second).
     distribution : str, frozen law, or list, default="empirical"
         The law of each column, as in :class:`skpce.PolynomialChaosRegressor`. A name
         is learned from X.
