@@ -14,18 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ._basis import PolynomialBasis
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
+from ._solvers._external import folds_of
 from ._solvers._leverage import Leverage, LeverageFactor
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
-
-_N_FOLDS = 5
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -146,11 +144,8 @@ class InputModelSolver(CoefficientSolver):
         return np.linalg.lstsq(design, values, rcond=None)[0].T
 
     def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
-        n_samples = len(problem.design)
         residuals = np.full_like(problem.targets, np.nan)
-        if n_samples < 2:
-            return residuals
-        for kept, held_out in KFold(min(_N_FOLDS, n_samples)).split(problem.design):
+        for kept, held_out in folds_of(problem):
             predicted = self._fit_models(problem, kept).predict(
                 problem.design[held_out]
             )
