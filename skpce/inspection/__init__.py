@@ -2,21 +2,32 @@
 
 from ._any_estimator import ModelSobolIndices, sobol_indices
 from ._dependent_shapley import ShapleyEffects, shapley_effects
+from ._input_tests import InputTests, input_tests
 from ._original_space import original_space_indices
 from ._original_space_result import OriginalSpaceIndices
 from ._training_noise import training_noise_share
+from ._variance_decomposition import (
+    VarianceDecomposition,
+    VarianceSplit,
+    variance_decomposition,
+)
 from ._verdict import verdict
 from ._verdict_result import StepVerdict, Verdict
 
 __all__ = [
+    "InputTests",
     "ModelSobolIndices",
     "OriginalSpaceIndices",
     "ShapleyEffects",
     "StepVerdict",
+    "VarianceDecomposition",
+    "VarianceSplit",
     "Verdict",
+    "input_tests",
     "original_space_indices",
     "shapley_effects",
     "sobol_indices",
     "training_noise_share",
+    "variance_decomposition",
     "verdict",
 ]

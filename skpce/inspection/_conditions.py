@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from .._diagnostics import largest_correlation
 from ._cross_fit import CrossFit, final_estimator
+from ._input_tests import InputTests, input_tests
 
 FloatArray = NDArray[np.float64]
 
@@ -74,49 +75,81 @@ def permutation_caution(
     ]
 
 
-def cautions(fit: CrossFit, noise: FloatArray) -> tuple[str, ...]:
-    """Say what weakens the reading, from one fit on all members."""
+@dataclass(frozen=True)
+class InputChecks:
+    """What one fit on all members says of the inputs.
+
+    Parameters
+    ----------
+    tests : InputTests or None
+        Dependence and laws of the inputs of the last estimator; None where they are
+        no numbers.
+    n_terms : int or None
+        Terms of the basis; None without one.
+    """
+
+    tests: InputTests | None
+    n_terms: int | None
+
+    @classmethod
+    def of(cls, fit: CrossFit) -> InputChecks:
+        """Fit the pipeline and look at what reaches its last estimator."""
+        model = clone(fit.pipeline).fit(fit.X, fit.y)
+        _, last = final_estimator(model)
+        inputs = fit.X
+        if isinstance(model, Pipeline):
+            inputs = model[:-1].transform(fit.X)
+        diagnostics = getattr(last, "diagnostics_", None)
+        laws, n_terms = None, None
+        if diagnostics is not None:
+            laws, n_terms = diagnostics.law_p_values, diagnostics.n_terms
+        try:
+            values = np.asarray(inputs, dtype=np.float64)
+        except (TypeError, ValueError):  # text
+            return cls(None, n_terms)
+        if values.ndim != 2 or not np.isfinite(values).all():
+            return cls(None, n_terms)
+        return cls(input_tests(values, laws), n_terms)
+
+
+def cautions(checks: InputChecks, noise: FloatArray, n_members: int) -> tuple[str, ...]:
+    """Say what weakens the reading."""
     found: list[str] = []
     if np.isnan(noise).any():
         found.append(
             "the share of training noise is not known; replicate members per reward "
             "would tell"
         )
-    model = clone(fit.pipeline).fit(fit.X, fit.y)
-    _, last = final_estimator(model)
-    diagnostics = getattr(last, "diagnostics_", None)
-    if diagnostics is None:
+    if checks.n_terms is None:
         return tuple(found)
-    inputs = fit.X
-    if isinstance(model, Pipeline):
-        inputs = model[:-1].transform(fit.X)
-    found += _dependence_caution(np.asarray(inputs, dtype=np.float64))
-    smallest = np.nanmin(np.append(diagnostics.law_p_values, 1.0))
-    if smallest * len(diagnostics.law_p_values) < _CAUTION_LEVEL:
+    if checks.tests is not None:
+        found += _dependence_caution(checks.tests)
+        if checks.tests.smallest_law_p_value < _CAUTION_LEVEL:
+            found.append(
+                "an input does not have its stated law (smallest p-value "
+                f"{np.nanmin(checks.tests.law_p_values):.2g}): the shares are "
+                "approximate"
+            )
+    if checks.n_terms > n_members:
         found.append(
-            "an input does not have its stated law (smallest p-value "
-            f"{smallest:.2g}): the shares are approximate"
-        )
-    if diagnostics.n_terms > diagnostics.n_members:
-        found.append(
-            f"the basis has {diagnostics.n_terms} terms for "
-            f"{diagnostics.n_members} members: the penalty decides most of them"
+            f"the basis has {checks.n_terms} terms for {n_members} members: the "
+            "penalty decides most of them"
         )
     return tuple(found)
 
 
-def _dependence_caution(inputs: FloatArray) -> list[str]:
-    """Caution about correlation that is unlikely by chance."""
-    n_members, n_features = inputs.shape
-    if n_features < 2 or n_members < 4:
+def _dependence_caution(tests: InputTests) -> list[str]:
+    """Caution about dependence that is unlikely by chance."""
+    if not tests.smallest_dependence_p_value < _CAUTION_LEVEL:
         return []
-    largest = largest_correlation(inputs)
-    statistic = abs(largest) * np.sqrt((n_members - 2) / max(1 - largest**2, 1e-12))
-    p_value = 2 * stats.t.sf(statistic, n_members - 2)
-    n_pairs = n_features * (n_features - 1) / 2
-    if not p_value * n_pairs < _CAUTION_LEVEL:
-        return []
-    return [
-        f"two inputs are correlated ({largest:.2f}); the closed-form shares assume "
-        "independent inputs"
-    ]
+    largest = tests.largest("pearson")
+    ranks = tests.largest("spearman")
+    distance = tests.largest("distance")
+    if max(abs(largest), abs(ranks)) >= 0.5 * distance:
+        what = f"two inputs are correlated ({largest:.2f})"
+    else:
+        what = (
+            "two inputs are dependent without being correlated (distance correlation "
+            f"{distance:.2f})"
+        )
+    return [f"{what}; the closed-form shares assume independent inputs"]

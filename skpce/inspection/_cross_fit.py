@@ -81,17 +81,21 @@ class CrossFit:
     geometry: LogRatioGeometry
     zero_replacement: float
 
-    def squared_errors(self, order: IndexArray | None = None) -> FloatArray:
+    def squared_errors(
+        self, order: IndexArray | None = None, *, inputs: IndexArray | None = None
+    ) -> FloatArray:
         """Return squared clr errors of held-out members; shape (n_members, n_active).
 
-        ``order`` gives the members other inputs: X is permuted, y stays.
+        ``order`` permutes the policies: row i has the policy of member ``order[i]``.
+        ``inputs`` gives the members the inputs of others instead.
         """
-        X = self.X if order is None else take(self.X, order)
-        observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
+        X = self.X if inputs is None else take(self.X, inputs)
+        y = self.y if order is None else take(self.y, order)
+        observed = clr_of(y, self.geometry, self.zero_replacement, "y")
         errors = np.full_like(observed, np.nan)
         for train, test in self.splits:
             model = clone(self.pipeline)
-            model.fit(take(X, train), take(self.y, train))
+            model.fit(take(X, train), take(y, train))
             predicted = np.asarray(model.predict(take(X, test)), dtype=np.float64)
             clr = clr_of(predicted, self.geometry, self.zero_replacement, "prediction")
             errors[test] = np.square(observed[test] - clr)

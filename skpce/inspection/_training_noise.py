@@ -13,6 +13,7 @@ from .._log_ratio import log_ratios_of
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
 from .._steps import refuse_nan, refuse_ragged, resolve_layout
+from ._variance_components import ConvexSums, reward_groups
 
 FloatArray = NDArray[np.float64]
 
@@ -138,53 +139,29 @@ def training_noise_share(
             raise ValueError(f"control has {len(fixed)} member; a variance needs two.")
         noise = fixed.var(axis=0, ddof=1)
     else:
-        noise, between = _variance_components(trained, np.asarray(reward))
-        total = np.where(spread > 0, noise + between, 0.0)
+        return _share_within(trained, reward, sum_by_step(spread, geometry), geometry)
     noise_by_step = sum_by_step(noise, geometry)
     total_by_step = sum_by_step(total, geometry)
     safe = np.where(total_by_step > 0, total_by_step, np.nan)
     return noise_by_step / safe
 
 
-def _variance_components(
-    values: FloatArray, labels: NDArray[Any]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the variance within and between the groups of equal labels.
+def _share_within(
+    clr: FloatArray, reward: Any, spread: FloatArray, geometry: LogRatioGeometry
+) -> FloatArray:
+    """Return the share of the variance that lies within rewards.
 
-    One-way random effects by analysis of variance, for unequal group sizes [1]_; a
-    negative estimate of the variance between groups is 0.
-
-    References
-    ----------
-    .. [1] S. R. Searle, G. Casella and C. E. McCulloch, "Variance Components", Wiley,
-       1992, section 3.6.
+    One-way random effects by analysis of variance, for unequal group sizes; a
+    negative estimate of the variance between rewards is 0.
     """
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError("reward has NaN labels; give one label per member.")
-    if labels.shape != (len(values),):
-        raise ValueError(
-            f"reward has shape {labels.shape}; expected ({len(values)},), one label "
-            "per member."
-        )
-    names, group = np.unique(labels, return_inverse=True)
-    if len(names) == len(values):
-        raise ValueError(
-            "reward has no replicates: every member has a label of its own, so the "
-            "noise of training cannot be told from the effect of the reward."
-        )
-    if len(names) < 2:
-        raise ValueError(
-            f"reward has one label only, {names[0].item()!r}; the share of training "
-            "noise needs at least two rewards (or control= for one fixed reward)."
-        )
-    sums = np.zeros((len(names), values.shape[1]))
-    np.add.at(sums, group, values)
-    sizes = np.bincount(group)
-    means = sums / sizes[:, np.newaxis]
-    n_members, n_groups = len(values), len(names)
-    within = np.square(values - means[group]).sum(axis=0) / (n_members - n_groups)
-    deviations = np.square(means - values.mean(axis=0))
-    between_mean_square = sizes @ deviations / (n_groups - 1)
-    typical_size = (n_members - np.square(sizes).sum() / n_members) / (n_groups - 1)
-    between = (between_mean_square - within) / typical_size
-    return within, np.maximum(between, 0.0)
+
+    def square(values: FloatArray) -> FloatArray:
+        sums = np.zeros((*values.shape[:-1], geometry.layout.n_steps))
+        np.add.at(sums.T, geometry.step_of_active, np.square(values).T)
+        return sums
+
+    group = reward_groups(reward, len(clr))
+    sums = ConvexSums.of(square, clr - clr.mean(axis=0), group, np.ones(len(clr)))
+    found = sums.components()
+    total = found.within + np.maximum(found.between, 0.0)
+    return np.where(spread > 0, found.within / np.where(total > 0, total, 1), np.nan)

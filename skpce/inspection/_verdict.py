@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from .._parameters import check_integer, check_real
 from .._predictive import make_generator
 from ._conditions import (
+    InputChecks,
     cautions,
     failed_conditions,
     holm,
@@ -29,11 +30,11 @@ from ._cross_fit import (
     step_q2,
     with_parameters,
 )
+from ._permuted_fits import Permutations, PermutedFits, factorise
 from ._training_noise import composition_geometry, training_noise_share
 from ._verdict_result import StepVerdict, Verdict
 
 FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Enough to pay for sending a task to a process, few enough to show progress.
 _PERMUTATIONS_PER_TASK = 8
@@ -56,13 +57,15 @@ def verdict(
     confidence_level: float = 0.9,
     zero_replacement: float | None = None,
     random_state: Any = None,
+    closed_form: bool = True,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verdict:
     """Say, step by step, whether an attribution is supported.
 
-    The WHOLE pipeline is refitted in every fold and every permutation, so that an
-    embedding (PCA, PLS) never sees the member that is held out. A step is
+    The WHOLE pipeline is refitted in every fold and every permutation (or solved in a
+    closed form that gives the same numbers), so that an embedding (PCA, PLS) never
+    sees the member that is held out. A step is
     *attributable* when its cross-fitted Q² is at least ``min_q2``, the permutation
     p-value (Holm over the steps) is at most ``significance_level``, and training
     noise, where it is known, makes up less than ``max_noise_share`` of the variance.
@@ -103,8 +106,13 @@ def verdict(
         parameter of the last estimator, else 1e-12.
     random_state : int, RandomState instance or None, default=None
         Randomness of folds, permutations and the bootstrap.
+    closed_form : bool, default=True
+        Take all permutations of a fold from one factorisation where that is exact:
+        a surrogate with ``solver="ridge"`` or ``"ols"``, alone or behind
+        transformers that do not look at y (found out by fitting them with y, without
+        it and with permuted y). Else, and with False, every permutation is a refit.
     n_jobs : int or None, default=None
-        Processes for the permutations.
+        Processes for the refits of the permutations.
     progress : callable or None, default=None
         Called with (permutations done, all permutations).
 
@@ -123,6 +131,11 @@ def verdict(
     Q² is :math:`1 - \\sum_i \\lVert \\mathrm{clr}\\,p_i - \\mathrm{clr}\\,\\hat p_i
     \\rVert^2 / \\sum_i \\lVert \\mathrm{clr}\\,p_i - \\bar c \\rVert^2` over the
     members held out, in Aitchison geometry: free of any reference action.
+
+    A permutation gives the policies to other members (or rewards, with ``reward``);
+    inputs and folds stay. Where rewards have unequal numbers of replicates the
+    inputs are permuted instead. Hence the factorisation of a fold holds for all
+    permutations.
 
     With "attributable" the verdict says that the inputs predict the step beyond
     chance. It does not say that the inputs are causes.
@@ -171,8 +184,12 @@ def verdict(
     errors = fit.squared_errors()
     deviations = fit.squared_deviations()
     q2 = step_q2(errors, deviations, fit.geometry)
+    permutations = Permutations.draw(len(X), reward, n_permutations, generator)
+    closed = None
+    if closed_form and permutations.moves_policies:
+        closed = factorise(fit, errors)
     permuted, cpu_seconds = _permuted_q2(
-        fit, deviations, reward, n_permutations, generator, n_jobs, progress
+        fit, permutations, closed, deviations, n_jobs, progress
     )
     exceed = np.sum(permuted >= q2, axis=0)
     p_values = holm(np.where(np.isnan(q2), np.nan, (1 + exceed) / (1 + n_permutations)))
@@ -181,6 +198,7 @@ def verdict(
     )
     mean_only = step_q2(fit.mean_only_errors(), deviations, fit.geometry)
     degree_one = _degree_one_q2(fit, deviations)
+    checks = InputChecks.of(fit)
     limits = (min_q2, significance_level, max_noise_share)
     results = []
     for step, name in enumerate(fit.geometry.layout.step_names):
@@ -206,9 +224,13 @@ def verdict(
         confidence_level,
         (
             *permutation_caution(n_permutations, significance_level, q2),
-            *cautions(fit, noise[~np.isnan(q2)]),
+            *cautions(checks, noise[~np.isnan(q2)], len(X)),
         ),
         cpu_seconds,
+        inputs=checks.tests,
+        n_terms=checks.n_terms,
+        n_training=min(len(train) for train, _ in fit.splits),
+        closed_form=closed is not None,
     )
 
 
@@ -365,51 +387,59 @@ def _noise_share(fit: CrossFit, reward: Any, noise_share: Any) -> FloatArray:
 
 def _permuted_q2(
     fit: CrossFit,
+    permutations: Permutations,
+    closed: PermutedFits | None,
     deviations: FloatArray,
-    reward: Any,
-    n_permutations: int,
-    generator: np.random.Generator,
     n_jobs: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[FloatArray, float]:  # shape: (n_permutations, n_steps); CPU seconds
-    orders = [_order(len(fit.X), reward, generator) for _ in range(n_permutations)]
-    starts = range(0, n_permutations, _PERMUTATIONS_PER_TASK)
+    orders = permutations.orders
+    size = _PERMUTATIONS_PER_TASK if closed is None else closed.permutations_at_once
     tasks = (
         delayed(_q2_of_orders)(
-            fit, deviations, orders[start : start + _PERMUTATIONS_PER_TASK]
+            fit,
+            closed,
+            deviations,
+            Permutations(orders[start : start + size], permutations.moves_policies),
         )
-        for start in starts
+        for start in range(0, len(orders), size)
     )
+    if closed is not None:
+        n_jobs = None  # sending the data would take longer than the work
     values: list[FloatArray] = []
     cpu_seconds = 0.0
     for q2, seconds in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
         values.extend(q2)
         cpu_seconds += seconds
         if progress is not None:
-            progress(len(values), n_permutations)
+            progress(len(values), len(orders))
     return np.asarray(values), cpu_seconds
 
 
 def _q2_of_orders(
-    fit: CrossFit, deviations: FloatArray, orders: list[IndexArray]
+    fit: CrossFit,
+    closed: PermutedFits | None,
+    deviations: FloatArray,
+    permutations: Permutations,
 ) -> tuple[list[FloatArray], float]:
     started = time.process_time()
     with threadpool_limits(1):  # threads lose time on fits this small
+        if closed is not None:
+            errors = closed.squared_errors(permutations.orders)
+        else:
+            name = "order" if permutations.moves_policies else "inputs"
+            errors = (
+                fit.squared_errors(**{name: order}) for order in permutations.orders
+            )
         q2 = [
-            step_q2(fit.squared_errors(order), deviations, fit.geometry)
-            for order in orders
+            step_q2(
+                error,
+                deviations[order] if permutations.moves_policies else deviations,
+                fit.geometry,
+            )
+            for error, order in zip(errors, permutations.orders, strict=True)
         ]
     return q2, time.process_time() - started
-
-
-def _order(n_members: int, reward: Any, generator: np.random.Generator) -> IndexArray:
-    """Permute members, or whole rewards when members of one reward share inputs."""
-    if reward is None:
-        return generator.permutation(n_members)
-    names, first, group = np.unique(
-        np.asarray(reward), return_index=True, return_inverse=True
-    )
-    return first[generator.permutation(len(names))][group]
 
 
 def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:

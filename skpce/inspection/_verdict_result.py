@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._frames import import_pandas
+from ._input_tests import InputTests
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,16 @@ class Verdict:
         not have the stated law, more terms than members, unknown training noise.
     cpu_seconds : float, default=0.0
         CPU time of the permutations, over all processes.
+    inputs : InputTests or None, default=None
+        Dependence (Pearson, Spearman, distance correlation) and laws of the inputs of
+        the last estimator, of one fit on all members. They inform and never veto.
+    n_terms : int or None, default=None
+        Terms of the basis, so many members a fit without penalty would need; None
+        without a basis.
+    n_training : int or None, default=None
+        Members of the smallest training set of a fold.
+    closed_form : bool, default=False
+        Whether the permutations came from one factorisation per fold.
     """
 
     steps: tuple[StepVerdict, ...]
@@ -90,6 +101,10 @@ class Verdict:
     confidence_level: float
     cautions: tuple[str, ...]
     cpu_seconds: float = field(default=0.0, compare=False, repr=False)
+    inputs: InputTests | None = field(default=None, compare=False, repr=False)
+    n_terms: int | None = None
+    n_training: int | None = None
+    closed_form: bool = field(default=False, compare=False, repr=False)
 
     @property
     def attributable(self) -> tuple[bool, ...]:
@@ -108,9 +123,20 @@ class Verdict:
                 "Attribution is not supported for any step, with "
                 f"{self.n_members} members."
             )
-        lines = [head, *(f"- {step}" for step in self.steps)]
-        lines += [f"Caution: {caution}." for caution in self.cautions]
+        lines = [head, *(f"- {step}" for step in self.steps), *self._notes()]
         return "\n".join(lines)
+
+    def _notes(self) -> list[str]:
+        """What stands below the steps: size, inputs, cautions."""
+        notes = []
+        if self.n_terms is not None and self.n_training is not None:
+            notes.append(
+                f"Size: {self.n_terms} terms, fitted to {self.n_training} members or "
+                "more in each fold."
+            )
+        if self.inputs is not None:
+            notes.append(f"Inputs: {self.inputs}.")
+        return [*notes, *(f"Caution: {caution}." for caution in self.cautions)]
 
     def to_frame(self) -> Any:
         """Return one row per step as a pandas data frame."""
@@ -133,7 +159,7 @@ class Verdict:
             + "</tr>"
             for s in self.steps
         )
-        cautions = "".join(f"<p>Caution: {escape(c)}.</p>" for c in self.cautions)
+        cautions = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return (
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             f"{cautions}"

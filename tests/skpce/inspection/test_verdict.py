@@ -59,6 +59,7 @@ def test_the_whole_pipeline_is_refitted_and_never_sees_what_is_held_out(ensemble
         y,
         cv=n_folds,
         n_permutations=n_permutations,
+        closed_form=False,
         random_state=0,
     )
     # The cross-fit, each permutation and the degree-1 baseline, then one for cautions.
@@ -168,6 +169,7 @@ def test_replicates_stay_in_one_fold(simulate):
         y,
         reward,
         n_permutations=19,
+        closed_form=False,
         random_state=0,
     )
     folds = [rows for rows in Spy.transforms if len(rows) == 4]  # 20 rewards, 5 folds

@@ -1,0 +1,266 @@
+"""Are the inputs independent, and do they have the laws they are said to have?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.utils.validation import check_array
+
+from .._frames import import_pandas
+
+FloatArray = NDArray[np.float64]
+
+# Distances held at once.
+_LARGEST_BLOCK = 2**21
+
+# Above this size the p-value of Shapiro and Wilk's test is not accurate.
+_LARGEST_SHAPIRO = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class InputTests:
+    """Dependence and laws of the inputs; from :func:`input_tests`.
+
+    Attributes
+    ----------
+    pearson, spearman : ndarray of shape (n_features, n_features)
+        Correlations of values and of ranks; NaN for a constant input.
+    distance : ndarray of shape (n_features, n_features)
+        Bias-corrected distance correlation, at least 0.
+    dependence_p_values : ndarray of shape (n_features, n_features)
+        Smallest p-value of the three tests of a pair, times three (at most 1); not
+        adjusted over the pairs.
+    normality_p_values : ndarray of shape (n_features,)
+        Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant input
+        or fewer than 8 members.
+    law_p_values : ndarray of shape (n_features,)
+        Goodness of fit to the law a surrogate was told; NaN where there is none.
+    """
+
+    pearson: FloatArray
+    spearman: FloatArray
+    distance: FloatArray
+    dependence_p_values: FloatArray
+    normality_p_values: FloatArray
+    law_p_values: FloatArray
+
+    def largest(self, kind: str) -> float:
+        """Return the value of ``kind`` that is largest in size; NaN for no pair."""
+        if kind not in ("pearson", "spearman", "distance"):
+            raise ValueError(
+                f"kind must be 'pearson', 'spearman' or 'distance'. Got {kind!r}."
+            )
+        pairs = _pairs(getattr(self, kind))
+        pairs = pairs[~np.isnan(pairs)]
+        return float(pairs[np.argmax(np.abs(pairs))]) if pairs.size else float("nan")
+
+    @property
+    def smallest_dependence_p_value(self) -> float:
+        """Smallest of ``dependence_p_values``, times the number of pairs."""
+        return _bonferroni(_pairs(self.dependence_p_values))
+
+    @property
+    def smallest_law_p_value(self) -> float:
+        """Smallest of ``law_p_values``, times their number."""
+        return _bonferroni(self.law_p_values)
+
+    def __str__(self) -> str:
+        facts = []
+        if np.isfinite(self.largest("pearson")):
+            facts.append(
+                "largest correlation of two inputs "
+                f"{self.largest('pearson'):.2f} (Pearson), "
+                f"{self.largest('spearman'):.2f} (Spearman), "
+                f"{self.largest('distance'):.2f} (distance), "
+                f"p = {self.smallest_dependence_p_value:.2g} over all pairs"
+            )
+        normality = _bonferroni(self.normality_p_values)
+        if np.isfinite(normality):
+            facts.append(f"normality p = {normality:.2g} over all inputs")
+        if np.isfinite(self.smallest_law_p_value):
+            facts.append(
+                f"stated laws p = {self.smallest_law_p_value:.2g} over all inputs"
+            )
+        return "; ".join(facts) if facts else "one input, too few members to test it"
+
+    def to_frame(self) -> Any:
+        """Return one row per pair of inputs.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns ``first``, ``second``, ``pearson``, ``spearman``, ``distance`` and
+            ``p_value``. Needs pandas.
+        """
+        first, second = np.triu_indices(len(self.pearson), k=1)
+        return import_pandas().DataFrame(
+            {
+                "first": first,
+                "second": second,
+                "pearson": _pairs(self.pearson),
+                "spearman": _pairs(self.spearman),
+                "distance": _pairs(self.distance),
+                "p_value": _pairs(self.dependence_p_values),
+            }
+        )
+
+
+def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> InputTests:
+    r"""Test pairs of inputs for dependence, and each input for a normal law.
+
+    Closed-form Sobol indices assume independent inputs with the stated laws.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_members, n_features)
+        Inputs as the surrogate sees them, after any embedding.
+    law_p_values : array-like of shape (n_features,) or None, default=None
+        P-values of tests of the laws that a surrogate was told
+        (``surrogate.diagnostics_.law_p_values``); kept beside the others.
+
+    Returns
+    -------
+    tests : InputTests
+        Matrices of the three correlations and p-values; ``print`` gives the largest.
+
+    Raises
+    ------
+    ValueError
+        If X is not 2-D or has NaN, or ``law_p_values`` has another length.
+
+    See Also
+    --------
+    verdict : Has these tests in ``inputs``.
+
+    Notes
+    -----
+    With distances :math:`a_{ij} = |x_i - x_j|`, centred as
+
+    .. math::
+
+        A_{ij} = a_{ij} - \frac{a_{i\cdot} + a_{\cdot j}}{n - 2}
+        + \frac{a_{\cdot\cdot}}{(n-1)(n-2)} \quad (i \ne j), \qquad A_{ii} = 0,
+
+    and :math:`B` likewise of the other input, the bias-corrected squared distance
+    correlation is :math:`R = \langle A, B \rangle / (\lVert A \rVert \lVert B
+    \rVert)` [1]_; ``distance`` is :math:`\sqrt{\max(R, 0)}`. In the population it is
+    0 for independent inputs only, so it sees dependence without correlation. Its
+    p-value is the (slightly conservative) :math:`P(\chi^2_1 - 1 \ge n R)` [2]_. The
+    others are Student's tests of a correlation. Cost: :math:`O(n^2)` per pair.
+
+    References
+    ----------
+    .. [1] G. J. Székely and M. L. Rizzo, "Partial distance correlation with methods
+       for dissimilarities", Annals of Statistics 42 (2014), section 2.
+    .. [2] C. Shen, S. Panda and J. T. Vogelstein, "The chi-square test of distance
+       correlation", Journal of Computational and Graphical Statistics 31 (2022).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import input_tests
+    >>> x = np.random.default_rng(0).normal(size=100)
+    >>> found = input_tests(np.stack([x, x**2], axis=1))
+    >>> found.pearson[0, 1].round(2), found.distance[0, 1].round(2)
+    (np.float64(0.16), np.float64(0.56))
+    """
+    X = check_array(X, dtype=np.float64)
+    n_members, n_features = X.shape
+    laws = np.full(n_features, np.nan)
+    if law_p_values is not None:
+        laws = np.asarray(law_p_values, dtype=np.float64)
+        if laws.shape != (n_features,):
+            raise ValueError(
+                f"law_p_values has shape {laws.shape}; expected ({n_features},), one "
+                "per input."
+            )
+    varying = np.ptp(X, axis=0) > 0
+    pearson = _correlation(X, varying)
+    spearman = _correlation(stats.rankdata(X, axis=0), varying)
+    squared = _squared_distance_correlation(X)
+    p_values = np.fmin(
+        np.fmin(_student_p(pearson, n_members), _student_p(spearman, n_members)),
+        stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1),
+    )
+    return InputTests(
+        pearson=pearson,
+        spearman=spearman,
+        distance=np.sqrt(np.maximum(squared, 0.0)),
+        dependence_p_values=np.minimum(3.0 * p_values, 1.0),
+        normality_p_values=np.array(
+            [
+                _normality_p(column) if varies else np.nan
+                for column, varies in zip(X.T, varying, strict=True)
+            ]
+        ),
+        law_p_values=laws,
+    )
+
+
+def _pairs(matrix: FloatArray) -> FloatArray:
+    return matrix[np.triu_indices(len(matrix), k=1)]
+
+
+def _bonferroni(p_values: FloatArray) -> float:
+    known = p_values[~np.isnan(p_values)]
+    return float(min(known.min() * known.size, 1.0)) if known.size else float("nan")
+
+
+def _correlation(values: FloatArray, varying: NDArray[np.bool_]) -> FloatArray:
+    found = np.full((len(varying), len(varying)), np.nan)
+    if len(values) > 2 and varying.any():
+        some = np.atleast_2d(np.corrcoef(values[:, varying], rowvar=False))
+        found[np.ix_(varying, varying)] = some
+    return found
+
+
+def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
+    if n_members < 4:
+        return np.full_like(correlation, np.nan)
+    rest = np.maximum(1.0 - np.square(correlation), 1e-15)
+    statistic = np.abs(correlation) * np.sqrt((n_members - 2) / rest)
+    return 2.0 * stats.t.sf(statistic, n_members - 2)
+
+
+def _normality_p(column: FloatArray) -> float:
+    if len(column) < 8:
+        return float("nan")
+    test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
+    return float(test(column).pvalue)
+
+
+def _squared_distance_correlation(X: FloatArray) -> FloatArray:
+    """Return the bias-corrected squares; NaN for a constant input or under 4 rows."""
+    n_members, n_features = X.shape
+    if n_members < 4:
+        return np.full((n_features, n_features), np.nan)
+    width = np.ptp(X, axis=0)
+    columns = (X / np.where(width > 0, width, 1.0)).T
+    sums = np.zeros((n_features, n_members))
+    inner = np.zeros((n_features, n_features))
+    step = max(1, _LARGEST_BLOCK // (n_members * n_features))
+    blocks = [slice(start, start + step) for start in range(0, n_members, step)]
+    for rows in blocks:
+        sums[:, rows] = _distances(columns, rows).sum(axis=2)
+    total = sums.sum(axis=1) / ((n_members - 1) * (n_members - 2))
+    means = sums / (n_members - 2)
+    for rows in blocks:
+        centred = _distances(columns, rows)
+        centred -= means[:, rows, np.newaxis] + means[:, np.newaxis]
+        centred += total[:, np.newaxis, np.newaxis]
+        inside = np.arange(n_members)[rows]
+        centred[:, np.arange(len(inside)), inside] = 0.0
+        flat = centred.reshape(n_features, -1)
+        inner += flat @ flat.T
+    norm = np.sqrt(np.diagonal(inner))
+    norm = np.where((width > 0) & (norm > 0), norm, np.nan)
+    return inner / np.outer(norm, norm)
+
+
+def _distances(columns: FloatArray, rows: slice) -> FloatArray:
+    """Return distances within each column; shape (n_features, n_rows, n_members)."""
+    return np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis])

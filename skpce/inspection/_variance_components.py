@@ -1,0 +1,271 @@
+"""Dispersion between and within groups of members, and its error by the jackknife.
+
+Two kinds of dispersion are split here. Both come with the figures that are left when
+one group is taken out, which is all that a jackknife over groups needs.
+
+- Of a convex function :math:`\\varphi`: the sum of :math:`\\varphi(x_i)` less
+  :math:`N \\varphi(\\bar x)`. With :math:`\\varphi(x) = \\lVert x \\rVert^2` this is a
+  sum of squares, with :math:`\\varphi(p) = \\sum_k p_k \\log p_k` a sum of
+  Kullback-Leibler divergences to the mean. Either adds up over groups and within
+  groups exactly.
+- Of pairs: the mean distance of two members of the same, or of different groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.spatial.distance import cdist
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+# Members whose distances to all others are held at once.
+_LARGEST_BLOCK = 512
+
+
+def reward_groups(reward: Any, n_members: int) -> IndexArray:
+    """Number the rewards; shape (n_members,).
+
+    Raises
+    ------
+    ValueError
+        If the labels are not one per member, have NaN, or do not repeat.
+    """
+    labels = np.asarray(reward)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError("reward has NaN labels; give one label per member.")
+    if labels.shape != (n_members,):
+        raise ValueError(
+            f"reward has shape {labels.shape}; expected ({n_members},), one label "
+            "per member."
+        )
+    names, group = np.unique(labels, return_inverse=True)
+    if len(names) == n_members:
+        raise ValueError(
+            "reward has no replicates: every member has a label of its own, so the "
+            "noise of training cannot be told from the effect of the reward."
+        )
+    if len(names) < 2:
+        raise ValueError(
+            f"reward has one label only, {names[0].item()!r}; the share of training "
+            "noise needs at least two rewards (or control= for one fixed reward)."
+        )
+    return group
+
+
+@dataclass(frozen=True)
+class Components:
+    """What a dispersion is made of; every array ends in (n_steps,).
+
+    Parameters
+    ----------
+    between : ndarray
+        Dispersion between groups without that within them; may be negative.
+    within : ndarray
+        Dispersion within groups.
+    pivot : ndarray
+        ``between / within`` may not fall below minus this.
+    """
+
+    between: FloatArray
+    within: FloatArray
+    pivot: FloatArray
+
+    @property
+    def ratio(self) -> FloatArray:
+        """``between / within``; inf without dispersion within."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.between / self.within
+
+
+@dataclass(frozen=True)
+class ConvexSums:
+    """Sums over groups for the dispersion of a convex function.
+
+    Parameters
+    ----------
+    function : callable
+        Maps values (..., n_columns) to the function per step (..., n_steps).
+    sizes : ndarray of shape (n_groups,)
+        Sum of the weights.
+    sums : ndarray of shape (n_groups, n_columns)
+        Weighted sums of the values.
+    of_members, of_means : ndarray of shape (n_groups, n_steps)
+        Weighted sums of the function of the members, and of the group means.
+    """
+
+    function: Callable[[FloatArray], FloatArray]
+    sizes: FloatArray
+    sums: FloatArray
+    of_members: FloatArray
+    of_means: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[[FloatArray], FloatArray],
+        values: FloatArray,  # shape: (n_members, n_columns)
+        group: IndexArray,  # shape: (n_members,)
+        weights: FloatArray,  # shape: (n_members,)
+    ) -> ConvexSums:
+        sizes = np.bincount(group, weights)
+        sums = add_by_group(weights[:, np.newaxis] * values, group)
+        members = add_by_group(weights[:, np.newaxis] * function(values), group)
+        size = sizes[:, np.newaxis]
+        return cls(function, sizes, sums, members, size * function(sums / size))
+
+    def components(self, leave_out: bool = False) -> Components:
+        """One-way random effects by analysis of variance, for unequal group sizes.
+
+        With ``leave_out`` the leading axis says which group is left out.
+        """
+        kept = _Kept(leave_out)
+        size = kept.total(self.sizes[:, np.newaxis])
+        n_groups = len(self.sizes) - int(leave_out)
+        of_means = kept.total(self.of_means)
+        within = (kept.total(self.of_members) - of_means) / (size - n_groups)
+        between = of_means - size * self.function(kept.total(self.sums) / size)
+        square = kept.total(np.square(self.sizes)[:, np.newaxis])
+        typical = (size - square / size) / (n_groups - 1)
+        within = np.maximum(within, 0.0)
+        return Components(
+            (between / (n_groups - 1) - within) / typical, within, 1.0 / typical
+        )
+
+    def dispersion(self, leave_out: bool = False) -> FloatArray:
+        """Dispersion of the group means over the number of members less one."""
+        kept = _Kept(leave_out)
+        size = kept.total(self.sizes[:, np.newaxis])
+        mean = kept.total(self.sums) / size
+        between = kept.total(self.of_means) - size * self.function(mean)
+        return np.maximum(between, 0.0) / (size - 1)
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Sums over groups for the dispersion of pairs.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n_groups,)
+        Sum of the weights.
+    own, all : ndarray of shape (n_groups, n_steps)
+        Weighted sums of the distances of a member of the group to the others of the
+        group, and to all members.
+    """
+
+    sizes: FloatArray
+    own: FloatArray
+    all: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        steps: list[FloatArray],  # each of shape (n_members, n_parts)
+        group: IndexArray,
+        weights: FloatArray,
+    ) -> PairSums:
+        """Sum total variation distances, one array of parts per step."""
+        members = [np.flatnonzero(group == name) for name in range(group.max() + 1)]
+        own = np.array(
+            [
+                [
+                    weights[rows]
+                    @ _distances_to(parts[rows], parts[rows], weights[rows])
+                    for parts in steps
+                ]
+                for rows in members
+            ]
+        )
+        to_all = np.stack(
+            [weights * _distances_to(parts, parts, weights) for parts in steps], axis=1
+        )
+        return cls(np.bincount(group, weights), own, add_by_group(to_all, group))
+
+    def components(self, leave_out: bool = False) -> Components:
+        """Mean distance within groups, and how much more between them (DISCO)."""
+        kept = _Kept(leave_out)
+        size = kept.total(self.sizes[:, np.newaxis])
+        square = kept.total(np.square(self.sizes)[:, np.newaxis])
+        n_groups = len(self.sizes) - int(leave_out)
+        within = kept.total(self.own / self.sizes[:, np.newaxis]) / (size - n_groups)
+        other = self._all_pairs(leave_out) - kept.total(self.own)
+        different = other / (size**2 - square)
+        return Components(different - within, within, np.ones_like(size))
+
+    def dispersion(self, leave_out: bool = False) -> FloatArray:
+        """Mean distance of two members."""
+        size = _Kept(leave_out).total(self.sizes[:, np.newaxis])
+        return self._all_pairs(leave_out) / (size * (size - 1))
+
+    def _all_pairs(self, leave_out: bool) -> FloatArray:
+        total = self.all.sum(axis=0)
+        return total - 2 * self.all + self.own if leave_out else total
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Sum over all groups, or over all but each one in turn."""
+
+    leave_out: bool
+
+    def total(self, per_group: FloatArray) -> FloatArray:
+        total = per_group.sum(axis=0)
+        return total - per_group if self.leave_out else total
+
+
+def _distances_to(
+    parts: FloatArray, others: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Sum weighted total variation distances to all others; shape (n_members,)."""
+    starts = range(0, len(parts), _LARGEST_BLOCK)
+    return 0.5 * np.concatenate(
+        [
+            cdist(parts[start : start + _LARGEST_BLOCK], others, "cityblock") @ weights
+            for start in starts
+        ]
+    )
+
+
+def add_by_group(values: FloatArray, group: IndexArray) -> FloatArray:
+    """Add up the rows of each group; shape (n_groups, ...)."""
+    sums = np.zeros((group.max() + 1, *values.shape[1:]))
+    np.add.at(sums, group, values)
+    return sums
+
+
+def jackknife_error(left_out: FloatArray) -> FloatArray:
+    """Return the standard error from estimates without each group; (n_steps,)."""
+    n_groups = len(left_out)
+    centred = left_out - left_out.mean(axis=0)
+    return np.sqrt((n_groups - 1) / n_groups * np.square(centred).sum(axis=0))
+
+
+def ratio_interval(
+    whole: Components, without: Components, confidence_level: float
+) -> FloatArray:  # shape: (2, n_steps)
+    """Return an interval of ``between / within`` from a jackknife over groups.
+
+    On the scale ``log(pivot + between / within)``: the logarithm of the ratio of mean
+    squares, whose distribution is close to normal. NaN with fewer than three groups,
+    or where leaving one out leaves no replicates.
+    """
+    n_groups = len(without.between)
+    pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = jackknife_error(np.log(pivot + without.ratio))
+        centre = np.log(pivot + whole.ratio)
+        half = student_quantile(confidence_level, n_groups - 1) * error
+        found = np.exp(np.stack([centre - half, centre + half])) - pivot
+    return np.where(np.isfinite(half) & (n_groups > 2), found, np.nan)
+
+
+def student_quantile(confidence_level: float, freedom: Any) -> Any:
+    """Return the two-sided quantile of Student's law."""
+    return stats.t.ppf(0.5 + confidence_level / 2, freedom)

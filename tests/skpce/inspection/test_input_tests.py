@@ -1,0 +1,113 @@
+"""Dependence and laws of the inputs, against brute force and scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from skpce.inspection import _input_tests, input_tests
+
+
+def distance_correlation_by_loops(x, y):
+    """Székely and Rizzo (2014), definition 2, entry by entry."""
+    n = len(x)
+
+    def centred(values):
+        a = np.abs(np.subtract.outer(values, values))
+        out = np.zeros((n, n))
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    out[i, j] = (
+                        a[i, j]
+                        - a[i].sum() / (n - 2)
+                        - a[:, j].sum() / (n - 2)
+                        + a.sum() / ((n - 1) * (n - 2))
+                    )
+        return out
+
+    A, B = centred(x), centred(y)
+    return (A * B).sum() / np.sqrt((A * A).sum() * (B * B).sum())
+
+
+@pytest.fixture(name="X", scope="module")
+def dependent_inputs():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=30)
+    return np.stack([x, x**2, np.exp(x + rng.normal(size=30)), rng.normal(size=30)], 1)
+
+
+@pytest.mark.parametrize("block", [2**21, 500])
+def test_correlations(X, block, monkeypatch):
+    monkeypatch.setattr(_input_tests, "_LARGEST_BLOCK", block)
+    found = input_tests(X)
+    for i in range(4):
+        for j in range(i):
+            pearson = stats.pearsonr(X[:, i], X[:, j])
+            spearman = stats.spearmanr(X[:, i], X[:, j])
+            squared = distance_correlation_by_loops(X[:, i], X[:, j])
+            assert found.pearson[i, j] == pytest.approx(pearson.statistic)
+            assert found.spearman[i, j] == pytest.approx(spearman.statistic)
+            assert found.distance[i, j] == pytest.approx(np.sqrt(max(squared, 0)))
+            p_values = [
+                pearson.pvalue,
+                spearman.pvalue,
+                stats.chi2.sf(30 * squared + 1, 1),
+            ]
+            expected = min(3 * np.nanmin(p_values), 1)
+            assert found.dependence_p_values[i, j] == pytest.approx(expected, abs=1e-12)
+        assert found.normality_p_values[i] == pytest.approx(
+            stats.shapiro(X[:, i]).pvalue
+        )
+
+
+def test_the_largest_and_the_table(X):
+    found = input_tests(X, [0.5, 0.01, np.nan, 0.2])
+    pairs = found.pearson[np.triu_indices(4, k=1)]
+    assert abs(found.largest("pearson")) == np.abs(pairs).max()
+    assert found.smallest_law_p_value == pytest.approx(0.03)
+    assert "(Pearson)" in str(found)
+    assert "stated laws p = 0.03" in str(found)
+    pytest.importorskip("pandas")
+    table = found.to_frame()
+    assert len(table) == 6
+    np.testing.assert_array_equal(table["pearson"], pairs)
+
+
+@pytest.mark.parametrize("law", ["normal", "standard_cauchy"])
+def test_independent_inputs_are_seldom_called_dependent(law):
+    rng = np.random.default_rng(1)
+    p_values = []
+    for _ in range(400):
+        X = getattr(rng, law)(size=(40, 2))
+        p_values.append(input_tests(X).dependence_p_values[0, 1])
+    assert np.mean(np.array(p_values) <= 0.05) < (0.08 if law == "normal" else 0.15)
+
+
+def test_dependence_without_correlation_is_seen():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=200)
+    found = input_tests(np.stack([x, np.abs(x)], axis=1))
+    assert abs(found.pearson[0, 1]) < 0.2
+    assert found.dependence_p_values[0, 1] < 1e-3
+
+
+def test_constant_inputs_and_few_members():
+    X = np.stack([np.arange(9.0), np.ones(9)], axis=1)
+    found = input_tests(X)
+    assert np.isnan(found.pearson[0, 1])
+    assert np.isnan(found.distance[0, 1])
+    assert np.isnan(found.largest("spearman"))
+    assert np.isnan(found.normality_p_values[1])
+    assert np.isnan(input_tests(X[:3]).dependence_p_values).all()
+    assert "too few" in str(input_tests(X[:3, :1]))
+
+
+def test_bad_arguments(X):
+    with pytest.raises(ValueError, match=r"law_p_values has shape \(2,\); expected"):
+        input_tests(X, [0.1, 0.2])
+    with pytest.raises(ValueError, match="NaN"):
+        input_tests(np.where(np.eye(30, 4) > 0, np.nan, X))
+    with pytest.raises(ValueError, match="Got 'kendall'"):
+        input_tests(X).largest("kendall")

@@ -1,0 +1,317 @@
+"""Splitting disagreement into reward and training noise, on known mixtures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import rel_entr, softmax
+
+from skpce.inspection import training_noise_share, variance_decomposition
+from skpce.metrics import policy_fragility
+
+WIDTHS = (3, 4)
+MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
+UNEQUAL = np.repeat(np.arange(6), [2, 5, 1, 3, 4, 2])
+
+
+def compose(logits):
+    return np.hstack([softmax(b, axis=1) for b in np.split(logits, [3], axis=1)])
+
+
+def draw(rng, reward, between=1.0, within=1.0):
+    """Random effects: log-ratios of variance between**2 and within**2."""
+    effect = between * rng.normal(size=(reward.max() + 1, sum(WIDTHS)))[reward]
+    return compose(effect + within * rng.normal(size=effect.shape))
+
+
+def clr(block):
+    logs = np.log(block)
+    return logs - logs.mean(axis=1, keepdims=True)
+
+
+def test_the_variance_is_a_one_way_analysis_of_variance():
+    y = draw(np.random.default_rng(0), UNEQUAL)
+    found = variance_decomposition(y, UNEQUAL, steps=WIDTHS).aitchison_variance
+    sizes = np.bincount(UNEQUAL)
+    typical = (sizes.sum() - np.sum(sizes**2) / sizes.sum()) / 5
+    for step, block in enumerate(np.split(y, [3], axis=1)):
+        within = between = 0.0
+        for column in clr(block).T:
+            groups = [column[r == UNEQUAL] for r in range(6)]
+            square = sum(np.sum((g - g.mean()) ** 2) for g in groups) / (17 - 6)
+            ratio = stats.f_oneway(*groups).statistic
+            within += square
+            between += (ratio - 1) * square / typical
+        assert found.within[step] == pytest.approx(within)
+        assert found.between[step] == pytest.approx(between)
+        assert found.noise_share[step] == pytest.approx(within / (within + between))
+
+
+def test_divergences_to_the_barycentres_by_hand():
+    y = draw(np.random.default_rng(1), UNEQUAL)
+    found = variance_decomposition(y, UNEQUAL, steps=WIDTHS).mutual_information
+    sizes = np.bincount(UNEQUAL)
+    typical = (17 - np.sum(sizes**2) / 17) / 5
+    for step, block in enumerate(np.split(y, [3], axis=1)):
+        means = np.stack([block[r == UNEQUAL].mean(axis=0) for r in range(6)])
+        inside = rel_entr(block, means[UNEQUAL]).sum() / (17 - 6)
+        outside = sizes @ rel_entr(means, block.mean(axis=0)).sum(axis=1) / 5
+        assert found.within[step] == pytest.approx(inside)
+        assert found.between[step] == pytest.approx((outside - inside) / typical)
+
+
+def test_pairs_by_hand():
+    y = draw(np.random.default_rng(2), UNEQUAL)
+    found = variance_decomposition(y, UNEQUAL, steps=WIDTHS).total_variation
+    for step, block in enumerate(np.split(y, [3], axis=1)):
+        inside = np.zeros(6)
+        for r in range(6):
+            own = block[r == UNEQUAL]
+            pairs = [
+                0.5 * np.abs(own[i] - own[j]).sum()
+                for i in range(len(own))
+                for j in range(i)
+            ]
+            # (n_r - 1) times the mean over pairs
+            inside[r] = (len(own) - 1) * np.mean(pairs) if pairs else 0.0
+        different = [
+            0.5 * np.abs(block[i] - block[j]).sum()
+            for i in range(17)
+            for j in range(i)
+            if UNEQUAL[i] != UNEQUAL[j]
+        ]
+        within = inside.sum() / (17 - 6)
+        assert found.within[step] == pytest.approx(within)
+        assert found.total[step] == pytest.approx(max(np.mean(different), within))
+
+
+def test_intervals_are_a_jackknife_over_rewards():
+    """Refit without each reward, and Student's interval of the log mean squares."""
+    y = draw(np.random.default_rng(3), np.repeat(np.arange(7), 3))
+    reward = np.repeat(np.arange(7), 3)
+    found = variance_decomposition(y, reward, steps=WIDTHS, confidence_level=0.8)
+    split = found.aitchison_variance
+
+    def log_ratio(rows):
+        part = variance_decomposition(y[rows], reward[rows], steps=WIDTHS)
+        share = part.aitchison_variance.noise_share
+        assert np.all(share < 1), "not clipped in this example"
+        return np.log(1 / 3 + (1 - share) / share)  # log of MSB / MSW, less log 3
+
+    left_out = np.stack([log_ratio(reward != r) for r in range(7)])
+    error = np.sqrt(6 / 7 * np.sum((left_out - left_out.mean(axis=0)) ** 2, axis=0))
+    half = stats.t.ppf(0.9, 6) * error
+    centre = log_ratio(np.arange(21))
+    for bound, sign in ((split.noise_share_low, 1), (split.noise_share_high, -1)):
+        ratio = np.exp(centre + sign * half) - 1 / 3
+        np.testing.assert_allclose(bound, 1 / (1 + np.maximum(ratio, 0)))
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0, 3.0])
+def test_the_share_of_a_known_mixture(noise):
+    rng = np.random.default_rng(4)
+    reward = np.repeat(np.arange(1000), 3)
+    found = variance_decomposition(draw(rng, reward, 1.0, noise), reward, steps=WIDTHS)
+    truth = noise**2 / (1 + noise**2)
+    np.testing.assert_allclose(found.noise_share, truth, atol=0.04)
+    split = found.aitchison_variance
+    assert np.all(split.noise_share_low <= split.noise_share)
+    assert np.all(split.noise_share <= split.noise_share_high)
+    assert np.all(split.noise_share_high - split.noise_share_low < 0.1)
+
+
+def test_small_noise_has_one_share_as_variance_and_as_divergence():
+    """Near one policy the divergence is a quadratic form; distances are its root."""
+    rng = np.random.default_rng(5)
+    reward = np.repeat(np.arange(800), 4)
+    found = variance_decomposition(draw(rng, reward, 0.02, 0.02), reward, steps=WIDTHS)
+    np.testing.assert_allclose(found.mutual_information.noise_share, 0.5, atol=0.04)
+    share = found.total_variation.noise_share
+    np.testing.assert_allclose(share, np.sqrt(0.5), atol=0.03)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_fragility_of_reward_means_is_corrected_for_noise(measure):
+    """Two replicates tell the split that many replicates tell without correction."""
+    rng = np.random.default_rng(6)
+    few, many = np.repeat(np.arange(2000), 2), np.repeat(np.arange(200), 20)
+    short = variance_decomposition(draw(rng, few, 0.7, 0.7), few, steps=WIDTHS)
+    long = variance_decomposition(draw(rng, many, 0.7, 0.7), many, steps=WIDTHS)
+    short, long = getattr(short, measure), getattr(long, measure)
+    np.testing.assert_allclose(short.between, long.between, rtol=0.12)
+    np.testing.assert_allclose(short.within, long.within, rtol=0.06)
+
+
+def test_the_whole_dispersion_is_that_of_policy_fragility():
+    """Without an effect of the reward, the split adds up to the fragility."""
+    rng = np.random.default_rng(7)
+    reward = np.repeat(np.arange(1000), 2)
+    y = draw(rng, reward, 0.0, 1.0)
+    found = variance_decomposition(y, reward, steps=WIDTHS)
+    fragility = policy_fragility(y, steps=WIDTHS)
+    for measure in ("aitchison_variance", "mutual_information"):
+        np.testing.assert_allclose(
+            getattr(found, measure).total, getattr(fragility, measure), rtol=0.06
+        )
+    np.testing.assert_allclose(
+        found.total_variation.total, fragility.pairwise_total_variation, rtol=0.06
+    )
+    assert np.all(found.noise_share > 0.93)
+
+
+@pytest.mark.parametrize("measure", ["aitchison_variance", "mutual_information"])
+@pytest.mark.parametrize("noise", [0.5, 1.5])
+def test_intervals_cover(noise, measure):
+    """Nominal 90 %; 12 rewards of 2 to 6 members; the truth from one large sample."""
+    rng = np.random.default_rng(8)
+    large = np.repeat(np.arange(1500), 4)
+    truth = variance_decomposition(draw(rng, large, 1.0, noise), large, steps=WIDTHS)
+    truth = getattr(truth, measure).noise_share
+    reward = np.repeat(np.arange(12), np.tile([2, 3, 6], 4))
+    hits = []
+    for _ in range(200):
+        found = variance_decomposition(
+            draw(rng, reward, 1.0, noise), reward, steps=WIDTHS
+        )
+        split = getattr(found, measure)
+        hits.append(
+            (split.noise_share_low <= truth) & (truth <= split.noise_share_high)
+        )
+    np.testing.assert_allclose(np.mean(hits, axis=0), 0.9, atol=0.07)
+
+
+def test_a_control_agrees_with_replicates():
+    rng = np.random.default_rng(9)
+    reward = np.repeat(np.arange(1200), 3)
+    y = draw(rng, reward, 1.0, 0.7)
+    control = draw(rng, np.zeros(800, dtype=int), 0.0, 0.7)
+    one = variance_decomposition(y, reward, steps=WIDTHS)
+    two = variance_decomposition(y[::3], control=control, steps=WIDTHS)
+    np.testing.assert_allclose(two.noise_share, 0.49 / 1.49, atol=0.03)
+    np.testing.assert_allclose(one.noise_share, two.noise_share, atol=0.04)
+    assert (two.source, two.n_rewards, two.n_control) == ("control", None, 800)
+    for measure in MEASURES:
+        split = getattr(two, measure)
+        assert np.all(split.noise_share_low < split.noise_share)
+        assert np.all(split.noise_share < split.noise_share_high)
+
+
+def test_intervals_of_a_control_cover():
+    rng = np.random.default_rng(10)
+    hits = []
+    for _ in range(200):
+        y = draw(rng, np.arange(40), 1.0, 1.0)
+        control = draw(rng, np.zeros(25, dtype=int), 0.0, 1.0)
+        split = variance_decomposition(
+            y, control=control, steps=WIDTHS
+        ).aitchison_variance
+        hits.append((split.noise_share_low <= 0.5) & (split.noise_share_high >= 0.5))
+    np.testing.assert_allclose(np.mean(hits, axis=0), 0.9, atol=0.06)
+
+
+def test_training_noise_share_is_the_same_figure():
+    y = draw(np.random.default_rng(11), UNEQUAL)
+    np.testing.assert_allclose(
+        training_noise_share(y, reward=UNEQUAL, steps=WIDTHS),
+        variance_decomposition(y, UNEQUAL, steps=WIDTHS).noise_share,
+        rtol=1e-12,
+    )
+    control = y[:5]
+    np.testing.assert_allclose(
+        training_noise_share(y, control=control, steps=WIDTHS),
+        variance_decomposition(y, control=control, steps=WIDTHS).noise_share,
+        rtol=1e-12,
+    )
+
+
+def test_the_share_does_not_depend_on_the_basis_or_the_order_of_actions():
+    """Sum over coordinates first, then cut at 0."""
+    y = draw(np.random.default_rng(12), UNEQUAL, 0.2, 1.0)
+    turned = y[:, [2, 0, 1, 6, 4, 3, 5]]
+    for measure in MEASURES:
+        one = getattr(variance_decomposition(y, UNEQUAL, steps=WIDTHS), measure)
+        two = getattr(variance_decomposition(turned, UNEQUAL, steps=WIDTHS), measure)
+        np.testing.assert_allclose(one.noise_share, two.noise_share, rtol=1e-9)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_weights_are_copies(measure):
+    rng = np.random.default_rng(13)
+    y = draw(rng, UNEQUAL)
+    counts = rng.integers(0, 4, size=len(y))
+    counts[UNEQUAL == 2] = 2
+    weighted = variance_decomposition(y, UNEQUAL, steps=WIDTHS, sample_weight=counts)
+    copies = variance_decomposition(
+        np.repeat(y, counts, axis=0), np.repeat(UNEQUAL, counts), steps=WIDTHS
+    )
+    one, two = getattr(weighted, measure), getattr(copies, measure)
+    for name in ("between", "within", "noise_share_low", "noise_share_high"):
+        np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-9)
+
+
+def test_no_noise_and_no_choice():
+    rng = np.random.default_rng(14)
+    reward = np.repeat(np.arange(5), 2)
+    y = np.hstack([draw(rng, reward, 1.0, 0.0), np.tile([1.0, 0.0], (10, 1))])
+    y = np.hstack([y, np.tile([0.3, 0.7], (10, 1))])
+    found = variance_decomposition(y, reward, steps=(*WIDTHS, 2, 2))
+    for measure in MEASURES:
+        split = getattr(found, measure)
+        np.testing.assert_allclose(split.noise_share[:2], 0.0, atol=1e-12)
+        assert np.isnan(split.noise_share[2:]).all()
+        assert np.isnan(split.between[2:]).all()
+    assert "- step2: no choice, or no variance between members." in str(found)
+
+
+def test_two_rewards_have_no_interval():
+    y = draw(np.random.default_rng(15), np.repeat([0, 1], 4))
+    found = variance_decomposition(y, np.repeat(["a", "b"], 4), steps=WIDTHS)
+    assert np.isfinite(found.noise_share).all()
+    assert np.isnan(found.aitchison_variance.noise_share_low).all()
+    assert "interval not known" in str(found)
+
+
+def test_table_and_words():
+    pytest.importorskip("pandas")
+    y = draw(np.random.default_rng(16), UNEQUAL)
+    found = variance_decomposition(y, UNEQUAL, steps={"first": 3, "second": 4})
+    table = found.to_frame()
+    assert len(table) == 6
+    assert table["measure"].unique().tolist() == list(MEASURES)
+    assert table["step"].tolist() == ["first", "second"] * 3
+    np.testing.assert_allclose(table["total"], table["between"] + table["within"])
+    text = str(found)
+    assert text.startswith("Training noise of 17 members, from 6 rewards:")
+    assert "- second: " in text
+
+
+Y = draw(np.random.default_rng(17), UNEQUAL)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({}, "exactly one of reward= and control=; got neither"),
+        ({"reward": UNEQUAL, "control": Y}, "got both"),
+        ({"reward": np.arange(17)}, "no replicates"),
+        ({"reward": np.zeros(17)}, "one label only, 0.0"),
+        ({"reward": UNEQUAL[:4]}, r"reward has shape \(4,\); expected \(17,\)"),
+        ({"control": Y[:1]}, "control has 1 member; a variance needs two"),
+        ({"control": Y[:, :2]}, r"control has shape \(17, 2\)"),
+        ({"reward": UNEQUAL, "confidence_level": 1.5}, "'confidence_level' .* Got 1.5"),
+        ({"reward": UNEQUAL, "zero_replacement": 0}, "'zero_replacement' .* Got 0"),
+        ({"reward": UNEQUAL, "steps": (3, 3)}, "sums to 6 columns"),
+        (
+            {"reward": UNEQUAL, "sample_weight": np.r_[1, np.zeros(15), 1]},
+            "sums to 2 over 2 rewards",
+        ),
+        (
+            {"control": Y, "sample_weight": np.full(17, 0.01)},
+            "sample_weight sums to 0.17",
+        ),
+    ],
+)
+def test_bad_arguments(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        variance_decomposition(Y, **{"steps": WIDTHS, **kwargs})
