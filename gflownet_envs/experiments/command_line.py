@@ -96,10 +96,52 @@ def run(
     Finished blocks of training are kept in the folder: a run that was interrupted
     goes on where it was when the same command is given again.
     """
+    folder = out if out is not None else Path("runs") / f"{task}-{preset}"
+    _run(task, preset, solver, seed, folder, data_home, jobs)
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--data-home",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Cache folder of downloaded data.",
+)
+@click.option(
+    "--jobs",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Processes for the permutations of the verdict.",
+)
+def report(folder: Path, data_home: Path | None, jobs: int) -> None:
+    """Make the results, figures and report of the run in FOLDER again.
+
+    What was trained is read from the folder; the surrogate, the verdict and the
+    pictures are computed again. Blocks that no longer fit the task are trained.
+    """
+    from gflownet_envs.experiments.write import read_settings
+
+    try:
+        settings = read_settings(folder)
+    except (ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    _run(*settings, folder, data_home, jobs)
+
+
+def _run(
+    task: str,
+    preset: str,
+    solver: str,
+    seed: int,
+    folder: Path,
+    data_home: Path | None,
+    jobs: int,
+) -> None:
+    """Run a task with progress bars, print its tables, and say what went wrong."""
     from gflownet_envs.experiments.run import run_task
 
     console = make_console()
-    folder = out if out is not None else Path("runs") / f"{task}-{preset}"
     try:
         with progress_bars() as progress:
             results = run_task(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -47,6 +48,29 @@ def write_run(results: RunResults, folder: Path) -> None:
     for name, (payload, _) in pictures.items():
         write_bytes(folder / "figures" / f"{name}.png", payload)
     report.save(folder / "report.html")
+
+
+def read_settings(folder: Path) -> tuple[str, str, str, int]:
+    """Return task, preset, solver and seed of the run in a folder.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds no ``results.json`` of a run.
+    """
+    path = folder / "results.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        solver = "train" if "trained" in record["policies"] else "exact"
+        return record["task"], record["preset"], solver, int(record["seed"])
+    except FileNotFoundError:
+        raise ValueError(
+            f"{folder} holds no results.json: expected the folder of a finished run."
+        ) from None
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} is no record of a run: {type(error).__name__} {error}"
+        ) from error
 
 
 def _png(figure: Any) -> bytes:

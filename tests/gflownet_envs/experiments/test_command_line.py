@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -243,3 +244,28 @@ def test_cells_are_not_read_as_markup(capsys):
     assert "A [bold]caption[/bold]" in out
     assert "[red]a" in out
     assert "[0.1, 0.2]" in out
+
+
+def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
+    out = tmp_path / "copy"
+    shutil.copytree(smoke[0], out)
+    before = (out / "results.json").read_bytes()
+    (out / "report.html").unlink()
+
+    def refuse(*arguments, **options):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("gflownet_envs.training._train_block", refuse, raising=True)
+    result = invoke("report", out)
+    assert result.exit_code == 0, result.output
+    assert "<h2>Verdict</h2>" in (out / "report.html").read_text(encoding="utf-8")
+    assert (out / "results.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [None, "no json", "{}", "[]"])
+def test_a_report_needs_a_run(tmp_path, content):
+    if content is not None:
+        (tmp_path / "results.json").write_text(content, encoding="utf-8")
+    result = invoke("report", tmp_path)
+    assert result.exit_code == 1
+    assert "results.json" in result.output
