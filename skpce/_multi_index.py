@@ -204,15 +204,6 @@ def build_multi_indices(
     return _dense(active, exponents, inputs[2])
 
 
-def term_degrees(
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    categorical: NDArray[np.bool_],  # shape: (n_features,)
-) -> IndexArray:  # shape: (n_terms,)
-    """Return the total degree of each term, a contrast counting one."""
-    degrees = np.where(categorical, multi_indices > 0, multi_indices)
-    return degrees.sum(axis=1, dtype=np.int64)
-
-
 def sort_graded(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     categorical: NDArray[np.bool_],  # shape: (n_features,)

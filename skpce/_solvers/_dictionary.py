@@ -28,8 +28,8 @@ IndexArray = NDArray[np.int64]
 # Up to this many terms the whole Gram matrix is kept (200 MiB).
 _LARGEST_GRAM = 5000
 
-# Below this value 1 - leverage is rounding: the sample is fitted by itself alone.
-_SMALLEST_COMPLEMENT = 1e-10
+#: Below this value 1 - leverage is rounding: the sample is fitted by itself alone.
+SMALLEST_COMPLEMENT = 1e-10
 
 # Added to the unit diagonal of Gram matrices.
 _JITTER = 1e-14
@@ -136,7 +136,7 @@ class Dictionary:
         residual = self.targets[:, targets] - left.T @ right
         leverage = np.square(left).sum(axis=0) / self.weights + 1.0 / self.weights.sum()
         complement = 1.0 - np.minimum(self.weights, 1.0) * leverage
-        if complement.min() < _SMALLEST_COMPLEMENT:
+        if complement.min() < SMALLEST_COMPLEMENT:
             return np.inf
         press = np.sum(np.square(residual / complement[:, np.newaxis]))
         return float(press / self.weights.sum())

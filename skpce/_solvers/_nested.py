@@ -21,7 +21,7 @@ from scipy.linalg import qr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, orthogonal_mp
 
-from ._dictionary import Dictionary
+from ._dictionary import SMALLEST_COMPLEMENT, Dictionary
 from ._sparse import SparseSolver
 
 FloatArray = NDArray[np.float64]
@@ -29,9 +29,6 @@ IndexArray = NDArray[np.int64]
 
 # Below this share of its length a column is a combination of those before it.
 _SMALLEST_PIVOT = 1e-7
-
-# Below this value 1 - leverage is rounding: the sample is fitted by itself alone.
-_SMALLEST_COMPLEMENT = 1e-10
 
 
 class NestedSolver(SparseSolver):
@@ -105,6 +102,6 @@ def _errors_of_beginnings(
     leverage += 1.0 / dictionary.weights.sum()
     left_out = np.minimum(dictionary.weights, 1.0)[:, np.newaxis]
     complement = 1.0 - left_out * leverage
-    defined = complement.min(axis=0) > _SMALLEST_COMPLEMENT
+    defined = complement.min(axis=0) > SMALLEST_COMPLEMENT
     press = np.square(residual / np.where(defined, complement, 1.0)).sum(axis=0)
     return np.where(defined, press / dictionary.weights.sum(), np.inf)
