@@ -282,7 +282,10 @@ class SensitivityMixin:
         n_targets = len(self.coefficients_)
         if weights is None:
             weights = np.ones(n_targets)
-        given = np.asarray(weights, dtype=np.float64)
+        try:
+            given = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.full(1, np.nan)  # refused with the others
         if given.shape != (n_targets,) or not np.all(np.isfinite(given) & (given >= 0)):
             raise ValueError(
                 f"weights must be {n_targets} finite numbers of 0 or more, one per "

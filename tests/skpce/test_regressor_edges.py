@@ -214,6 +214,11 @@ def test_features_that_are_none(data, features):
         pce().fit(*data).closed_sobol_index(features)
 
 
+def test_weights_of_targets_are_numbers(data):
+    with pytest.raises(ValueError, match="weights must be 1 finite numbers"):
+        pce().fit(*data).aggregated_sobol_indices("variance")
+
+
 def test_one_weight_for_all(data):
     X, y = data
     np.testing.assert_allclose(
