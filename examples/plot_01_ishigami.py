@@ -73,8 +73,10 @@ left.bar(
 left.set_xticks(positions, ["x0", "x1", "x2"])
 left.set_ylabel("total Sobol index")
 left.legend(frameon=False)
-for (name, values), marker in zip(errors.items(), "os", strict=True):
-    right.semilogy(degrees, values, marker=marker, label=f"{name} law")
+styles = {"frozen": ("o", "#0072B2"), "learned": ("s", "#E69F00")}
+for name, (marker, color) in styles.items():
+    label = f"{name} law"
+    right.semilogy(degrees, errors[name], marker=marker, color=color, label=label)
 right.set_xlabel("degree")
 right.set_ylabel("largest error of a total index")
 right.legend(frameon=False)

@@ -67,16 +67,16 @@ permuted = permutation_importance(
 # changing it changes little. First-order shares overlap: they add up to almost three.
 
 measures = {
-    "first order, with what PCA drops": behind.first_order_with_residual[0],
+    "first order,\nwith what PCA drops": behind.first_order_with_residual[0],
     "Shapley effect": behind.shapley[0],
     "activity share": behind.activity_share[0],
-    "permutation importance (loss of R²)": permuted,
+    "permutation importance\n(loss of R²)": permuted,
 }
 for name, values in measures.items():
-    print(f"{name:36s} sum {values.sum():.2f}")
+    print(f"{name.replace(chr(10), ' '):36s} sum {values.sum():.2f}")
 
 order = np.argsort(-behind.shapley[0])
-figure, axes = plt.subplots(1, 4, figsize=(10, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 4, figsize=(10, 3.9), sharey=True, layout="constrained")
 colors = ["#0072B2", "#E69F00", "#009E73", "#999999"]
 for ax, color, (name, values) in zip(axes, colors, measures.items(), strict=True):
     ax.barh(X.columns[order], values[order], color=color)

@@ -44,10 +44,10 @@ problems = {
 # The error on new points, over the variance: the median of five random designs.
 
 solvers = {
-    "ridge": ("C7", "o"),
-    "anisotropic_ridge": ("C0", "s"),
-    "subspace_pursuit": ("C1", "^"),
-    "auto": ("k", "x"),
+    "ridge": ("#888888", "o"),
+    "anisotropic_ridge": ("#0072B2", "s"),
+    "subspace_pursuit": ("#E69F00", "^"),
+    "auto": ("#000000", "x"),
 }
 sizes = (30, 50, 80, 120, 200)
 law = uniform(-1, 2)

@@ -85,7 +85,7 @@ StepVarianceDisplay.from_estimator(pipeline, y[:120], verdict=found)
 # What the inputs change on their own, and in pairs.
 
 MainEffectsDisplay.from_estimator(
-    pipeline, targets=["catalyst:0", "catalyst:1", "base:0"]
+    pipeline, targets=["catalyst:0", "halide:0", "base:0"], verdict=found
 )
 
 # %%

@@ -15,16 +15,27 @@ from typing import Any
 
 from .inspection._verdict_result import format_cell
 
+# Text keeps to a length that one reads; tables and figures may be wider.
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto;
-       padding: 0 1rem; color: #1a1a1a; }
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto;
+       padding: 0 1rem; color: #1a1a1a; background: #fff; }
+h1, h2, p, pre { max-width: 60rem; }
 h1 { font-size: 1.7rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ccc; }
 table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
-th, td { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid #ddd; }
+th, td { padding: 0.25rem 0.6rem; text-align: right; border-bottom: 1px solid #ddd; }
+th { vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
-img { max-width: 100%; } pre { background: #f6f6f6; padding: 0.8rem;
-      white-space: pre-wrap; } .scroll { overflow-x: auto; }
+figure { margin: 1rem 0; } img { max-width: 100%; }
+pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
+      overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; }
+@media print {
+  body { margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
+  table { font-size: 7.5pt; } th, td { padding: 0.1rem 0.3rem; }
+  tr, figure { break-inside: avoid; } .scroll { overflow: visible; }
+}
 """
 
 
@@ -105,3 +116,16 @@ class HtmlReport:
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def refuse_unwritable(path: str | os.PathLike[str]) -> None:
+    """Raise ``ValueError`` where no page could be saved, before it is made."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"path={path!r} must be a str, a path or None.")
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"path={str(path)!r} is a folder; expected that of a file.")
+    if not target.parent.is_dir():
+        raise ValueError(f"path={str(path)!r} is in a folder that does not exist.")
+    if not os.access(target.parent, os.W_OK):
+        raise ValueError(f"path={str(path)!r} is in a folder that is not writable.")

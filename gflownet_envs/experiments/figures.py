@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ def policies_figure(source: SourceResults, seed: int) -> Any:
     else:
         figure = _figure(min(12.0, 2.4 * len(shown) + 1.0), 3.9)
         axes = figure.subplots(1, len(shown), squeeze=False, width_ratios=sizes)
-    for position, (step, ax) in enumerate(zip(shown, axes.ravel(), strict=True)):
+    for step, ax in zip(shown, axes.ravel(), strict=True):
         PolicyDistributionDisplay.from_estimator(
             source.main.pipeline,
             dataset.test.y,
@@ -107,13 +107,21 @@ def policies_figure(source: SourceResults, seed: int) -> Any:
             ax=ax,
         )
         ax.get_legend().remove()
-        if is_column and ax is not axes.flat[-1]:
-            ax.set_xlabel("")
-        if not is_column and position:
-            ax.set_ylabel("")
+    _keep_one_label(axes.ravel(), is_column)
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
+
+
+def _keep_one_label(axes: Sequence[Any], is_column: bool) -> None:
+    """Leave the label of the probabilities to the last row, or the first column."""
+    axis = "xlabel" if is_column else "ylabel"
+    labels = [getattr(ax, f"get_{axis}")() for ax in axes]
+    keeper = -1 if is_column else 0
+    for ax in axes:
+        getattr(ax, f"set_{axis}")("")
+    # The longest says that bars of some panel are cut.
+    getattr(axes[keeper], f"set_{axis}")(max(labels, key=len))
 
 
 def summary_figure(results: RunResults) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..metrics import marginal_coverage_score
 from ._fitted import surrogate_inputs, surrogate_of
+from ._held_out import checked_policies
 from ._style import color, hide_spines, label, legend_below, make_axes
 
 MARKERS = "osD^vP"
@@ -96,9 +97,15 @@ class CoverageDisplay:
         -------
         display : CoverageDisplay
             After :meth:`plot`.
+
+        Raises
+        ------
+        ValueError
+            If X or y does not fit the surrogate.
         """
         surrogate, _ = surrogate_of(pipeline)
         inputs = surrogate_inputs(pipeline, X)
+        y = checked_policies(y, surrogate, len(inputs))
         kinds = {
             "given the inputs": {"X": inputs},
             "ignoring the inputs": {"X": None},

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from ._fitted import input_table, last_estimator, require_expansion
+from ._fitted import input_table, last_estimator, require_expansion, unwrapped
 from ._style import (
     UNEXPLAINED_COLOR,
     color,
@@ -18,6 +18,7 @@ from ._style import (
     label,
     legend_right,
     make_panels,
+    name_columns,
 )
 
 FloatArray = NDArray[np.float64]
@@ -25,6 +26,9 @@ FloatArray = NDArray[np.float64]
 # Draws that stand for a law; its quantiles have no common closed form.
 _LAW_DRAWS = 200_000
 _MARKERS = "osD^vP"
+_PANEL = 4.6  # inches
+# More bars have no numbers above them.
+_MOST_NUMBERS = 10
 
 
 class EmbeddingDisplay:
@@ -163,8 +167,11 @@ class EmbeddingDisplay:
         """
         n_panels = 2 if self.explained_variance_ratio is None else 3
         size = len(self.input_names)
-        height = max(3.6, 1.6 + 0.42 * size)
-        self.axes_ = make_panels(ax, n_panels, (4.6 * n_panels, height))
+        widths = [max(_PANEL, 2.2 + 0.27 * size)] + [_PANEL] * (n_panels - 1)
+        height = max(3.6, 1.4 + 0.27 * size)
+        self.axes_ = make_panels(
+            ax, n_panels, (sum(widths), height), width_ratios=widths
+        )
         self._plot_correlation(self.axes_[0])
         self._plot_quantiles(self.axes_[1], kwargs)
         if n_panels == 3:
@@ -206,19 +213,13 @@ class EmbeddingDisplay:
         places = np.arange(len(kept) + 1)
         ax.bar(places[:-1], kept, color=color(0))
         ax.bar(places[-1:], [rest], color=UNEXPLAINED_COLOR)
-        names = [label(name, 12) for name in self.input_names]
+        names = self.input_names
         if len(names) != len(kept):
             names = [str(i) for i in range(len(kept))]
-        turned = len(places) > 4 or max(map(len, names)) > 8
-        ax.set_xticks(
-            places,
-            [*names, "not kept"],
-            rotation=45 if turned else 0,
-            ha="right" if turned else "center",
-            rotation_mode="anchor" if turned else "default",
-        )
-        for place, value in zip(places, [*kept, rest], strict=True):
-            ax.text(place, value + 0.01, f"{value:.2f}", ha="center", fontsize=8)
+        name_columns(ax, [*names, "not kept"])
+        if len(places) <= _MOST_NUMBERS:
+            for place, value in zip(places, [*kept, rest], strict=True):
+                ax.text(place, value + 0.01, f"{value:.2f}", ha="center", fontsize=8)
         ax.set_ylim(0.0, min(1.08, max(float(kept.max()), rest) * 1.15 + 0.02))
         ax.set_ylabel("share of the variance of X")
         hide_spines(ax)
@@ -250,6 +251,7 @@ def _quantiles(
 
 def _kept_variance(pipeline: Any) -> FloatArray | None:
     """Return what the last PCA-like step before the expansion keeps."""
+    pipeline = unwrapped(pipeline)
     if not isinstance(pipeline, Pipeline):
         return None
     inner = _kept_variance(pipeline[-1])

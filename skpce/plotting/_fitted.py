@@ -71,13 +71,20 @@ class Attribution:
         Raises
         ------
         ValueError
-            For another number of shares.
+            For another number of shares, or one that is not from 0 to 1.
         """
         given = np.asarray(share, dtype=np.float64)
         if given.shape != (len(self.rows),):
             raise ValueError(
                 f"unexplained has shape {given.shape}; expected ({len(self.rows)},), "
                 "one share per step."
+            )
+        outside = (given < 0) | (given > 1)
+        if outside.any():
+            worst = given[int(np.argmax(outside))]
+            raise ValueError(
+                f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
+                "NaN for a step without choice."
             )
         flat = (self.variance <= 0) & ~np.isnan(given)
         return replace(self, unexplained=np.where(flat, 1.0, given))
@@ -108,6 +115,7 @@ def _descend(pipeline: Any, names: Sequence[str] | None) -> tuple[Any, list[str]
     if not hasattr(pipeline, "fit") or isinstance(pipeline, type):
         raise _unknown(pipeline)
     check_is_fitted(pipeline)
+    pipeline = unwrapped(pipeline)
     if not isinstance(pipeline, Pipeline):
         if not hasattr(pipeline, "n_features_in_"):
             raise _unknown(pipeline)
@@ -118,6 +126,11 @@ def _descend(pipeline: Any, names: Sequence[str] | None) -> tuple[Any, list[str]
         except AttributeError:
             names = None
     return _descend(pipeline[-1], names)
+
+
+def unwrapped(estimator: Any) -> Any:
+    """Return the best estimator of a fitted search, or the estimator as it is."""
+    return getattr(estimator, "best_estimator_", estimator)
 
 
 def surrogate_of(
@@ -141,6 +154,7 @@ def surrogate_of(
 
 def surrogate_inputs(pipeline: Any, X: ArrayLike) -> Any:
     """Return what the last estimator of a pipeline gets for X."""
+    pipeline = unwrapped(pipeline)
     if not isinstance(pipeline, Pipeline):
         return X
     inner = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
@@ -254,5 +268,6 @@ def check_position(name: str, value: Any, size: int) -> int:
 def _unknown(estimator: Any) -> ValueError:
     return ValueError(
         f"Got {estimator!r}; expected a fitted PolynomialChaosRegressor or "
-        "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+        "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as the "
+        "best estimator of a search."
     )

@@ -18,7 +18,7 @@ from ._fitted import (
     require_expansion,
     squared_clr_coefficients,
 )
-from ._style import draw_heat_map, label, make_axes
+from ._style import NO_VARIANCE, NOT_SUPPORTED, draw_heat_map, label, make_axes
 
 FloatArray = NDArray[np.float64]
 
@@ -38,13 +38,14 @@ class InteractionDisplay:
     higher_order : float
         Share of all larger sets together.
     unexplained : float
-        Share of what nobody explains.
+        Share of what nobody explains; NaN for a step without choice or variance.
     input_names : sequence of str
         Labels.
     title : str, default=""
         Which step or target this is about.
     supported : bool, default=True
-        Whether the attribution is supported; else the title says so.
+        Whether the attribution is supported; else the title says so, and the colours
+        go up to 1, not to the largest share.
 
     Attributes
     ----------
@@ -135,7 +136,8 @@ class InteractionDisplay:
         else:
             coefficients = last.coefficients_[[step]]
         indices = interaction_indices(coefficients, last.multi_indices_, 2)
-        explained = 1.0 - np.nan_to_num(found.unexplained[step], nan=1.0)
+        unexplained = float(found.unexplained[step])
+        explained = 0.0 if np.isnan(unexplained) else 1.0 - unexplained
         shares = explained * indices.values[0]
         values = np.zeros((len(found.inputs),) * 2)
         for subset, share in zip(indices.subsets, shares, strict=True):
@@ -144,7 +146,7 @@ class InteractionDisplay:
         display = cls(
             values,
             0.0 if higher < 1e-12 else higher,
-            1.0 - explained,
+            unexplained,
             found.inputs,
             title=found.rows[step],
             supported=found.supported is None or found.supported[step],
@@ -167,19 +169,25 @@ class InteractionDisplay:
             With ``ax_``, ``figure_`` and ``image_``.
         """
         size = len(self.input_names)
-        ax = make_axes(ax, (2.8 + 0.62 * size, 2.0 + 0.5 * size))
+        each = 0.62 if size <= 12 else 0.4  # too many for numbers in the cells
+        ax = make_axes(ax, (max(4.2, 2.8 + each * size), 2.4 + 0.8 * each * size))
         above = np.triu(np.ones((size, size), dtype=bool), k=1)
         shown = np.where(above, np.nan, self.values)
-        largest = max(float(np.nanmax(shown)), 0.01)
+        largest = max(float(np.nanmax(shown)), 0.1) if self.supported else 1.0
         style = {"cmap": "cividis", "vmin": 0.0, "vmax": largest} | kwargs
         names = self.input_names
         self.image_ = draw_heat_map(ax, shown, names, names, **style)
         ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
-        facts = f"three or more inputs {self.higher_order:.2f}, unexplained "
-        facts += f"{self.unexplained:.2f}"
-        heads = [label(self.title, 40)] if self.title else []
-        heads += [] if self.supported else ["not attributable"]
-        head = "".join(f"{line}\n" for line in heads)
-        ax.set_title(f"{head}{facts}", fontsize=10, loc="left")
+        ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _heads(self) -> list[str]:
+        heads = [label(self.title, 32)] if self.title else []
+        if np.isnan(self.unexplained):
+            return [*heads, NO_VARIANCE]
+        if not self.supported:
+            heads.append(NOT_SUPPORTED)
+        if len(self.input_names) > 2:
+            heads.append(f"three or more inputs: {self.higher_order:.2f}")
+        return [*heads, f"unexplained: {self.unexplained:.2f}"]

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._conditional import checked_features, main_effects
 from .._parameters import check_integer, check_option
 from .._predictive import make_generator
+from ..inspection import Verdict
 from ._fitted import (
+    attribution_of,
     input_table,
     is_surrogate,
     last_estimator,
@@ -20,6 +22,7 @@ from ._fitted import (
     target_names,
 )
 from ._style import (
+    NOT_SUPPORTED,
     color,
     hide_spines,
     label,
@@ -52,6 +55,9 @@ class MainEffectsDisplay:
         What changes, for the axis.
     categorical : sequence of bool or None, default=None
         Inputs whose values are levels: points, not lines.
+    supported : sequence of bool or None, default=None
+        Whether the attribution of each target is supported; curves of others are
+        dashed, and the legend says so.
 
     Attributes
     ----------
@@ -95,6 +101,7 @@ class MainEffectsDisplay:
         rugs: Sequence[ArrayLike] | None = None,
         quantity: str = "y",
         categorical: Sequence[bool] | None = None,
+        supported: Sequence[bool] | None = None,
     ) -> None:
         self.grids = [np.asarray(grid, dtype=np.float64) for grid in grids]
         self.effects = [np.asarray(effect, dtype=np.float64) for effect in effects]
@@ -103,6 +110,7 @@ class MainEffectsDisplay:
         self.rugs = None if rugs is None else [np.asarray(rug) for rug in rugs]
         self.quantity = quantity
         self.categorical = categorical
+        self.supported = supported
 
     @classmethod
     def from_estimator(
@@ -113,6 +121,7 @@ class MainEffectsDisplay:
         targets: Sequence[int | str] | None = None,
         features: Sequence[int | str] | None = None,
         quantity: str = "probability",
+        verdict: Verdict | None = None,
         input_features: Sequence[str] | None = None,
         n_points: int = 61,
         n_samples: int = 1000,
@@ -141,6 +150,8 @@ class MainEffectsDisplay:
             probabilities are means over draws of the other inputs. With a
             ``regressor`` of its own both are those of the expansion of its
             predictions (``fidelity_`` says how good that is).
+        verdict : Verdict or None, default=None
+            Marks the targets of steps whose attribution is not supported.
         input_features : sequence of str or None, default=None
             Names of the inputs; None asks the pipeline.
         n_points : int, default=61
@@ -191,6 +202,10 @@ class MainEffectsDisplay:
                 labels = list(last.geometry_.coordinate_names)
             unit = last.log_ratio if is_log_ratio else "y"
         chosen = _chosen_targets(targets, labels, effects)
+        good = attribution_of(pipeline, input_features).judged(verdict).supported
+        if good is not None:
+            rows = _row_of_target(last, quantity == "probability")
+            good = tuple(good[rows[i]] for i in chosen)
         display = cls(
             grids,
             [effect[:, chosen] for effect in effects],
@@ -199,6 +214,7 @@ class MainEffectsDisplay:
             rugs=None if table is None else [table[:, i] for i in shown],
             quantity=unit,
             categorical=[not laws[i].is_polynomial for i in shown],
+            supported=good,
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -244,10 +260,12 @@ class MainEffectsDisplay:
             points = {"marker": "o", "linestyle": ":"}
         lines = []
         for target, name in enumerate(self.target_names):
+            style = {"color": color(target), "label": _target_label(name)} | points
+            if self.supported is not None and not self.supported[target]:
+                style["label"] += f"\n({NOT_SUPPORTED})"
+                style.setdefault("linestyle", "--")
             (line,) = ax.plot(
-                self.grids[panel],
-                self.effects[panel][:, target],
-                **({"color": color(target), "label": label(name)} | points | kwargs),
+                self.grids[panel], self.effects[panel][:, target], **(style | kwargs)
             )
             lines.append(line)
         if self.rugs is not None:
@@ -265,6 +283,14 @@ class MainEffectsDisplay:
         ax.locator_params(axis="x", nbins=5)
         hide_spines(ax)
         return lines
+
+
+def _target_label(name: Any) -> str:
+    """Return a label that keeps the part of ``step:part``, however long the step."""
+    step, colon, part = str(name).rpartition(":")
+    if not colon or label(name).endswith(part.replace("$", r"\$")):
+        return label(name)
+    return f"{label(step, max_lines=2)}:{label(part, 20, 1)}"
 
 
 def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> FloatArray:
@@ -325,6 +351,16 @@ def _part_names(surrogate: Any) -> list[str]:
         f"{layout.step_names[step]}:{layout.part_names[part]}"
         for step, part in zip(steps, parts, strict=True)
     ]
+
+
+def _row_of_target(estimator: Any, is_probability: bool) -> NDArray[np.int64]:
+    """Return the step of each part or coordinate; a target of a regressor is one."""
+    if not is_surrogate(estimator):
+        return np.arange(len(estimator.coefficients_))
+    geometry = estimator.geometry_
+    if is_probability:
+        return np.asarray(geometry.layout.step_of_part[geometry.active_parts])
+    return np.asarray(geometry.step_of_coordinate)
 
 
 def _chosen_targets(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._fitted import check_position, surrogate_of
+from ._held_out import checked_policies
 from ._style import color, hide_spines, label, legend_below, make_axes
 
 
@@ -126,15 +127,22 @@ class PolicyDistributionDisplay:
         -------
         display : PolicyDistributionDisplay
             After :meth:`plot`.
+
+        Raises
+        ------
+        ValueError
+            If y does not fit the surrogate, there is no such step, or there are
+            other numbers of names.
         """
         surrogate, _ = surrogate_of(pipeline)
         layout = surrogate.geometry_.layout
         step = check_position("step", step, layout.n_steps)
+        y = checked_policies(y, surrogate)
         columns = layout.slices[step]
         shown = np.arange(columns.start, columns.stop)[surrogate.mask_[columns]]
         draws = surrogate.sample(n_samples, random_state=random_state)
         samples = {
-            "ensemble": np.asarray(y, dtype=np.float64)[:, shown],
+            "ensemble": y[:, shown],
             "surrogate": draws[:, shown],
         }
         labels = layout.part_names if part_names is None else list(part_names)
@@ -157,7 +165,7 @@ class PolicyDistributionDisplay:
         return len(self.part_names) * longest > 30
 
     def plot(self, ax: Any = None, **kwargs: Any) -> PolicyDistributionDisplay:
-        """Draw means with bars of one standard deviation.
+        """Draw means with bars of one standard deviation, cut at 0 and 1.
 
         Parameters
         ----------
@@ -175,34 +183,38 @@ class PolicyDistributionDisplay:
         lying = self.is_horizontal
         size = (6.4, 1.4 + 0.24 * n_parts) if lying else (1.8 + 0.6 * n_parts, 3.6)
         ax = make_axes(ax, (max(4.0, size[0]), size[1]))
-        offsets = np.linspace(-0.15, 0.15, len(self.mean))
+        offsets, is_cut = np.linspace(-0.15, 0.15, len(self.mean)), False
         for position, name in enumerate(self.mean):
             places = np.arange(n_parts) + offsets[position]
-            mean = self.mean[name]
+            mean, spread = np.asarray(self.mean[name]), np.asarray(self.spread[name])
+            # A probability has no values beyond 0 and 1.
+            error = np.stack([np.minimum(spread, mean), np.minimum(spread, 1.0 - mean)])
+            is_cut = is_cut or bool(np.any(error < spread))
             style = {
                 "fmt": "os^D"[position % 4],
                 "color": color(position),
                 "capsize": 2,
                 "markersize": 4,
                 "label": label(name),
-                "xerr" if lying else "yerr": self.spread[name],
+                "xerr" if lying else "yerr": error,
             }
             ax.errorbar(
                 *((mean, places) if lying else (places, mean)), **(style | kwargs)
             )
         labels = [label(name, 60, 1) for name in self.part_names]
+        what = f"(mean ± 1 s.d.{', cut at 0 and 1' if is_cut else ''})"
         # A little room under zero, so that small probabilities are whole markers.
         if lying:
             ax.set_yticks(np.arange(n_parts), labels)
             ax.set_ylim(n_parts - 0.5, -0.5)
             top = ax.get_xlim()[1]
             ax.set_xlim(-0.02 * top, top)
-            ax.set_xlabel("probability (mean ± 1 s.d.)")
+            ax.set_xlabel(f"probability {what}")
         else:
             ax.set_xticks(np.arange(n_parts), labels)
             top = ax.get_ylim()[1]
             ax.set_ylim(-0.02 * top, top)
-            ax.set_ylabel("probability (mean ± 1 s.d.)")
+            ax.set_ylabel(f"probability\n{what}")
         ax.set_title(label(self.step_name, 50))
         legend_below(ax)
         hide_spines(ax)

@@ -13,7 +13,14 @@ from ..inspection import Verdict
 from ._fitted import surrogate_of
 from ._sobol import SobolDisplay
 from ._step_variance import fragility_of
-from ._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color, label, make_axes
+from ._style import (
+    INTERACTION_COLOR,
+    NOT_SUPPORTED,
+    UNEXPLAINED_COLOR,
+    color,
+    label,
+    make_axes,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -244,7 +251,7 @@ class PrismDisplay:
         targets = [label(name, 24, 2) for name in self.step_names]
         for step, name in enumerate(targets):
             if right[step] > 0 and self._is_refused(step):
-                targets[step] = f"{name} (not attributable)"
+                targets[step] = f"{name} ({NOT_SUPPORTED})"
         _write_labels(ax, targets, tops_right, right, is_left=False)
 
 

@@ -13,6 +13,8 @@ from ..inspection import Verdict
 from ._fitted import attribution_of, renamed
 from ._style import (
     INTERACTION_COLOR,
+    NO_VARIANCE,
+    NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
     color,
     draw_heat_map,
@@ -28,9 +30,6 @@ KINDS = ("stacked", "bars", "heatmap")
 
 # Shares below this are rounding: an additive expansion has no interactions.
 _ROUNDING = 1e-12
-_NOT_SUPPORTED = "not attributable"
-# A step with one possible action, or whose members do not differ.
-_NO_VARIANCE = "no variance"
 
 
 class SobolDisplay:
@@ -42,7 +41,8 @@ class SobolDisplay:
     Parameters
     ----------
     first_order : ndarray of shape (n_steps, n_features)
-        First-order indices of the expansion.
+        First-order indices of the expansion. Noise-corrected ones may be negative
+        (drawn as bars or as a heat map, never stacked) or NaN (nothing is explained).
     unexplained : ndarray of shape (n_steps,)
         ``1 - Q²`` of each step, in [0, 1]; NaN for a step without choice.
     step_names, input_names : sequence of str
@@ -103,7 +103,8 @@ class SobolDisplay:
     def shares(self) -> FloatArray:
         """Shares of the total variance (n_steps, n_features + 2); rows sum to 1."""
         explained = 1.0 - np.nan_to_num(self.unexplained, nan=1.0)
-        first = self.first_order * explained[:, np.newaxis]
+        explained[np.isnan(self.first_order).any(axis=1)] = 0.0
+        first = np.nan_to_num(self.first_order) * explained[:, np.newaxis]
         interactions = explained - first.sum(axis=1)
         interactions[interactions < _ROUNDING] = 0.0
         return np.column_stack([first, interactions, 1.0 - explained])
@@ -223,7 +224,7 @@ class SobolDisplay:
         Raises
         ------
         ValueError
-            If ``kind`` is none of the three.
+            If ``kind`` is none of the three, or negative shares are to be stacked.
         """
         check_option("SobolDisplay.plot", "kind", kind, KINDS)
         if kind == "heatmap":
@@ -237,12 +238,19 @@ class SobolDisplay:
         from matplotlib.patches import Patch
 
         n_steps, names = len(self.step_names), self.column_names
+        shares = self.shares
+        lowest = float(shares.min(initial=0.0))
+        if is_stacked and lowest < 0.0:
+            raise ValueError(
+                f"kind='stacked' cannot show a share of {lowest:.3g}; kind='bars' and "
+                "kind='heatmap' can."
+            )
         each = 0.55 if is_stacked else 0.3 + 0.14 * len(names)
         height = max(1.4 + each * n_steps, 0.9 + 0.24 * len(names))
         ax = make_axes(ax, (8.0, height))
         colors = [color(i) for i in range(len(self.input_names))]
         colors += [INTERACTION_COLOR, UNEXPLAINED_COLOR]
-        shares, left = self.shares, np.zeros(n_steps)
+        left = np.zeros(n_steps)
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
         positions = np.arange(n_steps)[::-1]
         thickness = 0.7 if is_stacked else 0.84 / len(names)
@@ -261,7 +269,9 @@ class SobolDisplay:
             self.bars_.append(bars)
         self._mark_bars(ax, positions)
         ax.set_yticks(positions, [label(name) for name in self.step_names])
-        ax.set_xlim(0.0, 1.0)
+        ax.set_xlim(1.1 * lowest, 1.0)
+        if lowest < 0.0:
+            ax.axvline(0.0, color="black", linewidth=0.8)
         ax.set_xlabel(self._axis_label())
         ax.set_ylim(-0.6, n_steps - 0.4)
         # Patches of their own: those of the bars may be hatched.
@@ -276,14 +286,14 @@ class SobolDisplay:
     def _mark_bars(self, ax: Any, positions: NDArray[np.int64]) -> None:
         for step, position in enumerate(positions):
             if np.isnan(self.unexplained[step]):
-                ax.text(0.015, position, _NO_VARIANCE, va="center", color="#555555")
+                ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
             elif self._is_refused(step):
                 for bars in self.bars_[:-1]:
                     bars[step].set_hatch("////")
                 ax.text(
                     0.985,
                     position,
-                    _NOT_SUPPORTED,
+                    NOT_SUPPORTED,
                     ha="right",
                     va="center",
                     fontsize=9,
@@ -295,17 +305,16 @@ class SobolDisplay:
         ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.45 * n_steps))
         shares = self.shares
         shares[np.isnan(self.unexplained)] = np.nan
-        rows = []
-        for step, name in enumerate(self.step_names):
-            if np.isnan(self.unexplained[step]):
-                rows.append(f"{name} ({_NO_VARIANCE})")
-            else:
-                rows.append(f"{name} *" if self._is_refused(step) else name)
+        marks = [" *" if self._is_refused(step) else "" for step in range(n_steps)]
+        for step in np.flatnonzero(np.isnan(self.unexplained)):
+            marks[step] = f" ({NO_VARIANCE})"
         style = {"cmap": "cividis", "vmin": 0.0, "vmax": 1.0} | kwargs
-        self.image_ = draw_heat_map(ax, shares, rows, names, **style)
+        self.image_ = draw_heat_map(
+            ax, shares, self.step_names, names, marks=marks, **style
+        )
         ax.figure.colorbar(self.image_, ax=ax, label=self._axis_label("\n"))
         if any(self._is_refused(step) for step in range(n_steps)):
-            ax.set_title(f"* {_NOT_SUPPORTED}", fontsize=9, loc="left")
+            ax.set_title(f"* {NOT_SUPPORTED}", fontsize=9, loc="left")
         self.ax_ = ax
 
     def _axis_label(self, separator: str = " ") -> str:

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from ..inspection import Verdict
 from ..metrics import PolicyFragility, policy_fragility
 from ._fitted import attribution_of, surrogate_of
+from ._held_out import checked_policies
 from ._style import (
+    NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
     color,
     hide_spines,
@@ -24,7 +26,7 @@ from ._style import (
 #: What each measure is called on its axis.
 MEASURES = {
     "aitchison_variance": "Aitchison variance (summed)",
-    "variance_per_freedom": "the same per degree of freedom",
+    "variance_per_freedom": "Aitchison variance per degree of freedom",
     "alr_sum": "sum of alr variances",
     "total_variation": "total variation to the mean policy",
     "pairwise_total_variation": "total variation between members",
@@ -55,7 +57,8 @@ class StepVarianceDisplay:
         Share of the Aitchison variance that the inputs do not explain; the variance
         bars are then split.
     supported : sequence of bool or None, default=None
-        Whether the attribution of a step is supported; others say so.
+        Whether the attribution of a step is supported; others say so, and what the
+        inputs explain of them is hatched.
 
     Attributes
     ----------
@@ -205,13 +208,23 @@ class StepVarianceDisplay:
                 zip(self.axes_, measures, strict=True)
             )
         ]
-        parts = [panel.get_legend_handles_labels() for panel in self.axes_]
-        for handles, names in parts:
-            if handles:
-                legend_right(self.axes_[-1], handles=handles[::-1], labels=names[::-1])
-                break
+        self._add_legend()
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
+
+    def _add_legend(self) -> None:
+        """Name the two parts of split bars; the keys are never hatched."""
+        from matplotlib.patches import Patch
+
+        for panel in self.axes_:
+            bars, names = panel.get_legend_handles_labels()
+            if bars:
+                keys = [
+                    Patch(facecolor=bar.patches[0].get_facecolor(), label=name)
+                    for bar, name in zip(bars, names, strict=True)
+                ]
+                legend_right(self.axes_[-1], handles=keys[::-1])
+                return
 
     def _is_refused(self, step: int) -> bool:
         if self.supported is None or self.fragility.n_possible[step] < 2:
@@ -236,7 +249,14 @@ class StepVarianceDisplay:
                 **(style | {"color": UNEXPLAINED_COLOR, "label": "unexplained"}),
             )
             explained = lengths * (1.0 - np.nan_to_num(self.unexplained, nan=1.0))
-            ax.barh(places, explained, **(style | {"label": "explained by the inputs"}))
+            parts = ax.barh(
+                places,
+                explained,
+                **(style | {"label": "explained by the inputs"}),
+            )
+            for step, part in enumerate(parts):
+                if self._is_refused(step):
+                    part.set(hatch="////", edgecolor="white", linewidth=0.0)
         else:
             whole = ax.barh(places, lengths, **style)
         longest = max(float(lengths.max(initial=0.0)), np.finfo(float).tiny)
@@ -246,7 +266,7 @@ class StepVarianceDisplay:
             start = 0.0 if np.isnan(value) else value
             ax.text(start + 0.02 * longest, place, text, va="center", fontsize=8)
         names = [
-            label(name) + ("\n(not attributable)" if self._is_refused(step) else "")
+            label(name) + (f"\n({NOT_SUPPORTED})" if self._is_refused(step) else "")
             for step, name in enumerate(self.fragility.step_names)
         ]
         ax.set_yticks(places, names if position == 0 else [""] * len(names))
@@ -264,7 +284,7 @@ def fragility_of(surrogate: Any, y: ArrayLike) -> PolicyFragility:
     """Measure an ensemble with the steps, mask and names of a surrogate."""
     layout = surrogate.geometry_.layout
     found = policy_fragility(
-        np.asarray(y, dtype=np.float64),
+        checked_policies(y, surrogate),
         steps=layout.widths,
         mask=surrogate.mask_,
         reference=surrogate.reference,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,15 @@ COLORS = (
 
 #: Of what is not explained.
 UNEXPLAINED_COLOR = "#DDDDDD"
-#: Of the interactions between inputs.
-INTERACTION_COLOR = "#888888"
+#: Of the interactions between inputs: a grey that no colour above turns into.
+INTERACTION_COLOR = "#666666"
+#: What displays say of a step whose attribution a verdict does not support.
+NOT_SUPPORTED = "not attributable"
+#: What they say of a step with one possible action, or whose members agree.
+NO_VARIANCE = "no variance"
+
+# Points that a letter, a digit and a line take at ten points of type.
+_LETTER, _DIGIT, _LINE = 6.3, 5.5, 13.0
 
 
 def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
@@ -64,14 +72,14 @@ def legend_below(ax: Any, handles: Any = None) -> Any:
 
 
 def color(position: int) -> str:
-    """Return the colour of an input; after eight come lighter and darker ones."""
+    """Return the colour of an input; after eight come darker and lighter ones."""
     if position < len(COLORS):
         return COLORS[position]
     hues = COLORS[:-1]  # black has no tints that differ from the greys
     turn, hue = divmod(position - len(COLORS), len(hues))
-    toward = 255 if turn % 2 == 0 else 0
+    toward, part = (0, 0.55) if turn % 2 == 0 else (255, 0.4)
     channels = (int(hues[hue][start : start + 2], 16) for start in (1, 3, 5))
-    mixed = (round(0.5 * value + 0.5 * toward) for value in channels)
+    mixed = (round((1.0 - part) * value + part * toward) for value in channels)
     return "#" + "".join(f"{value:02X}" for value in mixed)
 
 
@@ -83,12 +91,19 @@ def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
     """
     text = " ".join(str(name).split())
     lines = textwrap.wrap(text, width, max_lines=max_lines, placeholder=" …")
+    if lines and lines[-1].strip() == "…":  # a word longer than the line
+        lines = textwrap.wrap(text, width)[:max_lines]
+        lines[-1] = f"{lines[-1][: width - 2]} …"
     shown = "\n".join(lines).replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown
 
 
 def make_panels(
-    ax: Any, n_panels: int, figsize: tuple[float, float], n_columns: int | None = None
+    ax: Any,
+    n_panels: int,
+    figsize: tuple[float, float],
+    n_columns: int | None = None,
+    width_ratios: Sequence[float] | None = None,
 ) -> list[Any]:
     """Return axes in rows: of a new figure, inside the given axes, or as given.
 
@@ -102,7 +117,8 @@ def make_panels(
     if ax is None:
         figure = make_axes(None, figsize).figure
         figure.clear()
-        grid = figure.add_gridspec(n_rows, n_columns)
+        figure.get_layout_engine().set(wspace=0.04)
+        grid = figure.add_gridspec(n_rows, n_columns, width_ratios=width_ratios)
     elif not hasattr(ax, "get_subplotspec"):
         given = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(given) != n_panels:
@@ -118,7 +134,9 @@ def make_panels(
     else:
         ax.set_axis_off()
         figure = ax.figure
-        grid = ax.get_subplotspec().subgridspec(n_rows, n_columns)
+        grid = ax.get_subplotspec().subgridspec(
+            n_rows, n_columns, width_ratios=width_ratios
+        )
     places = [divmod(panel, n_columns) for panel in range(n_panels)]
     return [figure.add_subplot(grid[row, column]) for row, column in places]
 
@@ -141,44 +159,72 @@ def draw_heat_map(
     values: Any,  # shape: (n_rows, n_columns); NaN cells stay empty
     rows: Any,
     columns: Any,
+    *,
+    marks: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Draw a table in colours, with its numbers, and return the image."""
+    """Draw a table in colours, with its numbers, and return the image.
+
+    ``marks`` stand after the names of the rows, however short these are cut.
+    """
     image = ax.imshow(values, aspect="auto", **kwargs)
-    ax.set_yticks(np.arange(len(rows)), [label(name) for name in rows])
-    names = [label(name, 16) for name in columns]
-    longest = max((len(line) for name in names for line in name.split("\n")), default=0)
-    turned = longest * len(names) > 60 or longest > 8
-    if turned:  # a second line would run into the next label
-        names = [label(name, 24, 1) for name in columns]
-    ax.set_xticks(
-        np.arange(len(names)),
-        names,
-        rotation=45 if turned else 0,
-        ha="right" if turned else "center",
-        rotation_mode="anchor" if turned else "default",
-    )
-    if np.size(values) <= 200:
-        _write_cells(ax, image, np.asarray(values))
+    marks = [""] * len(rows) if marks is None else marks
+    names = [f"{label(row)}{mark}" for row, mark in zip(rows, marks, strict=True)]
+    ax.set_yticks(np.arange(len(rows)), names)
+    name_columns(ax, columns)
+    _write_cells(ax, image, np.asarray(values))
     for spine in ax.spines.values():
         spine.set_visible(False)
     ax.tick_params(length=0)
     return image
 
 
+def name_columns(ax: Any, columns: Any) -> None:
+    """Name the places 0, 1, ... of the x axis, turned where they are narrow."""
+    room = _points_per_column(ax, len(columns))
+    names = [label(name, 16) for name in columns]
+    longest = max((len(line) for name in names for line in name.split("\n")), default=0)
+    angle = 0 if _LETTER * longest < room else 45
+    if angle:  # a second line would run into the next label
+        names = [label(name, 24, 1) for name in columns]
+        angle = 45 if room > 1.4 * _LINE else 90
+    ax.set_xticks(
+        np.arange(len(names)),
+        names,
+        rotation=angle,
+        ha="right" if angle else "center",
+        va="center" if angle == 90 else "top",
+        rotation_mode="anchor" if angle else "default",
+    )
+
+
+def _points_per_column(ax: Any, n_columns: int) -> float:
+    """Return about how wide a column will be, next to labels and a colour bar."""
+    width = ax.figure.get_size_inches()[0] * ax.get_position().width
+    return float(72.0 * 0.85 * width / max(n_columns, 1))
+
+
 def _write_cells(ax: Any, image: Any, values: Any) -> None:
-    for (row, column), value in np.ndenumerate(values):
-        if np.isnan(value):
-            continue
-        red, green, blue, _ = image.cmap(image.norm(value))
+    """Write the numbers, unless the cells are too narrow for legible ones."""
+    texts = {
+        place: f"{value:.2f}".replace("-0.00", "0.00")
+        for place, value in np.ndenumerate(values)
+        if not np.isnan(value)
+    }
+    longest = max(map(len, texts.values()), default=1)
+    room = _points_per_column(ax, values.shape[1])
+    size = min(9.0, 10.0 * room / (_DIGIT * (longest + 0.5)))
+    if size < 6.0:
+        return
+    for (row, column), text in texts.items():
+        red, green, blue, _ = image.cmap(image.norm(values[row, column]))
         is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-        text = f"{value:.2f}"
         ax.text(
             column,
             row,
-            "0.00" if text == "-0.00" else text,
+            text,
             ha="center",
             va="center",
-            fontsize=9,
+            fontsize=size,
             color="white" if is_dark else "black",
         )

@@ -45,6 +45,13 @@ def test_the_page_needs_nothing_from_elsewhere():
     assert '<meta charset="utf-8">' in page
 
 
+def test_the_page_is_dark_on_light_and_prints_whole():
+    page = HtmlReport("A run").to_html()
+    assert "color-scheme: light" in page
+    assert "color: #1a1a1a; background: #fff" in page
+    assert re.search(r"@media print \{.*\.scroll \{ overflow: visible; \}", page, re.S)
+
+
 def test_pictures_are_inlined():
     report = HtmlReport("A run")
     report.add_png(PNG, "A line.")

@@ -12,9 +12,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce import (
+    ClosureWarning,
+    CompositionalPCESurrogate,
+    PolynomialChaosRegressor,
+    report,
+)
 from skpce._report import format_cell
-from skpce._surrogate_report import report
 from skpce.inspection import verdict
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import SobolDisplay
@@ -122,7 +126,9 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
     for name, column in (
         ("aitchison_variance", 1),
         ("total_variation", 3),
-        ("jensen_shannon", 5),
+        ("normalized_pairwise_total_variation", 6),
+        ("jensen_shannon", 7),
+        ("mutual_information", 9),
     ):
         expected = [format_cell(value) for value in getattr(fragility, name)[:3]]
         assert [row[column] for row in rows[:3]] == expected
@@ -140,6 +146,26 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
         assert row[column] == format_cell(float(score.coverage[0]))
         bounds = f"[{score.lower[0]:.2f}, {score.upper[0]:.2f}]"
         assert row[column + 1] == bounds
+
+
+def test_the_verdict_stands_beside_simpler_models(page, found):
+    rows = table_of(page, ["step", "Q², cross-fitted", "90% interval"])
+    assert [row[0] for row in rows] == list(STEPS)
+    for row, step in zip(rows[:3], found.steps, strict=False):
+        baselines = (step.mean_only_q2, step.degree_one_q2, step.p_value)
+        assert row[3:6] == [format_cell(value) for value in baselines]
+        assert row[7] == ("supported" if step.attributable else "not attributable")
+    assert rows[3][1:] == ["–"] * 6 + ["no choice"]
+
+
+def test_every_measure_of_fragility_has_a_column(page):
+    header = next(
+        re.findall("<th>(.*?)</th>", text)
+        for text in re.findall("<table>.*?</table>", page, re.S)
+        if "alr sum" in text
+    )
+    measures = set(vars(policy_fragility(np.eye(2)))) - {"step_names", "n_possible"}
+    assert len(header) == 1 + len(measures)
 
 
 def test_versions_and_sizes(page):
@@ -234,9 +260,65 @@ def test_what_does_not_fit_is_refused(pipeline, data, found, tmp_path):
     other = CompositionalPCESurrogate(1, steps=(3, 2, 4, 1)).fit(X, y)
     with pytest.raises(ValueError, match="verdict is about the steps"):
         report(other, X, y, verdict=found, path=path)
+    with pytest.raises(ValueError, match="X has 2 features"):
+        report(pipeline, X[:, :2], y, path=path)
+    with pytest.raises(ValueError, match="y_test has infinite entries"):
+        report(pipeline, X, np.where(y > 0.9, np.inf, y), path=path)
+    with pytest.raises(ValueError, match="Negative values in data: y_test has"):
+        report(pipeline, X, y - 0.5, path=path)
+    with pytest.raises(NotFittedError):
+        report(make_pipeline(PCA(2), CompositionalPCESurrogate(1)), X, y, path=path)
     assert not path.exists()
 
 
+def test_columns_in_another_order_are_refused(data):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    frame = pandas.DataFrame(y[:, :3], columns=list("abc"))
+    model = CompositionalPCESurrogate(1, steps={"first": 3}).fit(X, frame)
+    with pytest.raises(ValueError, match="Column 0 of y_test is 'first__b'; expected"):
+        report(model, X, frame[["b", "a", "c"]])
+
+
+def test_rows_that_do_not_add_up_are_named_once(pipeline, data):
+    X, y = data
+    with pytest.warns(ClosureWarning) as caught:
+        page = report(pipeline, X[60:], 2 * y[60:])
+    assert len(caught) == 4
+    assert "of step 'first' of y_test sums to 2" in str(caught[0].message)
+    assert page == report(pipeline, X[60:], y[60:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"title": None}, "'title' parameter of report must be a str. Got None"),
+        ({"date": 3}, "'date' parameter of report must be a str or None. Got 3"),
+        ({"random_state": -1}, r"must be an int in the range \[0, inf\). Got -1"),
+        ({"random_state": "a"}, r"must be an int in the range \[0, inf\). Got 'a'"),
+        ({"path": 3}, "path=3 must be a str, a path or None"),
+        ({"path": ""}, "path='' is a folder"),
+    ],
+)
+def test_bad_arguments_are_refused_before_any_work(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        report("not even looked at", None, None, **arguments)
+
+
+def test_places_that_cannot_be_written_are_refused_before_any_work(
+    tmp_path, monkeypatch
+):
+    nothing = ("not even looked at", None, None)
+    with pytest.raises(ValueError, match="is a folder; expected that of a file"):
+        report(*nothing, path=tmp_path)
+    with pytest.raises(ValueError, match=r"no/report.html' is in a folder that does"):
+        report(*nothing, path=tmp_path / "no" / "report.html")
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere
+    with pytest.raises(ValueError, match="is in a folder that is not writable"):
+        report(*nothing, path=tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_importing_does_not_import_matplotlib():
-    code = "import sys, skpce._surrogate_report;sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, skpce; skpce.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

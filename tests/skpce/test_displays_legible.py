@@ -1,0 +1,367 @@
+"""Pictures can be read: no text is cut, none lies on another, colours differ."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skpce import CompositionalPCESurrogate
+from skpce.inspection import StepVerdict, Verdict
+from skpce.metrics import policy_fragility
+from skpce.plotting import (
+    CoverageDisplay,
+    EmbeddingDisplay,
+    InteractionDisplay,
+    MainEffectsDisplay,
+    PolicyDistributionDisplay,
+    PrismDisplay,
+    SobolDisplay,
+    StepVarianceDisplay,
+)
+from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color, label
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+STEPS = {"first": 3, "second": 2, "third": 4}
+LONG = [
+    "a name that is far too long to stand on one line of any plot at all, "
+    "on two, or on as many as three",
+    "_under_$cost$_{x}",
+    "<script>alert('a_word_without_a_space')</script>",
+    "p&q",
+]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def fitted(ensemble):
+    X, y = ensemble
+    return CompositionalPCESurrogate(2, steps=STEPS).fit(X, y)
+
+
+def make_verdict(attributable=(True, False, True), names=STEPS):
+    steps = tuple(
+        StepVerdict(name, good, 0.5, 0.4, 0.6, -0.1, 0.0, 0.01, np.nan, ())
+        for name, good in zip(names, attributable, strict=True)
+    )
+    return Verdict(steps, 60, 99, 0.9, ())
+
+
+def shown_texts(figure):
+    """Return text and box of what is drawn, in pixels."""
+    figure.canvas.draw()
+    hidden = set()  # ticks outside the axes keep their labels
+    for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        places = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+        hidden |= {text for place, text in places if not low <= place <= high}
+    drawn = set(figure.findobj(matplotlib.text.Text)) - hidden
+    # Boxes of texts at an angle are larger than the texts.
+    return [
+        (text.get_text(), text.get_window_extent())
+        for text in drawn
+        if text.get_visible() and text.get_text().strip() and text.get_rotation() == 0
+    ]
+
+
+def assert_legible(figure):
+    boxes = shown_texts(figure)
+    for text, box in boxes:
+        inside = figure.bbox.padded(1.0)
+        assert inside.containsx(box.x0), text
+        assert inside.containsx(box.x1), text
+        assert inside.containsy(box.y0), text
+        assert inside.containsy(box.y1), text
+    for (one, first), (other, second) in combinations(boxes, 2):
+        assert not first.padded(-1.0).overlaps(second.padded(-1.0)), (one, other)
+
+
+def sobol(kind, inputs, steps):
+    shares = np.full((len(steps), len(inputs)), 0.8 / len(inputs))
+    unexplained = np.linspace(0.1, 0.95, len(steps))
+    good = [step % 2 == 1 for step in range(len(steps))]
+    return SobolDisplay(shares, unexplained, steps, inputs, supported=good).plot(
+        kind=kind
+    )
+
+
+def embedding(n_inputs, n_kept=None):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, n_inputs))
+    kept = None if n_kept is None else np.full(n_kept, 0.9 / n_kept)
+    correlation = np.corrcoef(X.T) if n_inputs > 1 else np.ones((1, 1))
+    names = [f"x{i}" for i in range(n_inputs)]
+    return EmbeddingDisplay(
+        correlation, np.sort(X, 0), np.sort(X, 0), names, explained_variance_ratio=kept
+    ).plot()
+
+
+def interaction(names, **kwargs):
+    values = np.tril(np.full((len(names),) * 2, 0.01))
+    return InteractionDisplay(values, 0.0, 0.9, names, title=LONG[0], **kwargs).plot()
+
+
+def many(n_actions):
+    rng = np.random.default_rng(0)
+    return rng.dirichlet(np.full(n_actions, 2.0), size=30)
+
+
+def names_of(n):
+    return [f"x{i}" for i in range(n)]
+
+
+PICTURES = {
+    "long names, stacked": lambda: sobol("stacked", LONG, LONG),
+    "long names, bars": lambda: sobol("bars", LONG, LONG),
+    "long names, heat map": lambda: sobol("heatmap", LONG, LONG),
+    "20 inputs": lambda: sobol("stacked", names_of(20), ["a", "b"]),
+    "20 inputs, heat map": lambda: sobol("heatmap", names_of(20), ["a", "b"]),
+    "1 input": lambda: sobol("bars", ["x0"], ["only"]),
+    "prism": lambda: PrismDisplay(
+        np.full((6, 4), 1 / 24), LONG, LONG, supported=[True, False] * 2
+    ).plot(),
+    "prism of 20": lambda: PrismDisplay(
+        np.full((22, 2), 1 / 44), names_of(20), ["a", "b"], supported=[False, True]
+    ).plot(),
+    "1 pair": lambda: interaction(["x0"], supported=False),
+    "long pairs": lambda: interaction(LONG, supported=False),
+    "10 pairs": lambda: interaction(names_of(10)),
+    "embedding": lambda: embedding(3, 3),
+    "embedding of 10": lambda: embedding(10, 10),
+    "embedding of 20": lambda: embedding(20, 20),
+    "47 actions": lambda: PolicyDistributionDisplay.from_samples(
+        {"ensemble": many(47), "surrogate": many(47)}, range(47), step_name=LONG[0]
+    ).plot(),
+    "variances": lambda: StepVarianceDisplay(
+        policy_fragility(np.hstack([many(2), many(3)]), steps={LONG[0]: 2, LONG[1]: 3}),
+        unexplained=[0.2, 0.9],
+        supported=[True, False],
+    ).plot(),
+}
+
+
+@pytest.mark.parametrize("name", list(PICTURES))
+def test_no_text_is_cut_or_lies_on_another(name):
+    assert_legible(PICTURES[name]().figure_)
+
+
+def test_numbers_stay_in_their_cells():
+    display = embedding(10)
+    ax = display.ax_
+    assert len(ax.texts) == 100
+    display.figure_.canvas.draw()
+    cell = ax.get_window_extent().width / 10
+    assert max(text.get_window_extent().width for text in ax.texts) < cell
+    assert len(embedding(20).ax_.texts) == 0  # too narrow for any
+
+
+def test_names_below_narrow_columns_do_not_overlap():
+    ax = embedding(20).ax_
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.get_xticklabels()]
+    assert len(boxes) == 20
+    assert not any(one.overlaps(other) for one, other in pairwise(boxes))
+
+
+def test_a_word_longer_than_the_line_is_cut_not_dropped():
+    assert label("x" * 40, 24, 1) == "x" * 22 + " …"
+    assert label("two words", 24, 1) == "two words"
+    assert label("short " + "x" * 90, 20, 2).endswith("x …")
+
+
+# Seen as it is, without long and without middle cones: G. M. Machado, M. M. Oliveira,
+# L. A. F. Fernandes, "A physiologically-based model for simulation of color vision
+# deficiency" (2009), severity 1.
+VIEWS = np.reshape(
+    [
+        *(1, 0, 0, 0, 1, 0, 0, 0, 1),
+        *(0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216),
+        *(-0.003882, -0.048116, 1.051998, 0.367322, 0.860646, -0.227968),
+        *(0.280085, 0.672501, 0.047413, -0.011820, 0.042940, 0.968881),
+    ],
+    (3, 3, 3),
+)
+# From linear sRGB to XYZ over that of white.
+TO_XYZ = np.reshape(
+    [0.4339, 0.3762, 0.1899, 0.2127, 0.7152, 0.0722, 0.0178, 0.1095, 0.8727], (3, 3)
+)
+
+
+def lab_of_views(name):
+    """Return CIE Lab of a colour, a row for each view."""
+    rgb = np.array(matplotlib.colors.to_rgb(name))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = np.clip(VIEWS @ linear, 0, 1) @ TO_XYZ.T
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116).T
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=1)
+
+
+@pytest.mark.parametrize(("n_inputs", "least"), [(8, 15), (10, 15), (20, 8)])
+def test_colour_blind_readers_can_tell_colours_apart(n_inputs, least):
+    names = [color(i) for i in range(n_inputs)]
+    names += [INTERACTION_COLOR, UNEXPLAINED_COLOR]
+    seen = {name: lab_of_views(name) for name in names}
+    assert len(seen) == n_inputs + 2
+    for one, other in combinations(names, 2):
+        distance = np.linalg.norm(seen[one] - seen[other], axis=1).min()
+        assert distance > least, (one, other, distance)
+
+
+# What a verdict does not support is never drawn as if it were.
+
+
+def test_the_star_survives_a_name_that_is_cut():
+    display = sobol("heatmap", ["x0"], [LONG[0], "b"])
+    ticks = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert ticks[0].endswith(" … *")
+    assert ticks[1] == "b"
+    empty = SobolDisplay([[0.5]], [np.nan], [LONG[0]], ["x0"]).plot(kind="heatmap")
+    assert empty.ax_.get_yticklabels()[0].get_text().endswith("(no variance)")
+
+
+def test_negative_shares_are_drawn_left_of_0_and_never_stacked():
+    display = SobolDisplay([[0.6, -0.2]], [0.5], ["a"], ["x0", "x1"])
+    np.testing.assert_allclose(display.shares, [[0.3, -0.1, 0.3, 0.5]])
+    with pytest.raises(ValueError, match=r"cannot show a share of -0\.1; kind='bars'"):
+        display.plot()
+    assert plt.get_fignums() == []
+    ax = display.plot(kind="bars").ax_
+    assert display.bars_[1][0].get_width() == pytest.approx(-0.1)
+    assert ax.get_xlim()[0] < -0.1
+    assert "-0.10" in [
+        text.get_text() for text in display.plot(kind="heatmap").ax_.texts
+    ]
+
+
+def test_indices_that_are_not_defined_explain_nothing():
+    display = SobolDisplay([[np.nan, np.nan]], [0.2], ["a"], ["x0", "x1"])
+    np.testing.assert_array_equal(display.shares, [[0, 0, 0, 1]])
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.4])
+def test_shares_that_are_none_are_refused(fitted, share):
+    with pytest.raises(ValueError, match=f"unexplained holds {share}; expected"):
+        SobolDisplay.from_fit(fitted, unexplained=[0.5, share, np.nan])
+
+
+def test_small_shares_without_support_are_not_bright():
+    refused = interaction(["x0", "x1"], supported=False)
+    assert refused.image_.get_clim() == (0, 1)
+    assert interaction(["x0", "x1"]).image_.get_clim() == (0, 0.1)
+    facts = refused.ax_.get_title(loc="left").split("\n")[-2:]
+    assert facts == ["not attributable", "unexplained: 0.90"]  # no triples of two
+
+
+def test_pairs_of_a_step_without_choice_have_no_variance(ensemble):
+    X, y = ensemble
+    wider = np.hstack([y, np.ones((len(y), 1))])
+    model = CompositionalPCESurrogate(1, steps=STEPS | {"stop": 1}).fit(X, wider)
+    display = InteractionDisplay.from_estimator(model, step=3)
+    assert display.ax_.get_title(loc="left") == "stop\nno variance"
+    assert np.isnan(display.unexplained)
+    assert display.values.max() == 0
+
+
+def test_what_explains_a_refused_step_is_hatched(fitted, ensemble):
+    display = StepVarianceDisplay.from_estimator(
+        fitted, ensemble[1], verdict=make_verdict((False, True, True))
+    )
+    for panel in display.axes_[:2]:
+        hatches = [bool(bar.get_hatch()) for bar in panel.containers[1]]
+        assert hatches == [True, False, False]
+    legend = display.axes_[-1].get_legend()
+    assert not any(key.get_hatch() for key in legend.legend_handles)
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["explained by the inputs", "unexplained"]
+
+
+@pytest.mark.parametrize("quantity", ["probability", "log_ratio"])
+def test_curves_of_a_refused_step_are_dashed_and_say_so(fitted, quantity):
+    parts = ["first:0", "second:1"]
+    if quantity == "log_ratio":
+        parts = ["first:ilr1", "second:ilr0"]
+    display = MainEffectsDisplay.from_estimator(
+        fitted, targets=parts, quantity=quantity, verdict=make_verdict(), n_samples=50
+    )
+    assert display.supported == (True, False)
+    assert [line.get_linestyle() for line in display.lines_[0]] == ["-", "--"]
+    legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
+    assert legend == [parts[0], f"{parts[1]}\n(not attributable)"]
+
+
+def test_a_long_step_does_not_hide_the_part(ensemble):
+    X, y = ensemble
+    model = CompositionalPCESurrogate(1, steps={LONG[0]: 3}).fit(X, y[:, :3])
+    display = MainEffectsDisplay.from_estimator(model, n_samples=50)
+    legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
+    assert [text[-2:] for text in legend] == [":0", ":1", ":2"]
+
+
+def test_bars_of_probabilities_end_at_0_and_1():
+    policies = {"ensemble": np.array([[0.0, 1.0], [0.0, 1.0], [0.9, 0.1]])}
+    for horizontal in (False, True):
+        display = PolicyDistributionDisplay.from_samples(policies, ["a", "b"])
+        display.horizontal = horizontal
+        ax = display.plot().ax_
+        ends = np.concatenate([np.ravel(c.get_segments()) for c in ax.collections])
+        across = ends.reshape(-1, 2)[:, 0 if horizontal else 1]
+        assert across.min() == 0
+        assert across.max() == 1
+        axis = ax.get_xlabel() if horizontal else ax.get_ylabel()
+        assert "cut at 0 and 1" in axis
+    inside = {"ensemble": np.array([[0.4, 0.6], [0.5, 0.5]])}
+    plain = PolicyDistributionDisplay.from_samples(inside, ["a", "b"]).plot()
+    assert plain.ax_.get_ylabel() == "probability\n(mean ± 1 s.d.)"
+
+
+# Data that do not belong to the surrogate.
+
+
+def test_policies_of_other_columns_are_refused(ensemble):
+    pandas = pytest.importorskip("pandas")
+    X, y = ensemble
+    columns = [f"{step}__{'abcd'[i]}" for step, k in STEPS.items() for i in range(k)]
+    frame = pandas.DataFrame(y, columns=columns)
+    model = CompositionalPCESurrogate(1).fit(X, frame)
+    turned = frame[columns[1::-1] + columns[2:]]
+    calls = [
+        lambda given: PrismDisplay.from_estimator(model, given),
+        lambda given: StepVarianceDisplay.from_estimator(model, given),
+        lambda given: PolicyDistributionDisplay.from_estimator(model, given),
+        lambda given: CoverageDisplay.from_estimator(model, X, given),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="Column 0 of y is 'first__b'; expected"):
+            call(turned)
+        with pytest.raises(ValueError, match=r"y has shape \(60, 8\); expected \(60"):
+            call(y[:, :8])
+        with pytest.raises(ValueError, match="y has infinite entries"):
+            call(np.where(y > 0.5, np.inf, y))
+    assert plt.get_fignums() == []
+    PrismDisplay.from_estimator(model, y)  # no names to compare
+
+
+def test_a_fitted_search_is_read_like_its_best_estimator(ensemble):
+    X, y = ensemble
+    pipeline = make_pipeline(PCA(2), CompositionalPCESurrogate(steps=STEPS))
+    grid = {"compositionalpcesurrogate__degree": [1, 2]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
+    best = search.best_estimator_
+    np.testing.assert_array_equal(
+        SobolDisplay.from_fit(search).shares, SobolDisplay.from_fit(best).shares
+    )
+    assert SobolDisplay.from_fit(search).input_names == ["pca0", "pca1"]
+    found = CoverageDisplay.from_estimator(search, X, y, levels=(0.9,)).coverages
+    expected = CoverageDisplay.from_estimator(best, X, y, levels=(0.9,)).coverages
+    assert found == expected
+    assert len(EmbeddingDisplay.from_estimator(search).axes_) == 3
