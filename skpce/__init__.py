@@ -1,29 +1,46 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
 from ._composition import ClosureWarning
+from ._derivatives import DerivativeSensitivity
 from ._diagnostics import SurrogateDiagnostics
 from ._features import PolynomialChaosFeatures
 from ._input_laws import InputOutsideSupportWarning
+from ._intervals import SobolInterval
 from ._log_ratio import LogRatioTransformer
+from ._modes import PredictedModes
+from ._moments import ExpansionMoments
 from ._multi_index import build_multi_indices, count_terms
+from ._noise_correction import NoiseCorrectedIndices
 from ._predictive import PredictionInterval
+from ._probability_indices import ProbabilitySobolIndices
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
+from ._shapley import AggregatedIndices
+from ._sobol import InteractionIndices, SobolIndices
 from ._steps import pack_steps, unpack_steps
 from ._surrogate import CompositionalPCESurrogate
 from ._surrogate_report import report
 from ._version import __version__
 
 __all__ = [
+    "AggregatedIndices",
     "ClosureWarning",
     "CompositionalPCESurrogate",
     "ConstantTargetWarning",
+    "DerivativeSensitivity",
+    "ExpansionMoments",
     "InputOutsideSupportWarning",
+    "InteractionIndices",
     "LogRatioTransformer",
+    "NoiseCorrectedIndices",
     "PolynomialChaosFeatures",
     "PolynomialChaosRegressor",
     "PolynomialChaosRegressorCV",
+    "PredictedModes",
     "PredictionInterval",
+    "ProbabilitySobolIndices",
+    "SobolIndices",
+    "SobolInterval",
     "SurrogateDiagnostics",
     "__version__",
     "build_multi_indices",

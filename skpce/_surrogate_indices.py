@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ._basis import PolynomialBasis
+from ._diagnostics import SurrogateDiagnostics
 from ._goodness import q2_from_sums
 from ._index_levels import LEVELS, IndexLevel, make_level
 from ._intervals import SobolInterval
@@ -22,6 +24,7 @@ from ._noise_correction import (
 )
 from ._parameters import check_integer, check_option, check_real
 from ._predictive import make_generator
+from ._relearned_laws import RelearningSolver
 from ._resampling import FitProblem, bootstrap_indices
 from ._residual_law import ResidualLaw
 from ._sobol import SobolIndices
@@ -39,6 +42,8 @@ class SurrogateIndicesMixin:
     ``"trajectory"`` they do not depend on the log-ratio coordinates.
     """
 
+    basis_: PolynomialBasis
+    diagnostics_: SurrogateDiagnostics
     geometry_: LogRatioGeometry
     multi_indices_: IndexArray
     _clr_coefficients: FloatArray
@@ -171,9 +176,10 @@ class SurrogateIndicesMixin:
     ) -> SobolInterval:
         """Return bootstrap intervals of the indices.
 
-        Percentiles over resamples of the members, with the input laws, terms and
-        penalties of the fit. **They ignore truncation and shrinkage**: read them
-        beside ``step_unexplained_share_``.
+        Percentiles over resamples of the members, with the terms and penalties of the
+        fit. Input laws that were learned are learned anew, frozen ones stay. **They
+        ignore truncation and shrinkage**: read them beside
+        ``step_unexplained_share_``.
 
         Parameters
         ----------
@@ -226,7 +232,7 @@ class SurrogateIndicesMixin:
         self._check_copies(owner, n_resamples)
         given = self.random_state if random_state is None else random_state  # type: ignore[attr-defined]
         bounds = bootstrap_indices(
-            self._whole_problem(),
+            self._relearning(self._whole_problem(), self.diagnostics_.inputs),
             self._residual_law.fit,
             chosen,
             n_resamples,
@@ -235,6 +241,10 @@ class SurrogateIndicesMixin:
             self.n_jobs,  # type: ignore[attr-defined]
         )
         return SobolInterval(*bounds, float(confidence_level), "bootstrap")
+
+    def _relearning(self, problem: FitProblem, X: FloatArray) -> FitProblem:
+        """Let resamples learn the laws of the inputs anew."""
+        return replace(problem, solver=RelearningSolver(problem.solver, self.basis_, X))
 
     def _check_copies(self, owner: str, n_resamples: int) -> None:
         weights = self._problem.linear.weights

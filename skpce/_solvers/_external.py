@@ -151,5 +151,5 @@ def check_regressor(owner: str, regressor: Any) -> None:
     if not usable or not is_regressor(regressor):
         raise ValueError(
             f"The 'regressor' parameter of {owner} must be None or an instance of a "
-            f"linear regressor of scikit-learn. Got {regressor!r} instead."
+            f"regressor of scikit-learn. Got {regressor!r} instead."
         )

@@ -237,7 +237,7 @@ def policy_fragility(
         name="y",
     )
     n_possible = sum_steps(possible.astype(np.int64), layout)
-    disagreement = _disagreement(closed, weights, layout)
+    disagreement = _disagreement(closed, weights, layout, n_possible > 1)
     largest = _largest_disagreement(n_possible, float(weights.sum()))
     normalized = {
         f"normalized_{name}": _ratio(disagreement[name], largest[name])
@@ -265,13 +265,14 @@ def _disagreement(
     closed: FloatArray,  # shape: (n_members, n_parts)
     weights: FloatArray,  # shape: (n_members,)
     layout: StepLayout,
+    choice: NDArray[np.bool_],  # shape: (n_steps,)
 ) -> dict[str, FloatArray]:
     """Return the four measures on probabilities; each (n_steps,)."""
     share = weights / weights.sum()
     mean = share @ closed
     row = mean[np.newaxis]
     information = share @ sum_steps(rel_entr(closed, row), layout)
-    return {
+    found = {
         "total_variation": share @ (0.5 * sum_steps(np.abs(closed - mean), layout)),
         "pairwise_total_variation": 0.5
         * sum_steps(_mean_absolute_difference(closed, weights), layout),
@@ -279,6 +280,8 @@ def _disagreement(
         @ js_by_step(closed, np.broadcast_to(row, closed.shape), layout),
         "mutual_information": np.maximum(information, 0.0),
     }
+    # Without a choice the mean of ones is 1 up to rounding, not exactly.
+    return {name: np.where(choice, values, 0.0) for name, values in found.items()}
 
 
 def _mean_absolute_difference(

@@ -71,6 +71,16 @@ def test_a_step_without_choice_has_none(ensemble_of_three):
         assert np.isfinite(getattr(found, name)[[0, 2]]).all(), name
 
 
+@pytest.mark.parametrize("n_members", [6, 49, 100])
+def test_one_action_is_exactly_zero(n_members):
+    # The weighted mean of so many ones is 1 up to rounding.
+    y = np.hstack([members(n_members), np.ones((n_members, 1))])
+    found = policy_fragility(y, steps=(4, 1))
+    for name in (*BOUNDED, "aitchison_variance", "alr_sum"):
+        assert getattr(found, name)[0] > 0, name
+        assert getattr(found, name)[1] == 0, name
+
+
 def test_the_mask_is_inferred(ensemble_of_three):
     given = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
     inferred = policy_fragility(ensemble_of_three, steps=STEPS)

@@ -335,7 +335,7 @@ def test_residuals_of_a_regressor_are_held_out():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"regressor": Ridge}, "an instance of a linear regressor"),
+        ({"regressor": Ridge}, "an instance of a regressor of scikit-learn. Got"),
         ({"regressor": "lasso"}, "Got 'lasso'"),
         ({"regressor": Ridge(), "alphas": [1.0]}, "must be None with regressor="),
         ({"solver": "omp", "alphas": [1.0]}, "must be None with solver='omp'"),

@@ -177,7 +177,9 @@ def test_the_bootstrap_is_a_loop_of_refits():
 @pytest.mark.parametrize("solver", ["ridge", "paper", "omp", "ard"])
 def test_the_bootstrap_keeps_the_choices_of_the_fit(ensemble, solver):
     X, y = ensemble
-    fitted = CompositionalPCESurrogate(2, steps=(3, 2, 4), solver=solver).fit(X, y)
+    fitted = CompositionalPCESurrogate(
+        2, steps=(3, 2, 4), solver=solver, distribution=LAW
+    ).fit(X, y)
     problem, fit = fitted._whole_problem(), fitted._residual_law.fit
     assert isinstance(problem, FitProblem)
     counts = resample_counts(np.ones(60), 12, make_generator(0))
