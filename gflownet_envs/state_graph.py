@@ -9,6 +9,8 @@ from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
 
+_EDGES_AT_ONCE = 2**20  # bounds the memory that listing needs beside the tables
+
 
 class TooManyStatesError(ValueError):
     """A state space is larger than the limit given to `StateGraph`."""
@@ -71,7 +73,7 @@ class StateGraph:
         TooManyStatesError
             If it has more than `max_states` non-terminal states.
         """
-        _require_enumerable(environment)
+        require_enumerable(environment)
         layers = [environment.initial_state((1,))]
         tables: list[tuple[Tensor, Tensor, Tensor]] = []
         offset = 0
@@ -132,7 +134,7 @@ class StateGraph:
         ValueError
             If a state is not in the graph (terminal or unreachable).
         """
-        flat = states.reshape(-1, states.shape[-1])
+        flat = states.reshape(-1, states.shape[-1]).to(self.states.device)
         order, known = self._sorted_hashes
         place = np.searchsorted(known, _hash(flat)).clip(max=len(known) - 1)
         ids = torch.from_numpy(order[place])
@@ -143,10 +145,19 @@ class StateGraph:
                 f"{example} is not a reachable non-terminal state of "
                 f"{self.environment.name}"
             )
-        return ids.reshape(states.shape[:-1])
+        return ids.reshape(states.shape[:-1]).to(states.device)
 
 
-def _require_enumerable(environment: Environment) -> None:
+def require_enumerable(environment: Environment) -> None:
+    """Raise ValueError, with the reason, where states cannot be listed.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import DagEnvironment
+    >>> require_enumerable(DagEnvironment(6))
+    Traceback (most recent call last):
+    ValueError: dag-6-15 is not enumerable: graphs are listed up to 5 nodes, got 6
+    """
     if not environment.is_enumerable:
         raise ValueError(
             f"{environment.name} is not enumerable: {environment.enumeration_reason}"
@@ -173,19 +184,36 @@ def _expand(
     Children are numbered from `first_child`; object x is written as −2 − x until the
     number of states is known.
     """
+    n_rows = max(1, _EDGES_AT_ONCE // environment.n_actions)
+    parts = [_edges(environment, chunk) for chunk in states.split(n_rows)]
+    masks, going_on, reached, numbers, log_pbs = zip(*parts, strict=True)
+    following, place = _unique_rows(torch.cat(reached))
+    children = torch.cat(numbers)
+    children[torch.cat(going_on)] = first_child + place
+    return following, (torch.cat(masks), children, torch.cat(log_pbs))
+
+
+def _edges(
+    environment: Environment,
+    states: Tensor,  # shape: (n, S)
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Return the edges that leave some states.
+
+    They are `valid_mask`, which edges lead to unfinished states, these states, the
+    numbers of the objects (−2 − x) that the other edges lead to, and log P_B.
+    """
     mask = environment.valid_mask(states)
     parents, actions = mask.nonzero(as_tuple=True)
     reached = environment.step(states[parents], actions)
     terminal = environment.is_terminal(reached)
-    following, place = _unique_rows(reached[~terminal])
-    numbers = torch.empty(len(reached), dtype=torch.int64)
-    numbers[~terminal] = first_child + place
-    numbers[terminal] = -2 - environment.object_index(reached[terminal])
+    going_on = torch.zeros_like(mask)
+    going_on[parents, actions] = ~terminal
     children = torch.full(mask.shape, -1)
-    children[parents, actions] = numbers
+    finished = environment.object_index(reached[terminal])
+    children[parents[terminal], actions[terminal]] = -2 - finished
     log_pb = torch.zeros(mask.shape, dtype=torch.float64)
     log_pb[parents, actions] = environment.log_backward_policy(reached)
-    return following, (mask, children, log_pb)
+    return mask, going_on, reached[~terminal], children, log_pb
 
 
 def _unique_rows(

@@ -7,83 +7,19 @@ names the broken rule. Later environments, yours included, run the same checks.
 
 import pickle
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.exact import solve_exact, terminating_distribution
-from gflownet_envs.state_graph import StateGraph
+from gflownet_envs.graph_checks import edges_match_parents, exact_law, graph_tables
+from gflownet_envs.uniform_trajectories import SampledTrajectories, sample_uniformly
 
-
-@dataclass(frozen=True, eq=False)
-class SampledTrajectories:
-    """Uniformly random trajectories, padded by their terminal states.
-
-    Attributes
-    ----------
-    states : Tensor of shape (B, T + 1, S)
-    actions : Tensor of shape (B, T)
-        Meaningless where `alive` is False.
-    alive : Tensor of shape (B, T), bool
-        Whether ``states[:, t]`` is not terminal.
-    """
-
-    states: Tensor
-    actions: Tensor
-    alive: Tensor
-
-    @property
-    def before(self) -> Tensor:  # shape: (n_edges, S)
-        """The states in which the actions were taken."""
-        return self.states[:, :-1][self.alive]
-
-    @property
-    def taken(self) -> Tensor:  # shape: (n_edges,)
-        """The actions."""
-        return self.actions[self.alive]
-
-    @property
-    def after(self) -> Tensor:  # shape: (n_edges, S)
-        """The states they led to."""
-        return self.states[:, 1:][self.alive]
-
-    @property
-    def final(self) -> Tensor:  # shape: (B, S)
-        """The states after `max_steps` actions."""
-        return self.states[:, -1]
-
-
-def sample_uniformly(
-    environment: Environment,
-    n_trajectories: int,
-    seed: int = 0,
-) -> SampledTrajectories:
-    """Roll out the uniform policy.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> sample_uniformly(GridEnvironment(), n_trajectories=3).states.shape
-    torch.Size([3, 7, 4])
-    """
-    generator = torch.Generator().manual_seed(seed)
-    state = environment.initial_state((n_trajectories,))
-    states, actions = [state], []
-    for _ in range(environment.max_steps):
-        mask = environment.valid_mask(state)
-        weights = (mask | ~mask.any(dim=-1, keepdim=True)).to(torch.float64)
-        action = torch.multinomial(weights, 1, generator=generator)[:, 0]
-        state = environment.step(state, action)
-        states.append(state)
-        actions.append(action)
-    stacked = torch.stack(states, dim=1)
-    alive = ~environment.is_terminal(stacked[:, :-1])
-    return SampledTrajectories(stacked, torch.stack(actions, dim=1), alive)
-
+__all__ = ["check_environment", "environment_checks", "sample_uniformly"]
 
 Check = Callable[[Environment, SampledTrajectories], None]
+
+_MAX_GRAPH_OBJECTS = 1_000_000
 
 
 def check_environment(
@@ -92,6 +28,8 @@ def check_environment(
     seed: int = 0,
 ) -> None:
     """Raise AssertionError if an environment breaks a rule of the contract.
+
+    Random trajectories are looked at, and all states where they can be listed.
 
     Parameters
     ----------
@@ -115,6 +53,7 @@ def environment_checks(
 ) -> Iterator[tuple[str, Check]]:
     """Yield (name, check); those of the state graph only where it can be built.
 
+    That is, where states can be listed and there are at most a million objects.
     Without an environment all of them are named. A check is called as
     ``check(environment, sample)`` with ``sample = sample_uniformly(environment, n)``.
 
@@ -124,9 +63,15 @@ def environment_checks(
     ['pickles', 'sizes']
     """
     checks = dict(_CHECKS)
-    if environment is None or environment.is_enumerable:
+    if environment is None or _has_small_graph(environment):
         checks.update(_GRAPH_CHECKS)
     yield from checks.items()
+
+
+def _has_small_graph(environment: Environment) -> bool:
+    n_objects = environment.n_objects
+    is_small = n_objects is not None and n_objects <= _MAX_GRAPH_OBJECTS
+    return environment.is_enumerable and is_small
 
 
 def _pickles(environment: Environment, sample: SampledTrajectories) -> None:
@@ -220,21 +165,40 @@ def _parents_return(environment: Environment, sample: SampledTrajectories) -> No
     finished = environment.is_terminal(parents)
     assert not finished.any(), "a parent must not be terminal"
     returns = torch.zeros(len(parents), dtype=torch.bool)
+    mask = environment.valid_mask(parents)
     for action in range(environment.n_actions):
-        actions = torch.full((len(parents),), action)
-        allowed = environment.valid_mask(parents)[:, action]
-        arrives = torch.zeros_like(returns)
-        there = environment.step(parents[allowed], actions[allowed])
-        undo = environment.backward_action(parents[allowed], actions[allowed])
-        arrives[allowed] = (there == children[allowed]).all(dim=-1) & (
-            undo == backward_actions[allowed]
-        )
-        returns |= arrives
+        tried = mask[:, action].nonzero()[:, 0]
+        actions = torch.full((len(tried),), action)
+        undo = environment.backward_action(parents[tried], actions)
+        agrees = undo == backward_actions[tried]
+        tried, actions = tried[agrees], actions[agrees]
+        there = environment.step(parents[tried], actions)
+        returns[tried] |= (there == children[tried]).all(dim=-1)
     assert returns.all(), (
         "every allowed backward action must lead to a parent from which an allowed "
         f"action returns; from {children[~returns][:1].tolist()} it leads to "
         f"{parents[~returns][:1].tolist()}"
     )
+
+
+def _backward_walks(environment: Environment, sample: SampledTrajectories) -> None:
+    """Random ways back take as many steps as the way there: the space is graded."""
+    initial = environment.initial_state()
+    states, left = sample.before, sample.steps
+    generator = torch.Generator().manual_seed(0)
+    message = (
+        "every way back must end in the initial state after as many actions as led "
+        "there (a parent cannot be reached, or the space is not graded)"
+    )
+    while len(states) > 0:
+        is_initial = (states == initial).all(dim=-1)
+        assert torch.equal(is_initial, left == 0), message
+        states, left = states[~is_initial], left[~is_initial]
+        if len(states) > 0:
+            mask = environment.backward_mask(states).to(torch.float64)
+            assert (mask.sum(dim=-1) > 0).all(), message
+            undo = torch.multinomial(mask, 1, generator=generator)[:, 0]
+            states, left = environment.backward(states, undo), left - 1
 
 
 def _log_backward_policy(environment: Environment, sample: SampledTrajectories) -> None:
@@ -265,6 +229,9 @@ def _encoding(environment: Environment, sample: SampledTrajectories) -> None:
 
 
 def _objects(environment: Environment, sample: SampledTrajectories) -> None:
+    if environment.n_objects is None:
+        _refuses_objects(environment, sample)
+        return
     index = environment.object_index(sample.final)
     in_range = (index >= 0) & (index < environment.n_objects)
     assert in_range.all(), f"object_index must be in [0, {environment.n_objects})"
@@ -274,6 +241,57 @@ def _objects(environment: Environment, sample: SampledTrajectories) -> None:
     )
     names = [environment.object_name(int(i)) for i in index.unique()]
     assert len(set(names)) == len(names), "objects must have names of their own"
+
+
+def _refuses_objects(environment: Environment, sample: SampledTrajectories) -> None:
+    assert not environment.is_enumerable, "a space without n_objects is not enumerable"
+    calls: dict[str, Callable[[], object]] = {
+        "object_index": lambda: environment.object_index(sample.final),
+        "object_name": lambda: environment.object_name(0),
+        "object_names": environment.object_names,
+    }
+    for name, call in calls.items():
+        message = _refusal(call)
+        gives_reason = message is not None and environment.enumeration_reason in message
+        assert gives_reason, (
+            f"{name} must raise ValueError with the enumeration_reason where "
+            "n_objects is None"
+        )
+
+
+def _refusal(call: Callable[[], object]) -> str | None:
+    """Return the message of the ValueError that a call raises; None without one."""
+    try:
+        call()
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _enumeration_reason(environment: Environment, sample: SampledTrajectories) -> None:
+    has_reason = environment.enumeration_reason != ""
+    assert has_reason != environment.is_enumerable, (
+        "enumeration_reason must say why where is_enumerable is False, and be empty "
+        f"elsewhere, got {environment.enumeration_reason!r}"
+    )
+
+
+def _action_history(environment: Environment, sample: SampledTrajectories) -> None:
+    if not environment.is_tree:
+        refused = _refusal(lambda: environment.action_history(sample.before))
+        assert refused, "action_history must raise ValueError where is_tree is False"
+        return
+    n_parents = environment.backward_mask(sample.after).sum(dim=-1)
+    assert (n_parents == 1).all(), "every later state of a tree must have one parent"
+    history = environment.action_history(sample.states)
+    assert history.dtype == torch.int64, "action_history must be int64"
+    times = torch.arange(environment.max_steps)
+    actions = torch.where(sample.alive, sample.actions, -1)[:, None]
+    n_taken = torch.arange(sample.states.shape[1])[:, None]
+    expected = torch.where(times < n_taken, actions, -1)
+    assert torch.equal(history, expected), (
+        "action_history must be the actions that led to each state, then -1"
+    )
 
 
 def _step_actions(environment: Environment, sample: SampledTrajectories) -> None:
@@ -299,6 +317,8 @@ def _pure_and_batched(environment: Environment, sample: SampledTrajectories) -> 
         "backward": lambda i: environment.backward(after[i], undo[i]),
         "log_backward_policy": lambda i: environment.log_backward_policy(states[i]),
     }
+    if environment.is_tree:
+        calls["action_history"] = lambda i: environment.action_history(states[i])
     for name, call in calls.items():
         batched = call(slice(None))
         for i in range(len(states)):
@@ -314,63 +334,6 @@ def _pure_and_batched(environment: Environment, sample: SampledTrajectories) -> 
             assert unchanged, f"{name} must not modify its arguments"
 
 
-def _graph_tables(environment: Environment, sample: SampledTrajectories) -> None:
-    graph = StateGraph.from_environment(environment)
-    ids = graph.state_ids(sample.before)
-    assert torch.equal(graph.states[ids], sample.before), "state_ids must find states"
-    mask = environment.valid_mask(graph.states)
-    assert torch.equal(graph.mask, mask), "the graph must hold valid_mask"
-    assert torch.equal(graph.encodings, environment.encode(graph.states)), (
-        "the graph must hold the encodings"
-    )
-    children = graph.children[ids, sample.taken]
-    finished = environment.is_terminal(sample.after)
-    objects = children[finished] - graph.n_states
-    assert torch.equal(objects, environment.object_index(sample.after[finished])), (
-        "edges to objects must agree with object_index"
-    )
-    going_on = sample.after[~finished]
-    assert torch.equal(graph.states[children[~finished]], going_on), (
-        "edges must agree with step"
-    )
-    log_pb = environment.log_backward_policy(sample.after)
-    assert torch.equal(graph.log_pb[ids, sample.taken], log_pb), (
-        "edges must hold log P_B"
-    )
-    reached = torch.unique(graph.children[graph.children >= graph.n_states])
-    assert len(reached) == environment.n_objects, (
-        f"n_objects is {environment.n_objects}, {len(reached)} can be reached"
-    )
-
-
-def _edges_match_parents(environment: Environment, sample: SampledTrajectories) -> None:
-    graph = StateGraph.from_environment(environment)
-    n_total = graph.n_states + environment.n_objects
-    share = torch.zeros(n_total, dtype=torch.float64)
-    edges = graph.children[graph.mask]
-    share.index_add_(0, edges, graph.log_pb[graph.mask].exp())
-    assert torch.allclose(share[1:], torch.ones_like(share[1:]), rtol=0, atol=1e-12), (
-        "P_B over the edges into a state must sum to 1 (parents and edges disagree)"
-    )
-
-
-def _exact_law(environment: Environment, sample: SampledTrajectories) -> None:
-    generator = torch.Generator().manual_seed(0)
-    shape = (2, environment.n_objects)
-    log_reward = 2 * torch.randn(shape, generator=generator, dtype=torch.float64)
-    solution = solve_exact(environment, log_reward)
-    table = solution.log_policy_table
-    law = terminating_distribution(solution.graph, table)
-    error = (law - solution.target_distribution()).abs().max().item()
-    assert error < 1e-10, f"the exact law must be ∝ reward, the error is {error:.1e}"
-    forward = solution.log_flow[..., None] + table
-    values = torch.cat((solution.log_flow, log_reward), dim=1)
-    backward = values[:, solution.graph.children.clamp(min=0)] + solution.graph.log_pb
-    mask = solution.graph.mask
-    gap = (forward - backward)[:, mask].abs().max().item()
-    assert gap < 1e-10, f"forward and backward flow must agree, the gap is {gap:.1e}"
-
-
 _CHECKS: dict[str, Check] = {
     "pickles": _pickles,
     "sizes": _sizes,
@@ -380,14 +343,17 @@ _CHECKS: dict[str, Check] = {
     "terminal padding": _terminal_padding,
     "backward undoes": _backward_undoes,
     "parents return": _parents_return,
+    "backward walks": _backward_walks,
     "backward policy": _log_backward_policy,
     "encoding": _encoding,
     "objects": _objects,
+    "enumeration reason": _enumeration_reason,
+    "action history": _action_history,
     "step actions": _step_actions,
     "pure and batched": _pure_and_batched,
 }
 _GRAPH_CHECKS: dict[str, Check] = {
-    "graph tables": _graph_tables,
-    "edges match parents": _edges_match_parents,
-    "exact law": _exact_law,
+    "graph tables": graph_tables,
+    "edges match parents": edges_match_parents,
+    "exact law": exact_law,
 }

@@ -1,9 +1,19 @@
 """State spaces: pure functions over integer states. The reward is never inside."""
 
 from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.environments.grid import GridEnvironment
+from gflownet_envs.environments.hypergrid import HypergridEnvironment
 from gflownet_envs.environments.sequential_selection import (
     SequentialSelectionEnvironment,
 )
+from gflownet_envs.environments.token_sequence import TokenSequenceEnvironment
 
-__all__ = ["Environment", "GridEnvironment", "SequentialSelectionEnvironment"]
+__all__ = [
+    "DagEnvironment",
+    "Environment",
+    "GridEnvironment",
+    "HypergridEnvironment",
+    "SequentialSelectionEnvironment",
+    "TokenSequenceEnvironment",
+]

@@ -7,12 +7,27 @@ import torch
 from torch import Tensor
 
 
+def require_at_least(name: str, value: object, least: int) -> None:
+    """Raise ValueError unless a size is an int and large enough.
+
+    Examples
+    --------
+    >>> require_at_least("size", 1, least=2)
+    Traceback (most recent call last):
+    ValueError: size must be at least 2, got 1
+    """
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if not is_integer or value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value!r}")
+
+
 class Environment(ABC):
     """A state space as pure functions over integer states.
 
     A state is a vector of ``state_size`` int64 numbers; functions take any number of
-    leading axes and never modify their arguments. Everything an environment holds is
-    set in ``__init__`` and stays, so that it pickles and may be shared.
+    leading axes, never modify their arguments, and answer on the device of the states.
+    Everything an environment holds is set in ``__init__`` and stays, so that it pickles
+    and may be shared.
 
     Three rules make the exact solver and the batched training possible:
 
@@ -35,25 +50,30 @@ class Environment(ABC):
         One name a decision, `max_steps` of them.
     n_backward_actions : int
         Number of ways to undo an action.
-    n_objects : int
-        Number of terminal states, which is the width of a reward table.
+    n_objects : int or None
+        Number of terminal states, which is the width of a reward table; None where
+        they cannot be listed. `object_index` and `object_name` then raise ValueError.
     state_size, encoding_size : int
         Length of a state and of its encoding.
     is_enumerable : bool
         Whether `StateGraph` can list the states.
     enumeration_reason : str
         Why not, where `is_enumerable` is False; else empty.
+    is_tree : bool
+        Whether each state has a single parent, from which a single action leads to
+        it; `action_history` then tells how a state was made.
     """
 
     name: str
     action_names: tuple[str, ...]
     step_names: tuple[str, ...]
     n_backward_actions: int
-    n_objects: int
+    n_objects: int | None
     state_size: int
     encoding_size: int
     is_enumerable: bool = True
     enumeration_reason: str = ""
+    is_tree: bool = False
 
     @property
     def n_actions(self) -> int:
@@ -69,6 +89,7 @@ class Environment(ABC):
     def initial_state(
         self,
         batch_shape: Sequence[int] = (),
+        device: torch.device | str | None = None,
     ) -> Tensor:  # shape: (*batch_shape, S)
         """Return the only state without parents, repeated over `batch_shape`."""
 
@@ -144,7 +165,42 @@ class Environment(ABC):
 
     def object_names(self) -> tuple[str, ...]:
         """Return the names of all objects in the order of the reward table."""
-        return tuple(self.object_name(index) for index in range(self.n_objects))
+        n_objects = self.require_listed_objects()
+        return tuple(self.object_name(index) for index in range(n_objects))
+
+    def require_listed_objects(self) -> int:
+        """Return the number of objects; raise ValueError where they have no numbers."""
+        if self.n_objects is None:
+            raise ValueError(
+                f"the objects of {self.name} are not numbered: "
+                f"{self.enumeration_reason}"
+            )
+        return self.n_objects
+
+    def _require_object(self, index: int) -> None:
+        """Raise ValueError where no object has this number."""
+        n_objects = self.require_listed_objects()
+        if not 0 <= index < n_objects:
+            raise ValueError(
+                f"index must be in [0, {n_objects}), the objects of {self.name}, "
+                f"got {index}"
+            )
+
+    def action_history(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (..., T), int64
+        """Return the actions that lead to each state, −1 after the last of them.
+
+        Raises
+        ------
+        ValueError
+            If the space is no tree, where several sequences lead to one state.
+        """
+        raise ValueError(
+            f"{self.name} has no action history: its states can be reached in several "
+            "ways (is_tree is False)"
+        )
 
     def step_actions(self, step: int) -> tuple[int, ...]:
         """Return the actions that are the parts of the choice at a step."""

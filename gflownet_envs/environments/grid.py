@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, require_at_least
 
 _MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 _STOP = 4
@@ -48,10 +48,8 @@ class GridEnvironment(Environment):
     """
 
     def __init__(self, size: int = 5, max_moves: int = 5) -> None:
-        for name, value, least in (("size", size, 2), ("max_moves", max_moves, 1)):
-            is_integer = isinstance(value, int) and not isinstance(value, bool)
-            if not is_integer or value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value!r}")
+        require_at_least("size", size, 2)
+        require_at_least("max_moves", max_moves, 1)
         self.size = size
         self.max_moves = max_moves
         self.name = f"grid-{size}x{size}-{max_moves}"
@@ -75,8 +73,9 @@ class GridEnvironment(Environment):
     def initial_state(
         self,
         batch_shape: Sequence[int] = (),
+        device: torch.device | str | None = None,
     ) -> Tensor:  # shape: (*batch_shape, 4)
-        return torch.zeros((*batch_shape, 4), dtype=torch.int64)
+        return torch.zeros((*batch_shape, 4), dtype=torch.int64, device=device)
 
     def is_terminal(
         self,
@@ -103,7 +102,7 @@ class GridEnvironment(Environment):
         actions: Tensor,  # shape: (...)
     ) -> Tensor:  # shape: (..., 4)
         stops = actions == _STOP
-        cell = states[..., :2] + self._moves[actions]
+        cell = states[..., :2] + self._moves.to(states.device)[actions]
         # the object forgets the step
         step = torch.where(stops, 0, states[..., 2] + 1)
         moved = torch.cat((cell, torch.stack((step, stops.long()), dim=-1)), dim=-1)
@@ -115,9 +114,10 @@ class GridEnvironment(Environment):
     ) -> Tensor:  # shape: (..., 4 + max_moves + 1), bool
         done = self.is_terminal(states)[..., None]
         cell, step = states[..., None, :2], states[..., None, 2]
-        came_from = cell - self._moves[:_STOP]
+        came_from = cell - self._moves[:_STOP].to(states.device)
         undo_move = self._is_reachable(came_from, step - 1) & ~done
-        undo_stop = self._is_reachable(cell, torch.arange(self.max_moves + 1)) & done
+        steps = torch.arange(self.max_moves + 1, device=states.device)
+        undo_stop = self._is_reachable(cell, steps) & done
         return torch.cat((undo_move, undo_stop), dim=-1)
 
     def _is_reachable(
@@ -143,7 +143,7 @@ class GridEnvironment(Environment):
         backward_actions: Tensor,  # shape: (...)
     ) -> Tensor:  # shape: (..., 4)
         undo_stop = backward_actions >= _STOP
-        move = self._moves[backward_actions.clamp(max=_STOP)]
+        move = self._moves.to(states.device)[backward_actions.clamp(max=_STOP)]
         step = torch.where(undo_stop, backward_actions - _STOP, states[..., 2] - 1)
         tail = torch.stack((step, torch.zeros_like(step)), dim=-1)
         return torch.cat((states[..., :2] - move, tail), dim=-1)
@@ -165,7 +165,8 @@ class GridEnvironment(Environment):
         self,
         states: Tensor,  # shape: (..., 4)
     ) -> Tensor:  # shape: (...)
-        return self._object_of_cell[states[..., 0], states[..., 1]]
+        table = self._object_of_cell.to(states.device)
+        return table[states[..., 0], states[..., 1]]
 
     def object_name(self, index: int) -> str:
         row, column = self.cells[index]

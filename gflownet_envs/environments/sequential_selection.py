@@ -1,14 +1,15 @@
 """One level of each component, chosen in turn."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.prefix import PrefixEnvironment
 
 
-class SequentialSelectionEnvironment(Environment):
+class SequentialSelectionEnvironment(PrefixEnvironment):
     """Choose one level of each component in a fixed order: a tree.
 
     Actions lie on one flat axis over the levels of all components, and the mask opens
@@ -68,6 +69,7 @@ class SequentialSelectionEnvironment(Environment):
         self.levels = {key: tuple(value) for key, value in levels.items()}
         self.sizes = tuple(len(value) for value in self.levels.values())
         self.offsets = tuple(sum(self.sizes[:t]) for t in range(len(self.sizes)))
+        super().__init__(self.offsets)
         default_name = "selection-" + "x".join(str(size) for size in self.sizes)
         self.name = default_name if name is None else name
         self.action_names = tuple(
@@ -76,28 +78,12 @@ class SequentialSelectionEnvironment(Environment):
             for level in its_levels
         )
         self.step_names = tuple(self.levels)
-        self.n_backward_actions = 1
-        self.state_size = len(self.sizes)
         self.encoding_size = sum(self.sizes) + len(self.sizes)
-        self._sizes = torch.tensor(self.sizes)
-        self._offsets = torch.tensor(self.offsets)
-        self.n_objects = int(self._sizes.prod())
+        self.n_objects = math.prod(self.sizes)
         self._step_of_action = torch.repeat_interleave(
-            torch.arange(len(self.sizes)), self._sizes
+            torch.arange(len(self.sizes)), torch.tensor(self.sizes)
         )
-
-    def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-    ) -> Tensor:  # shape: (*batch_shape, n_components)
-        return torch.full((*batch_shape, self.state_size), -1, dtype=torch.int64)
-
-    def _steps(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-    ) -> Tensor:  # shape: (...)
-        """Return the number of levels chosen so far."""
-        return (states >= 0).sum(dim=-1)
+        self._level_of_action = torch.cat([torch.arange(size) for size in self.sizes])
 
     def is_terminal(
         self,
@@ -109,46 +95,16 @@ class SequentialSelectionEnvironment(Environment):
         self,
         states: Tensor,  # shape: (..., n_components)
     ) -> Tensor:  # shape: (..., n_levels), bool
-        return self._step_of_action == self._steps(states)[..., None]
-
-    def step(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., n_components)
-        is_turn = torch.arange(self.state_size) == self._steps(states)[..., None]
-        level = actions[..., None] - self._offsets
-        return torch.where(is_turn, level, states)
-
-    def backward_mask(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-    ) -> Tensor:  # shape: (..., 1), bool
-        return states[..., :1] >= 0
-
-    def backward_action(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (...)
-        return torch.zeros_like(actions)
-
-    def backward(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-        backward_actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., n_components)
-        is_last = torch.arange(self.state_size) == self._steps(states)[..., None] - 1
-        return torch.where(is_last, -1, states)
+        turn = self._step_of_action.to(states.device)
+        return turn == self._steps(states)[..., None]
 
     def encode(
         self,
         states: Tensor,  # shape: (..., n_components)
     ) -> Tensor:  # shape: (..., n_levels + n_components), float32
-        chosen = torch.repeat_interleave(states + self._offsets, self._sizes, dim=-1)
-        is_chosen = torch.repeat_interleave(states >= 0, self._sizes, dim=-1)
-        one_hot = (chosen == torch.arange(self.n_actions)) & is_chosen
-        step = torch.arange(self.state_size) == self._steps(states)[..., None]
+        chosen = states[..., self._step_of_action.to(states.device)]
+        one_hot = chosen == self._level_of_action.to(states.device)
+        step = self._one_hot_step(states)
         return torch.cat((one_hot, step), dim=-1).to(torch.float32)
 
     def object_index(

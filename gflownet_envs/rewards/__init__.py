@@ -1,5 +1,9 @@
 """Uncertain rewards: tables of log R with one row a member."""
 
+from gflownet_envs.rewards.hypergrid_modes import (
+    hypergrid_mode_rewards,
+    mode_of_object,
+)
 from gflownet_envs.rewards.quadrant_shifts import quadrant_shift_rewards
 from gflownet_envs.rewards.yield_proxy import (
     PAPER_PROXY,
@@ -10,6 +14,8 @@ from gflownet_envs.rewards.yield_proxy import (
 )
 
 __all__ = [
+    "hypergrid_mode_rewards",
+    "mode_of_object",
     "quadrant_shift_rewards",
     "PAPER_PROXY",
     "ProxySpec",

@@ -3,8 +3,25 @@
 import pytest
 import torch
 
-from gflownet_envs import GridEnvironment, SequentialSelectionEnvironment
+from gflownet_envs import (
+    DagEnvironment,
+    GridEnvironment,
+    HypergridEnvironment,
+    SequentialSelectionEnvironment,
+    TokenSequenceEnvironment,
+)
 from gflownet_envs.testing import environment_checks, sample_uniformly
+
+
+class AlternatingTokens(TokenSequenceEnvironment):
+    """No token may follow itself, and the end token needs something to end."""
+
+    def _grammar_mask(self, states):
+        before = torch.cat((torch.full_like(states[..., :1], -1), states), dim=-1)
+        last = before.gather(-1, (states >= 0).sum(dim=-1, keepdim=True))
+        tokens = torch.arange(self.n_actions, device=states.device)
+        return (tokens != last) & ((tokens != self._end) | (last >= 0))
+
 
 ENVIRONMENTS = {
     "grid": GridEnvironment(),
@@ -15,17 +32,55 @@ ENVIRONMENTS = {
     ),
     "one step": SequentialSelectionEnvironment({"a": ["x", "y"]}),
     "one object": SequentialSelectionEnvironment({"a": ["x"]}),
+    "hypergrid": HypergridEnvironment(),
+    "smallest hypergrid": HypergridEnvironment(n_dims=1, side=2),
+    "hypergrid in 3-d": HypergridEnvironment(n_dims=3, side=3),
+    "tokens": TokenSequenceEnvironment(["a", "b", "c"], 3),
+    "tokens with an end": TokenSequenceEnvironment(["a", "end", "b"], 4, "end"),
+    "one token": TokenSequenceEnvironment(["a"], 1),
+    "grammar": AlternatingTokens(["a", "b", "end", "c"], 4, "end", name="alternating"),
+    "dag": DagEnvironment(4),
+    "dag with few edges": DagEnvironment(4, max_edges=2),
+    "one node": DagEnvironment(1),
+    "large dag": DagEnvironment(7, max_edges=8),
 }
-CHECKS = dict(environment_checks())
+CASES = [
+    pytest.param(environment, check, id=f"{name}-{check_name}")
+    for name, environment in ENVIRONMENTS.items()
+    for check_name, check in environment_checks(environment)
+]
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS.keys())
-@pytest.mark.parametrize(
-    "environment", ENVIRONMENTS.values(), ids=[*ENVIRONMENTS.keys()]
-)
+@pytest.mark.parametrize(("environment", "check"), CASES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_contract(environment, check, seed):
     check(environment, sample_uniformly(environment, 64, seed))
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
+def test_everything_stays_on_the_device_of_the_states(environment):
+    # tensors on "meta" have no values, and refuse to meet tensors of the CPU
+    sample = sample_uniformly(environment, 4)
+    before, taken, after = (
+        x.to("meta") for x in (sample.before, sample.taken, sample.after)
+    )
+    undo = environment.backward_action(before, taken)
+    results = [
+        environment.initial_state((2,), device="meta"),
+        environment.is_terminal(before),
+        environment.valid_mask(before),
+        environment.step(before, taken),
+        environment.backward_mask(after),
+        undo,
+        environment.backward(after, undo),
+        environment.encode(before),
+        environment.log_backward_policy(after),
+    ]
+    if environment.n_objects is not None:
+        results.append(environment.object_index(after))
+    if environment.is_tree:
+        results.append(environment.action_history(after))
+    assert {result.device.type for result in results} == {"meta"}
 
 
 def test_grid_reaches_nineteen_cells():

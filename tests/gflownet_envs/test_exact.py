@@ -5,9 +5,12 @@ import pytest
 import torch
 
 from gflownet_envs import (
+    DagEnvironment,
     GridEnvironment,
+    HypergridEnvironment,
     SequentialSelectionEnvironment,
     StateGraph,
+    TokenSequenceEnvironment,
     distance_to_exact,
     solve_exact,
     terminating_distribution,
@@ -29,10 +32,19 @@ def all_paths(env, state):
             yield [(state, action), *edges], end
 
 
-def test_grid_against_enumeration_of_paths():
+@pytest.mark.parametrize(
+    "env",
+    [
+        GridEnvironment(size=3, max_moves=3),
+        HypergridEnvironment(n_dims=2, side=3),
+        TokenSequenceEnvironment(["a", "end", "b"], 3, end_token="end"),
+        DagEnvironment(3),
+    ],
+    ids=lambda env: env.name,
+)
+def test_against_enumeration_of_paths(env):
     # P_F(s′|s) must be the share of the backward measure R(x) Π P_B of the paths
     # through s that go on to s′
-    env = GridEnvironment(size=3, max_moves=3)
     log_reward = random_log_reward(1, env.n_objects)
     solution = solve_exact(env, log_reward)
     through = torch.zeros(solution.graph.n_states, env.n_actions, dtype=torch.float64)
@@ -148,3 +160,94 @@ def test_a_law_that_does_not_sum_to_one_is_refused():
         terminating_distribution(
             solution.graph, torch.zeros_like(solution.log_policy_table)
         )
+
+
+def from_table(log_reward):
+    """Return the reward function that looks up a table."""
+    return lambda members, objects: log_reward[members][:, objects]
+
+
+def test_a_float32_table_is_kept_and_solved_in_float64():
+    env = GridEnvironment()
+    log_reward = random_log_reward(3, env.n_objects).float()
+    solution = solve_exact(env, log_reward)
+    assert solution.log_reward.data_ptr() == log_reward.data_ptr()
+    widened = solve_exact(env, log_reward.double())
+    assert torch.equal(solution.log_flow, widened.log_flow)
+    assert torch.equal(solution.log_policy_table, widened.log_policy_table)
+    array = log_reward.numpy()
+    assert np.shares_memory(solve_exact(env, array).log_reward.numpy(), array)
+
+
+@pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
+def test_a_function_gives_what_its_table_gives(env):
+    log_reward = random_log_reward(4, env.n_objects)
+    from_a_table = solve_exact(env, log_reward)
+    solution = solve_exact(env, from_table(log_reward), n_members=4)
+    assert torch.equal(solution.log_flow, from_a_table.log_flow)
+    assert torch.equal(solution.log_policy_table, from_a_table.log_policy_table)
+    assert torch.equal(
+        solution.target_distribution(), from_a_table.target_distribution()
+    )
+
+
+def test_members_in_chunks_give_the_same(monkeypatch):
+    env = HypergridEnvironment(n_dims=2, side=4)
+    log_reward = random_log_reward(5, env.n_objects)
+    whole = solve_exact(env, log_reward)
+    table = torch.log_softmax(torch.zeros_like(whole.log_policy_table), dim=-1)
+    table = torch.where(whole.graph.mask, table, float("-inf"))
+    table = torch.log_softmax(table, dim=-1)
+    distance = distance_to_exact(whole.graph, table, log_reward)
+    # states and objects are 32 numbers a member, edges 48: two members at once
+    monkeypatch.setattr("gflownet_envs.exact._VALUES_AT_ONCE", 100)
+    asked = []
+
+    def log_reward_function(members, objects):
+        asked.append((members.start, members.stop))
+        return log_reward[members][:, objects]
+
+    parts = solve_exact(env, log_reward_function, n_members=5)
+    assert asked == [(0, 2), (2, 4), (4, 5)]
+    assert torch.equal(parts.log_flow, whole.log_flow)
+    again = distance_to_exact(whole.graph, table, log_reward)
+    torch.testing.assert_close(again, distance, rtol=0, atol=1e-15)
+
+
+def test_policies_of_some_states_are_rows_of_the_table():
+    env = HypergridEnvironment(n_dims=2, side=4)
+    solution = solve_exact(env, random_log_reward(3, env.n_objects))
+    ids = torch.tensor([[7, 0, 15], [15, 3, 3]])
+    policy = solution.log_policy(solution.graph.states[ids])
+    assert policy.shape == (3, 2, 3, env.n_actions)
+    assert torch.equal(policy, solution.log_policy_table[:, ids])
+
+
+@pytest.mark.parametrize(
+    ("log_reward", "n_members", "message"),
+    [
+        (from_table(torch.zeros(2, 19)), None, "n_members must be given"),
+        (from_table(torch.zeros(2, 19)), 0, "n_members must be at least 1, got 0"),
+        (from_table(torch.zeros(2, 19)), 3, r"shape \(3, 19\).*got \(2, 19\)"),
+        (
+            from_table(torch.full((2, 19), float("nan"))),
+            2,
+            "finite, got nan for member 0, object 0",
+        ),
+        (torch.zeros(2, 19), 2, "n_members is for a function.*got 2"),
+    ],
+)
+def test_bad_reward_functions(log_reward, n_members, message):
+    with pytest.raises(ValueError, match=message):
+        solve_exact(GridEnvironment(), log_reward, n_members=n_members)
+
+
+def test_rewards_are_checked_before_states_are_listed(monkeypatch):
+    def lists_states(environment):
+        raise AssertionError("the states were listed")
+
+    monkeypatch.setattr(StateGraph, "from_environment", lists_states)
+    log_reward = torch.zeros(2, 19)
+    log_reward[1, 18] = float("nan")
+    with pytest.raises(ValueError, match="got nan for member 1, object 18"):
+        solve_exact(GridEnvironment(), log_reward)

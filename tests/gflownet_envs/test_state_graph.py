@@ -1,7 +1,12 @@
 import pytest
 import torch
 
-from gflownet_envs import GridEnvironment, SequentialSelectionEnvironment, StateGraph
+from gflownet_envs import (
+    DagEnvironment,
+    GridEnvironment,
+    SequentialSelectionEnvironment,
+    StateGraph,
+)
 from gflownet_envs.state_graph import TooManyStatesError
 
 
@@ -69,3 +74,12 @@ class NoStepCounter(GridEnvironment):
 def test_spaces_that_are_not_graded_are_refused():
     with pytest.raises(ValueError, match=r"not graded|more than max_steps"):
         StateGraph.from_environment(NoStepCounter(size=2, max_moves=2))
+
+
+@pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
+def test_listing_in_chunks_gives_the_same_tables(env, monkeypatch):
+    whole = StateGraph.from_environment(env)
+    monkeypatch.setattr("gflownet_envs.state_graph._EDGES_AT_ONCE", 40)
+    parts = StateGraph.from_environment(env)
+    for name in ("states", "steps", "encodings", "mask", "children", "log_pb"):
+        assert torch.equal(getattr(parts, name), getattr(whole, name)), name

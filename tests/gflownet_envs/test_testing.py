@@ -3,8 +3,13 @@
 import pytest
 import torch
 
-from gflownet_envs import GridEnvironment
-from gflownet_envs.testing import check_environment
+from gflownet_envs import (
+    DagEnvironment,
+    GridEnvironment,
+    HypergridEnvironment,
+    TokenSequenceEnvironment,
+)
+from gflownet_envs.testing import check_environment, environment_checks
 
 
 class ForgetsToMask(GridEnvironment):
@@ -58,12 +63,75 @@ class UniformOverTooMany(GridEnvironment):
         return super().log_backward_policy(states) - (states[..., 2] > 0).double()
 
 
+class TakesTwoStairsAtOnce(HypergridEnvironment):
+    """One coordinate that grows by one or two: no fixed number of actions."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_enumerable, self.enumeration_reason = False, "only walks are looked at"
+        self._change = torch.tensor([[1, 0, 0], [2, 0, 0], [0, 0, 1]])
+
+    def valid_mask(self, states):
+        stairs = torch.tensor([0, 1])
+        may_step = states[..., :1] + stairs < self.side - 1
+        going_on = states[..., -1:] == 0
+        return torch.cat((may_step & going_on, going_on), dim=-1)
+
+    def backward_mask(self, states):
+        stairs = torch.tensor([0, 1])
+        stopped = states[..., -1:] == 1
+        return torch.cat(((states[..., :1] > stairs) & ~stopped, stopped), dim=-1)
+
+
+class ShortensAWayBack(HypergridEnvironment):
+    """Leads a walk back over two cells at once."""
+
+    def backward(self, states, backward_actions):
+        before = super().backward(states, backward_actions)
+        before[..., 0] -= (before[..., 0] > 0).long()
+        return before
+
+
+class GivesNumbersWithoutObjects(DagEnvironment):
+    def object_index(self, states):
+        return states[..., 0]
+
+
+class GivesNoReason(DagEnvironment):
+    enumeration_reason = ""
+
+    def __init__(self, n_nodes):
+        super().__init__(n_nodes)
+        self.enumeration_reason = ""
+
+
+class HistoryBackwards(TokenSequenceEnvironment):
+    def action_history(self, states):
+        return super().action_history(states).flip(-1)
+
+
+class SaysItIsATree(HypergridEnvironment):
+    is_tree = True
+
+
+class AnswersWithoutATree(HypergridEnvironment):
+    def action_history(self, states):
+        return states
+
+
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
+        (TakesTwoStairsAtOnce(), "every way back .* is not graded"),
+        (ShortensAWayBack(), "must undo step"),
+        (GivesNumbersWithoutObjects(6), "object_index must raise ValueError"),
+        (GivesNoReason(6), "enumeration_reason must say why"),
+        (HistoryBackwards(["a", "b"], 3), "actions that led to each state"),
+        (SaysItIsATree(), "one parent"),
+        (AnswersWithoutATree(), "action_history must raise"),
         (ForgetsToMask(), "all False on terminal"),
         (MovesAfterTheEnd(), "leave terminal states"),
-        (InventsParents(), "parents and edges disagree|allowed action returns"),
+        (InventsParents(), "every way back .* cannot be reached"),
         (ForgetsTheColumn(), "distinguish"),
         (ChangesItsArguments(), "must not modify|agree for one state"),
         (WrongBackwardAction(), "backward"),
@@ -83,5 +151,14 @@ def test_environments_that_do_not_pickle_are_noticed():
 
 def test_checks_without_a_graph_where_states_cannot_be_listed():
     env = GridEnvironment()
-    env.is_enumerable = False
+    env.is_enumerable, env.enumeration_reason = False, "nobody listed them"
     check_environment(env)
+
+
+def test_spaces_with_too_many_objects_for_a_graph_are_checked_by_trajectories():
+    env = TokenSequenceEnvironment([str(i) for i in range(17)], 10)
+    assert env.n_objects == 17**10
+    check_environment(env)
+    names = [name for name, _ in environment_checks(env)]
+    assert "backward walks" in names
+    assert "exact law" not in names

@@ -1,0 +1,78 @@
+"""Compare gflownet_envs with torchgfn and gfnx, all in one run on one thread.
+
+Run: ``python -m benchmarks.gflownet.peers --peer-python PEERS/bin/python --out
+runs/gflownet_peers.json --write docs/benchmarks_gflownet_tables.md`` from the root of
+the repository. PEERS is an environment with the packages of
+``benchmarks/gflownet/peers/requirements.txt``; what it lacks is reported and left out.
+``--quick`` takes one round and one learning rate; ``--tables FILE`` writes the tables
+of a finished run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.pce.record import record
+
+from .runner import QUICK, Limits, run_shape
+from .shapes import SHAPES
+from .tables import page
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one round, one rate")
+    parser.add_argument("--shapes", nargs="*", choices=sorted(SHAPES), metavar="SHAPE")
+    parser.add_argument("--peer-python", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--out", type=Path, default=Path("runs/gflownet_peers.json"))
+    parser.add_argument("--write", type=Path, help="the page of tables")
+    parser.add_argument("--tables", type=Path, help="a finished run")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run and write, or write the tables of a finished run."""
+    arguments = parse()
+    if arguments.tables is None:
+        results = run(arguments)
+    else:
+        results = json.loads(arguments.tables.read_text(encoding="utf-8"))
+    text = page(results)
+    if arguments.write is None:
+        print(text)
+    else:
+        arguments.write.write_text(text, encoding="utf-8")
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run what was asked for; the file grows with every row."""
+    about_run = record([])
+    about_run["command"] = command(sys.argv[1:], arguments.peer_python)
+    about_run["versions"] = {}
+    results: dict[str, Any] = {"record": about_run, "shapes": {}}
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    limits = QUICK if arguments.quick else Limits()
+    for name in SHAPES if arguments.shapes is None else arguments.shapes:
+
+        def save(found: dict[str, Any], name: str = name) -> None:
+            results["shapes"][name] = found
+            arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+        run_shape(SHAPES[name], limits, arguments.peer_python, save)
+    return results
+
+
+def command(words: list[str], peer_python: str) -> str:
+    """Return the command, without the folder of this machine's peers."""
+    shown = ["PEERS/bin/python" if word == peer_python else word for word in words]
+    return shlex.join(["python", "-m", __package__, *shown])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""Where the time of training goes, beside the arithmetic floor.
+
+Trains 50 members on the Buchwald–Hartwig shape with trajectory balance and a batch of
+32, first as it is and then with a clock around each operation. Prints CPU milliseconds
+an iteration by kind of work, and the floor: the products of matrices that a step cannot
+do without (the 17 states of the first three steps once, then 32 sampled states;
+forward, gradients of weights and of hidden values), at the highest rate that batched
+products of these shapes reach here.
+
+Run: ``python benchmarks/gflownet/where_time_goes.py --iterations 300 --repeats 5``
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gflownet_envs import SequentialSelectionEnvironment, TrainingSpec, train_ensemble
+
+SIZES = {"catalyst": 4, "base": 3, "aryl halide": 16, "additive": 24}
+N_MEMBERS, BATCH, HIDDEN = 50, 32, 64
+PRODUCTS = {"bmm", "baddbmm", "mm", "addmm"}
+SAMPLING = {
+    "searchsorted",
+    "cumsum",
+    "gather",
+    "index",
+    "index_select",
+    "take",
+    "where",
+}
+
+
+def cpu_seconds(run: Callable[[], object]) -> float:
+    """CPU time of one call."""
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+class OperationClock(TorchDispatchMode):
+    """Adds up the CPU time of the operations of torch by kind of work.
+
+    torch's profiler reads wall time, which a busy machine spoils; this reads the CPU
+    time of the thread around each operation.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        """Time one operation."""
+        start = time.thread_time()
+        result = operation(*args, **(kwargs or {}))
+        spent = time.thread_time() - start
+        backward = torch._C._current_autograd_node() is not None
+        self.seconds[kind_of(operation.overloadpacket.__name__, backward)] += spent
+        return result
+
+
+def kind_of(operation: str, backward: bool) -> str:
+    """Name the kind of work of an operation."""
+    if "adam" in operation:
+        return "Adam"
+    if operation in PRODUCTS:
+        return f"products of matrices, {'backward' if backward else 'forward'}"
+    if backward:
+        return "rest of the backward pass"
+    if operation in SAMPLING:
+        return "sampling and look-ups"
+    return "rest of the forward pass (softmax, loss, copies)"
+
+
+def floor_products() -> list[tuple[int, int, int]]:
+    """Return (rows, inner, columns) of every product of a step of one member."""
+    levels = list(SIZES.values())
+    n_inputs = sum(levels) + len(levels)
+    n_shared = sum(int(np.prod(levels[:t])) for t in range(3))
+    found = []
+    for n_rows, n_columns in ((n_shared, sum(levels[:3])), (BATCH, levels[3])):
+        widths = (n_inputs, HIDDEN, HIDDEN, n_columns)
+        for layer, (fan_in, fan_out) in enumerate(pairwise(widths)):
+            found.append((n_rows, fan_in, fan_out))  # forward
+            found.append((fan_in, n_rows, fan_out))  # gradient of the weights
+            if layer > 0:
+                found.append((n_rows, fan_out, fan_in))  # gradient of the inputs
+    return found
+
+
+def rate(rows: int, inner: int, columns: int) -> float:
+    """Floating-point operations a CPU-second of a batched product; best of 5."""
+    left = torch.randn(N_MEMBERS, rows, inner)
+    right = torch.randn(N_MEMBERS, inner, columns)
+    out = torch.empty(N_MEMBERS, rows, columns)
+    n_calls = 200
+
+    def run() -> None:
+        for _ in range(n_calls):
+            torch.bmm(left, right, out=out)
+
+    work = 2 * N_MEMBERS * rows * inner * columns * n_calls
+    return work / min(cpu_seconds(run) for _ in range(5))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iterations", type=int, default=300)
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    environment = SequentialSelectionEnvironment(
+        {name: [str(i) for i in range(size)] for name, size in SIZES.items()}
+    )
+    rng = np.random.default_rng(0)
+    log_reward = rng.normal(scale=3.0, size=(N_MEMBERS, environment.n_objects))
+    spec = TrainingSpec(
+        objective="trajectory_balance",
+        n_iterations=arguments.iterations,
+        batch_size=BATCH,
+        hidden=(HIDDEN, HIDDEN),
+        exploration_epsilon=0.0,
+    )
+
+    def run() -> None:
+        train_ensemble(environment, log_reward, spec)
+
+    run()  # warm up
+    plain = min(cpu_seconds(run) for _ in range(arguments.repeats))
+    with OperationClock() as clock:
+        run()
+    found = clock.seconds
+    to_ms = 1e3 / arguments.iterations
+    outside = plain - found.total()
+    found["outside torch's operations (Python, random numbers)"] = max(outside, 0.0)
+    print(f"{plain * to_ms:.3f} ms an iteration of {N_MEMBERS} members")
+    for kind, spent in found.most_common():
+        print(f"  {spent * to_ms:7.3f} ms  {spent / found.total():5.1%}  {kind}")
+    products = floor_products()
+    work = 2 * N_MEMBERS * sum(a * b * c for a, b, c in products)
+    rates = [rate(*shape) for shape in products]
+    bare = sum(
+        2 * N_MEMBERS * a * b * c / r
+        for (a, b, c), r in zip(products, rates, strict=True)
+    )
+    floor = work / max(rates)
+    print(
+        f"floor: {work / 1e6:.1f} MFLOP at {max(rates) / 1e9:.1f} GFLOP/s = "
+        f"{floor * 1e3:.3f} ms; the bare products take {bare * 1e3:.3f} ms"
+    )
+    total = plain * to_ms / 1e3
+    print(f"training / floor {total / floor:.2f}; / bare products {total / bare:.2f}")
+    print(
+        f"3000 iterations: {total * 3000 / N_MEMBERS:.3f} CPU-s a member, floor "
+        f"{floor * 3000 / N_MEMBERS:.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
