@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LIGHT_MODULES = ["skpce", "skpce.inspection", "skpce.metrics", "skpce.sample_size"]
+LIGHT_MODULES = [
+    "skpce",
+    "skpce.decision",
+    "skpce.inspection",
+    "skpce.metrics",
+    "skpce.sample_size",
+]
 PUBLIC_MODULES = [*LIGHT_MODULES, "skpce.plotting"]
 
 

@@ -1,0 +1,259 @@
+"""Regret of decisions under an uncertain reward, for ensembles of several sizes.
+
+Each repetition draws a problem (``tree_problem.py``), an ensemble of members with exact
+policies, and the true inputs, which are no member. In each round a leaf is chosen and
+its utility observed with noise of standard deviation 0.5. Regret is the largest true
+utility minus that of the chosen leaf, without noise, summed over the rounds. Arms of a
+repetition share problem, members, truth and noise (one number per round and leaf).
+
+Arms. "sampled" acts by the probabilities of a policy, "greedy" by its likeliest action.
+
+- *surrogate*: ``ThompsonPolicy`` with a ``CompositionalPCESurrogate`` of degree 2 and,
+  to learn, a ``PolynomialChaosRegressor`` of degree 2 from the inputs to the utilities
+  of the members. Its leave-one-out error is added to the variance of the noise.
+- *outcome model*: the same belief, but the leaf is the best one of the outcome model
+  at one draw: no policy at all.
+- *ensemble*: weights on the members, whose utilities and policies are known exactly.
+- *exact*: the same as the surrogate, with the true functions in place of both fits.
+- *true policy*: the exact policy of the true reward; nothing to learn.
+
+All settings were fixed before the first run. Run:
+``python benchmarks/decision/regret.py``
+
+``--rounds`` and ``--arms`` came later, to look at a longer campaign.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from scipy.stats import norm
+from tree_problem import N_INPUTS, TreeProblem, act, node_widths, walk
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce.decision import ThompsonPolicy
+
+DEGREE = 2
+NOISE_SD = 0.5
+# The comparisons: every arm minus these.
+REFERENCES = ("surrogate, draw, sampled", "surrogate, draw, greedy")
+
+
+class Setting:
+    """What the arms of one repetition share."""
+
+    def __init__(self, n_members: int, n_rounds: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.problem = TreeProblem.draw(rng)
+        self.truth = rng.normal(size=N_INPUTS)
+        self.utility = self.problem.utilities(self.truth[np.newaxis])[0]
+        noise_shape = (n_rounds, len(self.utility))
+        self.noise = rng.normal(scale=NOISE_SD, size=noise_shape)
+        # Members come last: a smaller ensemble is the start of a larger one.
+        self.X = rng.normal(size=(n_members, N_INPUTS))
+        self.member_utilities = self.problem.utilities(self.X)
+        self.member_policies = self.problem.policies(self.X)
+        self.surrogate = CompositionalPCESurrogate(DEGREE, steps=node_widths())
+        self.surrogate.fit(self.X, self.member_policies)
+        self.outcome = PolynomialChaosRegressor(DEGREE)
+        self.outcome.fit(self.X, self.member_utilities)
+        self.outcome_sd = np.sqrt(NOISE_SD**2 + self.outcome.loo_error_)
+        self.seed = seed
+
+    def action_rng(self) -> np.random.Generator:
+        """Randomness of the actions of an arm: not the stream of the problem."""
+        return np.random.default_rng((self.seed, 1))
+
+
+class Surrogate:
+    """Any rule of ThompsonPolicy."""
+
+    def __init__(self, setting, learns=True, **options) -> None:
+        self.setting, self.learns = setting, learns
+        self.policy = ThompsonPolicy(
+            setting.surrogate, random_state=setting.seed, **options
+        ).fit()
+
+    def choose(self) -> int:
+        return walk(self.policy.choose().actions)
+
+    def learn(self, leaf: int, value: float) -> None:
+        if self.learns:
+            sd = self.setting.outcome_sd[leaf]
+            outcome = self.setting.outcome
+            self.policy.update(value, outcome=outcome, noise_sd=sd, which=leaf)
+
+
+class OutcomeModel(Surrogate):
+    """The leaf whose predicted utility is largest at one draw of the inputs."""
+
+    def __init__(self, setting) -> None:
+        super().__init__(setting)
+        self.rng = setting.action_rng()
+
+    def choose(self) -> int:
+        draw = self.policy.belief_.sample(1, self.rng)
+        return int(self.setting.outcome.predict(draw)[0].argmax())
+
+
+class Exact:
+    """Thompson sampling with the true functions."""
+
+    def __init__(self, setting, greedy) -> None:
+        self.setting, self.greedy = setting, greedy
+        self.rng = setting.action_rng()
+        self.policy = ThompsonPolicy(
+            setting.surrogate,
+            inputs=[norm(0, 1)] * N_INPUTS,
+            random_state=setting.seed,
+        ).fit()
+
+    def choose(self) -> int:
+        draw = self.policy.belief_.sample(1, self.rng)
+        policy = self.setting.problem.policies(draw)[0]
+        return act(policy, self.greedy, self.rng)
+
+    def learn(self, leaf: int, value: float) -> None:
+        utilities = self.setting.problem.utilities
+        self.policy.update(value, outcome=utilities, noise_sd=NOISE_SD, which=leaf)
+
+
+class Ensemble:
+    """Weights on the members; nothing between them."""
+
+    def __init__(self, setting, rule, greedy=False, learns=True) -> None:
+        self.setting, self.rule, self.greedy = setting, rule, greedy
+        self.learns = learns
+        self.log_weights = np.zeros(len(setting.X))
+        self.rng = setting.action_rng()
+
+    @property
+    def weights(self) -> np.ndarray:
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return weights / weights.sum()
+
+    def choose(self) -> int:
+        policies = self.setting.member_policies
+        if self.rule == "draw":
+            policy = policies[self.rng.choice(len(policies), p=self.weights)]
+        else:
+            policy = self.weights @ policies
+        return act(policy, self.greedy, self.rng)
+
+    def learn(self, leaf: int, value: float) -> None:
+        if self.learns:
+            error = value - self.setting.member_utilities[:, leaf]
+            self.log_weights -= 0.5 * (error / NOISE_SD) ** 2
+
+
+class Fixed:
+    """One policy for ever."""
+
+    def __init__(self, setting, policy) -> None:
+        self.policy, self.rng = policy, setting.action_rng()
+
+    def choose(self) -> int:
+        return act(self.policy, False, self.rng)
+
+    def learn(self, leaf: int, value: float) -> None:
+        """Nothing."""
+
+
+def uniform(setting):
+    return np.concatenate([np.full(width, 1 / width) for width in node_widths()])
+
+
+def true_policy(setting):
+    return setting.problem.policies(setting.truth[np.newaxis])[0]
+
+
+ARMS = {
+    "surrogate, draw, sampled": lambda s: Surrogate(s),
+    "surrogate, draw, greedy": lambda s: Surrogate(s, greedy=True),
+    "surrogate, draw, greedy, Kalman": lambda s: Surrogate(
+        s, greedy=True, method="kalman"
+    ),
+    "surrogate, vote": lambda s: Surrogate(s, rule="vote"),
+    "surrogate, mean, sampled": lambda s: Surrogate(s, rule="mean"),
+    "surrogate, mean, greedy": lambda s: Surrogate(s, rule="mean", greedy=True),
+    "outcome model, draw": OutcomeModel,
+    "ensemble, draw, sampled": lambda s: Ensemble(s, "draw"),
+    "ensemble, draw, greedy": lambda s: Ensemble(s, "draw", greedy=True),
+    "ensemble, mean, sampled": lambda s: Ensemble(s, "mean"),
+    "ensemble, mean, greedy": lambda s: Ensemble(s, "mean", greedy=True),
+    "surrogate, draw, sampled, no update": lambda s: Surrogate(s, learns=False),
+    "surrogate, mean, sampled, no update": lambda s: Surrogate(
+        s, rule="mean", learns=False
+    ),
+    "surrogate, mean, greedy, no update": lambda s: Surrogate(
+        s, rule="mean", greedy=True, learns=False
+    ),
+    "ensemble, draw, sampled, no update": lambda s: Ensemble(s, "draw", learns=False),
+    "ensemble, mean, greedy, no update": lambda s: Ensemble(
+        s, "mean", greedy=True, learns=False
+    ),
+    "uniform": lambda s: Fixed(s, uniform(s)),
+    "exact, draw, sampled": lambda s: Exact(s, greedy=False),
+    "exact, draw, greedy": lambda s: Exact(s, greedy=True),
+    "true policy, sampled": lambda s: Fixed(s, true_policy(s)),
+}
+
+
+def regrets(setting: Setting, arms: list[str]) -> np.ndarray:
+    """Return the regret of every round; shape (n_arms, n_rounds)."""
+    best = setting.utility.max()
+    found = np.empty((len(arms), len(setting.noise)))
+    for a, name in enumerate(arms):
+        arm = ARMS[name](setting)
+        for t, noise in enumerate(setting.noise):
+            leaf = arm.choose()
+            found[a, t] = best - setting.utility[leaf]
+            arm.learn(leaf, setting.utility[leaf] + noise[leaf])
+    return found
+
+
+def table(found: np.ndarray, arms: list[str]) -> str:
+    """Markdown rows from regrets of shape (n_repetitions, n_arms, n_rounds)."""
+    total = found.sum(axis=2)
+    references = [name for name in REFERENCES if name in arms]
+    heads = ["arm", "median regret (10-90 %)", "last 10 rounds, each"]
+    heads += [f"minus {name.removeprefix('surrogate, ')}" for name in references]
+    rows = [heads, ["---"] * len(heads)]
+    for a, name in enumerate(arms):
+        low, middle, high = np.quantile(total[:, a], [0.1, 0.5, 0.9])
+        cells = [name, f"{middle:.1f} ({low:.1f} to {high:.1f})"]
+        cells.append(f"{found[:, a, -10:].mean():.2f}")
+        for reference in references:
+            difference = total[:, a] - total[:, arms.index(reference)]
+            half = 1.96 * difference.std(ddof=1) / np.sqrt(len(difference))
+            shown = f"{difference.mean():+.1f} ± {half:.1f}"
+            cells.append("" if name == reference else shown)
+        rows.append(cells)
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repetitions", type=int, default=100)
+    parser.add_argument("--members", type=int, nargs="+", default=[10, 30, 100, 300])
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
+    asked = parser.parse_args()
+    for n_members in asked.members:
+        start = time.process_time()
+        settings = [
+            Setting(n_members, asked.rounds, seed) for seed in range(asked.repetitions)
+        ]
+        found = np.array([regrets(setting, asked.arms) for setting in settings])
+        seconds = time.process_time() - start
+        print(
+            f"{n_members} members, {asked.rounds} rounds, {len(found)} repetitions, "
+            f"{seconds:.0f} s CPU\n"
+        )
+        print(table(found, asked.arms), end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,364 @@
+"""Thompson sampling with a surrogate of policies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from .._parameters import (
+    check_boolean,
+    check_integer,
+    check_option,
+    check_real,
+    fail,
+)
+from .._predictive import make_generator
+from ..plotting._fitted import surrogate_of
+from ._belief import InputBelief
+from ._choice import Decision, decide, read_steps, vote_shares
+from ._importance import reweighted
+from ._kalman import kalman_updated
+from ._observation import checked_log_likelihood, read_observation
+
+FloatArray = NDArray[np.float64]
+
+RULES = ("draw", "vote", "mean")
+METHODS = ("weights", "kalman")
+
+
+class ThompsonPolicy(BaseEstimator):
+    r"""Decide under uncertain inputs with a surrogate, and learn from outcomes.
+
+    An ensemble of policies says what *would* be done for each value of the inputs. One
+    value is the true one. The belief about it starts from the laws of the surrogate,
+    each decision is made by the policies of inputs that are believed in, and each
+    observed outcome sharpens the belief [1]_. A policy costs one polynomial.
+
+    Parameters
+    ----------
+    surrogate : fitted estimator
+        A :class:`skpce.CompositionalPCESurrogate`, or a Pipeline that ends in one. All
+        inputs here are those *of the surrogate*: behind a PCA, the components.
+    rule : {"draw", "vote", "mean"}, default="draw"
+        How the belief becomes a decision.
+
+        - ``"draw"``: one draw of the inputs, and the policy there in all steps.
+          Thompson sampling, where policies are good for their inputs.
+        - ``"vote"``: ``n_draws`` draws; in each step each votes for its likeliest
+          action, and the majority wins (always greedy). It does not explore.
+        - ``"mean"``: the mean policy of the belief.
+    greedy : bool, default=False
+        Take the likeliest action of the policy; False draws one. In one step,
+        ``"draw"`` and ``"mean"`` without it take actions with the same
+        probabilities; they differ over several steps.
+    inputs : law, list of laws, array-like of rows, InputBelief or None, default=None
+        The first belief, as in ``sample`` of the surrogate. None means its laws.
+        An :class:`InputBelief` keeps its particles and weights.
+    n_particles : int, default=1000
+        Draws that hold the belief.
+    n_draws : int, default=100
+        Voters.
+    method : {"weights", "kalman"}, default="weights"
+        How outcomes change the belief: importance weights with the resampling of Liu
+        and West, or a square-root ensemble Kalman filter.
+    resample_below : float, default=0.5
+        ``"weights"`` resamples before the effective sample size falls below this share
+        of the particles; 0 never resamples.
+    shrinkage : float, default=0.98
+        The kernel of Liu and West moves resampled particles by
+        :math:`\sqrt{1 - a^2}` standard deviations, with this :math:`a`.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the first belief, of all choices and of resampling.
+
+    Attributes
+    ----------
+    belief_ : InputBelief
+        What is believed now.
+    n_updates_ : int
+        Observations since ``fit``.
+    effective_sample_size_ : float
+        Of the belief.
+
+    Raises
+    ------
+    ValueError
+        In ``fit``, for a bad parameter.
+
+    See Also
+    --------
+    skpce.CompositionalPCESurrogate.sample : Draws of policies, with the residual law.
+    InputBelief : The belief.
+
+    Notes
+    -----
+    The policies are those of the expansion alone: no residual is drawn, because no
+    outcome could teach it. Where the surrogate does not explain the policies (see
+    :func:`skpce.inspection.verdict`) decisions are as poor as its predictions.
+
+    Updates by weights converge to the posterior law as particles grow, until the first
+    resampling (``belief_.n_resampled``); after it the mean and covariance are kept
+    and finer features are smoothed. For a normal belief and an outcome linear in the
+    inputs, both methods converge to the posterior. For other outcomes the Kalman
+    filter is an approximation that knows only covariances.
+
+    References
+    ----------
+    .. [1] W. R. Thompson, "On the likelihood that one unknown probability exceeds
+       another in view of the evidence of two samples", Biometrika 25 (1933).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from skpce import CompositionalPCESurrogate
+    >>> from skpce.decision import ThompsonPolicy
+    >>> X = np.random.default_rng(0).normal(size=(60, 1))
+    >>> y = softmax(np.c_[3 * X, 0 * X], axis=1)
+    >>> surrogate = CompositionalPCESurrogate(1, steps={"valve": 2}).fit(X, y)
+    >>> policy = ThompsonPolicy(surrogate, rule="mean", random_state=0).fit()
+    >>> print(policy.choose())
+    valve: 0 (0.54)
+    >>> policy = policy.update(-1.1, outcome=lambda x: x[:, 0], noise_sd=0.1)
+    >>> print(policy.choose())
+    valve: 1 (0.96)
+    """
+
+    def __init__(
+        self,
+        surrogate: Any,
+        *,
+        rule: str = "draw",
+        greedy: bool = False,
+        inputs: Any = None,
+        n_particles: int = 1000,
+        n_draws: int = 100,
+        method: str = "weights",
+        resample_below: float = 0.5,
+        shrinkage: float = 0.98,
+        random_state: Any = None,
+    ) -> None:
+        self.surrogate = surrogate
+        self.rule = rule
+        self.greedy = greedy
+        self.inputs = inputs
+        self.n_particles = n_particles
+        self.n_draws = n_draws
+        self.method = method
+        self.resample_below = resample_below
+        self.shrinkage = shrinkage
+        self.random_state = random_state
+
+    def fit(self, X: Any = None, y: Any = None) -> ThompsonPolicy:
+        """Start from the first belief.
+
+        Parameters
+        ----------
+        X, y : object, default=None
+            Not used; scikit-learn's signature.
+
+        Returns
+        -------
+        self : ThompsonPolicy
+            Ready to choose. What was learned before is forgotten.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter.
+        NotFittedError
+            If the surrogate is not fitted.
+        """
+        self._check_parameters()
+        surrogate, names = surrogate_of(self.surrogate)
+        generator = make_generator(self.random_state)
+        belief = self._first_belief(surrogate, names, generator)
+        self._surrogate, self._generator = surrogate, generator
+        self.belief_, self.n_updates_ = belief, 0
+        return self
+
+    def _check_parameters(self) -> None:
+        owner = type(self).__name__
+        check_option(owner, "rule", self.rule, RULES)
+        check_option(owner, "method", self.method, METHODS)
+        check_boolean(owner, "greedy", self.greedy)
+        check_integer(owner, "n_particles", self.n_particles, low=2)
+        check_integer(owner, "n_draws", self.n_draws, low=1)
+        share = {"low": 0.0, "high": 1.0}
+        check_real(owner, "resample_below", self.resample_below, **share, closed="left")
+        check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")
+
+    def _first_belief(
+        self, surrogate: Any, names: list[str], generator: np.random.Generator
+    ) -> InputBelief:
+        laws = tuple(surrogate.basis_.laws)
+        if isinstance(self.inputs, InputBelief):
+            n_given = self.inputs.particles.shape[1]
+            if n_given != len(laws):
+                raise ValueError(
+                    f"The belief has {n_given} inputs; the surrogate has {len(laws)}."
+                )
+            return replace(self.inputs, names=names, laws=laws)
+        draw = surrogate._input_sampler(type(self).__name__, self.inputs)
+        return InputBelief(draw(self.n_particles, generator), None, names, laws)
+
+    @property
+    def effective_sample_size_(self) -> float:
+        """How many equally weighted draws would be as good."""
+        return self.belief_.effective_sample_size
+
+    def choose(self, steps: Any = None, *, inputs: ArrayLike | None = None) -> Decision:
+        """Choose an action in each step.
+
+        Parameters
+        ----------
+        steps : int, str, sequence of these, or None, default=None
+            Steps by position or name. None means the whole trajectory. With
+            ``rule="draw"`` all steps of one call share one draw of the inputs.
+        inputs : array-like of shape (n_features,) or None, default=None
+            Act for these inputs, for example ``inputs`` of an earlier decision, to go
+            on with its draw. Only with ``rule="draw"``.
+
+        Returns
+        -------
+        decision : Decision
+            Actions, and the policy they were taken by.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            For an unknown step or bad inputs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skpce import CompositionalPCESurrogate
+        >>> from skpce.decision import ThompsonPolicy
+        >>> X = np.arange(8.0)[:, np.newaxis]
+        >>> y = np.tile([0.0, 1.0, 1.0], (8, 1))
+        >>> surrogate = CompositionalPCESurrogate(1, steps={"halide": 2, "base": 1})
+        >>> policy = ThompsonPolicy(surrogate.fit(X, y), random_state=0).fit()
+        >>> first = policy.choose("halide")
+        >>> first.labels, policy.choose("base", inputs=first.inputs).labels
+        (('1',), ('0',))
+        """
+        check_is_fitted(self)
+        owner = f"{type(self).__name__}.choose"
+        layout = self._surrogate.geometry_.layout
+        chosen = read_steps(owner, steps, layout)
+        policy, used = self._policy(self._checked_draw(owner, inputs))
+        greedy = self.greedy or self.rule == "vote"
+        return decide(policy, used, layout, chosen, greedy, self._generator)
+
+    def _checked_draw(self, owner: str, inputs: Any) -> FloatArray | None:
+        if inputs is None:
+            return None
+        if self.rule != "draw":
+            expected = f"None with rule={self.rule!r}, which uses many draws"
+            raise fail(owner, "inputs", expected, inputs)
+        n_features = self.belief_.particles.shape[1]
+        values = np.asarray(inputs, dtype=np.float64)
+        if values.shape != (n_features,) or not np.isfinite(values).all():
+            raise fail(owner, "inputs", f"{n_features} finite numbers", inputs)
+        return values
+
+    def _policies(self, inputs: FloatArray) -> FloatArray:  # shape: (n, n_parts)
+        surrogate = self._surrogate
+        return surrogate.geometry_.compositions(surrogate._clr_at(inputs))
+
+    def _policy(self, given: FloatArray | None) -> tuple[FloatArray, Any]:
+        """Return what actions are taken by, (n_parts,), and the one draw behind it."""
+        if self.rule == "mean":
+            return self.belief_.weights @ self._policies(self.belief_.particles), None
+        if self.rule == "vote":
+            voters = self.belief_.sample(self.n_draws, self._generator)
+            layout = self._surrogate.geometry_.layout
+            return vote_shares(self._policies(voters), layout), None
+        if given is None:
+            given = self.belief_.sample(1, self._generator)[0]
+        return self._policies(given[np.newaxis])[0], given
+
+    def update(
+        self,
+        observed: ArrayLike | None = None,
+        *,
+        outcome: Any = None,
+        noise_sd: ArrayLike | None = None,
+        which: Any = None,
+        log_likelihood: Any = None,
+    ) -> ThompsonPolicy:
+        """Learn from an outcome.
+
+        Give what was observed with ``outcome`` and ``noise_sd``, or a
+        ``log_likelihood`` alone.
+
+        Parameters
+        ----------
+        observed : float or array-like of shape (n_outcomes,), default=None
+            Observed values.
+        outcome : fitted regressor or callable, default=None
+            From the inputs of the surrogate, (n, n_features), to the outcomes without
+            noise, (n,) or (n, n_outcomes).
+        noise_sd : float or array-like of shape (n_outcomes,), default=None
+            Standard deviation of the independent normal noise. A regressor has an
+            error of its own, which belongs in here.
+        which : int, array-like of int, or None, default=None
+            Columns of the outcome that were observed, where it has more.
+        log_likelihood : callable, default=None
+            From inputs, (n, n_features), to the log-likelihood of what was observed,
+            (n,), up to a constant; -inf is allowed. Only with ``method="weights"``.
+
+        Returns
+        -------
+        self : ThompsonPolicy
+            With a new ``belief_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before ``fit``.
+        ValueError
+            For a bad argument, or an outcome that is impossible under the belief. The
+            belief is then unchanged.
+        """
+        check_is_fitted(self)
+        owner = f"{type(self).__name__}.update"
+        if log_likelihood is None:
+            observation = read_observation(owner, observed, outcome, noise_sd, which)
+            if self.method == "kalman":
+                belief = kalman_updated(self.belief_, observation)
+            else:
+                belief = self._reweighted(observation.log_likelihood)
+        else:
+            self._refuse_both(owner, (observed, outcome, noise_sd, which))
+            belief = self._reweighted(checked_log_likelihood(owner, log_likelihood))
+        self.belief_ = belief
+        self.n_updates_ += 1
+        return self
+
+    def _reweighted(self, log_likelihood: Any) -> InputBelief:
+        return reweighted(
+            self.belief_,
+            log_likelihood,
+            resample_below=self.resample_below,
+            shrinkage=self.shrinkage,
+            generator=self._generator,
+        )
+
+    def _refuse_both(self, owner: str, others: tuple[Any, ...]) -> None:
+        if any(other is not None for other in others):
+            raise ValueError(
+                f"{owner} takes log_likelihood alone, or observed, outcome and "
+                "noise_sd, not both."
+            )
+        if self.method == "kalman":
+            raise ValueError(
+                f"{owner}: method='kalman' needs an outcome and noise_sd, not a "
+                "log_likelihood. Use method='weights'."
+            )

@@ -1,0 +1,224 @@
+"""Updates of a belief against posteriors that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from skpce._input_laws import check_distribution, learn_input_laws
+from skpce.decision import InputBelief
+from skpce.decision._importance import liu_west, reweighted
+from skpce.decision._kalman import kalman_updated
+from skpce.decision._observation import read_observation
+
+SEED = 0
+MEAN = np.array([0.5, -1.0])
+COVARIANCE = np.array([[1.0, 0.4], [0.4, 0.5]])
+SLOPES = np.array([[1.0, 2.0], [-1.0, 0.5], [0.3, 0.0]])
+NOISE_SD = np.array([0.5, 1.0, 0.2])
+OBSERVED = np.array([1.5, -0.5, 0.1])
+
+
+def kalman_formulas(mean, covariance):
+    """The posterior of a linear outcome of normal inputs."""
+    total = SLOPES @ covariance @ SLOPES.T + np.diag(NOISE_SD**2)
+    gain = np.linalg.solve(total, SLOPES @ covariance).T
+    posterior = covariance - gain @ SLOPES @ covariance
+    return mean + gain @ (OBSERVED - SLOPES @ mean), posterior
+
+
+def linear_observation():
+    return read_observation("test", OBSERVED, lambda x: x @ SLOPES.T, NOISE_SD, None)
+
+
+def normal_belief(n_particles, seed, weighted=False):
+    rng = np.random.default_rng(seed)
+    particles = rng.multivariate_normal(MEAN, COVARIANCE, size=n_particles)
+    weights = rng.gamma(2.0, size=n_particles) if weighted else None
+    return InputBelief(particles, weights)
+
+
+def by_weights(belief, log_likelihood, seed=SEED, **changes):
+    settings = {"resample_below": 0.5, "shrinkage": 0.98, **changes}
+    generator = np.random.default_rng(seed)
+    return reweighted(belief, log_likelihood, generator=generator, **settings)
+
+
+def error(belief):
+    mean, covariance = kalman_formulas(MEAN, COVARIANCE)
+    return np.sqrt(
+        np.square(belief.mean - mean).sum()
+        + np.square(belief.covariance - covariance).sum()
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_filter_is_exact_on_the_moments_of_the_particles(weighted):
+    belief = normal_belief(50, SEED, weighted)
+    mean, covariance = kalman_formulas(belief.mean, belief.covariance)
+    updated = kalman_updated(belief, linear_observation())
+    np.testing.assert_allclose(updated.mean, mean, atol=1e-12)
+    np.testing.assert_allclose(updated.covariance, covariance, atol=1e-12)
+    np.testing.assert_array_equal(updated.weights, belief.weights)
+
+
+def updated_by(method, n_particles, seed):
+    belief = normal_belief(n_particles, seed)
+    if method == "kalman":
+        return kalman_updated(belief, linear_observation())
+    below = 0.0 if method == "weights" else 0.5
+    log_likelihood = linear_observation().log_likelihood
+    return by_weights(belief, log_likelihood, seed + 1, resample_below=below)
+
+
+@pytest.mark.parametrize("method", ["weights", "resampled", "kalman"])
+def test_error_of_the_conjugate_case_falls_as_the_root_of_the_particles(method):
+    sizes = np.array([100, 400, 1600, 6400])
+    errors = []
+    for size in sizes:
+        runs = [updated_by(method, size, seed) for seed in range(20)]
+        errors.append(np.sqrt(np.mean([error(run) ** 2 for run in runs])))
+    resampled = {run.n_resampled > 0 for run in runs}
+    assert resampled == {method == "resampled"}
+    order = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert order == pytest.approx(-0.5, abs=0.1)
+    assert errors[-1] < 0.03
+
+
+def test_the_law_is_the_posterior_and_not_only_its_moments():
+    """Quantiles after resampling, averaged over runs, against the normal law.
+
+    One run has a standard deviation of at most 0.05, so their mean 0.009.
+    """
+    levels = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+    runs = [updated_by("resampled", 2000, seed) for seed in range(30)]
+    found = np.mean([run.quantile(levels) for run in runs], axis=0)
+    mean, covariance = kalman_formulas(MEAN, COVARIANCE)
+    exact = norm(mean, np.sqrt(np.diag(covariance))).ppf(levels[:, np.newaxis])
+    np.testing.assert_allclose(found, exact, atol=0.035)
+
+
+def test_weights_find_two_modes_where_the_filter_learns_nothing():
+    """The outcome x² says nothing of the sign: cov(x, x²) = 0."""
+    rng = np.random.default_rng(SEED)
+    half = rng.normal(size=(20_000, 1))
+    belief = InputBelief(np.vstack([half, -half]))
+    seen = read_observation("test", 2.25, lambda x: x[:, 0] ** 2, 0.3, None)
+    weighted = by_weights(belief, seen.log_likelihood, resample_below=0.0)
+    grid = np.linspace(-6, 6, 4001)
+    density = norm.pdf(grid) * norm(2.25, 0.3).pdf(grid**2)
+    expected = np.average(np.abs(grid), weights=density)
+    found = weighted.weights @ np.abs(weighted.particles[:, 0])
+    assert found == pytest.approx(expected, abs=0.01)
+    filtered = kalman_updated(belief, seen)
+    np.testing.assert_allclose(filtered.particles, belief.particles, atol=1e-9)
+
+
+def test_effective_sample_size_and_quantiles_by_hand():
+    belief = InputBelief([[3.0], [1.0], [2.0]], [1.0, 2.0, 1.0])
+    assert belief.effective_sample_size == pytest.approx(16 / 6)
+    np.testing.assert_array_equal(belief.quantile([0.5, 0.6, 1.0])[:, 0], [1, 2, 3])
+    np.testing.assert_allclose(belief.mean, 1.75)
+    np.testing.assert_allclose(belief.covariance, [[0.6875]])
+    np.testing.assert_allclose(InputBelief(belief.particles).weights, 1 / 3)
+
+
+def test_the_effective_sample_size_stays_above_the_threshold():
+    belief = normal_belief(400, SEED)
+    sharp = read_observation("test", 2.0, lambda x: x[:, 0], 0.001, None)
+    found = by_weights(belief, sharp.log_likelihood)
+    assert found.effective_sample_size >= 0.5 * 400 - 1e-6
+    assert found.n_resampled > 3
+    assert found.mean[0] == pytest.approx(2.0, abs=0.001)
+    assert found.standard_deviation[0] == pytest.approx(0.001, rel=0.3)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.5, 0.98])
+def test_the_kernel_keeps_mean_and_covariance(shrinkage):
+    belief = normal_belief(500, SEED, weighted=True)
+    generator = np.random.default_rng(SEED)
+    moved = [liu_west(belief, shrinkage, generator) for _ in range(400)]
+    mean = np.mean([one.mean for one in moved], axis=0)
+    second = np.mean([one.particles.T @ one.particles / 500 for one in moved], axis=0)
+    np.testing.assert_allclose(mean, belief.mean, atol=0.01)
+    expected = belief.covariance + np.outer(belief.mean, belief.mean)
+    np.testing.assert_allclose(second, expected, atol=0.03)
+
+
+def mixed_belief():
+    """A bounded input, a count, and a category coded 0, 1."""
+    rng = np.random.default_rng(SEED)
+    X = np.column_stack(
+        [rng.uniform(size=300), rng.poisson(3, 300), rng.integers(2, size=300)]
+    ).astype(float)
+    from scipy.stats import poisson, uniform
+
+    given = check_distribution("test", [uniform(), poisson(3), "categorical"], 3)
+    laws = learn_input_laws(given, X, np.ones(300))
+    return InputBelief(X, rng.gamma(1.0, size=300), laws=laws)
+
+
+def test_no_update_leaves_the_supports():
+    belief = mixed_belief()
+    moved = liu_west(belief, 0.7, np.random.default_rng(SEED))
+    assert not belief.outside(moved.particles).any()
+    assert len(np.unique(moved.particles[:, 0])) > 200
+    assert set(moved.particles[:, 2]) == {0.0, 1.0}
+    only = InputBelief(belief.particles[:, :1], laws=belief.laws[:1])
+    high = read_observation("test", 3.0, lambda x: x[:, 0], 0.01, None)
+    assert kalman_updated(only, high).particles.max() == 1.0
+    with pytest.raises(ValueError, match=r"Input 'x1' takes single values"):
+        kalman_updated(belief, high)
+
+
+def test_an_impossible_observation_is_refused_and_a_hard_one_is_not():
+    belief = normal_belief(500, SEED)
+    with pytest.raises(ValueError, match="impossible at every particle"):
+        by_weights(belief, lambda x: np.full(len(x), -np.inf))
+
+    def hard(inputs):
+        return np.where(inputs[:, 0] > 2.0, 0.0, -np.inf)
+
+    found = by_weights(belief, hard)
+    assert found.particles[found.weights > 0, 0].min() > 2.0
+
+
+def test_the_kernel_smooths_what_is_not_normal():
+    """A normal law cut at 2: the kernel blurs the edge, less with less jitter."""
+
+    def cut(inputs):
+        return np.where(inputs[:, 0] > 2.0, 0.0, -np.inf)
+
+    def error_of_mean(shrinkage):
+        runs = [
+            by_weights(normal_belief(2000, seed), cut, seed, shrinkage=shrinkage)
+            for seed in range(30)
+        ]
+        exact = 0.5 + norm.pdf(1.5) / norm.sf(1.5)
+        return abs(np.mean([run.mean[0] for run in runs]) - exact)
+
+    assert error_of_mean(0.9) > error_of_mean(0.98) > error_of_mean(1.0)
+
+
+def test_seen_twice_is_seen_once_with_twice_the_evidence():
+    belief, seen = normal_belief(100, SEED), linear_observation().log_likelihood
+    never = {"resample_below": 0.0}
+    twice = by_weights(by_weights(belief, seen, **never), seen, **never)
+    once = by_weights(belief, lambda x: 2 * seen(x), **never)
+    np.testing.assert_allclose(twice.weights, once.weights, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2.0],), "particles.*finite table"),
+        (([[np.nan]],), "particles.*finite table"),
+        (("many",), "particles.*finite table"),
+        (([[1.0]], [-1.0]), "non-negative"),
+        (([[1.0]], None, ["a", "b"]), "names.*1 names"),
+    ],
+)
+def test_bad_beliefs(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        InputBelief(*arguments)

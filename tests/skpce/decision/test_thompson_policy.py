@@ -1,0 +1,295 @@
+"""Decisions of each rule, their laws, and what the user may get wrong."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+from scipy.stats import norm, uniform
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+
+from skpce import CompositionalPCESurrogate, InputOutsideSupportWarning
+from skpce.decision import InputBelief, ThompsonPolicy
+
+SEED = 0
+N_CHOICES = 2000
+# Three standard deviations of a frequency and of the mean of 2000 particles.
+TOLERANCE = 0.04
+
+
+def logistic_ensemble(n_members=80, slope=2.0):
+    """Two steps of two actions, logits ``slope * x``; a masked and a lone part."""
+    X = np.random.default_rng(SEED).normal(size=(n_members, 1))
+    pair = softmax(np.c_[slope * X, 0 * X], axis=1)
+    zero, one = np.zeros(n_members), np.ones(n_members)
+    return X, np.c_[pair, zero, pair, one]
+
+
+@pytest.fixture(scope="module")
+def surrogate():
+    X, y = logistic_ensemble()
+    steps = {"first": 3, "second": 2, "only": 1}
+    return CompositionalPCESurrogate(
+        1, steps=steps, solver="ols", distribution=norm(0, 1)
+    ).fit(X, y)
+
+
+def started(surrogate, rule="draw", **changes):
+    return ThompsonPolicy(surrogate, rule=rule, random_state=SEED, **changes).fit()
+
+
+def frequencies(policy):
+    """How often action 0 is taken in the first two steps, and in both."""
+    taken = np.array([policy.choose().actions for _ in range(N_CHOICES)])
+    assert set(taken[:, 2]) == {0}  # the only action
+    assert taken[:, 0].max() == 1  # never the masked one
+    zero = taken[:, :2] == 0
+    return (*zero.mean(axis=0), zero.all(axis=1).mean())
+
+
+def exact_shares(mean):
+    """E p and E p² for a normal input of unit variance: one step, and two alike."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    p = expit(2.0 * (mean + nodes))
+    return np.array([p, p**2]) @ weights / weights.sum()
+
+
+def test_draw_is_coherent_over_the_steps_and_mean_is_not(surrogate):
+    """Both have the same law in one step, and different laws over two."""
+    one, both = exact_shares(0.3)
+    inputs = norm(0.3, 1)
+    drawn = frequencies(started(surrogate, "draw", inputs=inputs, n_particles=5000))
+    np.testing.assert_allclose(drawn, [one, one, both], atol=TOLERANCE)
+    mixed = frequencies(started(surrogate, "mean", inputs=inputs, n_particles=2000))
+    np.testing.assert_allclose(mixed, [one, one, one**2], atol=TOLERANCE)
+    assert both - one**2 > 2 * TOLERANCE
+
+
+def test_greedy_draw_matches_the_probability_of_being_best(surrogate):
+    inputs = norm(0.3, 1)
+    policy = started(surrogate, greedy=True, inputs=inputs, n_particles=5000)
+    best = norm.cdf(0.3)
+    np.testing.assert_allclose(frequencies(policy), [best] * 3, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("rule", ["vote", "mean"])
+def test_vote_and_greedy_mean_do_not_explore(surrogate, rule):
+    policy = started(surrogate, rule, greedy=True, inputs=norm(0.5, 1), n_draws=400)
+    decisions = [policy.choose() for _ in range(50)]
+    assert {tuple(one.actions) for one in decisions} == {(0, 0, 0)}
+    if rule == "vote":
+        share = np.mean([one.policy[0][0] for one in decisions])
+        assert share == pytest.approx(norm.cdf(0.5), abs=0.03)
+
+
+def test_equal_actions_share_a_vote_and_are_taken_alike():
+    X = np.arange(10.0)[:, np.newaxis]
+    flat = CompositionalPCESurrogate(1, distribution=norm(4, 3)).fit(
+        X, np.full((10, 2), 0.5)
+    )
+    policy = started(flat, "vote", n_draws=3)
+    np.testing.assert_allclose(policy.choose().policy[0], [0.5, 0.5])
+    taken = [policy.choose().actions[0] for _ in range(400)]
+    assert np.mean(taken) == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_decision_can_be_made_step_by_step_with_one_draw(surrogate):
+    policy = started(surrogate)
+    first = policy.choose("first")
+    assert first.steps == ("first",)
+    second = policy.choose([1], inputs=first.inputs)
+    np.testing.assert_array_equal(second.inputs, first.inputs)
+    expected = surrogate.predict(first.inputs[np.newaxis])[0]
+    np.testing.assert_allclose(np.r_[first.policy[0], second.policy[0]], expected[:5])
+    assert str(policy.choose("only")) == "only: 0 (1.00)"
+
+
+def test_the_belief_starts_from_what_is_given(surrogate):
+    policy = started(surrogate, n_particles=20_000)
+    assert policy.effective_sample_size_ == pytest.approx(20_000)
+    assert policy.belief_.standard_deviation[0] == pytest.approx(1.0, abs=0.03)
+    narrow = started(surrogate, inputs=norm(1, 0.1), n_particles=5000).belief_
+    np.testing.assert_allclose(
+        [narrow.mean[0], narrow.standard_deviation[0]], [1.0, 0.1], atol=0.01
+    )
+    rows = started(surrogate, inputs=[[0.5], [2.0]]).belief_
+    assert set(rows.particles[:, 0]) == {0.5, 2.0}
+    given = InputBelief([[0.5], [2.0]], [3, 1])
+    kept = started(surrogate, inputs=given).belief_
+    np.testing.assert_allclose(kept.weights, [0.75, 0.25])
+    assert kept.laws
+
+
+def test_behind_a_pipeline_inputs_are_those_of_the_last_step():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(80, 5)) * [4, 2, 0.1, 0.1, 0.1]
+    y = softmax(np.c_[X[:, :1], 0 * X[:, :2]], axis=1)
+    pipeline = make_pipeline(PCA(2, whiten=True), CompositionalPCESurrogate(1))
+    policy = ThompsonPolicy(pipeline.fit(X, y), random_state=SEED).fit()
+    assert policy.belief_.names == ("pca0", "pca1")
+    components = pipeline[:-1].transform(X)
+    rewards = LinearRegression().fit(components, X[:, :2])
+    policy.update(8.0, outcome=rewards, noise_sd=0.1, which=0)
+    found = pipeline[:-1].inverse_transform(policy.belief_.mean[np.newaxis])[0]
+    assert found[0] == pytest.approx(8.0, abs=0.2)
+
+
+@pytest.mark.parametrize("method", ["weights", "kalman"])
+def test_outcome_and_likelihood_say_the_same(surrogate, method):
+    options = {"method": method, "resample_below": 0.0, "n_particles": 50_000}
+    policy = started(surrogate, **options)
+    policy.update([0.8], outcome=lambda x: x[:, 0], noise_sd=0.5)
+    belief = policy.belief_
+    np.testing.assert_allclose(
+        [belief.mean[0], belief.covariance[0, 0]], [0.64, 0.2], atol=0.015
+    )
+    if method == "weights":
+        other = started(surrogate, **options)
+        other.update(log_likelihood=lambda x: -0.5 * (0.8 - x[:, 0]) ** 2 / 0.25)
+        np.testing.assert_allclose(other.belief_.weights, belief.weights, rtol=1e-9)
+
+
+def test_learning_changes_what_is_chosen(surrogate):
+    policy = started(surrogate)
+    for _ in range(5):
+        policy.update(-1.5, outcome=lambda x: x[:, 0], noise_sd=0.5)
+    assert policy.n_updates_ == 5
+    assert policy.belief_.n_resampled > 0
+    taken = [policy.choose("second").actions[0] for _ in range(300)]
+    exact = expit(-2.0 * policy.belief_.particles[:, 0])
+    expected = policy.belief_.weights @ exact
+    assert np.mean(taken) == pytest.approx(expected, abs=0.07)
+    assert policy.fit().n_updates_ == 0
+    assert abs(policy.belief_.mean[0]) < 0.15
+
+
+def test_a_regressor_with_names_and_several_outcomes(surrogate):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"level": np.linspace(-2, 2, 20)})
+    model = LinearRegression().fit(X, np.c_[X["level"], 3 * X["level"], X["level"]])
+    policy = started(surrogate, method="kalman", n_particles=5000)
+    policy.update([0.9, 0.3], outcome=model, noise_sd=[0.3, 0.1], which=[1, 0])
+    exact = (0.9 * 3 / 0.09 + 0.3 / 0.01) / (9 / 0.09 + 1 / 0.01 + 1)
+    assert policy.belief_.mean[0] == pytest.approx(exact, abs=0.01)
+    frame = policy.belief_.to_frame()
+    assert list(frame["input"]) == ["x0"]
+    assert frame["low"][0] < exact < frame["high"][0]
+
+
+def test_reproducible_and_persistent(surrogate):
+    def run(policy):
+        actions = [policy.choose().actions for _ in range(20)]
+        policy.update(1.0, outcome=lambda x: x[:, 0], noise_sd=0.1)
+        return np.array(actions), policy.belief_.particles
+
+    for found, same in zip(
+        run(started(surrogate)), run(started(surrogate)), strict=True
+    ):
+        np.testing.assert_array_equal(found, same)
+    half = started(surrogate)
+    half.choose()
+    copy = pickle.loads(pickle.dumps(half))
+    np.testing.assert_array_equal(run(half)[0], run(copy)[0])
+    frozen = clone(ThompsonPolicy(FrozenEstimator(surrogate), random_state=SEED))
+    np.testing.assert_array_equal(run(frozen.fit())[1], run(started(surrogate))[1])
+
+
+def test_inputs_outside_the_law_warn():
+    X, y = logistic_ensemble()
+    bounded = CompositionalPCESurrogate(
+        1, steps=(3, 2, 1), distribution=uniform(-4, 8)
+    ).fit(X, y)
+    with pytest.warns(InputOutsideSupportWarning, match="extrapolates"):
+        started(bounded, inputs=norm(0, 4))
+
+
+def test_not_fitted(surrogate):
+    with pytest.raises(NotFittedError):
+        ThompsonPolicy(surrogate).choose()
+    with pytest.raises(NotFittedError):
+        ThompsonPolicy(surrogate).update(log_likelihood=np.ravel)
+    with pytest.raises(NotFittedError):
+        ThompsonPolicy(CompositionalPCESurrogate()).fit()
+    assert not hasattr(ThompsonPolicy(surrogate), "effective_sample_size_")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rule": "best"}, "rule.*'draw', 'mean', 'vote'.*'best'"),
+        ({"method": "mcmc"}, "method.*'kalman', 'weights'.*'mcmc'"),
+        ({"greedy": 1}, "greedy.*a bool"),
+        ({"n_particles": 1}, r"n_particles.*\[2, inf\)"),
+        ({"n_draws": 0}, r"n_draws.*\[1, inf\)"),
+        ({"resample_below": 1.0}, r"resample_below.*\[0.0, 1.0\)"),
+        ({"shrinkage": 1.5}, r"shrinkage.*\[0.0, 1.0\]"),
+        ({"inputs": [[1.0, 2.0]]}, r"shape \(1, 2\)"),
+        ({"inputs": InputBelief([[1.0, 2.0]])}, "has 2 inputs; the surrogate has 1"),
+        ({"surrogate": PCA()}, "not fitted|CompositionalPCESurrogate"),
+        ({"surrogate": LinearRegression().fit([[1], [2]], [1, 2])}, "last estimator"),
+    ],
+)
+def test_bad_parameters(surrogate, changes, message):
+    with pytest.raises(ValueError, match=message):
+        ThompsonPolicy(**{"surrogate": surrogate, **changes}).fit()
+
+
+SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "observed.*Got None"),
+        ({**SEEN, "observed": np.nan}, "observed.*finite"),
+        ({**SEEN, "noise_sd": 0.0}, "noise_sd.*positive"),
+        ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
+        ({**SEEN, "noise_sd": None}, "noise_sd.*Got None"),
+        ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
+        ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows for 1000"),
+        ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
+        ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
+        ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
+        ({**SEEN, "which": [0, 0]}, "which.*1 column"),
+        ({**SEEN, "log_likelihood": np.ravel}, "not both"),
+        ({"log_likelihood": 3}, "log_likelihood.*callable"),
+        ({"log_likelihood": lambda x: x}, r"shape \(1000, 1\)"),
+        ({"log_likelihood": lambda x: np.nan * x[:, 0]}, "NaN or inf"),
+        ({"log_likelihood": lambda x: -np.inf + 0 * x[:, 0]}, "impossible"),
+    ],
+)
+def test_bad_updates_leave_the_belief(surrogate, arguments, message):
+    policy = started(surrogate)
+    before = policy.belief_
+    with pytest.raises(ValueError, match=message):
+        policy.update(**arguments)
+    assert policy.belief_ is before
+    assert policy.n_updates_ == 0
+
+
+def test_the_filter_needs_an_outcome(surrogate):
+    with pytest.raises(ValueError, match="method='kalman' needs an outcome"):
+        started(surrogate, method="kalman").update(log_likelihood=np.ravel)
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments", "message"),
+    [
+        ("draw", {"steps": "third"}, "some of .*'second'.*'third'"),
+        ("draw", {"steps": 7}, "steps.*Got 7"),
+        ("draw", {"steps": []}, "steps"),
+        ("draw", {"steps": 1.5}, "steps.*Got 1.5"),
+        ("draw", {"inputs": [1.0, 2.0]}, "1 finite numbers"),
+        ("vote", {"inputs": [1.0]}, "rule='vote', which uses many draws"),
+    ],
+)
+def test_bad_choices(surrogate, rule, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        started(surrogate, rule).choose(**arguments)
