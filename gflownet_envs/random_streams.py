@@ -13,6 +13,8 @@ class Purpose(IntEnum):
     SAMPLING = 1
     ROW_SUBSET = 2
     MINIBATCH = 3
+    REPLAY = 4
+    EVALUATION = 5
 
 
 class MemberStream:
@@ -90,6 +92,7 @@ class UniformChunks:
         Shape of the numbers of one iteration of one member.
     chunk : int, default=64
         Iterations drawn at a time.
+    purpose : Purpose, default=Purpose.SAMPLING
 
     Examples
     --------
@@ -103,8 +106,9 @@ class UniformChunks:
         streams: list[MemberStream],
         shape: tuple[int, ...],
         chunk: int = 64,
+        purpose: Purpose = Purpose.SAMPLING,
     ) -> None:
-        self._generators = [stream.generator(Purpose.SAMPLING) for stream in streams]
+        self._generators = [stream.generator(purpose) for stream in streams]
         self._shape = shape
         self._chunk = chunk
         self._buffer = np.empty((len(streams), 0, *shape))

@@ -7,6 +7,8 @@ from numbers import Integral, Real
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies.mlp import INITIALIZATIONS
 
+POLICIES = ("mlp", "gru")
+
 
 @dataclass(frozen=True)
 class TrainingSpec:
@@ -33,14 +35,38 @@ class TrainingSpec:
         For objectives that learn log Z.
     log_z_init : float or None, default=None
         Where log Z starts; None takes the estimate of the first batch.
+    policy : {"mlp", "gru"}, default="mlp"
+        What the policies are; ``"gru"`` reads the actions taken so far and needs a
+        space where a state has one history.
     hidden : tuple of int, default=(64, 64)
+        Widths of the hidden layers; one number for ``"gru"``.
+    learn_backward_policy : bool, default=False
+        Whether P_B is learned too. It is uniform over parents otherwise, and in
+        spaces where a state has one parent.
+    sub_trajectory_decay : float, default=0.9
+        λ of sub-trajectory balance.
     exploration_epsilon : float, default=0.05
         Share of uniformly random actions while sampling. On-policy training never
         learns the log-ratios of rare actions: without exploration most of the
         variance of the log-ratios is training noise although the policies are close
         to exact in total variation (`docs/results.md`).
-    block_size : int, default=50
-        Members trained together. Results do not depend on it, up to rounding.
+    exploration_temperature : float, default=1.0
+        Log-policies are divided by it while sampling.
+    replay_fraction : float, default=0.0
+        Share of a batch that repeats earlier trajectories; see `ReplayBuffer`.
+    replay_capacity : int, default=1000
+        Trajectories that a member remembers.
+    check_every : int, default=500
+        Iterations between two looks at the members; 0 looks at the end alone.
+    stop_at_distance : float or None, default=None
+        A member stops once its distance to exact is at most this, where the space is
+        listed.
+    stop_at_effective_sample_size : float or None, default=None
+        A member stops once its effective sample size, as a share of the samples, is
+        at least this. With both, both must hold.
+    block_size : int, default=25
+        Members trained together. Results do not depend on it, up to rounding. The
+        gain of larger blocks is small, and more blocks share out better.
     dtype : {"float32", "float64"}, default="float32"
     max_table_states : int, default=50_000
         Enumerable spaces of at most so many states are sampled by table look-ups; 0
@@ -61,9 +87,18 @@ class TrainingSpec:
     initialization: str = "he"
     log_z_learning_rate: float = 0.1
     log_z_init: float | None = None
+    policy: str = "mlp"
     hidden: tuple[int, ...] = (64, 64)
+    learn_backward_policy: bool = False
+    sub_trajectory_decay: float = 0.9
     exploration_epsilon: float = 0.05
-    block_size: int = 50
+    exploration_temperature: float = 1.0
+    replay_fraction: float = 0.0
+    replay_capacity: int = 1000
+    check_every: int = 500
+    stop_at_distance: float | None = None
+    stop_at_effective_sample_size: float | None = None
+    block_size: int = 25
     dtype: str = "float32"
     max_table_states: int = 50_000
 
@@ -85,17 +120,34 @@ class TrainingSpec:
         for name, least in (
             ("n_iterations", 1),
             ("block_size", 1),
+            ("replay_capacity", 1),
+            ("check_every", 0),
             ("max_table_states", 0),
         ):
             value = getattr(self, name)
             valid = _is_integer(value) and value >= least
             _require(valid, self, name, f"an int of at least {least}")
-        for name in ("learning_rate", "log_z_learning_rate"):
+        for name in (
+            "learning_rate",
+            "log_z_learning_rate",
+            "sub_trajectory_decay",
+            "exploration_temperature",
+        ):
             value = getattr(self, name)
             _require(_is_finite(value) and value > 0, self, name, "positive and finite")
         for name in ("exploration_epsilon", "final_learning_rate_fraction"):
             value = getattr(self, name)
             _require(_is_finite(value) and 0 <= value <= 1, self, name, "in [0, 1]")
+        share = self.replay_fraction
+        _require(
+            _is_finite(share) and 0 <= share < 1, self, "replay_fraction", "in [0, 1)"
+        )
+        for name in ("stop_at_distance", "stop_at_effective_sample_size"):
+            value = getattr(self, name)
+            valid = value is None or (_is_finite(value) and 0 < value <= 1)
+            _require(valid, self, name, "None or a number in (0, 1]")
+        is_bool = isinstance(self.learn_backward_policy, bool)
+        _require(is_bool, self, "learn_backward_policy", "True or False")
         known = self.log_z_init is None or _is_finite(self.log_z_init)
         _require(known, self, "log_z_init", "None or a finite number")
         betas_ok = len(self.adam_betas) == 2 and all(
@@ -106,6 +158,9 @@ class TrainingSpec:
         _require(known, self, "initialization", f"one of {INITIALIZATIONS}")
         widths_ok = all(_is_integer(width) and width >= 1 for width in self.hidden)
         _require(widths_ok, self, "hidden", "a tuple of positive ints")
+        _require(self.policy in POLICIES, self, "policy", f"one of {POLICIES}")
+        one_width = self.policy != "gru" or len(self.hidden) == 1
+        _require(one_width, self, "hidden", "one width, for policy='gru',")
         known = self.dtype in ("float32", "float64")
         _require(known, self, "dtype", "'float32' or 'float64'")
 

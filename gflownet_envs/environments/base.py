@@ -71,6 +71,7 @@ class Environment(ABC):
     n_objects: int | None
     state_size: int
     encoding_size: int
+    is_tree: bool = False
     is_enumerable: bool = True
     enumeration_reason: str = ""
     is_tree: bool = False

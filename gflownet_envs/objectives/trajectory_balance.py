@@ -37,7 +37,10 @@ def trajectory_balance_loss(
 
 TRAJECTORY_BALANCE = Objective(
     name="trajectory_balance",
-    loss=trajectory_balance_loss,
+    loss=lambda terms: trajectory_balance_loss(
+        terms.log_pf, terms.log_pb, terms.log_reward, terms.log_z
+    ),
     learns_log_z=True,
+    learns_flow=False,
     min_batch_size=1,
 )

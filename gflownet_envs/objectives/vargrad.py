@@ -30,7 +30,6 @@ def vargrad_loss(
     log_pf: Tensor,  # shape: (E, B, T)
     log_pb: Tensor,  # shape: (E, B, T)
     log_reward: Tensor,  # shape: (E, B)
-    log_z: Tensor | None = None,  # not used: the batch estimates it
 ) -> Tensor:  # shape: (E,)
     r"""Return the variance over the batch of the estimates of log Z.
 
@@ -64,7 +63,8 @@ def vargrad_loss(
 
 VARGRAD = Objective(
     name="vargrad",
-    loss=vargrad_loss,
+    loss=lambda terms: vargrad_loss(terms.log_pf, terms.log_pb, terms.log_reward),
     learns_log_z=False,
+    learns_flow=False,
     min_batch_size=2,
 )

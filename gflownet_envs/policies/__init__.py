@@ -1,5 +1,15 @@
-"""Networks with a leading member axis."""
+"""Networks with a leading member axis: a file and a row of `POLICIES` each."""
 
-from gflownet_envs.policies.mlp import StackedMLP, masked_log_policy
+from gflownet_envs.policies.gru import StackedGRU
+from gflownet_envs.policies.heads import HeadLayout, masked_log_policy
+from gflownet_envs.policies.mlp import StackedMLP
+from gflownet_envs.policies.network import PolicyNetwork, Walker
 
-__all__ = ["StackedMLP", "masked_log_policy"]
+__all__ = [
+    "HeadLayout",
+    "PolicyNetwork",
+    "StackedGRU",
+    "StackedMLP",
+    "Walker",
+    "masked_log_policy",
+]

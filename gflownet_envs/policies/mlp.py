@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gflownet_envs.environments.base import Environment
 from gflownet_envs.random_streams import MemberStream, Purpose
 
 INITIALIZATIONS = ("linear", "he")
@@ -113,6 +114,44 @@ class StackedMLP(torch.nn.Module):
     ) -> Tensor:  # shape: (E, B, A)
         return self.head(self.features(inputs))
 
+    def outputs(
+        self,
+        environment: Environment,
+        states: Tensor,  # shape: (N, S)
+    ) -> Tensor:  # shape: (E, N, A)
+        """Return the outputs of all members in the same states."""
+        return self(environment.encode(states).to(self.dtype))
+
+    def walker(self, environment: Environment) -> "MLPWalker":
+        """Return a walker, which sees the encoding of each state."""
+        return MLPWalker(self, environment)
+
+
+class MLPWalker:
+    """A stack of perceptrons along a batch of trajectories."""
+
+    def __init__(self, network: StackedMLP, environment: Environment) -> None:
+        self._network = network
+        self._environment = environment
+        self._encodings: list[Tensor] = []
+
+    def outputs_now(
+        self,
+        states: Tensor,  # shape: (E, B, S)
+    ) -> Tensor:  # shape: (E, B, A)
+        """Return the outputs in the present states."""
+        encoding = self._environment.encode(states).to(self._network.dtype)
+        self._encodings.append(encoding)
+        return self._network(encoding)
+
+    def advance(self, actions: Tensor) -> None:
+        """Do nothing: the next states tell all."""
+
+    def outputs(self) -> Tensor:  # shape: (E, B, n_seen, A)
+        """Return the outputs in all states seen so far, with gradients."""
+        seen = torch.stack(self._encodings, dim=2)
+        return self._network(seen.flatten(1, 2)).unflatten(1, seen.shape[1:3])
+
 
 def _initial_arrays(
     sizes: Sequence[int], stream: MemberStream, hidden_gain: float
@@ -135,25 +174,3 @@ def _parameter_list(
 ) -> torch.nn.ParameterList:
     tensors = (torch.tensor(arrays[f"{name}_{i}"]) for i in range(n_layers))
     return torch.nn.ParameterList([torch.nn.Parameter(t) for t in tensors])
-
-
-def masked_log_policy(
-    logits: Tensor,  # shape: (..., A)
-    mask: Tensor,  # shape: (..., A), bool
-) -> Tensor:  # shape: (..., A)
-    """Return the log-softmax over allowed actions, −inf on the others.
-
-    Rows without any allowed action (terminal states) are −inf throughout and pass no
-    gradient.
-
-    Examples
-    --------
-    >>> mask = torch.tensor([True, True, False])
-    >>> masked_log_policy(torch.zeros(3), mask).exp()
-    tensor([0.5000, 0.5000, 0.0000])
-    """
-    nothing_allowed = ~mask.any(dim=-1, keepdim=True)
-    open_logits = logits.masked_fill(~mask, float("-inf"))
-    open_logits = open_logits.masked_fill(nothing_allowed, 0.0)
-    log_policy = torch.log_softmax(open_logits, dim=-1)
-    return log_policy.masked_fill(nothing_allowed, float("-inf"))

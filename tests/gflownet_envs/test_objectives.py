@@ -5,7 +5,10 @@ import torch
 
 from gflownet_envs.objectives import (
     OBJECTIVES,
+    BalanceTerms,
+    detailed_balance_loss,
     log_z_estimates,
+    sub_trajectory_balance_loss,
     trajectory_balance_loss,
     vargrad_loss,
 )
@@ -80,10 +83,94 @@ def test_vargrad_needs_two_trajectories():
         vargrad_loss(log_pf, log_pb, log_reward)
 
 
+def flow_tensors():
+    """Two members, three trajectories of 3, 2 and 1 steps."""
+    generator = torch.Generator().manual_seed(1)
+    shape = (2, 3, 3)
+    log_pf, log_pb, log_flow = torch.randn(
+        3, *shape, generator=generator, dtype=torch.float64
+    )
+    log_reward = torch.randn(2, 3, generator=generator, dtype=torch.float64)
+    log_z = torch.tensor([0.5, -2.0], dtype=torch.float64)
+    alive = (torch.arange(3) < torch.tensor([3, 2, 1])[:, None]).expand(shape)
+    log_pf = log_pf.where(alive, 0.0).requires_grad_()
+    log_pb = log_pb.where(alive, 0.0)
+    return log_pf, log_pb, log_flow.requires_grad_(), log_reward, log_z, alive
+
+
+def state_flows(log_flow, log_z, log_reward, member, trajectory, length):
+    inner = [log_z[member] + log_flow[member, trajectory, t] for t in range(1, length)]
+    return [log_z[member], *inner, log_reward[member, trajectory]]
+
+
+def test_detailed_balance_by_hand():
+    log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
+    losses = detailed_balance_loss(log_pf, log_pb, log_flow, log_reward, log_z, alive)
+    for e in range(2):
+        squares = []
+        for b, length in enumerate((3, 2, 1)):
+            flow = state_flows(log_flow, log_z, log_reward, e, b, length)
+            squares += [
+                (flow[t] + log_pf[e, b, t] - flow[t + 1] - log_pb[e, b, t]) ** 2
+                for t in range(length)
+            ]
+        assert losses[e].item() == pytest.approx(sum(squares).item() / 6)
+
+
+@pytest.mark.parametrize("decay", [0.3, 0.9, 1.0, 2.0])
+def test_sub_trajectory_balance_by_hand(decay):
+    log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
+    losses = sub_trajectory_balance_loss(
+        log_pf, log_pb, log_flow, log_reward, log_z, alive, decay
+    )
+    for e in range(2):
+        per_trajectory = []
+        for b, length in enumerate((3, 2, 1)):
+            flow = state_flows(log_flow, log_z, log_reward, e, b, length)
+            total = weights = 0.0
+            for i in range(length):
+                for j in range(i + 1, length + 1):
+                    passed = (log_pf - log_pb)[e, b, i:j].sum()
+                    residual = (flow[i] + passed - flow[j]).item()
+                    total += decay ** (j - i) * residual**2
+                    weights += decay ** (j - i)
+            per_trajectory.append(total / weights)
+        assert losses[e].item() == pytest.approx(sum(per_trajectory) / 3)
+
+
+def test_sub_trajectory_balance_ends_in_the_two_other_objectives():
+    log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
+    flows = (log_pf, log_pb, log_flow, log_reward, log_z, alive)
+    long = sub_trajectory_balance_loss(*flows, decay=1e12)
+    whole = trajectory_balance_loss(log_pf, log_pb, log_reward, log_z)
+    torch.testing.assert_close(long, whole)
+    full = [x[:, :1] for x in (log_pf, log_pb, log_flow, log_reward)]
+    single = (*full, log_z, alive[:, :1])
+    short = sub_trajectory_balance_loss(*single, decay=1e-12)
+    torch.testing.assert_close(short, detailed_balance_loss(*single))
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES.keys())
 def test_members_are_independent(objective):
-    log_pf, log_pb, log_reward = tensors()
-    log_z = torch.zeros(2, dtype=torch.float64)
-    losses = objective.loss(log_pf, log_pb, log_reward, log_z)
+    log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
+    terms = BalanceTerms(log_pf, log_pb, log_reward, log_z, alive, log_flow)
+    losses = objective.loss(terms)
     (gradient,) = torch.autograd.grad(losses[0], log_pf)
+    assert (gradient[0] != 0).any()
     assert (gradient[1] == 0).all()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES.keys())
+def test_steps_after_the_end_do_not_count(objective):
+    log_pf, log_pb, log_flow, log_reward, log_z, alive = flow_tensors()
+    terms = BalanceTerms(log_pf, log_pb, log_reward, log_z, alive, log_flow)
+    noise = torch.randn(2, 3, 2, dtype=torch.float64)
+    longer = BalanceTerms(
+        torch.nn.functional.pad(log_pf, (0, 2)),
+        torch.nn.functional.pad(log_pb, (0, 2)),
+        log_reward,
+        log_z,
+        torch.nn.functional.pad(alive, (0, 2)),
+        torch.cat((log_flow, noise), dim=-1),
+    )
+    torch.testing.assert_close(objective.loss(longer), objective.loss(terms))

@@ -1,0 +1,208 @@
+"""Gated recurrent units of all members as one stack of matrices."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gflownet_envs.environments.base import Environment
+from gflownet_envs.random_streams import MemberStream, Purpose
+
+_NAMES = ("embedding", "input_bias", "recurrent", "recurrent_bias", "head", "head_bias")
+
+
+class StackedGRU(torch.nn.Module):
+    r"""One recurrent network a member, which reads the actions taken so far.
+
+    The hidden state starts at 0. An action :math:`a` updates it by
+
+    .. math::
+        (r, z) = \sigma(W_a^{rz} + b^{rz} + h U^{rz} + c^{rz}), \quad
+        n = \tanh(W_a^n + b^n + r \odot (h U^n + c^n)), \quad
+        h \leftarrow (1 - z) \odot n + z \odot h
+
+    (Cho et al., EMNLP 2014, in the form of `torch.nn.GRU` on one-hot inputs; the
+    input product is a look-up), and the outputs are :math:`h V + d`. Only for spaces
+    where a state has a single history (`Environment.is_tree`).
+
+    Parameters
+    ----------
+    n_actions : int
+    hidden : int
+        Length of the hidden state.
+    n_outputs : int
+    streams : sequence of MemberStream
+        One a member; all initial numbers are uniform in ±1/√hidden.
+    dtype : torch.dtype, default=torch.float32
+
+    Examples
+    --------
+    >>> from gflownet_envs.random_streams import member_streams
+    >>> network = StackedGRU(5, 16, 7, member_streams(0, (0, 1)))
+    >>> histories = torch.tensor([[-1, -1], [4, -1], [4, 2]])
+    >>> network.read(histories).shape
+    torch.Size([2, 3, 7])
+    """
+
+    def __init__(
+        self,
+        n_actions: int,
+        hidden: int,
+        n_outputs: int,
+        streams: Sequence[MemberStream],
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        shapes = (
+            (n_actions, 3 * hidden),
+            (1, 3 * hidden),
+            (hidden, 3 * hidden),
+            (1, 3 * hidden),
+            (hidden, n_outputs),
+            (1, n_outputs),
+        )
+        arrays = [_initial_arrays(shapes, hidden, stream) for stream in streams]
+        stacked = [np.stack(parts) for parts in zip(*arrays, strict=True)]
+        for name, array in zip(_NAMES, stacked, strict=True):
+            self._set(name, torch.from_numpy(array).to(dtype))
+
+    def _set(self, name: str, value: Tensor) -> None:
+        self.register_parameter(name, torch.nn.Parameter(value))
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "StackedGRU":
+        """Rebuild a stack from what `to_arrays` gave."""
+        network = cls.__new__(cls)
+        torch.nn.Module.__init__(network)
+        for name in _NAMES:
+            network._set(name, torch.tensor(arrays[name]))
+        return network
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return copies of the parameters by name."""
+        return {
+            name: getattr(self, name).detach().cpu().numpy().copy() for name in _NAMES
+        }
+
+    @property
+    def n_members(self) -> int:
+        """Number of networks in the stack."""
+        return self.head.shape[0]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of the parameters."""
+        return self.head.dtype
+
+    def initial_hidden(self, batch_size: int) -> Tensor:  # shape: (E, B, H)
+        """Return the hidden state before the first action."""
+        return self.head.new_zeros((self.n_members, batch_size, self.head.shape[1]))
+
+    def gate_inputs(
+        self,
+        actions: Tensor,  # shape: (E, ...), int64
+    ) -> Tensor:  # shape: (E, ..., 3H)
+        """Return what actions add to the gates; −1 counts as 0."""
+        n_members, n_actions, width = self.embedding.shape
+        table = (self.embedding + self.input_bias).reshape(-1, width)
+        member = torch.arange(n_members, device=actions.device)
+        rows = actions.clamp(min=0).flatten(1) + n_actions * member[:, None]
+        return table.index_select(0, rows.flatten()).view(*actions.shape, width)
+
+    def update(
+        self,
+        hidden: Tensor,  # shape: (E, B, H)
+        gates: Tensor,  # shape: (E, B, 3H)
+    ) -> Tensor:  # shape: (E, B, H)
+        """Return the hidden state after one more action."""
+        size = hidden.shape[-1]
+        recurrent = torch.baddbmm(self.recurrent_bias, hidden, self.recurrent)
+        r_z = torch.sigmoid(gates[..., : 2 * size] + recurrent[..., : 2 * size])
+        r, z = r_z[..., :size], r_z[..., size:]
+        new = torch.tanh(
+            torch.addcmul(gates[..., 2 * size :], r, recurrent[..., 2 * size :])
+        )
+        return torch.lerp(new, hidden, z)
+
+    def outputs_of(
+        self,
+        hidden: Tensor,  # shape: (E, B, H)
+    ) -> Tensor:  # shape: (E, B, n_outputs)
+        """Return the outputs for given hidden states."""
+        return torch.baddbmm(self.head_bias, hidden, self.head)
+
+    def read(
+        self,
+        histories: Tensor,  # shape: (N, T) or (E, N, T), −1 where no action was taken
+    ) -> Tensor:  # shape: (E, N, n_outputs)
+        """Return the outputs after each of the histories."""
+        histories = histories.expand(self.n_members, *histories.shape[-2:])
+        gates = self.gate_inputs(histories)
+        hidden = self.initial_hidden(histories.shape[1])
+        for t in range(histories.shape[2]):
+            after = self.update(hidden, gates[:, :, t])
+            hidden = after.where((histories[:, :, t] >= 0)[..., None], hidden)
+        return self.outputs_of(hidden)
+
+    def outputs(
+        self,
+        environment: Environment,
+        states: Tensor,  # shape: (N, S)
+    ) -> Tensor:  # shape: (E, N, n_outputs)
+        """Return the outputs of all members in the same states."""
+        return self.read(environment.action_history(states))
+
+    def walker(self, environment: Environment) -> "GRUWalker":
+        """Return a walker, which carries the hidden states along."""
+        return GRUWalker(self)
+
+
+class GRUWalker:
+    """A stack of recurrent networks along a batch of trajectories."""
+
+    def __init__(self, network: StackedGRU) -> None:
+        self._network = network
+        self._hidden: Tensor | None = None
+        self._actions: list[Tensor] = []
+        self._n_seen = 0
+
+    def outputs_now(
+        self,
+        states: Tensor,  # shape: (E, B, S)
+    ) -> Tensor:  # shape: (E, B, n_outputs)
+        """Return the outputs after the actions so far."""
+        if self._hidden is None:
+            self._hidden = self._network.initial_hidden(states.shape[1])
+        self._n_seen += 1
+        return self._network.outputs_of(self._hidden)
+
+    def advance(
+        self,
+        actions: Tensor,  # shape: (E, B)
+    ) -> None:
+        """Read the actions that were taken."""
+        self._actions.append(actions)
+        gates = self._network.gate_inputs(actions)
+        self._hidden = self._network.update(self._hidden, gates)
+
+    def outputs(self) -> Tensor:  # shape: (E, B, n_seen, n_outputs)
+        """Return the outputs in all states seen so far, with gradients."""
+        network = self._network
+        hidden = network.initial_hidden(self._actions[0].shape[1])
+        visited = [hidden]
+        if self._n_seen > 1:
+            actions = torch.stack(self._actions[: self._n_seen - 1], dim=1)
+            for gates in network.gate_inputs(actions).unbind(dim=1):
+                hidden = network.update(hidden, gates)
+                visited.append(hidden)
+        seen = torch.stack(visited, dim=2)  # (E, B, T, H)
+        return network.outputs_of(seen.flatten(1, 2)).unflatten(1, seen.shape[1:3])
+
+
+def _initial_arrays(
+    shapes: Sequence[tuple[int, int]], hidden: int, stream: MemberStream
+) -> list[np.ndarray]:
+    rng = stream.generator(Purpose.INITIALISATION)
+    bound = 1 / np.sqrt(hidden)
+    return [rng.uniform(-bound, bound, size=shape) for shape in shapes]

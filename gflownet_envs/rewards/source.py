@@ -1,0 +1,123 @@
+"""Where log-rewards come from: a table over objects, or a function of final states."""
+
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from gflownet_envs.blocks import array_digest
+from gflownet_envs.environments.base import Environment
+from gflownet_envs.reward_table import validated_log_reward
+
+
+@runtime_checkable
+class RewardSource(Protocol):
+    """Log-rewards of all members; data, never code inside an environment."""
+
+    @property
+    def n_members(self) -> int:
+        """Number of rewards."""
+        ...
+
+    def of_states(self, states: Tensor) -> Tensor:
+        """Return log R of terminal states, (E, B, S) -> (E, B)."""
+        ...
+
+    def select(self, rows: slice | np.ndarray) -> Self:
+        """Return the rewards of some members."""
+        ...
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> Self:
+        """Return a copy with another precision, on another device."""
+        ...
+
+    def digest(self) -> str:
+        """Return a checksum of everything the rewards depend on."""
+        ...
+
+
+class RewardTable:
+    """Log R of every object, one row a member.
+
+    Parameters
+    ----------
+    environment : Environment
+    log_reward : array-like of shape (n_members, n_objects)
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> table = RewardTable(env, [[0.0, 1.0, 2.0]])
+    >>> table.of_objects(torch.tensor([[2, 0]]))
+    tensor([[2., 0.]], dtype=torch.float64)
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
+    ) -> None:
+        self.environment = environment
+        self.log_reward = validated_log_reward(log_reward, environment)
+
+    @property
+    def n_members(self) -> int:
+        """Number of rewards."""
+        return self.log_reward.shape[0]
+
+    def of_objects(
+        self,
+        objects: Tensor,  # shape: (E, B)
+    ) -> Tensor:  # shape: (E, B)
+        """Look up the log-rewards of objects."""
+        return self.log_reward.gather(1, objects)
+
+    def of_states(
+        self,
+        states: Tensor,  # shape: (E, B, S)
+    ) -> Tensor:  # shape: (E, B)
+        """Return log R of terminal states."""
+        return self.of_objects(self.environment.object_index(states))
+
+    def _with(self, log_reward: Tensor) -> "RewardTable":
+        table = object.__new__(RewardTable)
+        table.environment = self.environment
+        table.log_reward = log_reward
+        return table
+
+    def select(self, rows: slice | np.ndarray) -> "RewardTable":
+        """Return the rewards of some members."""
+        return self._with(self.log_reward[rows])
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> "RewardTable":
+        """Return a copy with another precision, on another device."""
+        return self._with(self.log_reward.to(device, dtype))
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the table."""
+        return array_digest(self.log_reward.cpu().numpy())
+
+
+def as_reward_source(reward: Any, environment: Environment) -> RewardSource:
+    """Return a source of rewards, made from a table where it is none yet.
+
+    Raises
+    ------
+    ValueError
+        If a table has the wrong shape or an entry that is not finite.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> as_reward_source([[0.0, 1.0, 2.0]], env).n_members
+    1
+    """
+    if isinstance(reward, RewardSource) and not isinstance(reward, Tensor):
+        if reward.n_members < 1:
+            raise ValueError(f"reward must have at least one member, got {reward!r}")
+        return reward
+    return RewardTable(environment, reward)

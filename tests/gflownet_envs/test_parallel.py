@@ -1,0 +1,139 @@
+"""Blocks in other processes, replicates, devices: the same numbers."""
+
+from dataclasses import replace
+
+import joblib
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
+from gflownet_envs.block_store import BlockStore
+
+GRID = GridEnvironment(size=3, max_moves=3)
+SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=2)
+
+
+def log_reward(n_members):
+    return np.random.default_rng(0).normal(size=(n_members, GRID.n_objects))
+
+
+def assert_same(one, other, tolerance=0.0):
+    assert one.members == other.members
+    for name, array in one.parameters.items():
+        np.testing.assert_allclose(
+            array, other.parameters[name], rtol=0, atol=tolerance, err_msg=name
+        )
+    np.testing.assert_allclose(
+        one.diagnostics.log_z, other.diagnostics.log_z, rtol=0, atol=tolerance
+    )
+
+
+def test_two_processes_give_the_numbers_of_one():
+    here = train_ensemble(GRID, log_reward(5), SPEC)
+    calls = []
+    there = train_ensemble(
+        GRID, log_reward(5), SPEC, n_jobs=2, progress=lambda *done: calls.append(done)
+    )
+    assert_same(here, there, 1e-5)
+    assert calls == [(20, 60), (40, 60), (60, 60)]
+
+
+def test_the_backend_is_that_of_the_user():
+    here = train_ensemble(GRID, log_reward(3), SPEC)
+    with joblib.parallel_config("threading", n_jobs=2):
+        there = train_ensemble(GRID, log_reward(3), SPEC)
+    assert_same(here, there, 1e-5)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_dask_cluster_of_two_workers(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    here = train_ensemble(GRID, log_reward(5), SPEC)
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            host="127.0.0.1",
+            local_directory=str(tmp_path),
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        there = train_ensemble(GRID, log_reward(5), SPEC)
+    assert_same(here, there, 1e-5)
+
+
+def test_processes_fill_the_store_and_resume_from_it(tmp_path):
+    pytest.importorskip("safetensors")
+    store = BlockStore(tmp_path)
+    first = train_ensemble(GRID, log_reward(5), SPEC, n_jobs=2, store=store)
+    damaged = sorted(tmp_path.glob("*.safetensors"))[0]
+    damaged.unlink()
+    calls = []
+    again = train_ensemble(
+        GRID,
+        log_reward(5),
+        SPEC,
+        n_jobs=2,
+        store=store,
+        progress=lambda *done: calls.append(done),
+    )
+    assert calls[:2] == [(20, 60), (40, 60)]
+    assert_same(first, again, 1e-5)
+
+
+def test_an_error_in_another_process_names_the_members():
+    spec = replace(SPEC, learning_rate=1e30, n_iterations=50)
+    with pytest.raises(ValueError, match=r"the loss of the members \[\d"):
+        train_ensemble(GRID, log_reward(4), spec, n_jobs=2)
+
+
+def test_replicates_are_members_with_streams_of_their_own():
+    rewards = log_reward(2)
+    spec = replace(SPEC, dtype="float64")
+    replicated = train_ensemble(GRID, rewards, spec, n_replicates=3)
+    assert replicated.rewards == (0, 0, 0, 1, 1, 1)
+    assert replicated.members == tuple(range(6))
+    repeated = train_ensemble(GRID, np.repeat(rewards, 3, axis=0), spec)
+    assert_same(replicated, repeated)
+    first = replicated.parameters["weight_0"]
+    assert (first[0] != first[1]).all()
+    assert replicated.subset([4]).rewards == (1,)
+
+
+def test_one_reward_with_replicates_is_the_control():
+    control = train_ensemble(GRID, log_reward(1), SPEC, n_replicates=4)
+    assert control.rewards == (0, 0, 0, 0)
+
+
+def test_a_device_by_its_name():
+    here = train_ensemble(GRID, log_reward(2), SPEC)
+    there = train_ensemble(GRID, log_reward(2), SPEC, device="cpu:0")
+    assert_same(here, there)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
+        ({"n_replicates": 1.5}, r"n_replicates must be an int .* got 1\.5"),
+        ({"device": "abacus"}, "device must be a torch device .* got 'abacus'"),
+        ({"members": [1, 2], "n_replicates": 2}, "times n_replicates, got 2 numbers"),
+        (
+            {"spec": replace(SPEC, policy="gru", hidden=(8,))},
+            "policy='gru' reads the history of a state",
+        ),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        train_ensemble(GRID, log_reward(2), **({"spec": SPEC} | arguments))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is present")
+def test_a_device_that_is_not_there():
+    with pytest.raises(ValueError, match="device must be a torch device .* 'cuda'"):
+        train_ensemble(GRID, log_reward(1), SPEC, device="cuda")

@@ -1,0 +1,163 @@
+"""Samplers: the two paths agree, exploration and replay do what they say."""
+
+import pytest
+import torch
+
+from gflownet_envs import GridEnvironment, SequentialSelectionEnvironment, StateGraph
+from gflownet_envs.policies import HeadLayout, StackedGRU, StackedMLP
+from gflownet_envs.random_streams import member_streams
+from gflownet_envs.sampling import (
+    Exploration,
+    PlainSampler,
+    ReplayBuffer,
+    TableSampler,
+    cumulative_policy,
+)
+
+GRID = GridEnvironment(size=3, max_moves=3)
+SELECTION = SequentialSelectionEnvironment(
+    {"a": list("xyz"), "b": list("pqrs"), "c": list("uv")}
+)
+
+
+def uniforms(n_members, batch_size, env, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    shape = (n_members, batch_size, env.max_steps)
+    return torch.rand(*shape, generator=generator, dtype=torch.float64)
+
+
+def perceptron(env, layout, n_members=2):
+    sizes = (env.encoding_size, 12, layout.n_outputs)
+    return StackedMLP(sizes, member_streams(0, range(n_members)), torch.float64)
+
+
+def gradients(network, batch):
+    """Gradients of something in which every log-probability has its own weight."""
+    network.zero_grad()
+    weights = torch.arange(batch.log_pf.numel(), dtype=torch.float64)
+    total = (batch.log_pf.flatten() * weights.cos()).sum()
+    if batch.log_pb.requires_grad:
+        total = total + (batch.log_pb.flatten() * weights.sin()).sum()
+    if batch.log_flow is not None:
+        flow = batch.log_flow.where(batch.alive, 0.0)
+        total = total + (flow.flatten() * weights.sin()).sum()
+    total.backward()
+    return [p.grad.clone() for p in network.parameters()]
+
+
+@pytest.mark.parametrize("env", [GRID, SELECTION], ids=["grid", "selection"])
+@pytest.mark.parametrize("batch_size", [2, 40], ids=["sampled", "shared"])
+@pytest.mark.parametrize("has_flow", [False, True])
+def test_both_paths_agree_in_value_and_gradient(env, batch_size, has_flow):
+    layout = HeadLayout(env.n_actions, has_flow=has_flow)
+    network = perceptron(env, layout)
+    graph = StateGraph.from_environment(env)
+    u = uniforms(2, batch_size, env)
+    exploration = Exploration(epsilon=0.2, temperature=1.5)
+    plain = PlainSampler(env, layout)(network, u, exploration)
+    from_plain = gradients(network, plain)
+    tables = TableSampler(graph, batch_size, torch.float64, layout)
+    tabled = tables(network, u, exploration)
+    from_tables = gradients(network, tabled)
+    assert torch.equal(plain.actions, tabled.actions)
+    assert torch.equal(plain.alive, tabled.alive)
+    assert torch.equal(env.object_index(plain.final_states), tabled.objects)
+    for name in ("log_pf", "log_pb"):
+        torch.testing.assert_close(getattr(plain, name), getattr(tabled, name))
+    if has_flow:
+        torch.testing.assert_close(
+            plain.log_flow.where(plain.alive, 0), tabled.log_flow.where(plain.alive, 0)
+        )
+    for one, other in zip(from_plain, from_tables, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-12)
+
+
+def test_teacher_forcing_of_a_gru_agrees_with_reading_each_prefix():
+    env = SELECTION
+    network = StackedGRU(
+        env.n_actions, 8, env.n_actions, member_streams(0, (0, 1)), torch.float64
+    )
+    batch = PlainSampler(env)(network, uniforms(2, 6, env))
+    fast = gradients(network, batch)
+    actions = batch.actions
+    log_pf = []
+    for t in range(env.max_steps):
+        history = actions.clone()
+        history[:, :, t:] = -1
+        logits = network.read(history)
+        columns = list(env.step_actions(t))
+        chosen = (actions[:, :, t] - columns[0])[..., None]
+        policy = torch.log_softmax(logits[..., columns], dim=-1)
+        log_pf.append(policy.gather(-1, chosen)[..., 0])
+    slow = torch.stack(log_pf, dim=-1)
+    torch.testing.assert_close(batch.log_pf, slow)
+    network.zero_grad()
+    weights = torch.arange(slow.numel(), dtype=torch.float64).cos()
+    (slow.flatten() * weights).sum().backward()
+    for one, parameter in zip(fast, network.parameters(), strict=True):
+        torch.testing.assert_close(one, parameter.grad, rtol=1e-5, atol=1e-12)
+
+
+def test_learned_backward_policy_by_hand():
+    layout = HeadLayout(GRID.n_actions, n_backward_actions=GRID.n_backward_actions)
+    network = perceptron(GRID, layout)
+    batch = PlainSampler(GRID, layout)(network, uniforms(2, 5, GRID))
+    for member in range(2):
+        for row in range(5):
+            state = GRID.initial_state()
+            for t in range(GRID.max_steps):
+                if GRID.is_terminal(state):
+                    assert batch.log_pb[member, row, t] == 0
+                    continue
+                action = batch.actions[member, row, t]
+                child = GRID.step(state, action)
+                logits = network(GRID.encode(child)[None].double())[member, 0]
+                logits = logits[layout.backward]
+                logits = logits.masked_fill(~GRID.backward_mask(child), -torch.inf)
+                expected = logits.log_softmax(-1)[GRID.backward_action(state, action)]
+                torch.testing.assert_close(batch.log_pb[member, row, t], expected)
+                state = child
+
+
+def test_forced_actions_are_followed():
+    graph = StateGraph.from_environment(GRID)
+    network = perceptron(GRID, HeadLayout(GRID.n_actions))
+    wanted = PlainSampler(GRID)(network, uniforms(2, 4, GRID, seed=1)).actions
+    forced = torch.cat((wanted, torch.full_like(wanted, -1)), dim=1)
+    for sampler in (PlainSampler(GRID), TableSampler(graph, 8, torch.float64)):
+        u = uniforms(2, 8, GRID)
+        batch = sampler(network, u, Exploration(), forced)
+        assert torch.equal(batch.actions[:, :4], wanted)
+        free = sampler(network, u)
+        assert torch.equal(batch.actions[:, 4:], free.actions[:, 4:])
+
+
+def test_temperature_and_epsilon_by_hand():
+    policy = torch.tensor([0.5, 0.3, 0.2, 0.0], dtype=torch.float64)
+    mask = torch.tensor([True, True, True, False])
+    cumulative = cumulative_policy(policy.log(), mask, Exploration(0.1, 2.0))
+    flat = policy.sqrt() / policy.sqrt().sum()
+    expected = 0.9 * flat + 0.1 * torch.tensor([1, 1, 1, 0]) / 3
+    torch.testing.assert_close(cumulative, expected.cumsum(0))
+
+
+def test_cold_policies_stay_finite():
+    log_policy = torch.tensor([[-1.0, -2.0], [-torch.inf, -torch.inf]])
+    mask = torch.tensor([[True, True], [False, False]])
+    cumulative = cumulative_policy(log_policy, mask, Exploration(0.0, 1e-3))
+    assert cumulative.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+
+
+def test_replay_keeps_the_last_trajectories_and_prefers_the_best():
+    buffer = ReplayBuffer(n_members=2, capacity=20, n_steps=1)
+    rewards = torch.arange(30, dtype=torch.float64)
+    actions = torch.arange(30)[:, None]
+    buffer.add(actions.expand(2, 30, 1), torch.stack((rewards, -rewards)))
+    assert buffer.n_stored == 20
+    u = torch.linspace(0, 0.999, 500).repeat(2).expand(2, 1000)
+    drawn = buffer.draw(u)[..., 0]
+    assert drawn.min() == 10  # the first ten were overwritten
+    best = drawn[:, :500]
+    assert set(best[0].tolist()) == {28, 29}
+    assert set(best[1].tolist()) == {10, 11}
+    assert len(set(drawn[0, 500:].tolist())) > 8
