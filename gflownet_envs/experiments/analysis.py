@@ -128,10 +128,12 @@ def analyse(
     with threadpool_limits(1):
         pipeline.fit(train.X, train.y)
     fitted = time.process_time()
+    replicated = len(np.unique(train.rewards)) < train.n_members
     found = verdict(
         pipeline,
-        span_coordinates(train.X),
+        span_coordinates(train.X, train.rewards),
         train.y,
+        reward=train.rewards if replicated else None,
         noise_share=noise_share,
         n_permutations=preset.n_permutations,
         random_state=seed,
@@ -149,12 +151,16 @@ def analyse(
     )
 
 
-def span_coordinates(X: np.ndarray) -> np.ndarray:
+def span_coordinates(
+    X: np.ndarray,  # shape: (n_members, n_features)
+    rewards: np.ndarray | None = None,  # shape: (n_members,)
+) -> np.ndarray:  # shape: (n_members, n_dimensions)
     """Return the rows in an orthonormal basis of the space that they span.
 
-    An isometry: a PCA of the result has the scores of a PCA of X, on any subset of
-    the rows. With 50 rows of 4,608 entries it is about three times as fast, which
-    counts when a pipeline is refitted thousands of times.
+    Members of one reward keep equal rows, to the last bit. An isometry: a PCA of the
+    result has the scores of a PCA of X, on any subset of the rows. With 50 rows of
+    4,608 entries it is about three times as fast, which counts when a pipeline is
+    refitted thousands of times.
 
     Examples
     --------
@@ -164,8 +170,11 @@ def span_coordinates(X: np.ndarray) -> np.ndarray:
     """
     if X.shape[1] <= X.shape[0]:
         return X
-    left, values, _ = np.linalg.svd(X, full_matrices=False)
-    return left * values
+    if rewards is None:
+        rewards = np.arange(len(X))
+    _, first, place = np.unique(rewards, return_index=True, return_inverse=True)
+    left, values, _ = np.linalg.svd(X[first], full_matrices=False)
+    return (left * values)[place]
 
 
 def expansion_alr_sum(pipeline: Pipeline, train: PolicyDataset) -> np.ndarray:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.box import SIMPLE_HEAD
@@ -66,6 +67,20 @@ def list_tasks() -> None:
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1))
 @click.option(
+    "--replicates",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="GFlowNets trained on each reward: shows the training noise.",
+)
+@click.option(
+    "--control",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Further GFlowNets, all trained on the mean reward.",
+)
+@click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the results.  [default: runs/TASK-PRESET]",
@@ -80,13 +95,15 @@ def list_tasks() -> None:
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Processes for the permutations of the verdict.",
+    help="Processes for training and for the permutations of the verdict.",
 )
 def run(
     task: str,
     preset: str,
     solver: str,
     seed: int,
+    replicates: int,
+    control: int,
     out: Path | None,
     data_home: Path | None,
     jobs: int,
@@ -97,7 +114,15 @@ def run(
     goes on where it was when the same command is given again.
     """
     folder = out if out is not None else Path("runs") / f"{task}-{preset}"
-    _run(task, preset, solver, seed, folder, data_home, jobs)
+    arguments = {
+        "task": task,
+        "preset": preset,
+        "solver": solver,
+        "seed": seed,
+        "n_replicates": replicates,
+        "n_control": control,
+    }
+    _run(arguments, folder, data_home, jobs)
 
 
 @main.command()
@@ -112,7 +137,7 @@ def run(
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Processes for the permutations of the verdict.",
+    help="Processes for training and for the permutations of the verdict.",
 )
 def report(folder: Path, data_home: Path | None, jobs: int) -> None:
     """Make the results, figures and report of the run in FOLDER again.
@@ -126,29 +151,26 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
         settings = read_settings(folder)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    _run(*settings, folder, data_home, jobs)
+    _run(settings, folder, data_home, jobs)
 
 
 def _run(
-    task: str,
-    preset: str,
-    solver: str,
-    seed: int,
+    arguments: dict[str, Any],
     folder: Path,
     data_home: Path | None,
     jobs: int,
 ) -> None:
     """Run a task with progress bars, print its tables, and say what went wrong."""
+    from gflownet_envs.convergence import NotConvergedWarning
     from gflownet_envs.experiments.run import run_task
 
     console = make_console()
     try:
-        with progress_bars() as progress:
+        with progress_bars() as progress, warnings.catch_warnings():
+            # the table of training names them
+            warnings.simplefilter("ignore", NotConvergedWarning)
             results = run_task(
-                task,
-                preset=preset,
-                solver=solver,
-                seed=seed,
+                **arguments,
                 out=folder,
                 progress=progress,
                 n_jobs=jobs,

@@ -14,7 +14,11 @@ from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.trained_ensemble import TrainedEnsemble
 from gflownet_envs.training import train_ensemble
 from gflownet_envs.training_spec import TrainingSpec
-from gflownet_envs.trajectories import PolicySource, policies_along
+from gflownet_envs.trajectories import (
+    PolicySource,
+    mean_log_reward,
+    policies_along,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,9 @@ class Policies:
     solution : ExactSolution
     distance : ndarray of shape (n_trained,) or None
         ½ Σ |P_T − R/Z| over the objects, per trained member.
+    control : ndarray of shape (n_control, ΣK) or None
+        Policies of members that were all trained on the mean reward: they differ by
+        training noise alone.
     cpu_seconds : dict
     """
 
@@ -39,6 +46,7 @@ class Policies:
     ensemble: TrainedEnsemble | None
     solution: ExactSolution
     distance: np.ndarray | None
+    control: np.ndarray | None
     cpu_seconds: dict[str, float]
 
 
@@ -47,7 +55,10 @@ def make_policies(
     spec: TrainingSpec,
     *,
     train: bool,
+    n_replicates: int,
+    n_control: int,
     seed: int,
+    n_jobs: int | None,
     store: Store | None,
     progress: Progress,
 ) -> Policies:
@@ -58,51 +69,85 @@ def make_policies(
     cpu_seconds = {"exact": time.process_time() - started}
     progress("solving exactly", 1, 1)
     if not train:
-        return Policies(exact, None, None, solution, None, cpu_seconds)
-    n_trained = study.n_train + study.n_test
+        return Policies(exact, None, None, solution, None, None, cpu_seconds)
+    n_rewards = study.n_train + study.n_test
+    arguments = {"seed": seed, "n_jobs": n_jobs, "store": store}
     ensemble = train_ensemble(
         study.environment,
-        study.log_reward[:n_trained],
+        study.log_reward[:n_rewards],
         spec,
-        seed=seed,
-        members=study.members[:n_trained].tolist(),
+        n_replicates=n_replicates,
+        members=_stream_numbers(study, n_rewards, n_replicates).tolist(),
         progress=stage(progress, "training GFlowNets"),
-        store=store,
+        **arguments,
     )
     cpu_seconds["training"] = float(ensemble.diagnostics.cpu_seconds.sum())
     distance = distance_to_exact(
         solution.graph,
         ensemble.log_policy_table(solution.graph),
-        study.log_reward[:n_trained],
+        study.log_reward[np.array(ensemble.rewards)],
     )
+    control = None
+    if n_control:
+        # numbers beyond those of all other members
+        first = (n_replicates + 1) * _stride(study)
+        alike = train_ensemble(
+            study.environment,
+            mean_log_reward(study.log_reward[: study.n_train], study.environment),
+            spec,
+            n_replicates=n_control,
+            members=range(first, first + n_control),
+            progress=stage(progress, "training the control"),
+            **arguments,
+        )
+        cpu_seconds["control"] = float(alike.diagnostics.cpu_seconds.sum())
+        control = policies_along(study.environment, alike, study.trajectory).y
     return Policies(
         exact,
-        _dataset(study, ensemble, "trained", n_trained, seed),
+        _dataset(study, ensemble, "trained", n_rewards, seed, n_replicates),
         ensemble,
         solution,
         distance.numpy(),
+        control,
         cpu_seconds,
     )
 
 
+def _stride(study: Study) -> int:
+    """Return a number larger than those of all members of a study."""
+    return int(study.members.max()) + 1
+
+
+def _stream_numbers(study: Study, n_rewards: int, n_replicates: int) -> np.ndarray:
+    """Number the members; the first replicate of a reward has the reward's number."""
+    replicate = _stride(study) * np.arange(n_replicates)
+    return (study.members[:n_rewards, None] + replicate).ravel()
+
+
 def _dataset(
-    study: Study, policies: PolicySource, source: str, n_members: int, seed: int
+    study: Study,
+    policies: PolicySource,
+    source: str,
+    n_rewards: int,
+    seed: int,
+    n_replicates: int = 1,
 ) -> PolicyDataset:
     along = policies_along(study.environment, policies, study.trajectory)
     names = study.environment.action_names
     taken = [names[action] for action in study.trajectory.actions]
+    reward = np.repeat(np.arange(n_rewards), n_replicates)
     return PolicyDataset(
-        study.reward_features[:n_members],
+        study.reward_features[reward],
         along.y,
         steps=along.steps,
         mask=along.mask,
         step_names=along.step_names,
         action_names=part_names(study.environment, along.action_names),
         feature_names=study.feature_names,
-        members=study.members[:n_members],
-        rewards=study.members[:n_members],
-        seeds=np.full(n_members, seed),
-        is_test=np.arange(n_members) >= study.n_train,
+        members=_stream_numbers(study, n_rewards, n_replicates),
+        rewards=study.members[reward],
+        seeds=np.full(len(reward), seed),
+        is_test=reward >= study.n_train,
         trajectory=part_names(study.environment, taken),
         source=source,
         metadata={"task": study.environment.name, "unit_of_X": study.feature_unit},

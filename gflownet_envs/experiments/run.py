@@ -52,6 +52,22 @@ class SourceResults:
 
 
 @dataclass(frozen=True)
+class Copies:
+    """How many GFlowNets are trained beside the one a reward.
+
+    Attributes
+    ----------
+    n_replicates : int
+        Trained on each reward.
+    n_control : int
+        Trained on the mean reward.
+    """
+
+    n_replicates: int = 1
+    n_control: int = 0
+
+
+@dataclass(frozen=True)
 class RunResults:
     """Everything that a run found.
 
@@ -61,6 +77,7 @@ class RunResults:
     preset_name : str
     preset : Preset
     seed : int
+    copies : Copies
     study : Study
     policies : Policies
     noise : TrainingNoise or None
@@ -76,6 +93,7 @@ class RunResults:
     preset_name: str
     preset: Preset
     seed: int
+    copies: Copies
     study: Study
     policies: Policies
     noise: TrainingNoise | None
@@ -95,6 +113,8 @@ def run_task(
     preset: str = "default",
     solver: str = "train",
     seed: int = 0,
+    n_replicates: int = 1,
+    n_control: int = 0,
     out: str | Path,
     progress: Progress | None = None,
     n_jobs: int | None = None,
@@ -110,13 +130,19 @@ def run_task(
     solver : {"train", "exact"}, default="train"
         ``"exact"`` trains no GFlowNet: policies are solved from the rewards.
     seed : int, default=0
+    n_replicates : int, default=1
+        GFlowNets trained on each reward, with random numbers of their own: the
+        spread within a reward is training noise.
+    n_control : int, default=0
+        Further GFlowNets, all trained on the mean reward of the training members:
+        they differ by training noise alone.
     out : str or Path
         Folder of the files; made when missing. Finished blocks of training are kept
         in it, so that an interrupted run goes on where it was.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
     n_jobs : int, optional
-        Processes for the permutations of the verdict.
+        Processes for training and for the permutations of the verdict.
     options : mapping, optional
         ``data_home`` for tasks with data.
 
@@ -138,10 +164,20 @@ def run_task(
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
         raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
+    copies = _checked_copies(n_replicates, n_control, solver)
     report = progress if progress is not None else _silent
     with writable_folder(Path(out)) as folder:
         results = _find(
-            task, preset, settings, solver, seed, folder, report, n_jobs, options or {}
+            task,
+            preset,
+            settings,
+            solver,
+            seed,
+            copies,
+            folder,
+            report,
+            n_jobs,
+            options or {},
         )
         report("writing the report", 0, 1)
         write_run(results, folder)
@@ -185,6 +221,7 @@ def _find(
     settings: Preset,
     solver: str,
     seed: int,
+    copies: Copies,
     folder: Path,
     report: Progress,
     n_jobs: int | None,
@@ -200,7 +237,10 @@ def _find(
         study,
         settings.training,
         train=solver == "train",
+        n_replicates=copies.n_replicates,
+        n_control=copies.n_control,
         seed=seed,
+        n_jobs=n_jobs,
         store=store,
         progress=report,
     )
@@ -222,6 +262,7 @@ def _find(
         preset_name=preset_name,
         preset=settings,
         seed=seed,
+        copies=copies,
         study=study,
         policies=policies,
         noise=noise,
@@ -235,11 +276,29 @@ def _silent(stage: str, done: int, total: int) -> None:
     """Show nothing."""
 
 
+def _checked_copies(n_replicates: int, n_control: int, solver: str) -> Copies:
+    for name, value, least in (
+        ("n_replicates", n_replicates, 1),
+        ("n_control", n_control, 0),
+    ):
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        if not is_integer or value < least:
+            raise ValueError(
+                f"{name} must be an int of at least {least}, got {value!r}."
+            )
+        if value != least and solver != "train":
+            raise ValueError(
+                f"{name} is {value}, but solver={solver!r} trains no GFlowNet."
+            )
+    if n_control == 1:
+        raise ValueError("n_control must be 0 or at least 2: one member has no spread.")
+    return Copies(n_replicates, n_control)
+
+
 def _training_noise(policies: Policies) -> TrainingNoise | None:
     if policies.trained is None:
         return None
-    trained = policies.trained.train
-    return training_noise(trained, policies.exact.train)
+    return training_noise(policies.trained.train, policies.exact, policies.control)
 
 
 def _analyse_source(

@@ -215,6 +215,11 @@ def training_table(results: RunResults) -> Table | None:
         ("members trained", n_trained),
         ("objective", results.preset.training.objective),
         ("iterations", results.preset.training.n_iterations),
+        ("members that did not converge", _not_converged(results)),
+        (
+            "effective sample size as a share, smallest",
+            float(results.policies.ensemble.diagnostics.effective_sample_share.min()),
+        ),
         ("½ Σ |trained − exact| over all objects, mean", float(distance.mean())),
         ("the same, worst member", float(distance.max())),
         (
@@ -225,28 +230,36 @@ def training_table(results: RunResults) -> Table | None:
     return Table("Training", ("what", "value"), tuple(rows))
 
 
+def _not_converged(results: RunResults) -> str:
+    """Return the numbers of the members that are far from their target."""
+    ensemble = results.policies.ensemble
+    rows = np.flatnonzero(~ensemble.diagnostics.converged)
+    if not len(rows):
+        return "none"
+    shown = ", ".join(str(ensemble.members[row]) for row in rows[:20])
+    more = f" and {len(rows) - 20} more" if len(rows) > 20 else ""
+    return f"{len(rows)}: {shown}{more}"
+
+
 def noise_table(results: RunResults) -> Table | None:
     """Trained against exact policies, step by step; None without training."""
     noise = results.noise
     if noise is None:
         return None
+    columns = [
+        ("share of the log-ratio variance", noise.log_ratio_share),
+        ("the same from replicates alone", noise.replicate_share),
+        ("the same from the fixed-reward control", noise.control_share),
+        ("share of the probability variance", noise.probability_share),
+        ("squared bias of log-ratios over their variance", noise.log_ratio_bias),
+        ("total variation", noise.total_variation),
+    ]
+    columns = [(title, values) for title, values in columns if values is not None]
     return Table(
         "Training noise: trained against exact policies (training members)",
-        (
-            "step",
-            "share of the log-ratio variance",
-            "share of the probability variance",
-            "squared bias of log-ratios over their variance",
-            "total variation",
-        ),
+        ("step", *(title for title, _ in columns)),
         tuple(
-            (
-                step,
-                noise.log_ratio_share[i],
-                noise.probability_share[i],
-                noise.log_ratio_bias[i],
-                noise.total_variation[i],
-            )
+            (step, *(values[i] for _, values in columns))
             for i, step in enumerate(results.headline.dataset.step_names)
         ),
     )

@@ -23,6 +23,11 @@ class TrainingNoise:
     log_ratio_share : ndarray of shape (n_steps,)
         Variance of the difference of the centred log-ratios over the variance of the
         trained ones: what the verdict uses.
+    replicate_share : ndarray of shape (n_steps,) or None
+        The share of the variance that lies within rewards, from replicates alone.
+    control_share : ndarray of shape (n_steps,) or None
+        Variance of members that were all trained on one reward, over that of the
+        trained ones.
     probability_share : ndarray of shape (n_steps,)
         The same for the probabilities.
     log_ratio_bias : ndarray of shape (n_steps,)
@@ -36,25 +41,33 @@ class TrainingNoise:
     probability_share: np.ndarray
     log_ratio_bias: np.ndarray
     total_variation: np.ndarray
+    replicate_share: np.ndarray | None = None
+    control_share: np.ndarray | None = None
 
 
-def training_noise(trained: PolicyDataset, exact: PolicyDataset) -> TrainingNoise:
-    """Compare the trained members with their exact policies.
+def training_noise(
+    trained: PolicyDataset,
+    exact: PolicyDataset,
+    control: np.ndarray | None = None,  # shape: (n_control, ΣK)
+) -> TrainingNoise:
+    """Compare the trained members with the exact policies of their rewards.
 
     Raises
     ------
     ValueError
-        If the data sets are not of the same members.
+        If a reward of the trained members was not solved.
     """
-    if not np.array_equal(trained.members, exact.members):
+    missing = np.setdiff1d(trained.rewards, exact.rewards)
+    if missing.size:
         raise ValueError(
-            f"trained has the members {trained.members.tolist()}, exact "
-            f"{exact.members.tolist()}; they must be the same"
+            f"exact must have all rewards of trained, and lacks {missing.tolist()}"
         )
-    difference = trained.y - exact.y
-    share = training_noise_share(
-        trained.y, exact=exact.y, steps=trained.steps, mask=trained.mask
-    )
+    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
+    exact_y = exact.y[[place[int(reward)] for reward in trained.rewards]]
+    difference = trained.y - exact_y
+    shape = {"steps": trained.steps, "mask": trained.mask}
+    share = training_noise_share(trained.y, exact=exact_y, **shape)
+    replicated = len(np.unique(trained.rewards)) < trained.n_members
     blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
     return TrainingNoise(
         log_ratio_share=share,
@@ -64,20 +77,29 @@ def training_noise(trained: PolicyDataset, exact: PolicyDataset) -> TrainingNois
                 for s, (y, d) in zip(share, blocks, strict=True)
             ]
         ),
-        log_ratio_bias=_log_ratio_bias(trained, exact),
+        log_ratio_bias=_log_ratio_bias(trained, exact_y),
         total_variation=np.array(
             [
                 np.nan if np.isnan(s) else 0.5 * np.abs(d).sum(axis=1).mean()
                 for s, (_, d) in zip(share, blocks, strict=True)
             ]
         ),
+        replicate_share=training_noise_share(trained.y, reward=trained.rewards, **shape)
+        if replicated
+        else None,
+        control_share=None
+        if control is None
+        else training_noise_share(trained.y, control=control, **shape),
     )
 
 
-def _log_ratio_bias(trained: PolicyDataset, exact: PolicyDataset) -> np.ndarray:
+def _log_ratio_bias(
+    trained: PolicyDataset,
+    exact: np.ndarray,  # shape: (n_members, ΣK)
+) -> np.ndarray:
     clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
     values = clr.fit_transform(trained.y)
-    mean_difference = (values - clr.transform(exact.y)).mean(axis=0)
+    mean_difference = (values - clr.transform(exact)).mean(axis=0)
     bias = np.full(trained.n_steps, np.nan)
     for step in np.unique(clr.coordinate_steps_):
         columns = clr.coordinate_steps_ == step

@@ -50,8 +50,8 @@ def write_run(results: RunResults, folder: Path) -> None:
     report.save(folder / "report.html")
 
 
-def read_settings(folder: Path) -> tuple[str, str, str, int]:
-    """Return task, preset, solver and seed of the run in a folder.
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Return the arguments of `run_task` that made the run in a folder.
 
     Raises
     ------
@@ -62,7 +62,14 @@ def read_settings(folder: Path) -> tuple[str, str, str, int]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         solver = "train" if "trained" in record["policies"] else "exact"
-        return record["task"], record["preset"], solver, int(record["seed"])
+        return {
+            "task": record["task"],
+            "preset": record["preset"],
+            "solver": solver,
+            "seed": int(record["seed"]),
+            "n_replicates": int(record.get("n_replicates", 1)),
+            "n_control": int(record.get("n_control", 0)),
+        }
     except FileNotFoundError:
         raise ValueError(
             f"{folder} holds no results.json: expected the folder of a finished run."
@@ -101,6 +108,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "preset": results.preset_name,
         "settings": asdict(results.preset),
         "seed": results.seed,
+        **asdict(results.copies),
         "versions": environment_versions(),
         "steps": list(results.headline.dataset.step_names),
         "trajectory": list(results.headline.dataset.trajectory),
@@ -181,6 +189,9 @@ def ensemble_arrays(
         arrays |= {f"parameters.{k}": v for k, v in trained.parameters.items()}
         arrays |= {
             "trained_members": np.array(trained.members),
+            "trained_rewards": results.study.members[np.array(trained.rewards)],
+            "effective_sample_share": trained.diagnostics.effective_sample_share,
+            "converged": trained.diagnostics.converged,
             "final_loss": trained.diagnostics.final_loss,
             "log_z": trained.diagnostics.log_z,
             "distance_to_exact": policies.distance,

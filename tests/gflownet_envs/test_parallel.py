@@ -135,5 +135,5 @@ def test_bad_arguments(arguments, message):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is present")
 def test_a_device_that_is_not_there():
-    with pytest.raises(ValueError, match="device must be a torch device .* 'cuda'"):
+    with pytest.raises(ValueError, match=r"device must be a torch device .* 'cuda'"):
         train_ensemble(GRID, log_reward(1), SPEC, device="cuda")
