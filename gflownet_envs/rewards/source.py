@@ -1,5 +1,6 @@
 """Where log-rewards come from: a table over objects, or a function of final states."""
 
+from collections.abc import Callable
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -99,6 +100,75 @@ class RewardTable:
     def digest(self) -> str:
         """Return the SHA-256 of the table."""
         return array_digest(self.log_reward.cpu().numpy())
+
+
+class FunctionReward:
+    """Log R as a function of final states, with parameters that differ by member.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(parameters, states)`` with shapes (E, …) and (E, B, S) returns
+        log R, shape (E, B). A function of a module, so that it pickles.
+    parameters : array-like of shape (n_members, …)
+
+    Examples
+    --------
+    >>> def count(weights, states):
+    ...     return weights * states.sum(dim=-1)
+    >>> reward = FunctionReward(count, [[1.0], [2.0]])
+    >>> reward.of_states(torch.ones(2, 3, 4, dtype=torch.int64))
+    tensor([[4., 4., 4.],
+            [8., 8., 8.]], dtype=torch.float64)
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Tensor, Tensor], Tensor],
+        parameters: Tensor | ArrayLike,  # shape: (E, ...)
+    ) -> None:
+        values = torch.as_tensor(np.asarray(parameters, dtype=np.float64))
+        if values.ndim < 1 or values.shape[0] < 1:
+            raise ValueError(
+                "parameters must have one row a member, at least one, got shape "
+                f"{tuple(values.shape)}"
+            )
+        if not torch.isfinite(values).all():
+            member = int((~torch.isfinite(values)).nonzero()[0, 0])
+            raise ValueError(f"parameters of member {member} must be finite")
+        self.function = function
+        self.parameters = values
+
+    @property
+    def n_members(self) -> int:
+        """Number of rewards."""
+        return self.parameters.shape[0]
+
+    def of_states(
+        self,
+        states: Tensor,  # shape: (E, B, S)
+    ) -> Tensor:  # shape: (E, B)
+        """Return log R of terminal states."""
+        return self.function(self.parameters, states)
+
+    def select(self, rows: slice | np.ndarray) -> "FunctionReward":
+        """Return the rewards of some members."""
+        return FunctionReward(self.function, self.parameters[rows])
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> "FunctionReward":
+        """Return a copy with another precision, on another device."""
+        moved = object.__new__(FunctionReward)
+        moved.function = self.function
+        moved.parameters = self.parameters.to(device, dtype)
+        return moved
+
+    def digest(self) -> str:
+        """Return a checksum of the parameters and the name of the function.
+
+        A function that changes under the same name is not noticed.
+        """
+        name = f"{self.function.__module__}.{self.function.__qualname__}"
+        return f"{name}:{array_digest(self.parameters.cpu().numpy())}"
 
 
 def as_reward_source(reward: Any, environment: Environment) -> RewardSource:

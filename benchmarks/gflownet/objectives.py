@@ -1,0 +1,91 @@
+"""Which objectives miss modes, and what repairs it.
+
+A two-dimensional hypergrid with four modes far apart and little reward between them.
+Every objective trains replicates (same reward, other random numbers), on-policy and
+with each kind of exploration. A mode counts as found when the policy gives it at least
+half of its exact mass.
+
+Run: ``python benchmarks/gflownet/objectives.py``
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from gflownet_envs.rewards.hypergrid_modes import (
+    hypergrid_mode_rewards,
+    mode_of_object,
+)
+
+from gflownet_envs import OBJECTIVES, TrainingSpec, solve_exact, train_ensemble
+from gflownet_envs.convergence import NotConvergedWarning
+from gflownet_envs.environments import HypergridEnvironment
+from gflownet_envs.exact import terminating_distribution
+
+EXPLORATION = {
+    "none": {},
+    "5 % random": {"exploration_epsilon": 0.05},
+    "20 % random": {"exploration_epsilon": 0.2},
+    "temperature 2": {"exploration_temperature": 2.0},
+    "5 % random, half replayed": {"exploration_epsilon": 0.05, "replay_fraction": 0.5},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--side", type=int, default=16)
+    parser.add_argument("--r0", type=float, nargs="+", default=[0.1, 0.001])
+    parser.add_argument("--iterations", type=int, default=2000)
+    parser.add_argument("--replicates", type=int, default=10)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", NotConvergedWarning)
+    environment = HypergridEnvironment(n_dims=2, side=arguments.side)
+    modes = mode_of_object(environment).numpy()
+    print(
+        "| R0 | objective | exploration | distance, mean / worst | modes found of 4 "
+        "| smallest effective sample share | CPU-s a member |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for r0 in arguments.r0:
+        log_reward = hypergrid_mode_rewards(environment, r0=r0)
+        solution = solve_exact(environment, log_reward)
+        exact = solution.target_distribution()[0].numpy()
+        for objective in OBJECTIVES:
+            for name, settings in EXPLORATION.items():
+                spec = replace(
+                    TrainingSpec(
+                        objective=objective,
+                        n_iterations=arguments.iterations,
+                        exploration_epsilon=0.0,
+                        check_every=0,
+                    ),
+                    **settings,
+                )
+                start = time.process_time()
+                ensemble = train_ensemble(
+                    environment, log_reward, spec, n_replicates=arguments.replicates
+                )
+                seconds = (time.process_time() - start) / arguments.replicates
+                table = ensemble.log_policy_table(solution.graph)
+                law = terminating_distribution(solution.graph, table).numpy()
+                found = [
+                    law[:, modes == mode].sum(axis=1)
+                    >= 0.5 * exact[modes == mode].sum()
+                    for mode in range(4)
+                ]
+                distance = ensemble.diagnostics.distance
+                share = ensemble.diagnostics.effective_sample_share
+                print(
+                    f"| {r0} | {objective} | {name} | {distance.mean():.3f} / "
+                    f"{distance.max():.3f} | {np.sum(found, axis=0).mean():.1f} | "
+                    f"{share.min():.2f} | {seconds:.2f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
