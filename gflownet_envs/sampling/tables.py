@@ -54,15 +54,17 @@ class TableSampler:
         self._encodings = graph.encodings.to(device, dtype)
         self._children = graph.children.to(device)
         self._mask = graph.mask.to(device)
-        sizes = [graph.layer(t).stop - graph.layer(t).start for t in self._steps]
-        self._is_shared = [size <= batch_size for size in sizes]
-        shared_steps = torch.tensor([t for t in self._steps if self._is_shared[t]])
-        shared_ids = torch.isin(graph.steps, shared_steps).nonzero()[:, 0]
-        shared_row = torch.zeros(graph.n_states, dtype=torch.int64)
-        shared_row[shared_ids] = torch.arange(len(shared_ids))
-        self._shared_row = shared_row.to(device)
-        self._shared_encodings = self._encodings[shared_ids.to(device)]
-        self._shared_mask = self._mask[shared_ids.to(device)]
+        layers = [graph.layer(t) for t in self._steps]
+        self._is_shared = [layer.stop - layer.start <= batch_size for layer in layers]
+        self._shared_rows: list[slice] = []
+        shared_ids = [torch.arange(0)]
+        n_rows = 0
+        for layer, is_shared in zip(layers, self._is_shared, strict=True):
+            size = layer.stop - layer.start if is_shared else 0
+            self._shared_rows.append(slice(n_rows, n_rows + size))
+            shared_ids.append(torch.arange(layer.start, layer.start + size))
+            n_rows += size
+        self._shared_encodings = self._encodings[torch.cat(shared_ids).to(device)]
         self._columns = [graph.open_columns(t) for t in self._steps]
         self._may_have_ended = [
             bool((graph.children[: graph.layer_offsets[t]] >= graph.n_states).any())
@@ -86,11 +88,7 @@ class TableSampler:
         forced: Tensor | None = None,  # shape: (E, B, T), −1 where free
     ) -> RolloutBatch:
         n_members, batch_size, _ = uniforms.shape
-        shared = network(self._shared_encodings)
-        log_policy = masked_log_policy(
-            shared[..., self.layout.forward], self._shared_mask
-        )
-        cdf = cumulative_policy(log_policy, self._shared_mask, exploration)
+        features = network.features(self._shared_encodings)
         ids = uniforms.new_zeros((n_members, batch_size), dtype=torch.int64)
         everybody = torch.ones_like(ids, dtype=torch.bool)
         taken, log_pf, log_pb, living, log_flow = [], [], [], [], []
@@ -100,7 +98,7 @@ class TableSampler:
             u = uniforms[:, :, t].contiguous()
             if self._is_shared[t]:
                 actions, log_p, flow = self._shared_step(
-                    shared, log_policy, cdf, here, u, forced, t
+                    network, features, here, u, exploration, forced, t
                 )
             else:
                 actions, log_p, flow = self._sampled_step(
@@ -130,26 +128,30 @@ class TableSampler:
 
     def _shared_step(
         self,
-        shared: Tensor,  # shape: (E, M, n_outputs)
-        log_policy: Tensor,  # shape: (E, M, A)
-        shared_cdf: Tensor,  # shape: (E, M, A)
+        network: StackedMLP,
+        features: Tensor,  # shape: (E, M, H)
         ids: Tensor,  # shape: (E, B)
         uniforms: Tensor,  # shape: (E, B)
+        exploration: Exploration,
         forced: Tensor | None,  # shape: (E, B, T)
         step: int,
     ) -> tuple[Tensor, Tensor, Tensor | None]:  # shapes: (E, B) each
-        """Sample where the policy of the whole layer is known; return log P_F too."""
-        n_members, n_rows, n_actions = log_policy.shape
-        columns, _ = self._columns[step]
-        member = torch.arange(n_members, device=ids.device)[:, None]
-        rows = self._shared_row[ids] + n_rows * member
-        cdf = shared_cdf.view(-1, n_actions)[:, columns][rows]
+        """Evaluate the policy in all states of the layer, and sample from it."""
+        layer, columns = self.graph.layer(step), self._columns[step][0]
+        features = features[:, self._shared_rows[step]]
+        log_policy, mask = self._log_policy(network, features, layer, step)
+        cdf = cumulative_policy(log_policy, mask, exploration)
+        n_members, n_rows, n_columns = log_policy.shape
+        first = n_rows * torch.arange(n_members, device=ids.device)[:, None]
+        rows = ids - layer.start + first
+        cdf = cdf.view(-1, n_columns)[rows]
         actions = inverse_cdf_sample(cdf, uniforms) + columns.start
         actions = with_forced(actions, forced, step)
-        log_pf = log_policy.view(-1).take(rows * n_actions + actions)
+        log_pf = log_policy.view(-1).take(rows * n_columns + actions - columns.start)
         if not self.layout.has_flow:
             return actions, log_pf, None
-        return actions, log_pf, shared[..., self.layout.flow].reshape(-1)[rows]
+        flow = network.head(features, self.layout.flow)
+        return actions, log_pf, flow.reshape(-1)[rows]
 
     def _sampled_step(
         self,
@@ -161,16 +163,9 @@ class TableSampler:
         step: int,
     ) -> tuple[Tensor, Tensor, Tensor | None]:  # shapes: (E, B) each
         """Evaluate the policy in the sampled states alone."""
-        columns, all_open = self._columns[step]
+        columns = self._columns[step][0]
         features = network.features(self._encodings[ids])
-        logits = network.head(features, columns)
-        if all_open:
-            mask = torch.ones((), dtype=torch.bool, device=ids.device)
-            mask = mask.expand_as(logits)
-            log_policy = torch.log_softmax(logits, dim=-1)
-        else:
-            mask = self._mask[:, columns][ids]
-            log_policy = masked_log_policy(logits, mask)
+        log_policy, mask = self._log_policy(network, features, ids, step)
         cdf = cumulative_policy(log_policy, mask, exploration)
         actions = inverse_cdf_sample(cdf, uniforms) + columns.start
         actions = with_forced(actions, forced, step)
@@ -179,3 +174,19 @@ class TableSampler:
         if not self.layout.has_flow:
             return actions, log_pf, None
         return actions, log_pf, network.head(features, self.layout.flow)[..., 0]
+
+    def _log_policy(
+        self,
+        network: StackedMLP,
+        features: Tensor,  # shape: (E, n, H)
+        ids: slice | Tensor,
+        step: int,
+    ) -> tuple[Tensor, Tensor]:  # shapes: (E, n, n_columns) twice
+        """Return log P_F and the mask over the columns that a layer uses."""
+        columns, all_open = self._columns[step]
+        logits = network.head(features, columns)
+        if all_open:
+            mask = torch.ones((), dtype=torch.bool, device=logits.device)
+            return torch.log_softmax(logits, dim=-1), mask.expand_as(logits)
+        mask = self._mask[:, columns][ids]
+        return masked_log_policy(logits, mask), mask

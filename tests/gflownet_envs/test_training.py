@@ -1,6 +1,6 @@
 """Training: independence of members, agreement of paths, convergence, resuming."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -67,8 +67,22 @@ def test_member_three_of_five_is_member_three_alone(env, objective):
     )
 
 
-def test_member_alone_in_single_precision():
-    spec = replace(SHORT, dtype="float32")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_neighbours_do_not_matter_to_the_last_bit(dtype):
+    spec = replace(SHORT, dtype=dtype, n_iterations=100)
+    log_reward = random_log_reward(5, GRID)
+    one = train_ensemble(GRID, log_reward, spec)
+    others = random_log_reward(5, GRID, seed=1)
+    others[3] = log_reward[3]
+    other = train_ensemble(GRID, others, spec)
+    assert_same_parameters(one.subset([3]), other.subset([3]))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-12)]
+)
+def test_a_member_alone_after_300_iterations(dtype, tolerance):
+    spec = replace(SHORT, dtype=dtype, n_iterations=300)
     log_reward = random_log_reward(5, GRID)
     together = train_ensemble(GRID, log_reward, spec)
     alone = train_ensemble(GRID, log_reward[3:4], spec, members=[3])
@@ -77,7 +91,7 @@ def test_member_alone_in_single_precision():
         together.log_policy(states)[3].exp(),
         alone.log_policy(states)[0].exp(),
         rtol=0,
-        atol=1e-4,
+        atol=tolerance,
     )
 
 
@@ -165,9 +179,18 @@ def test_no_gradient_through_samples():
     [
         TrainingSpec(),
         TrainingSpec(objective="trajectory_balance"),
+        TrainingSpec(objective="sub_trajectory_balance"),
+        TrainingSpec(objective="detailed_balance"),
         TrainingSpec(exploration_epsilon=0.1),
+        TrainingSpec(exploration_temperature=2.0),
+        TrainingSpec(replay_fraction=0.5),
+        TrainingSpec(learn_backward_policy=True),
     ],
-    ids=["vargrad", "trajectory balance", "exploration"],
+    ids=lambda spec: next(
+        f"{key}={value}"
+        for key, value in (*asdict(spec).items(), ("", "default"))
+        if not key or value != getattr(TrainingSpec(), key)
+    ),
 )
 def test_convergence_to_the_exact_law(env, spec):
     spec = replace(spec, n_iterations=1000, hidden=(32, 32))
@@ -175,7 +198,7 @@ def test_convergence_to_the_exact_law(env, spec):
     ensemble = train_ensemble(env, log_reward, spec)
     graph = StateGraph.from_environment(env)
     distance = distance_to_exact(graph, ensemble.log_policy_table(graph), log_reward)
-    assert distance.max() < 0.02
+    assert distance.max() < 0.03
     log_z = torch.logsumexp(torch.from_numpy(log_reward), dim=1).numpy()
     np.testing.assert_allclose(ensemble.diagnostics.log_z, log_z, atol=0.05)
 
