@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,6 +89,27 @@ def json_values(record: dict[str, Any]) -> dict[str, Any]:
     {'hidden': [64, 64]}
     """
     return json.loads(json.dumps(record))
+
+
+def share_out(n_members: int, block_size: int) -> list[slice]:
+    """Return blocks of nearly equal size, at most `block_size`; one, or an even number.
+
+    An even number shares out among two or four processes. The blocks do not depend on
+    how many processes there are, so that a run can be resumed with another number.
+
+    Examples
+    --------
+    >>> [block.stop - block.start for block in share_out(150, 50)]
+    [38, 38, 37, 37]
+    >>> share_out(50, 50)
+    [slice(0, 50, None)]
+    """
+    n_blocks = -(-n_members // block_size)
+    if n_blocks > 1 and n_blocks % 2 and n_blocks < n_members:
+        n_blocks += 1
+    size, n_larger = divmod(n_members, n_blocks)
+    ends = [size * i + min(i, n_larger) for i in range(n_blocks + 1)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
 
 
 def split_into_blocks(n_members: int, block_size: int) -> list[slice]:

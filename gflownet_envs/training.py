@@ -19,7 +19,7 @@ from gflownet_envs.blocks import (
     Store,
     block_ticker,
     json_values,
-    split_into_blocks,
+    share_out,
 )
 from gflownet_envs.convergence import NotConvergedWarning
 from gflownet_envs.environments.base import Environment
@@ -116,7 +116,7 @@ def train_ensemble(
     numbers = _member_numbers(members, len(rows))
     graph = list_states(environment, spec)
     block_size = spec.block_size if torch.device(device).type == "cpu" else len(rows)
-    blocks = split_into_blocks(len(rows), block_size)
+    blocks = share_out(len(rows), block_size)
 
     def make_job(block: slice) -> BlockJob:
         return BlockJob(

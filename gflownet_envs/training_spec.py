@@ -19,9 +19,9 @@ class TrainingSpec:
     objective : str, default="vargrad"
         A name in `OBJECTIVES`.
     n_iterations : int, default=3000
-    batch_size : int, default=64
+    batch_size : int, default=128
         Trajectories an iteration and member.
-    learning_rate : float, default=3e-3
+    learning_rate : float, default=0.01
         Of Adam.
     final_learning_rate_fraction : float, default=0.01
         The learning rates fall along a half cosine to this fraction of their start;
@@ -64,9 +64,8 @@ class TrainingSpec:
     stop_at_effective_sample_size : float or None, default=None
         A member stops once its effective sample size, as a share of the samples, is
         at least this. With both, both must hold.
-    block_size : int, default=25
-        Members trained together. Results do not depend on it, up to rounding. The
-        gain of larger blocks is small, and more blocks share out better.
+    block_size : int, default=50
+        Members trained together, at most. Results do not depend on it, up to rounding.
     dtype : {"float32", "float64"}, default="float32"
     max_table_states : int, default=50_000
         Enumerable spaces of at most so many states are sampled by table look-ups; 0
@@ -80,8 +79,8 @@ class TrainingSpec:
 
     objective: str = "vargrad"
     n_iterations: int = 3000
-    batch_size: int = 64
-    learning_rate: float = 3e-3
+    batch_size: int = 128
+    learning_rate: float = 0.01
     final_learning_rate_fraction: float = 0.01
     adam_betas: tuple[float, float] = (0.9, 0.99)
     initialization: str = "he"
@@ -98,7 +97,7 @@ class TrainingSpec:
     check_every: int = 500
     stop_at_distance: float | None = None
     stop_at_effective_sample_size: float | None = None
-    block_size: int = 25
+    block_size: int = 50
     dtype: str = "float32"
     max_table_states: int = 50_000
 

@@ -74,7 +74,6 @@ class Environment(ABC):
     is_tree: bool = False
     is_enumerable: bool = True
     enumeration_reason: str = ""
-    is_tree: bool = False
 
     @property
     def n_actions(self) -> int:
