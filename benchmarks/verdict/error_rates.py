@@ -9,10 +9,17 @@ variance. Two tables:
   PCA, and behind PLS on the log-ratios. For PLS the three inputs stand among 57 others
   of standard deviation 1 that drive nothing; their own is 3 ("PLS") or 1 ("PLS-flat",
   where 50 members cannot show which directions matter).
-  Beside the verdict: how often the leave-one-out Q² of one fit on all members is above
-  0.25, where PLS has seen the member that is left out.
+  Beside the verdict: how often a step has p <= 0.05 after Holm, whatever its Q²; and
+  how often the leave-one-out Q² of one fit on all members is above 0.25, where PLS has
+  seen the member that is left out.
 - *curve*: how often a step is called attributable, against the population Q² and the
   number of members, for the surrogate alone.
+
+Rates come with their Clopper-Pearson interval at 95 %; in the curve the half-width of
+the widest one stands below the table, as if both steps of an ensemble were one.
+
+Permutations behind PLS are refits. With ``--early`` they are left out where no step's
+Q² reaches the threshold, since no p-value could make such a step attributable.
 
 Run: ``python benchmarks/verdict/error_rates.py --ensembles 100 --permutations 99``
 """
@@ -25,10 +32,11 @@ import time
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import softmax
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cross_decomposition import PLSSVD
 from sklearn.decomposition import PCA
+from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 from skpce import (
@@ -42,6 +50,7 @@ WIDTHS = (4, 6)
 N_INPUTS = 3
 N_OTHERS = 57
 MIN_Q2 = 0.25
+LEVEL = 0.05
 EMBEDDINGS = ("alone", "PCA", "PLS", "PLS-flat")
 # Standard deviation of the inputs among others of standard deviation 1.
 SPREAD = {"PLS": 3.0, "PLS-flat": 1.0}
@@ -94,10 +103,33 @@ def hide(X: np.ndarray, spread: float, seed: int) -> np.ndarray:
     return np.hstack([spread * X, others]) @ turn
 
 
+def cross_fitted_q2(pipeline, X: np.ndarray, y: np.ndarray, cv: KFold) -> np.ndarray:
+    """Return Q² per step, as the verdict does."""
+    clr = LogRatioTransformer("clr", steps=WIDTHS).fit(y)
+    observed = clr.transform(y)
+    error = observed - clr.transform(cross_val_predict(pipeline, X, y, cv=cv))
+    deviation = observed - observed.mean(axis=0)
+    press, spread = (
+        np.add.reduceat(np.square(values).sum(axis=0), [0, WIDTHS[0]])
+        for values in (error, deviation)
+    )
+    return 1.0 - press / spread
+
+
 def judge(
-    embedding: str, q2: float, seed: int, n_members: int, n_permutations: int
+    embedding: str,
+    q2: float,
+    seed: int,
+    n_members: int,
+    n_permutations: int,
+    early: bool,
 ) -> np.ndarray:
-    """Return per step: attributable, and whether leave-one-out says so too."""
+    """Return per step: attributable, significant, leave-one-out too; CPU seconds.
+
+    With ``early``, permutations are left out where no step's Q² reaches the threshold:
+    no p-value could make it attributable. Significance is NaN there.
+    """
+    start = time.process_time()
     X, y = simulate(q2, n_members, seed)
     surrogate = CompositionalPCESurrogate(2, steps=WIDTHS)
     pipeline = surrogate
@@ -106,51 +138,93 @@ def judge(
     elif embedding in SPREAD:
         X = hide(X, SPREAD[embedding], seed)
         pipeline = make_pipeline(LogRatioPLS(), surrogate)
-    found = verdict(pipeline, X, y, n_permutations=n_permutations, random_state=seed)
+    cv = KFold(5, shuffle=True, random_state=seed) if early else 5
+    called, significant = np.zeros(len(WIDTHS)), np.full(len(WIDTHS), np.nan)
+    if not early or np.any(cross_fitted_q2(pipeline, X, y, cv) >= MIN_Q2):
+        found = verdict(
+            pipeline, X, y, cv=cv, n_permutations=n_permutations, random_state=seed
+        )
+        called = found.attributable
+        significant = [step.p_value <= LEVEL for step in found.steps]
     fitted = pipeline.fit(X, y)
     last = fitted if embedding == "alone" else fitted[-1]
-    return np.array([found.attributable, last.diagnostics_.loo_q2 > MIN_Q2])
+    seconds = [time.process_time() - start] * len(WIDTHS)
+    fooled = last.diagnostics_.loo_q2 > MIN_Q2
+    return np.array([called, significant, fooled, seconds], dtype=float)
 
 
-def rates(arguments: argparse.Namespace, n_ensembles: int, *task) -> np.ndarray:
-    """Judge ensembles of one population; shape (n_ensembles, 2, n_steps)."""
+def judge_many(
+    arguments: argparse.Namespace, n_ensembles: int, *task
+) -> np.ndarray:  # shape: (4, n_ensembles, n_steps)
+    """Judge ensembles of one population."""
     embedding, q2, n_members = task
-    return np.array(
-        Parallel(n_jobs=arguments.jobs)(
-            delayed(judge)(embedding, q2, seed, n_members, arguments.permutations)
-            for seed in range(n_ensembles)
+    first = arguments.first_seed
+    judged = Parallel(n_jobs=arguments.jobs)(
+        delayed(judge)(
+            embedding, q2, seed, n_members, arguments.permutations, arguments.early
         )
+        for seed in range(first, first + n_ensembles)
     )
+    return np.swapaxes(judged, 0, 1)
+
+
+def interval_of(n_hits: int, n_all: int) -> tuple[float, float]:
+    """Return the Clopper-Pearson interval of a rate at 95 %."""
+    found = binomtest(n_hits, n_all).proportion_ci(0.95)
+    return found.low, found.high
+
+
+def rate(hits: np.ndarray) -> str:
+    """Return a rate and its interval."""
+    low, high = interval_of(int(hits.sum()), hits.size)
+    return f"{hits.mean():.1%} [{low:.1%}, {high:.1%}]"
 
 
 def print_errors(arguments: argparse.Namespace) -> None:
-    print(
-        "| pipeline | population Q² | any step attributable | every step attributable "
-        "| leave-one-out Q² > 0.25 in any step | s |"
+    columns = (
+        "pipeline",
+        "population Q²",
+        "any step attributable",
+        "every step attributable",
+        f"p ≤ {LEVEL} in any step",
+        f"leave-one-out Q² > {MIN_Q2} in any step",
+        "CPU-s an ensemble",
     )
-    print("| --- | --- | --- | --- | --- | --- |")
+    print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
     for embedding in arguments.embeddings:
-        for q2 in (0.0, 0.8):
-            start = time.perf_counter()
-            task = (embedding, q2, arguments.members)
-            called, fooled = rates(arguments, arguments.ensembles, *task).swapaxes(0, 1)
-            print(
-                f"| {embedding} | {q2} | {called.any(axis=1).mean():.0%} | "
-                f"{called.all(axis=1).mean():.0%} | {fooled.any(axis=1).mean():.0%} | "
-                f"{time.perf_counter() - start:.0f} |",
-                flush=True,
+        for q2 in arguments.q2:
+            judged = judge_many(
+                arguments, arguments.ensembles, embedding, q2, arguments.members
             )
+            called, fooled = judged[[0, 2]].astype(bool)
+            significant = np.max(judged[1], axis=1)
+            cells = (
+                embedding,
+                f"{q2:g}",
+                rate(called.any(axis=1)),
+                rate(called.all(axis=1)),
+                "–" if np.isnan(significant).any() else rate(significant),
+                rate(fooled.any(axis=1)),
+                f"{judged[3, :, 0].mean():.2f}",
+            )
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def print_curve(arguments: argparse.Namespace) -> None:
     print("| population Q² | " + " | ".join(f"n = {n}" for n in CURVE_MEMBERS) + " |")
     print("| --- |" + " --- |" * len(CURVE_MEMBERS))
+    widest, seconds = 0.0, 0.0
     for q2 in CURVE_Q2:
-        cells = [
-            f"{rates(arguments, arguments.curve, 'alone', q2, n)[:, 0].mean():.0%}"
-            for n in CURVE_MEMBERS
-        ]
-        print(f"| {q2} | {' | '.join(cells)} |", flush=True)
+        rates = []
+        for n_members in CURVE_MEMBERS:
+            judged = judge_many(arguments, arguments.curve, "alone", q2, n_members)
+            rates.append(judged[0].mean())
+            n_hits = round(rates[-1] * arguments.curve)
+            low, high = interval_of(n_hits, arguments.curve)
+            widest, seconds = max(widest, (high - low) / 2), seconds + judged[3].sum()
+        cells = " | ".join(f"{value:.0%}" for value in rates)
+        print(f"| {q2:g} | {cells} |", flush=True)
+    print(f"\nwidest half-width {widest:.1%}; {seconds / len(WIDTHS):.0f} CPU-s")
 
 
 def main() -> None:
@@ -162,19 +236,20 @@ def main() -> None:
     parser.add_argument(
         "--embeddings", nargs="+", default=EMBEDDINGS, choices=EMBEDDINGS
     )
+    parser.add_argument("--q2", type=float, nargs="+", default=(0.0, 0.8))
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument(
+        "--early", action="store_true", help="no permutations where Q² is too small"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    start = time.perf_counter()
-    print(f"{arguments.ensembles} ensembles of {arguments.members} members\n")
+    print(f"Seeds from {arguments.first_seed}, {arguments.permutations} permutations\n")
     if arguments.ensembles:
+        print(f"{arguments.ensembles} ensembles of {arguments.members} members\n")
         print_errors(arguments)
-    if not arguments.curve:
-        return
-    print(
-        f"\nRate of attributable steps, {arguments.curve} ensembles of 2 steps each\n"
-    )
-    print_curve(arguments)
-    print(f"\n{time.perf_counter() - start:.0f} s, {arguments.jobs} processes")
+    if arguments.curve:
+        print(f"\nRate of attributable steps, {arguments.curve} ensembles of 2 steps\n")
+        print_curve(arguments)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ._cross_fit import CrossFit, final_estimator
 from ._input_tests import InputTests, input_tests
+from ._verdict_result import StepVerdict
 
 FloatArray = NDArray[np.float64]
 
@@ -112,14 +114,33 @@ class InputChecks:
         return cls(input_tests(values, laws), n_terms)
 
 
-def cautions(checks: InputChecks, noise: FloatArray, n_members: int) -> tuple[str, ...]:
-    """Say what weakens the reading."""
-    found: list[str] = []
-    if np.isnan(noise).any():
+def noise_cautions(
+    steps: Sequence[StepVerdict], max_noise_share: float
+) -> tuple[str, ...]:
+    """Caution where training noise is not known, or not settled."""
+    found = []
+    tested = [step for step in steps if not np.isnan(step.q2)]
+    if any(np.isnan(step.noise_share) for step in tested):
         found.append(
             "the share of training noise is not known; replicate members per reward "
             "would tell"
         )
+    open_steps = [
+        step.step
+        for step in tested
+        if step.noise_share_low < max_noise_share <= step.noise_share_high
+    ]
+    if open_steps:
+        found.append(
+            f"the interval of the training noise of {', '.join(open_steps)} holds "
+            f"{max_noise_share:.0%}: more rewards or replicates would settle it"
+        )
+    return tuple(found)
+
+
+def cautions(checks: InputChecks, n_members: int) -> tuple[str, ...]:
+    """Say what weakens the reading: inputs and size."""
+    found: list[str] = []
     if checks.n_terms is None:
         return tuple(found)
     if checks.tests is not None:

@@ -27,7 +27,7 @@ from .._solvers import (
 )
 from .._surrogate import CompositionalPCESurrogate
 from ._cross_fit import CrossFit, take
-from ._training_noise import clr_of
+from ._step_log_ratios import clr_of
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
@@ -134,10 +134,12 @@ class FoldFactors:
 
     def _spread_of_step(self, clr: FloatArray) -> FloatArray:
         """Return sums of squares; shape (n_permutations, n_steps)."""
-        ones = np.ones(clr.shape[1])
-        spread = [weighted_spread(values, ones, LOG_RATIO_FLOOR) for values in clr]
-        by_step = np.zeros((self.fitted.layout.n_steps, len(clr)))
-        np.add.at(by_step, self.fitted.step_of_active, np.transpose(spread))
+        n_permutations, n_train, n_active = clr.shape
+        columns = clr.transpose(1, 0, 2).reshape(n_train, -1)
+        spread = weighted_spread(columns, np.ones(n_train), LOG_RATIO_FLOOR)
+        by_step = np.zeros((self.fitted.layout.n_steps, n_permutations))
+        by_active = spread.reshape(n_permutations, n_active)
+        np.add.at(by_step, self.fitted.step_of_active, by_active.T)
         return by_step.T
 
 

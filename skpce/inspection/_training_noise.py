@@ -7,53 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._composition import resolve_mask
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
-from .._log_ratio import log_ratios_of
-from .._log_ratio_geometry import LogRatioGeometry
+from .._parameters import check_real
 from .._resampling import sum_by_step
-from .._steps import refuse_nan, refuse_ragged, resolve_layout
-from ._variance_components import ConvexSums, reward_groups
+from ._step_log_ratios import clr_of, composition_geometry
+from ._variance_decomposition import variance_decomposition
 
 FloatArray = NDArray[np.float64]
-
-
-def composition_geometry(y: Any, steps: Any, mask: Any, owner: str) -> LogRatioGeometry:
-    """Read the steps and the mask of a table of compositions."""
-    refuse_ragged(y)
-    refuse_nan(y)
-    values = np.asarray(y, dtype=np.float64)
-    if values.ndim != 2:
-        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
-    layout = resolve_layout(y, steps, values.shape[1], owner)
-    return LogRatioGeometry(
-        layout, resolve_mask(mask, values, layout, owner), "clr", -1
-    )
-
-
-def clr_of(
-    y: Any, geometry: LogRatioGeometry, zero_replacement: float, name: str
-) -> FloatArray:
-    """Return the centred log-ratios of a table of compositions.
-
-    Raises
-    ------
-    ValueError
-        If the table has another width, or rows that are no compositions.
-    """
-    values = np.asarray(y, dtype=np.float64)
-    if values.ndim != 2 or values.shape[1] != geometry.layout.n_parts:
-        raise ValueError(
-            f"{name} has shape {values.shape}; expected (n_members, "
-            f"{geometry.layout.n_parts})."
-        )
-    return log_ratios_of(
-        values,
-        geometry,
-        closure="renormalize",
-        zero_replacement=zero_replacement,
-        name=name,
-    )
 
 
 def training_noise_share(
@@ -81,7 +41,8 @@ def training_noise_share(
     reward : array-like of shape (n_members,) or None, default=None
         Label of the reward of each member; members of one reward are replicates:
         variance within rewards over the sum of the variances within and between
-        (one-way random effects).
+        (one-way random effects), as :func:`variance_decomposition` gives it with an
+        interval.
     control : array-like of shape (n_control, n_parts) or None, default=None
         Members trained on ONE fixed reward: ``Var(control) / Var(trained)``.
     steps : sequence of int, dict of str to int, or None, default=None
@@ -103,6 +64,16 @@ def training_noise_share(
         If not exactly one of ``exact``, ``reward`` and ``control`` is given, or
         there are no replicates, or fewer than two members.
 
+    See Also
+    --------
+    variance_decomposition : The share with an interval, and for fragility.
+
+    Notes
+    -----
+    The two definitions differ where training has a bias that depends on the reward:
+    ``exact`` counts its variance as noise, replicates share it and show it as an effect
+    of the reward. Only ``exact`` can see it.
+
     Examples
     --------
     >>> import numpy as np
@@ -120,48 +91,28 @@ def training_noise_share(
             "Give exactly one of exact=, reward= and control=; got "
             f"{sum(given)} of them."
         )
+    check_real(
+        "training_noise_share", "zero_replacement", zero_replacement, low=0, high=1
+    )
+    if exact is None:
+        return variance_decomposition(
+            y,
+            reward,
+            control=control,
+            steps=steps,
+            mask=mask,
+            zero_replacement=zero_replacement,
+        ).noise_share
     geometry = composition_geometry(y, steps, mask, "training_noise_share")
     trained = clr_of(y, geometry, zero_replacement, "y")
     if len(trained) < 2:
         raise ValueError(f"y has {len(trained)} member; a variance needs two.")
+    reference = clr_of(exact, geometry, zero_replacement, "exact")
+    if reference.shape != trained.shape:
+        raise ValueError(
+            f"exact has {len(reference)} members but y has {len(trained)}."
+        )
     spread = weighted_spread(trained, np.ones(len(trained)), LOG_RATIO_FLOOR)
-    total = spread / (len(trained) - 1)
-    if exact is not None:
-        reference = clr_of(exact, geometry, zero_replacement, "exact")
-        if reference.shape != trained.shape:
-            raise ValueError(
-                f"exact has {len(reference)} members but y has {len(trained)}."
-            )
-        noise = (trained - reference).var(axis=0, ddof=1)
-    elif control is not None:
-        fixed = clr_of(control, geometry, zero_replacement, "control")
-        if len(fixed) < 2:
-            raise ValueError(f"control has {len(fixed)} member; a variance needs two.")
-        noise = fixed.var(axis=0, ddof=1)
-    else:
-        return _share_within(trained, reward, sum_by_step(spread, geometry), geometry)
-    noise_by_step = sum_by_step(noise, geometry)
-    total_by_step = sum_by_step(total, geometry)
-    safe = np.where(total_by_step > 0, total_by_step, np.nan)
-    return noise_by_step / safe
-
-
-def _share_within(
-    clr: FloatArray, reward: Any, spread: FloatArray, geometry: LogRatioGeometry
-) -> FloatArray:
-    """Return the share of the variance that lies within rewards.
-
-    One-way random effects by analysis of variance, for unequal group sizes; a
-    negative estimate of the variance between rewards is 0.
-    """
-
-    def square(values: FloatArray) -> FloatArray:
-        sums = np.zeros((*values.shape[:-1], geometry.layout.n_steps))
-        np.add.at(sums.T, geometry.step_of_active, np.square(values).T)
-        return sums
-
-    group = reward_groups(reward, len(clr))
-    sums = ConvexSums.of(square, clr - clr.mean(axis=0), group, np.ones(len(clr)))
-    found = sums.components()
-    total = found.within + np.maximum(found.between, 0.0)
-    return np.where(spread > 0, found.within / np.where(total > 0, total, 1), np.nan)
+    total = sum_by_step(spread / (len(trained) - 1), geometry)
+    noise = sum_by_step((trained - reference).var(axis=0, ddof=1), geometry)
+    return noise / np.where(total > 0, total, np.nan)

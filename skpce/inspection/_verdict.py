@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
-from threadpoolctl import threadpool_limits
 
-from .._parameters import check_integer, check_real
+from .._parameters import check_boolean, check_integer, check_real, fail
 from .._predictive import make_generator
+from .._steps import refuse_ragged
 from ._conditions import (
     InputChecks,
     cautions,
     failed_conditions,
     holm,
+    noise_cautions,
     permutation_caution,
 )
 from ._cross_fit import (
     CrossFit,
-    Split,
     bootstrap_q2,
     final_estimator,
     step_q2,
     with_parameters,
 )
-from ._permuted_fits import Permutations, PermutedFits, factorise
-from ._training_noise import composition_geometry, training_noise_share
+from ._permuted_fits import Permutations, factorise
+from ._step_log_ratios import composition_geometry
+from ._variance_decomposition import variance_decomposition
+from ._variance_decomposition_result import VarianceDecomposition
+from ._verdict_folds import check_replicates, make_splits
+from ._verdict_permutations import permuted_q2
 from ._verdict_result import StepVerdict, Verdict
 
 FloatArray = NDArray[np.float64]
-
-# Enough to pay for sending a task to a process, few enough to show progress.
-_PERMUTATIONS_PER_TASK = 8
 
 
 def verdict(
@@ -48,7 +47,7 @@ def verdict(
     *,
     steps: Any = None,
     mask: Any = "infer",
-    noise_share: ArrayLike | None = None,
+    noise_share: ArrayLike | VarianceDecomposition | None = None,
     cv: Any = 5,
     n_permutations: int = 999,
     min_q2: float = 0.25,
@@ -82,16 +81,17 @@ def verdict(
     reward : array-like of shape (n_members,) or None, default=None
         Label of the reward of each member. Members of one reward are replicates:
         they stay in one fold, are permuted together, and give the share of training
-        noise (unless ``noise_share`` is given). Their rows of X must be equal.
+        noise with an interval, by :func:`variance_decomposition` (unless
+        ``noise_share`` is given). Their rows of X must be equal.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
     mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
         True where a part is possible; read from all members and given to the last
         estimator, so that no fold infers another.
-    noise_share : array-like of shape (n_steps,) or None, default=None
+    noise_share : array-like of shape (n_steps,) or VarianceDecomposition, default=None
         Share of training noise per step, from :func:`training_noise_share`; NaN
-        where not known.
+        where not known. From :func:`variance_decomposition` with an interval.
     cv : int or cross-validation splitter, default=5
         An int shuffles the members (or the rewards) into that many folds.
     n_permutations : int, default=999
@@ -100,7 +100,8 @@ def verdict(
     min_q2, significance_level, max_noise_share : float
         The conditions; 0.25, 0.05 and 0.5 by default.
     confidence_level : float, default=0.9
-        Of the bootstrap intervals of Q² over members.
+        Of the bootstrap intervals of Q² over members, and of those of the share of
+        training noise from ``reward``.
     zero_replacement : float or None, default=None
         Probability put in place of a zero, observed or predicted. None takes the
         parameter of the last estimator, else 1e-12.
@@ -112,9 +113,11 @@ def verdict(
         transformers that do not look at y (found out by fitting them with y, without
         it and with permuted y). Else, and with False, every permutation is a refit.
     n_jobs : int or None, default=None
-        Processes for the refits of the permutations.
+        Processes for the refits of the permutations; the closed form needs none. The
+        result does not depend on it.
     progress : callable or None, default=None
-        Called with (permutations done, all permutations).
+        Called with (permutations done, all permutations). An exception in it, such as
+        ``KeyboardInterrupt``, stops the refits in all processes.
 
     Returns
     -------
@@ -126,6 +129,11 @@ def verdict(
     ValueError
         For bad arguments or rows of y that are no compositions, before any fit.
 
+    See Also
+    --------
+    variance_decomposition : The share of training noise, with an interval.
+    input_tests : The tests of the inputs behind the cautions.
+
     Notes
     -----
     Q² is :math:`1 - \\sum_i \\lVert \\mathrm{clr}\\,p_i - \\mathrm{clr}\\,\\hat p_i
@@ -136,6 +144,9 @@ def verdict(
     inputs and folds stay. Where rewards have unequal numbers of replicates the
     inputs are permuted instead. Hence the factorisation of a fold holds for all
     permutations.
+
+    The share of training noise counts by its estimate. A caution names the steps whose
+    interval holds ``max_noise_share``: there the members at hand do not settle it.
 
     With "attributable" the verdict says that the inputs predict the step beyond
     chance. It does not say that the inputs are causes.
@@ -171,6 +182,9 @@ def verdict(
         max_noise_share=max_noise_share,
         confidence_level=confidence_level,
         zero_replacement=zero_replacement,
+        closed_form=closed_form,
+        n_jobs=n_jobs,
+        progress=progress,
     )
     X = X if hasattr(X, "iloc") else np.asarray(X)
     y = y if hasattr(y, "columns") else _as_table(y)
@@ -180,7 +194,7 @@ def verdict(
     fit = _make_cross_fit(
         pipeline, X, y, reward, steps, mask, cv, zero_replacement, generator
     )
-    noise = _noise_share(fit, reward, noise_share)
+    noise = _training_noise(fit, reward, noise_share, confidence_level)
     errors = fit.squared_errors()
     deviations = fit.squared_deviations()
     q2 = step_q2(errors, deviations, fit.geometry)
@@ -188,7 +202,7 @@ def verdict(
     closed = None
     if closed_form and permutations.moves_policies:
         closed = factorise(fit, errors)
-    permuted, cpu_seconds = _permuted_q2(
+    permuted, cpu_seconds = permuted_q2(
         fit, permutations, closed, deviations, n_jobs, progress
     )
     exceed = np.sum(permuted >= q2, axis=0)
@@ -202,7 +216,7 @@ def verdict(
     limits = (min_q2, significance_level, max_noise_share)
     results = []
     for step, name in enumerate(fit.geometry.layout.step_names):
-        reasons = failed_conditions(q2[step], p_values[step], noise[step], limits)
+        reasons = failed_conditions(q2[step], p_values[step], noise[0, step], limits)
         results.append(
             StepVerdict(
                 step=name,
@@ -213,7 +227,9 @@ def verdict(
                 mean_only_q2=float(mean_only[step]),
                 degree_one_q2=float(degree_one[step]),
                 p_value=float(p_values[step]),
-                noise_share=float(noise[step]),
+                noise_share=float(noise[0, step]),
+                noise_share_low=float(noise[1, step]),
+                noise_share_high=float(noise[2, step]),
                 reasons=reasons,
             )
         )
@@ -224,7 +240,8 @@ def verdict(
         confidence_level,
         (
             *permutation_caution(n_permutations, significance_level, q2),
-            *cautions(checks, noise[~np.isnan(q2)], len(X)),
+            *noise_cautions(results, max_noise_share),
+            *cautions(checks, len(X)),
         ),
         cpu_seconds,
         inputs=checks.tests,
@@ -242,11 +259,17 @@ def _check_arguments(**values: Any) -> None:
     check_real(
         "verdict", "max_noise_share", values["max_noise_share"], low=0, closed="left"
     )
+    check_boolean("verdict", "closed_form", values["closed_form"])
+    n_jobs, progress = values["n_jobs"], values["progress"]
+    if n_jobs is not None and (
+        not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0
+    ):
+        raise fail("verdict", "n_jobs", "an int other than 0 or None", n_jobs)
+    if progress is not None and not callable(progress):
+        raise fail("verdict", "progress", "callable or None", progress)
 
 
 def _as_table(y: Any) -> Any:
-    from .._steps import refuse_ragged
-
     refuse_ragged(y)
     return np.asarray(y, dtype=np.float64)
 
@@ -273,8 +296,8 @@ def _make_cross_fit(
         raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
     if np.ndim(X) != 2:
         raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
-    _check_replicates(X, reward)
-    splits = _splits(cv, X, reward, generator)
+    check_replicates(X, reward)
+    splits = make_splits(cv, X, reward, generator)
     fixed = with_parameters(
         pipeline,
         steps=steps,
@@ -286,160 +309,56 @@ def _make_cross_fit(
     return CrossFit(fixed, X, y, splits, geometry, zero_replacement)
 
 
-def _check_replicates(X: Any, reward: Any) -> None:
-    """Refuse members of one reward whose inputs differ."""
-    if reward is None:
-        return
-    labels, inputs = np.asarray(reward), np.asarray(X)
-    if labels.shape != (len(inputs),):
-        raise ValueError(
-            f"reward has shape {labels.shape}; expected ({len(inputs)},), one label "
-            "per member."
-        )
-    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
-    reference = inputs[first[group]]
-    same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
-    if inputs.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
-        largest = np.abs(inputs).max(axis=0, initial=0.0, where=~np.isnan(inputs))
-        same |= np.abs(inputs - reference) <= 1e-9 * largest
-    differs = ~same.reshape(len(inputs), -1).all(axis=1)
-    if differs.any():
-        row = int(np.argmax(differs))
-        raise ValueError(
-            f"Members {int(first[group][row])} and {row} have the reward "
-            f"{labels[row].item()!r} but other rows of X. Replicates share their "
-            "inputs: give X before any embedding that is random."
-        )
-
-
 def _is_pipeline(estimator: Any) -> bool:
     return isinstance(estimator, Pipeline)
 
 
-def _splits(
-    cv: Any, X: Any, reward: Any, generator: np.random.Generator
-) -> list[Split]:
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        n_units = len(X) if reward is None else len(np.unique(np.asarray(reward)))
-        if not 2 <= cv <= n_units:
-            kind = "members" if reward is None else "different rewards"
-            raise ValueError(
-                f"cv must be an int in the range [2, {n_units}], the number of {kind}, "
-                f"or a splitter. Got {cv!r} instead."
-            )
-        seed = int(generator.integers(2**31 - 1))
-        if reward is None:
-            splitter: Any = KFold(int(cv), shuffle=True, random_state=seed)
-        else:
-            splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
-    else:
-        splitter = check_cv(cv)
-    splits = list(splitter.split(X, groups=reward))
-    _refuse_leaks(splits, reward)
-    return splits
-
-
-def _refuse_leaks(splits: list[Split], reward: Any) -> None:
-    """Refuse folds that divide the members of one reward."""
-    if reward is None:
-        return
-    labels = np.asarray(reward)
-    for train, test in splits:
-        shared = np.intersect1d(labels[train], labels[test])
-        if shared.size:
-            raise ValueError(
-                f"cv puts members of the reward {shared[0].item()!r} both into "
-                "training and into test; use a splitter that respects groups, such "
-                "as sklearn.model_selection.GroupKFold, or an int."
-            )
-
-
-def _noise_share(fit: CrossFit, reward: Any, noise_share: Any) -> FloatArray:
+def _training_noise(
+    fit: CrossFit, reward: Any, noise_share: Any, confidence_level: float
+) -> FloatArray:  # shape: (3, n_steps)
+    """Return the share of training noise and its interval, NaN where not known."""
     n_steps = fit.geometry.layout.n_steps
-    if noise_share is not None:
-        try:
-            share = np.asarray(noise_share, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"noise_share must be {n_steps} numbers, got {noise_share!r}."
-            ) from None
-        if share.shape != (n_steps,):
-            raise ValueError(
-                f"noise_share has shape {share.shape}; expected ({n_steps},), one "
-                "value per step (NaN where not known)."
-            )
-        if np.any(share < 0) or np.any(np.isinf(share)):
-            raise ValueError(
-                f"noise_share must be finite and not negative (NaN where not known), "
-                f"got {share.tolist()}."
-            )
-        return share
-    if reward is None:
-        return np.full(n_steps, np.nan)
-    return training_noise_share(
-        np.asarray(fit.y, dtype=np.float64),
-        reward=reward,
-        steps=fit.geometry.layout.widths,
-        mask=fit.geometry.mask,
-        zero_replacement=fit.zero_replacement,
-    )
-
-
-def _permuted_q2(
-    fit: CrossFit,
-    permutations: Permutations,
-    closed: PermutedFits | None,
-    deviations: FloatArray,
-    n_jobs: int | None,
-    progress: Callable[[int, int], None] | None,
-) -> tuple[FloatArray, float]:  # shape: (n_permutations, n_steps); CPU seconds
-    orders = permutations.orders
-    size = _PERMUTATIONS_PER_TASK if closed is None else closed.permutations_at_once
-    tasks = (
-        delayed(_q2_of_orders)(
-            fit,
-            closed,
-            deviations,
-            Permutations(orders[start : start + size], permutations.moves_policies),
+    if noise_share is None and reward is not None:
+        noise_share = variance_decomposition(
+            np.asarray(fit.y, dtype=np.float64),
+            reward,
+            steps=fit.geometry.layout.widths,
+            mask=fit.geometry.mask,
+            confidence_level=confidence_level,
+            zero_replacement=fit.zero_replacement,
         )
-        for start in range(0, len(orders), size)
-    )
-    if closed is not None:
-        n_jobs = None  # sending the data would take longer than the work
-    values: list[FloatArray] = []
-    cpu_seconds = 0.0
-    for q2, seconds in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
-        values.extend(q2)
-        cpu_seconds += seconds
-        if progress is not None:
-            progress(len(values), len(orders))
-    return np.asarray(values), cpu_seconds
+    found = np.full((3, n_steps), np.nan)
+    if isinstance(noise_share, VarianceDecomposition):
+        split = noise_share.aitchison_variance
+        _check_length(split.noise_share, n_steps)
+        found[:] = split.noise_share, split.noise_share_low, split.noise_share_high
+    elif noise_share is not None:
+        found[0] = _given_share(noise_share, n_steps)
+    return found
 
 
-def _q2_of_orders(
-    fit: CrossFit,
-    closed: PermutedFits | None,
-    deviations: FloatArray,
-    permutations: Permutations,
-) -> tuple[list[FloatArray], float]:
-    started = time.process_time()
-    with threadpool_limits(1):  # threads lose time on fits this small
-        if closed is not None:
-            errors = closed.squared_errors(permutations.orders)
-        else:
-            name = "order" if permutations.moves_policies else "inputs"
-            errors = (
-                fit.squared_errors(**{name: order}) for order in permutations.orders
-            )
-        q2 = [
-            step_q2(
-                error,
-                deviations[order] if permutations.moves_policies else deviations,
-                fit.geometry,
-            )
-            for error, order in zip(errors, permutations.orders, strict=True)
-        ]
-    return q2, time.process_time() - started
+def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
+    try:
+        share = np.asarray(noise_share, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"noise_share must be {n_steps} numbers, got {noise_share!r}."
+        ) from None
+    _check_length(share, n_steps)
+    if np.any(share < 0) or np.any(np.isinf(share)):
+        raise ValueError(
+            f"noise_share must be finite and not negative (NaN where not known), "
+            f"got {share.tolist()}."
+        )
+    return share
+
+
+def _check_length(share: FloatArray, n_steps: int) -> None:
+    if share.shape != (n_steps,):
+        raise ValueError(
+            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
+            "per step (NaN where not known)."
+        )
 
 
 def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:

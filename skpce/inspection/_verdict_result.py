@@ -35,6 +35,8 @@ class StepVerdict:
         Permutation p-value, Holm-adjusted over the steps.
     noise_share : float
         Share of training noise; NaN where it is not known.
+    noise_share_low, noise_share_high : float
+        Its interval; NaN where it is not known, or was given without one.
     reasons : tuple of str
         Each condition that failed.
     """
@@ -48,6 +50,8 @@ class StepVerdict:
     degree_one_q2: float
     p_value: float
     noise_share: float
+    noise_share_low: float = field(default=np.nan, kw_only=True)
+    noise_share_high: float = field(default=np.nan, kw_only=True)
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -60,6 +64,8 @@ class StepVerdict:
         )
         if not np.isnan(self.noise_share):
             facts += f", training noise {self.noise_share:.0%}"
+        if not np.isnan(self.noise_share_low):
+            facts += f" [{self.noise_share_low:.0%}, {self.noise_share_high:.0%}]"
         tail = f" Because {'; '.join(self.reasons)}." if self.reasons else ""
         return f"{self.step}: {head} ({facts}).{tail}"
 
@@ -77,10 +83,11 @@ class Verdict:
     n_permutations : int
         Permutations behind the p-values.
     confidence_level : float
-        Of the intervals of Q².
+        Of the intervals of Q², and of those of training noise from replicates.
     cautions : tuple of str
         What does not veto but weakens the reading: dependent inputs, inputs that do
-        not have the stated law, more terms than members, unknown training noise.
+        not have the stated law, more terms than members, training noise that is
+        unknown or not settled.
     cpu_seconds : float, default=0.0
         CPU time of the permutations, over all processes.
     inputs : InputTests or None, default=None

@@ -150,18 +150,8 @@ def test_a_supervised_embedding_does_not_fool_the_verdict():
     assert max(honest) <= 0.05, honest
 
 
-def replicated(simulate, noise, seed=0):
-    """20 rewards, 3 members each, with log-ratio noise of their training."""
-    X, y = simulate(n_members=20, noise=0.1, seed=seed)
-    rng = np.random.default_rng(seed)
-    reward = np.repeat(np.arange(20), 3)
-    logits = np.log(y[reward]) + noise * rng.normal(size=(60, 9))
-    blocks = [softmax(block, axis=1) for block in np.split(logits, [3, 5], axis=1)]
-    return X[reward], np.hstack(blocks), reward
-
-
-def test_replicates_stay_in_one_fold(simulate):
-    X, y, reward = replicated(simulate, noise=0.1)
+def test_replicates_stay_in_one_fold(replicated):
+    X, y, reward = replicated(noise=0.1)
     Spy.fits, Spy.transforms = [], []
     found = verdict(
         make_pipeline(Spy(), surrogate()),
@@ -179,31 +169,6 @@ def test_replicates_stay_in_one_fold(simulate):
         assert not seen & next(held_out)
     assert all(0 < step.noise_share < 0.2 for step in found.steps)
     assert not any("not known" in text for text in found.cautions)
-
-
-def test_training_noise_vetoes(simulate):
-    X, y, reward = replicated(simulate, noise=4.0)
-    options = {"n_permutations": 99, "random_state": 0, "min_q2": -10.0}
-    free = verdict(surrogate(), X, y, reward, max_noise_share=10.0, **options)
-    found = verdict(surrogate(), X, y, reward, **options)
-    for step, without in zip(found.steps, free.steps, strict=True):
-        assert step.noise_share > 0.5
-        assert step.reasons[:-1] == without.reasons
-        assert "training noise makes up" in step.reasons[-1]
-        assert not step.attributable
-
-
-def test_a_given_noise_share_is_used(ensemble):
-    X, y = ensemble
-    share = [0.1, 0.9, np.nan]
-    found = verdict(
-        surrogate(2), X, y, noise_share=share, n_permutations=99, random_state=0
-    )
-    np.testing.assert_array_equal([step.noise_share for step in found.steps], share)
-    assert found.attributable == (True, False, True)
-    assert found.steps[1].reasons == (
-        "training noise makes up 90% of the variance, at least 50%",
-    )
 
 
 def test_a_step_without_choice_or_variance(simulate):
@@ -435,35 +400,9 @@ def test_the_interval_covers_the_spread_of_q2_over_ensembles():
     assert hits / 200 == pytest.approx(0.9, abs=0.07)
 
 
-def test_folds_that_divide_a_reward_are_refused(simulate):
-    X, y, reward = replicated(simulate, noise=0.1)
-    with (
-        pytest.warns(UserWarning, match="groups"),
-        pytest.raises(
-            ValueError, match="both into training and into test; use a splitter"
-        ),
-    ):
-        verdict(surrogate(), X, y, reward, cv=KFold(5, shuffle=True), random_state=0)
-    with pytest.raises(ValueError, match="the number of different rewards"):
-        verdict(surrogate(), X, y, reward, cv=1000)
-
-
 def test_a_meta_estimator_keeps_steps_and_mask(ensemble):
     X, y = ensemble
     search = GridSearchCV(surrogate(), {"degree": [1]}, cv=3)
     options = {"n_permutations": 19, "random_state": 0}
     found = verdict(search, X, y, **options)
     assert repr(found.steps) == repr(verdict(surrogate(), X, y, **options).steps)
-
-
-@pytest.mark.parametrize(
-    ("share", "message"),
-    [
-        ([0.1, -3.0, 0.1], "noise_share must be finite and not negative"),
-        ([0.1, np.inf, 0.1], "noise_share must be finite and not negative"),
-        (["a", "b", "c"], "noise_share must be 3 numbers"),
-    ],
-)
-def test_a_noise_share_that_is_none(ensemble, share, message):
-    with pytest.raises(ValueError, match=message):
-        verdict(surrogate(), *ensemble, noise_share=share)
