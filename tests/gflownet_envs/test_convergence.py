@@ -100,7 +100,7 @@ def test_a_member_stops_where_it_would_alone():
 
 def test_blocks_that_stop_at_other_times_join():
     rewards = log_reward(3) * np.array([[0.1], [1.0], [3.0]])
-    spec = replace(SPEC, stop_at_distance=0.05, block_size=1)
+    spec = replace(SPEC, stop_at_distance=0.02, block_size=1, check_every=10)
     ensemble = train_ensemble(GRID, rewards, spec)
     assert ensemble.diagnostics.history["loss"].shape[0] == 3
     assert len(set(ensemble.diagnostics.n_iterations.tolist())) > 1

@@ -55,7 +55,7 @@ def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("something was trained")
 
-    monkeypatch.setattr(training, "_train_block", refuse)
+    monkeypatch.setattr(training, "train_block", refuse)
     # What a run with trained policies left must not stand beside exact results.
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "sobol_trained.png").touch()
@@ -105,17 +105,17 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
     tiny, run_tiny, tmp_path, monkeypatch
 ):
     trained = []
-    original = training._train_block
+    original = training.train_block
 
-    def spy(sampler, log_reward, streams, spec, report):
-        trained.append([stream.member for stream in streams])
-        return original(sampler, log_reward, streams, spec, report)
+    def spy(job, report):
+        trained.append([stream.member for stream in job.streams])
+        return original(job, report)
 
     def interrupt(stage, done, total):
         if stage == "training GFlowNets" and done == 5:  # second of four blocks
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "_train_block", spy)
+    monkeypatch.setattr(training, "train_block", spy)
     with pytest.raises(KeyboardInterrupt):
         run_tiny(tmp_path, progress=interrupt)
     assert [entry.name for entry in tmp_path.iterdir()] == ["blocks"]

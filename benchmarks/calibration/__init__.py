@@ -1,0 +1,1 @@
+"""Do predictive intervals cover held-out members of four kinds of ensemble?"""
