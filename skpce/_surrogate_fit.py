@@ -56,6 +56,7 @@ class SurrogateFitMixin:
     n_jobs: Any
     basis_: PolynomialBasis
     _log_ratio_parameters: Any
+    _relearning: Any
 
     def _check_own_parameters(self, owner: str) -> None:
         check_boolean(owner, "alpha_per_target", self.alpha_per_target)
@@ -235,7 +236,7 @@ class SurrogateFitMixin:
         if self.n_resamples:
             self.step_sobol_interval_, self.step_total_sobol_interval_, _ = (
                 bootstrap_indices(
-                    problem,
+                    self._relearning(problem, X),
                     fit,
                     make_level("step", self.geometry_, clr, weights),
                     self.n_resamples,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce import LogRatioTransformer
+from skpce.metrics import policy_fragility
 
 
 @dataclass(frozen=True)
@@ -42,32 +42,23 @@ class Fragility:
 
 def fragility(dataset: PolicyDataset) -> Fragility:
     """Measure the disagreement of the members of a data set."""
-    variances = {}
-    for kind in ("clr", "alr"):
-        transformer = LogRatioTransformer(kind, steps=dataset.steps, mask=dataset.mask)
-        coordinates = transformer.fit_transform(dataset.y)
-        sums = np.full(dataset.n_steps, np.nan)
-        for step in np.unique(transformer.coordinate_steps_):
-            columns = transformer.coordinate_steps_ == step
-            sums[step] = coordinates[:, columns].var(axis=0).sum()
-        variances[kind] = sums
-    possible = [dataset.mask[columns] for columns in dataset.step_slices]
-    freedom = np.array([flags.sum() - 1 for flags in possible], dtype=float)
-    freedom[freedom == 0] = np.nan
-    distance = np.array(
-        [
-            0.5 * np.abs(block - block.mean(axis=0)).sum(axis=1).mean()
-            for block in (dataset.y[:, columns] for columns in dataset.step_slices)
-        ]
-    )
-    names = [dataset.action_names[columns] for columns in dataset.step_slices]
-    return Fragility(
-        variances["clr"],
-        variances["clr"] / freedom,
-        variances["alr"],
-        tuple(
-            its_names[int(np.flatnonzero(flags)[-1])]
-            for its_names, flags in zip(names, possible, strict=True)
-        ),
-        np.where(np.isnan(freedom), np.nan, distance),
+    found = policy_fragility(dataset.y, steps=dataset.steps, mask=dataset.mask)
+    measures = {
+        name: np.where(found.n_possible > 1, getattr(found, name), np.nan)
+        for name in (
+            "aitchison_variance",
+            "variance_per_freedom",
+            "alr_sum",
+            "total_variation",
+        )
+    }
+    return Fragility(alr_reference=_reference_names(dataset), **measures)
+
+
+def _reference_names(dataset: PolicyDataset) -> tuple[str, ...]:
+    """Name the last possible action of each step."""
+    return tuple(
+        dataset.action_names[columns.start + int(possible[-1])]
+        for columns in dataset.step_slices
+        for possible in [np.flatnonzero(dataset.mask[columns])]
     )

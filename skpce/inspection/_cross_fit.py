@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
-from ._step_log_ratios import clr_of
+from .._step_log_ratios import clr_of
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]

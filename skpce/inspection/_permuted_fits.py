@@ -25,9 +25,9 @@ from .._solvers import (
     make_solver,
     solve_path,
 )
+from .._step_log_ratios import clr_of
 from .._surrogate import CompositionalPCESurrogate
 from ._cross_fit import CrossFit, take
-from ._step_log_ratios import clr_of
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]

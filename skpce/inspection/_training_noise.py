@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
 from .._parameters import check_real
 from .._resampling import sum_by_step
-from ._step_log_ratios import clr_of, composition_geometry
+from .._step_log_ratios import clr_of, composition_geometry
 from ._variance_decomposition import variance_decomposition
 
 FloatArray = NDArray[np.float64]

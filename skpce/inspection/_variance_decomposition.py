@@ -15,7 +15,7 @@ from .._log_ratio_geometry import LogRatioGeometry
 from .._parameters import check_real
 from .._resampling import sum_by_step
 from .._sample_weight import checked_sample_weight
-from ._step_log_ratios import clr_of, composition_geometry
+from .._step_log_ratios import clr_of, composition_geometry
 from ._variance_components import (
     Components,
     ConvexSums,

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from .._parameters import check_boolean, check_integer, check_real, fail
 from .._predictive import make_generator
+from .._step_log_ratios import composition_geometry
 from .._steps import refuse_ragged
 from ._conditions import (
     InputChecks,
@@ -29,7 +30,6 @@ from ._cross_fit import (
     with_parameters,
 )
 from ._permuted_fits import Permutations, factorise
-from ._step_log_ratios import composition_geometry
 from ._variance_decomposition import variance_decomposition
 from ._variance_decomposition_result import VarianceDecomposition
 from ._verdict_folds import check_replicates, make_splits

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
-from ..inspection._training_noise import composition_geometry
+from .._step_log_ratios import composition_geometry
 
 FloatArray = NDArray[np.float64]
 
@@ -25,7 +25,12 @@ def _read(
     mask: Any,
     **bounds: Any,
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
-    """Check shapes; keep the active parts of everything."""
+    """Check shapes; keep the active parts of everything.
+
+    ``mask="infer"`` masks the columns that are 0 in all tables: a part that no
+    held-out member took may still be predicted.
+    """
+    mask = _inferred(mask, y_true, bounds)
     geometry = composition_geometry(y_true, steps, mask, owner)
     observed = np.asarray(y_true, dtype=np.float64)
     active = geometry.active_parts
@@ -48,6 +53,17 @@ def _read(
             raise ValueError(f"{name} has NaN.")
         read[name] = array[..., active]
     return geometry, observed[:, active], read
+
+
+def _inferred(mask: Any, y_true: Any, others: dict[str, Any]) -> Any:
+    """Return which parts are positive anywhere, in place of ``"infer"``."""
+    if not (isinstance(mask, str) and mask == "infer"):
+        return mask
+    tables = [np.asarray(values) for values in (y_true, *others.values())]
+    width = tables[0].shape[1:]
+    if len(width) != 1 or any(table.shape[-1:] != width for table in tables):
+        return mask  # refused with a message later
+    return np.any([(t > 0).reshape(-1, *width).any(axis=0) for t in tables], axis=0)
 
 
 def _inside(
@@ -87,7 +103,8 @@ def marginal_coverage_score(
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step.
     mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible.
+        True where a part is possible. ``"infer"`` masks the columns that are 0 in
+        all tables given.
 
     Returns
     -------

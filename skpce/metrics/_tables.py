@@ -70,10 +70,6 @@ def read_draws(
         If the shapes do not agree, or an entry is negative or on a masked part.
     """
     observed, drawn = np.asarray(y_true), np.asarray(draws)
-    infer = isinstance(mask, str) and mask == "infer"
-    if infer and drawn.ndim == 3 and drawn.shape[2:] == observed.shape[1:]:
-        # A part that no held-out member took may still be drawn.
-        mask = (drawn > 0).any(axis=(0, 1)) | (observed > 0).any(axis=0)
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
     tables = []
     for values, name in ((observed, "y_true"), (drawn, "draws")):

@@ -11,8 +11,8 @@ from .._composition import close_compositions, refuse_masked
 from .._goodness import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
+from .._step_log_ratios import clr_of
 from .._steps import refuse_nan, refuse_ragged, resolve_layout
-from ..inspection._training_noise import clr_of
 
 FloatArray = NDArray[np.float64]
 

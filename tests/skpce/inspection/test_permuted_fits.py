@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate
+from skpce._step_log_ratios import composition_geometry
 from skpce.inspection import verdict
 from skpce.inspection._cross_fit import CrossFit
 from skpce.inspection._permuted_fits import Permutations, factorise
-from skpce.inspection._training_noise import composition_geometry
 
 WIDTHS = (3, 2, 4)
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._composition import resolve_mask
-from .._log_ratio import log_ratios_of
-from .._log_ratio_geometry import LogRatioGeometry
-from .._steps import refuse_nan, refuse_ragged, resolve_layout
+from ._composition import resolve_mask
+from ._log_ratio import log_ratios_of
+from ._log_ratio_geometry import LogRatioGeometry
+from ._steps import refuse_nan, refuse_ragged, resolve_layout
 
 FloatArray = NDArray[np.float64]
 
