@@ -38,8 +38,9 @@ EXPLORATION = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=16)
-    parser.add_argument("--r0", type=float, nargs="+", default=[0.1, 0.001])
-    parser.add_argument("--iterations", type=int, default=2000)
+    parser.add_argument("--r0", type=float, nargs="+", default=[0.01, 0.0001])
+    parser.add_argument("--iterations", type=int, default=1000)
+    parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--replicates", type=int, default=10)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", NotConvergedWarning)
@@ -60,6 +61,7 @@ def main() -> None:
                     TrainingSpec(
                         objective=objective,
                         n_iterations=arguments.iterations,
+                        batch_size=arguments.batch,
                         exploration_epsilon=0.0,
                         check_every=0,
                     ),

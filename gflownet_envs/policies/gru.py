@@ -159,45 +159,41 @@ class StackedGRU(torch.nn.Module):
 
 
 class GRUWalker:
-    """A stack of recurrent networks along a batch of trajectories."""
+    """A stack of recurrent networks along a batch of trajectories.
+
+    A recurrent network has to walk step by step anyway: its outputs keep their
+    gradients on the way, and no second pass is made.
+    """
 
     def __init__(self, network: StackedGRU) -> None:
         self._network = network
+        self._with_gradients = torch.is_grad_enabled()
         self._hidden: Tensor | None = None
-        self._actions: list[Tensor] = []
-        self._n_seen = 0
+        self._outputs: list[Tensor] = []
 
     def outputs_now(
         self,
         states: Tensor,  # shape: (E, B, S)
     ) -> Tensor:  # shape: (E, B, n_outputs)
         """Return the outputs after the actions so far."""
-        if self._hidden is None:
-            self._hidden = self._network.initial_hidden(states.shape[1])
-        self._n_seen += 1
-        return self._network.outputs_of(self._hidden)
+        with torch.set_grad_enabled(self._with_gradients):
+            if self._hidden is None:
+                self._hidden = self._network.initial_hidden(states.shape[1])
+            self._outputs.append(self._network.outputs_of(self._hidden))
+        return self._outputs[-1]
 
     def advance(
         self,
         actions: Tensor,  # shape: (E, B)
     ) -> None:
         """Read the actions that were taken."""
-        self._actions.append(actions)
-        gates = self._network.gate_inputs(actions)
-        self._hidden = self._network.update(self._hidden, gates)
+        with torch.set_grad_enabled(self._with_gradients):
+            gates = self._network.gate_inputs(actions)
+            self._hidden = self._network.update(self._hidden, gates)
 
     def outputs(self) -> Tensor:  # shape: (E, B, n_seen, n_outputs)
         """Return the outputs in all states seen so far, with gradients."""
-        network = self._network
-        hidden = network.initial_hidden(self._actions[0].shape[1])
-        visited = [hidden]
-        if self._n_seen > 1:
-            actions = torch.stack(self._actions[: self._n_seen - 1], dim=1)
-            for gates in network.gate_inputs(actions).unbind(dim=1):
-                hidden = network.update(hidden, gates)
-                visited.append(hidden)
-        seen = torch.stack(visited, dim=2)  # (E, B, T, H)
-        return network.outputs_of(seen.flatten(1, 2)).unflatten(1, seen.shape[1:3])
+        return torch.stack(self._outputs, dim=2)
 
 
 def _initial_arrays(

@@ -52,6 +52,20 @@ class HeadLayout:
         return slice(self.n_outputs - int(self.has_flow), self.n_outputs)
 
 
+def masked_logits(
+    logits: Tensor,  # shape: (..., A)
+    mask: Tensor,  # shape: (..., A), bool
+) -> Tensor:  # shape: (..., A)
+    """Return the logits with −inf where an action is not allowed.
+
+    Examples
+    --------
+    >>> masked_logits(torch.zeros(3), torch.tensor([True, True, False]))
+    tensor([0., 0., -inf])
+    """
+    return torch.where(mask, logits, float("-inf"))
+
+
 def masked_log_policy(
     logits: Tensor,  # shape: (..., A)
     mask: Tensor,  # shape: (..., A), bool

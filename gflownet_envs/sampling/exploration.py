@@ -31,14 +31,17 @@ ON_POLICY = Exploration()
 """Sampling from the trained policy itself."""
 
 
+@torch.no_grad()
 def cumulative_policy(
-    log_policy: Tensor,  # shape: (..., A)
+    logits: Tensor,  # shape: (..., A)
     mask: Tensor,  # shape: (..., A), bool
     exploration: Exploration = ON_POLICY,
 ) -> Tensor:  # shape: (..., A)
     """Return cumulative probabilities of the sampled policy.
 
-    It is (1 − ε) π^(1/temperature) / Σ + ε · uniform over allowed actions.
+    It is (1 − ε) π^(1/temperature) / Σ + ε · uniform over allowed actions. `logits` are
+    −inf where the mask is False, at least one entry a row is not; log-probabilities
+    will do.
 
     Examples
     --------
@@ -47,19 +50,12 @@ def cumulative_policy(
     >>> cumulative_policy(log_policy, mask, Exploration(epsilon=0.5))
     tensor([0.7500, 1.0000, 1.0000])
     """
-    log_policy = log_policy.detach()
     if exploration.temperature != 1:
-        # −inf stays −inf; the sampler divides by the last entry of the row
-        log_policy = log_policy / exploration.temperature
-        largest = log_policy.amax(dim=-1, keepdim=True).nan_to_num(neginf=0.0)
-        policy = (log_policy - largest).exp()
-        policy = policy / policy.sum(dim=-1, keepdim=True).clamp(min=1)
-    else:
-        policy = log_policy.exp()
+        logits = logits / exploration.temperature
+    policy = torch.softmax(logits, dim=-1)
     if exploration.epsilon > 0:
-        allowed = mask.to(policy.dtype)
-        uniform = allowed / allowed.sum(dim=-1, keepdim=True).clamp(min=1)
-        policy = (1 - exploration.epsilon) * policy + exploration.epsilon * uniform
+        share = exploration.epsilon / mask.sum(dim=-1, keepdim=True)
+        policy = policy.mul_(1 - exploration.epsilon).addcmul_(mask, share)
     return policy.cumsum(dim=-1)
 
 

@@ -4,7 +4,11 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.policies.heads import HeadLayout, masked_log_policy
+from gflownet_envs.policies.heads import (
+    HeadLayout,
+    masked_log_policy,
+    masked_logits,
+)
 from gflownet_envs.policies.network import PolicyNetwork, Walker
 from gflownet_envs.sampling.batch import RolloutBatch
 from gflownet_envs.sampling.exploration import (
@@ -47,8 +51,9 @@ class PlainSampler:
         alive = ~self.environment.is_terminal(states[:, :, :-1])
         outputs = walker.outputs()
         visited = outputs[:, :, : actions.shape[2]]
-        log_policy = masked_log_policy(visited[..., self.layout.forward], masks)
-        log_pf = log_policy.gather(-1, actions[..., None])[..., 0]
+        logits = masked_logits(visited[..., self.layout.forward], masks)
+        log_pf = torch.log_softmax(logits, dim=-1)
+        log_pf = log_pf.gather(-1, actions[..., None])[..., 0]
         log_pb = self._log_backward(states, actions, alive, outputs)
         return RolloutBatch(
             actions=torch.where(alive, actions, -1),
@@ -72,9 +77,9 @@ class PlainSampler:
         states, masks, actions = [state], [], []
         for t, u in enumerate(uniforms.unbind(dim=-1)):
             mask = self._open_mask(state)
-            logits = walker.outputs_now(state)[..., self.layout.forward]
-            log_policy = masked_log_policy(logits, mask)
-            cdf = cumulative_policy(log_policy, mask, exploration)
+            outputs = walker.outputs_now(state)
+            logits = masked_logits(outputs[..., self.layout.forward], mask)
+            cdf = cumulative_policy(logits, mask, exploration)
             action = with_forced(inverse_cdf_sample(cdf, u), forced, t)
             walker.advance(action)
             state = self.environment.step(state, action)

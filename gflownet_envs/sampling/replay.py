@@ -24,7 +24,7 @@ class ReplayBuffer:
     >>> actions = torch.tensor([[[0, 1], [1, -1]]])
     >>> buffer.add(actions, torch.tensor([[0.0, 5.0]]))
     >>> buffer.draw(torch.tensor([[0.0, 0.9]])).tolist()
-    [[[1, -1], [1, -1]]]
+    [[[1, -1], [0, 1]]]
     """
 
     def __init__(

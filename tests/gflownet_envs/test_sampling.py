@@ -142,10 +142,10 @@ def test_temperature_and_epsilon_by_hand():
 
 
 def test_cold_policies_stay_finite():
-    log_policy = torch.tensor([[-1.0, -2.0], [-torch.inf, -torch.inf]])
-    mask = torch.tensor([[True, True], [False, False]])
+    log_policy = torch.tensor([-1.0, -2.0, -torch.inf])
+    mask = torch.tensor([True, True, False])
     cumulative = cumulative_policy(log_policy, mask, Exploration(0.0, 1e-3))
-    assert cumulative.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    assert cumulative.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_replay_keeps_the_last_trajectories_and_prefers_the_best():
