@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.reward_table import validated_log_reward
+from gflownet_envs.state_graph import StateGraph
 
 
 class PolicySource(Protocol):
@@ -112,6 +113,28 @@ def greedy_trajectory(
     return trajectory_of_actions(environment, actions)
 
 
+def mean_policy(source: PolicySource) -> Callable[[Tensor], Tensor]:
+    """Return the log of the mean policy of an ensemble, for `greedy_trajectory`.
+
+    The mean of the members' probabilities, which is not the policy under the mean
+    reward (`mean_log_reward`).
+
+    Examples
+    --------
+    >>> from gflownet_envs import GridEnvironment, solve_exact
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> source = solve_exact(env, [[0.0, 1.0, 3.0], [0.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
+    >>> trajectory = greedy_trajectory(env, mean_policy(source))
+    >>> [env.action_names[a] for a in trajectory.actions]
+    ['down', 'stop']
+    """
+
+    def log_policy(state: Tensor) -> Tensor:
+        return source.log_policy(state).exp().mean(dim=0).log()
+
+    return log_policy
+
+
 def _likeliest_action(
     environment: Environment,
     state: Tensor,  # shape: (S,)
@@ -191,3 +214,49 @@ def policies_along(
             environment.action_names[a] for its_columns in columns for a in its_columns
         ),
     )
+
+
+def policies_everywhere(
+    graph: StateGraph,
+    policy_source: PolicySource,
+) -> PoliciesAlong:
+    """Return the policies of all members in every non-terminal state of a small space.
+
+    What `policies_along` does for one trajectory: each state is a step of its own. Only
+    states where there is a choice are taken. In trees a step is named by the actions
+    that lead to it, elsewhere by the number of the state in the graph.
+
+    Examples
+    --------
+    >>> from gflownet_envs import SequentialSelectionEnvironment, solve_exact
+    >>> env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
+    >>> source = solve_exact(env, torch.zeros(4, 6))
+    >>> found = policies_everywhere(source.graph, source)
+    >>> found.y.shape, found.step_names
+    ((4, 8), ('start', 'a: x', 'a: y'))
+    """
+    environment = graph.environment
+    chosen = (graph.mask.sum(dim=1) > 1).nonzero()[:, 0]
+    if not len(chosen):
+        raise ValueError(f"no state of {environment.name} leaves a choice")
+    columns = [list(environment.step_actions(int(graph.steps[i]))) for i in chosen]
+    policy = policy_source.log_policy(graph.states[chosen]).to(torch.float64).exp()
+    numbered = range(len(chosen))
+    return PoliciesAlong(
+        y=torch.cat([policy[:, n, columns[n]] for n in numbered], dim=1).cpu().numpy(),
+        mask=torch.cat([graph.mask[chosen[n], columns[n]] for n in numbered]).numpy(),
+        steps=tuple(len(its_columns) for its_columns in columns),
+        step_names=tuple(_state_name(graph, int(i)) for i in chosen),
+        action_names=tuple(
+            environment.action_names[a] for its_columns in columns for a in its_columns
+        ),
+    )
+
+
+def _state_name(graph: StateGraph, number: int) -> str:
+    if number == 0:
+        return "start"
+    if not graph.environment.is_tree:
+        return f"state {number}"
+    history = graph.environment.action_history(graph.states[number]).tolist()
+    return ", ".join(graph.environment.action_names[a] for a in history if a >= 0)

@@ -7,7 +7,9 @@ from gflownet_envs import (
     SequentialSelectionEnvironment,
     greedy_trajectory,
     mean_log_reward,
+    mean_policy,
     policies_along,
+    policies_everywhere,
     solve_exact,
     trajectory_of_actions,
 )
@@ -69,3 +71,36 @@ def test_mean_reward_is_the_mean_of_the_logarithms():
 def test_bad_actions(actions, message):
     with pytest.raises(ValueError, match=message):
         trajectory_of_actions(GRID, actions)
+
+
+def test_policies_in_all_states_are_those_along_each_trajectory():
+    env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
+    log_reward = np.random.default_rng(0).normal(size=(4, env.n_objects))
+    source = solve_exact(env, log_reward)
+    everywhere = policies_everywhere(source.graph, source)
+    assert everywhere.steps == (2, 3, 3)
+    for level, name in enumerate(("a: x", "a: y")):
+        along = policies_along(env, source, trajectory_of_actions(env, [level, 2]))
+        step = everywhere.step_names.index(name)
+        np.testing.assert_allclose(everywhere.y[:, :2], along.y[:, :2])
+        columns = slice(2 + 3 * (step - 1), 5 + 3 * (step - 1))
+        np.testing.assert_allclose(everywhere.y[:, columns], along.y[:, 2:])
+
+
+def test_states_without_a_choice_are_left_out():
+    env = GridEnvironment(size=2, max_moves=1)
+    source = solve_exact(env, [[0.0, 1.0, 2.0]])
+    found = policies_everywhere(source.graph, source)
+    assert found.step_names == ("start",)
+    assert found.mask.tolist() == [False, True, False, True, True]
+    forced = SequentialSelectionEnvironment({"a": ["x"]})
+    with pytest.raises(ValueError, match=r"no state of .* leaves a choice"):
+        policies_everywhere(solve_exact(forced, [[0.0]]).graph, source)
+
+
+def test_the_mean_policy_is_the_mean_of_probabilities():
+    env = GridEnvironment(size=2, max_moves=1)
+    source = solve_exact(env, [[0.0, 1.0, 3.0], [0.0, 3.0, 1.0]])
+    mean = mean_policy(source)(env.initial_state()).exp()
+    expected = source.log_policy(env.initial_state()).exp().mean(dim=0)
+    torch.testing.assert_close(mean, expected)
