@@ -1,9 +1,9 @@
 """The bootstrap over samples: coefficients and indices of all resamples.
 
-The input laws, the terms and the penalties stay those of the full fit: copies of a
-sample in a resample would leak into a leave-one-out error. So the spread of the
-resamples shows the error of the coefficients alone, neither the truncation of the
-expansion nor the search for its terms.
+The terms and the penalties stay those of the full fit: copies of a sample in a
+resample would leak into a leave-one-out error. So the spread of the resamples shows
+the error of the coefficients, and with a ``RelearningSolver`` that of the input laws,
+but neither the truncation of the expansion nor the search for its terms.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ._solvers import CoefficientSolver, LinearFit, LinearProblem
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 
-# Coefficients of resamples held at once while indices are computed: 64 MiB.
-_LARGEST_BLOCK = 8_388_608
+#: Coefficients of resamples held at once while indices are computed: 64 MiB.
+LARGEST_BLOCK = 8_388_608
 
 
 def resample_counts(
@@ -69,7 +69,7 @@ def bootstrap_blocks(
     """
     spread = weighted_spread(problem.targets, problem.weights)
     size = fit.coefficients.size
-    step = max(1, _LARGEST_BLOCK // max(size, 1))
+    step = max(1, LARGEST_BLOCK // max(size, 1))
     for start in range(0, len(counts), step):
         rows = slice(start, start + step)
         coefficients = bootstrap_coefficients(solver, problem, fit, counts[rows])

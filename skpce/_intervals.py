@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ._basis import PolynomialBasis
 from ._bootstrap import bootstrap_shares, percentile_bounds, resample_counts
 from ._noise_correction import (
     NoiseCorrectedIndices,
@@ -19,6 +20,7 @@ from ._noise_correction import (
 )
 from ._parameters import check_integer, check_option, check_real
 from ._predictive import make_generator
+from ._relearned_laws import LearnedLaws, RelearningSolver
 from ._residual_intervals import residual_bounds
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
 from ._threads import one_thread_if_small
@@ -61,6 +63,7 @@ class SobolIntervalMixin:
     For estimators that keep their samples and their linear fit.
     """
 
+    basis_: PolynomialBasis
     coefficients_: FloatArray
     multi_indices_: IndexArray
     _samples: Any
@@ -82,14 +85,15 @@ class SobolIntervalMixin:
         ----------
         confidence_level : float, default=0.9
             Nominal probability that an interval holds the index of the true
-            function; each index on its own.
+            function under the true laws of the inputs; each index on its own.
         method : {"residual", "bootstrap"}, default="residual"
             - ``"residual"``: from leave-one-out residuals. Contains the error of the
-              coefficients, shrinkage, missing terms and the price of a search for
-              terms, see Notes.
+              coefficients and of learned laws, shrinkage, missing terms and the price
+              of a search for terms, see Notes.
             - ``"bootstrap"``: percentiles over resamples of the samples, with the
-              terms and penalties of the fit. **It ignores truncation, shrinkage and
-              the search for terms**: a poor fit can have narrow intervals.
+              terms and penalties of the fit; learned laws are learned anew. **It
+              ignores truncation, shrinkage and the search for terms**: a poor fit can
+              have narrow intervals.
         n_resamples : int, default=200
             Number of draws.
         random_state : int, RandomState instance or None, default=None
@@ -124,6 +128,11 @@ class SobolIntervalMixin:
         therefore about as wide as the unexplained share or wider, and nearly [0, 1]
         for a fit at chance. Noise in y counts as unexplained.
 
+        A law that was learned, such as ``distribution="normal"``, is an estimate; its
+        error is drawn by the same bootstrap and is often the larger one. For the
+        index under the law *as learned* give that law as a frozen one. Contrasts of a
+        categorical input keep the frequencies of the fit.
+
         With ``regressor=`` the residuals are those of five refits without a fold. A
         target whose leave-one-out residuals are not defined (least squares with more
         terms than samples) has the interval [0, 1]; a constant target has [0, 0].
@@ -156,11 +165,13 @@ class SobolIntervalMixin:
         self._require_samples(owner)
         generator = make_generator(random_state)
         problem, solver = self._linear_problem(), self._make_solver()
-        masks = index_masks(self.multi_indices_)
+        laws = LearnedLaws(self.basis_, self._samples.inputs)
+        masks = index_masks(laws.multi_indices)
         with one_thread_if_small(problem.design.size):
             if method == "bootstrap":
                 counts = resample_counts(problem.weights, n_resamples, generator)
-                draws = bootstrap_shares(solver, problem, self._fit, counts, masks)
+                relearning = RelearningSolver(solver, laws.basis, laws.X, generator)
+                draws = bootstrap_shares(relearning, problem, self._fit, counts, masks)
                 bounds = percentile_bounds(draws, confidence_level)
             else:
                 bounds = residual_bounds(
@@ -168,6 +179,7 @@ class SobolIntervalMixin:
                     problem,
                     self._fit,
                     self.coefficients_,
+                    laws,
                     masks,
                     n_resamples,
                     confidence_level,

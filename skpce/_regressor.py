@@ -71,7 +71,7 @@ class PolynomialChaosRegressor(
         ``"uniform"``, ``"exponential"``, ``"gamma"``, ``"beta"``, ``"empirical"``,
         ``"categorical"``, a frozen ``scipy.stats`` law, or a list with one of these
         per feature. Sobol indices are exact only for frozen laws; learned ones carry
-        the error of what was learned.
+        the error of what was learned, which ``sobol_interval`` contains.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0

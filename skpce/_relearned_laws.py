@@ -1,8 +1,8 @@
 r"""Laws of the inputs that every resample learns anew.
 
-A law that was learned from the members, such as a normal law with their mean and
+A law that was learned from the samples, such as a normal law with their mean and
 standard deviation, is an estimate too: indices of the expansion change with it. A
-resample of the members has laws of its own, and its indices are those of its fit under
+resample of the samples has laws of its own, and its indices are those of its fit under
 them. The fit stays a polynomial, so it need not be made again: with
 :math:`\psi_l = \sum_{k \le l} m_{kl}\, \tilde\psi_k`, where
 :math:`m_{kl} = \tilde E[\tilde\psi_k \psi_l]` by Gauss quadrature, the coefficients in
@@ -10,14 +10,21 @@ the functions of the new laws are
 
 .. math:: \tilde c_j = \sum_l c_l \prod_i m^{(i)}_{j_i l_i},
 
-one input after another. The index set holds every term below one of its own (it is
-downward closed), so nothing is lost.
+one input after another. They may be nonzero for every term below one of the index set.
+A set that was built holds these terms; one that was given may not, and gets them at
+its end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ._basis import PolynomialBasis
 from ._input_laws import InputLaw
@@ -25,6 +32,170 @@ from ._solvers import CoefficientSolver, LinearFit, LinearProblem
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
+
+# Weight of a value that says only how far a law reaches: it moves no mean.
+_NO_WEIGHT = 1e-12
+
+_NONE: Mapping[int, FloatArray] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class LearnedLaws:
+    """The input laws of a fit, and the inputs from which they were learned.
+
+    Parameters
+    ----------
+    basis : PolynomialBasis
+        Of the fit.
+    X : ndarray of shape (n_samples, n_features)
+        Inputs of positive weight.
+    """
+
+    basis: PolynomialBasis
+    X: FloatArray
+
+    @cached_property
+    def features(self) -> list[int]:
+        """Inputs with polynomials of a law that was learned.
+
+        Contrasts of categories stay: a resample may lack a category.
+        """
+        laws = enumerate(self.basis.laws)
+        return [i for i, law in laws if law.learned and law.is_polynomial]
+
+    @cached_property
+    def multi_indices(self) -> IndexArray:
+        """The index set, then the terms below it that it lacks.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skpce._basis import PolynomialBasis
+        >>> from skpce._input_laws import NormalLaw
+        >>> from skpce._relearned_laws import LearnedLaws
+        >>> laws = [NormalLaw(0.0, 1.0), NormalLaw(0.0, 1.0, learned=False)]
+        >>> basis = PolynomialBasis(laws, np.array([[0, 0], [2, 1]]))
+        >>> LearnedLaws(basis, np.zeros((3, 2))).multi_indices.tolist()
+        [[0, 0], [2, 1], [0, 1], [1, 1]]
+        """
+        given = {tuple(row) for row in self.basis.multi_indices.tolist()}
+        every = set(given)
+        for i in self.features:
+            for row in list(every):
+                every.update((*row[:i], k, *row[i + 1 :]) for k in range(row[i]))
+        lacking = sorted(every - given)
+        return np.vstack([self.basis.multi_indices, *map(np.array, lacking)])
+
+    @cached_property
+    def _pairs(self) -> _Pairs:
+        n_terms = len(self.basis.multi_indices)
+        return _Pairs.of(self.multi_indices, n_terms, self.features)
+
+    def relearned(
+        self,
+        coefficients: FloatArray,  # shape: (n_resamples or 1, n_targets, n_terms)
+        matrices: Mapping[int, FloatArray],  # of the inputs, see ``changes``
+    ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms or more)
+        """Return the coefficients in the functions of the laws of each resample."""
+        n_resamples = len(next(iter(matrices.values())))
+        n_targets, n_terms = coefficients.shape[1:]
+        changed = np.empty((n_resamples, n_targets, len(self.multi_indices)))
+        given = np.broadcast_to(coefficients, (n_resamples, n_targets, n_terms))
+        for number, (old, new) in enumerate(zip(given, changed, strict=True)):
+            change = self._pairs.matrix({i: m[number] for i, m in matrices.items()})
+            new[...] = (change @ old.T).T
+        return changed
+
+    def changes(
+        self,
+        weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
+        bounds: Mapping[int, FloatArray] = _NONE,
+    ) -> dict[int, FloatArray]:
+        """Return ``change_of_basis`` of each input that was learned.
+
+        ``bounds`` are further values of some inputs, see ``outer_bounds``.
+        """
+        degrees = self.basis.multi_indices.max(axis=0, initial=0).tolist()
+        laws, X = self.basis.laws, self.X
+        return {
+            i: change_of_basis(laws[i], X[:, i], weights, degrees[i], bounds.get(i))
+            for i in self.features
+        }
+
+    def outer_bounds(
+        self, n_copies: int, n_resamples: int, generator: np.random.Generator
+    ) -> dict[int, FloatArray]:  # of shape (n_resamples, 1 or 2)
+        """Draw how far the laws may reach beyond the samples.
+
+        A learned bound is the outermost sample, which is always inside the true one.
+        ``n_copies`` samples of the law itself say how far: the bound is as far outside
+        theirs. For inputs of a family with bounds; ``"empirical"`` has none but its
+        values.
+        """
+        bounds = {}
+        for i in self.features:
+            law = self.basis.laws[i]
+            ends = np.array(law.support)
+            if np.isinf(ends).all() or np.isfinite(law.largest_degree):
+                continue
+            drawn = (law.sample(n_copies, generator) for _ in range(n_resamples))
+            extremes = np.array([(column.min(), column.max()) for column in drawn])
+            finite = np.isfinite(ends)
+            bounds[i] = 2.0 * ends[finite] - extremes[:, finite]
+        return bounds
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Which terms change into which: ``below`` is at most ``above`` in every exponent.
+
+    Parameters
+    ----------
+    multi_indices : ndarray of shape (n_all, n_features)
+        Those of the fit and those below them.
+    n_terms : int
+        Number of terms of the fit, which come first.
+    below, above : ndarray of shape (n_pairs,)
+        Positions of terms, ``below`` in increasing order.
+    """
+
+    multi_indices: IndexArray
+    n_terms: int
+    below: IndexArray
+    above: IndexArray
+
+    @classmethod
+    def of(cls, multi_indices: IndexArray, n_terms: int, features: list[int]) -> _Pairs:
+        """Find all pairs that differ in these inputs alone; the set holds them."""
+        position = {tuple(row): k for k, row in enumerate(multi_indices.tolist())}
+        lower, above = multi_indices[:n_terms], np.arange(n_terms)
+        for i in features:
+            size = lower[:, i] + 1
+            exponent = np.concatenate([np.arange(k) for k in size.tolist()])
+            lower, above = np.repeat(lower, size, axis=0), np.repeat(above, size)
+            lower[:, i] = exponent
+        below = np.array([position[tuple(row)] for row in lower.tolist()])
+        order = np.argsort(below, kind="stable")
+        below, above = below[order], above[order].astype(np.int32)
+        return cls(multi_indices, n_terms, below, above)
+
+    @cached_property
+    def _starts(self) -> IndexArray:
+        rows = np.arange(len(self.multi_indices) + 1)
+        return np.searchsorted(self.below, rows).astype(np.int32)
+
+    @cached_property
+    def _exponents(self) -> list[tuple[IndexArray, IndexArray]]:
+        rows = self.multi_indices
+        return list(zip(rows[self.below].T, rows[self.above].T, strict=True))
+
+    def matrix(self, matrices: Mapping[int, FloatArray]) -> csr_array:
+        """Multiply the changes ``m_kl`` of the inputs; shape (n_all, n_terms)."""
+        values = np.ones(len(self.below))
+        for i, change in matrices.items():
+            values *= change[self._exponents[i]]
+        shape = (len(self.multi_indices), self.n_terms)
+        return csr_array((values, self.above, self._starts), shape=shape)
 
 
 class RelearningSolver(CoefficientSolver):
@@ -35,17 +206,24 @@ class RelearningSolver(CoefficientSolver):
     solver : CoefficientSolver
         Fits and refits.
     basis : PolynomialBasis
-        Of the fit; its index set is downward closed.
-    X : ndarray of shape (n_members, n_features)
-        Inputs of the members.
+        Of the fit.
+    X : ndarray of shape (n_samples, n_features)
+        Inputs of the samples.
+    generator : numpy.random.Generator or None, default=None
+        Draws bounds beyond the samples; None learns them from the resample too, whose
+        outermost samples are always inside.
     """
 
     def __init__(
-        self, solver: CoefficientSolver, basis: PolynomialBasis, X: FloatArray
+        self,
+        solver: CoefficientSolver,
+        basis: PolynomialBasis,
+        X: FloatArray,
+        generator: np.random.Generator | None = None,
     ) -> None:
         self.solver = solver
-        self.basis = basis
-        self.X = X
+        self.laws = LearnedLaws(basis, X)
+        self.generator = generator
 
     def fit(self, problem: LinearProblem) -> LinearFit:
         return self.solver.fit(problem)
@@ -56,37 +234,30 @@ class RelearningSolver(CoefficientSolver):
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
     ) -> FloatArray:
-        """Refit, and learn the laws anew; shape (n_resamples, n_targets, n_terms)."""
+        """Refit, and learn the laws anew; shape (n_resamples, n_targets, n_terms).
+
+        The terms are those of ``laws.multi_indices``.
+        """
         coefficients = self.solver.resample(problem, fit, counts)
-        for feature in np.flatnonzero(relearnable(self.basis)):
-            column = self.X[:, feature]
-            matrices = change_of_basis(
-                self.basis.laws[feature],
-                column,
-                counts,
-                int(self.basis.multi_indices[:, feature].max()),
-            )
-            coefficients = _change_one_input(
-                coefficients, matrices, self.basis.multi_indices, feature
-            )
-        return coefficients
-
-
-def relearnable(basis: PolynomialBasis) -> NDArray[np.bool_]:
-    """Which inputs have polynomials of a law that was learned; shape (n_features,).
-
-    Contrasts of categories stay: a resample may lack a category.
-    """
-    return np.array([law.learned and law.is_polynomial for law in basis.laws])
+        if not self.laws.features:
+            return coefficients
+        bounds = _NONE
+        if self.generator is not None:
+            n_copies = int(counts[0].sum())
+            bounds = self.laws.outer_bounds(n_copies, len(counts), self.generator)
+        return self.laws.relearned(coefficients, self.laws.changes(counts, bounds))
 
 
 def change_of_basis(
     law: InputLaw,
-    column: FloatArray,  # shape: (n_members,)
-    counts: IndexArray,  # shape: (n_resamples, n_members)
+    column: FloatArray,  # shape: (n_samples,)
+    weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
     degree: int,
+    bounds: FloatArray | None = None,  # shape: (n_resamples, n_bounds)
 ) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
     """Return ``m_kl`` of each resample; the identity where its law has too few values.
+
+    ``bounds`` are values of no weight, to which the law reaches at least.
 
     Examples
     --------
@@ -102,40 +273,43 @@ def change_of_basis(
            [[1., 2.],
             [0., 1.]]])
     """
-    matrices = np.repeat(np.eye(degree + 1)[np.newaxis], len(counts), axis=0)
+    matrices = np.repeat(np.eye(degree + 1)[np.newaxis], len(weights), axis=0)
     if degree == 0:
         return matrices
-    nodes, weights = law.quadrature(degree + 1)
-    germ, values = law.standardize(nodes), law.evaluate(nodes, degree)
     recurrence = np.concatenate(law.recurrence(degree))
-    for matrix, row in zip(matrices, counts, strict=True):
-        drawn = row > 0
-        new = type(law).learn(column[drawn], row[drawn].astype(np.float64))
+    alike, moved = [], []  # resamples with the same functions of the germ
+    for number, row in enumerate(weights):
+        extra = None if bounds is None else bounds[number]
+        new = _learned(type(law), column, row, extra)
         if new.largest_degree < degree:
             continue
-        at, share, functions = new.location + new.scale * germ, weights, values
-        if not np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
-            at, share = new.quadrature(degree + 1)
-            functions = new.evaluate(at, degree)
-        matrix[...] = (functions * share) @ law.evaluate(at, degree).T
+        if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
+            alike.append(number)
+            moved.append((new.location, new.scale))
+            continue
+        nodes, shares = new.quadrature(degree + 1)
+        functions = new.evaluate(nodes, degree) * shares
+        matrices[number] = functions @ law.evaluate(nodes, degree).T
+    if alike:
+        nodes, shares = law.quadrature(degree + 1)
+        location, scale = np.array(moved).T[:, :, np.newaxis]
+        at = location + scale * law.standardize(nodes)
+        functions = law.evaluate(nodes, degree) * shares
+        values = law.evaluate(at.ravel(), degree).reshape(degree + 1, *at.shape)
+        matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
 
 
-def _change_one_input(
-    coefficients: FloatArray,  # shape: (n_resamples, n_targets, n_terms)
-    matrices: FloatArray,  # shape: (n_resamples, degree + 1, degree + 1)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    feature: int,
-) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms)
-    """Add up the terms that differ from each term in one exponent alone."""
-    position = {tuple(row): k for k, row in enumerate(multi_indices.tolist())}
-    changed = np.zeros_like(coefficients)
-    for steps in range(matrices.shape[1]):
-        above = multi_indices[multi_indices[:, feature] >= steps]
-        below = above.copy()
-        below[:, feature] -= steps
-        sources = [position[tuple(row)] for row in above.tolist()]
-        targets = [position[tuple(row)] for row in below.tolist()]
-        factors = matrices[:, below[:, feature], above[:, feature]]
-        changed[:, :, targets] += factors[:, np.newaxis] * coefficients[:, :, sources]
-    return changed
+def _learned(
+    family: type[InputLaw],
+    column: FloatArray,  # shape: (n_samples,)
+    weights: NDArray[np.floating | np.integer],  # shape: (n_samples,)
+    bounds: FloatArray | None,  # shape: (n_bounds,)
+) -> InputLaw:
+    """Learn a law from the samples of positive weight, reaching to the bounds."""
+    drawn = weights > 0
+    present, mass = column[drawn], weights[drawn].astype(np.float64)
+    if bounds is not None:
+        present = np.append(present, bounds)
+        mass = np.append(mass, np.full(len(bounds), _NO_WEIGHT * mass.sum()))
+    return family.learn(present, mass)

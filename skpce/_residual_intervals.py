@@ -45,6 +45,21 @@ that do not know of the search. Their squares are multiplied by the price
 much as one term. Last, residual variances have an error of their own: both are drawn
 with the factor :math:`\nu / \chi^2_\nu` of :math:`\nu` degrees of freedom.
 
+A law that was *learned* has an error too. The index is that under the true law, in
+whose functions :math:`\hat f` has other coefficients :math:`\hat c_j + d_j`:
+
+.. math:: \hat V_i \quad\text{becomes}\quad
+   \hat V_i + 2 \sum_{j \in i} \hat c_j d_j + \sum_{j \in i} d_j^2 .
+
+The bootstrap that draws :math:`X_i` and :math:`R` draws :math:`d` as well: the laws are
+learned anew from the samples with its weights, so what a sample does to both is
+counted once. As squares of estimates are, :math:`\hat V_i` is too large, by about
+:math:`\sum_{j \in i} \mathrm{Var}\, d_j`: the lower bound takes this sum away from
+the input, the upper one does not. That the part :math:`\hat f_i` changes in
+:math:`X_i` is a product of two errors and neglected. Weights do not move the outermost
+samples, which are the bounds of a learned law that has bounds: those are drawn by
+:meth:`~skpce._relearned_laws.LearnedLaws.outer_bounds`.
+
 References
 ----------
 .. [1] D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9 (1981).
@@ -59,7 +74,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ._bootstrap import LARGEST_BLOCK
 from ._goodness import weighted_spread
+from ._relearned_laws import LearnedLaws
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
 from ._solvers._dictionary import correction
 from ._solvers._external import folds_of
@@ -74,18 +91,20 @@ def residual_bounds(
     problem: LinearProblem,
     fit: LinearFit,
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    masks: FloatArray,  # shape: (n_terms, n_masks)
+    laws: LearnedLaws,
+    masks: FloatArray,  # shape: (n_terms or more, n_masks)
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
 ) -> FloatArray:  # shape: (2, n_targets, n_masks)
     """Return bounds of the shares of the variance.
 
-    A column of ``masks`` says which part of the square of each coefficient counts. A
-    target without leave-one-out residuals has the bounds 0 and 1, a constant one 0
-    and 0.
+    A column of ``masks`` says which part of the square of each coefficient counts,
+    one row for each term of ``laws``. A target without leave-one-out residuals has the
+    bounds 0 and 1, a constant one 0 and 0.
     """
     weights = problem.weights
+    below, masks = masks, masks[: coefficients.shape[1]]
     rows = _bayesian_bootstrap(weights, n_resamples, generator)
     price = search_price(problem, fit)
     residuals, components = _held_out(solver, problem, fit, coefficients, masks)
@@ -93,6 +112,7 @@ def residual_bounds(
     residuals = np.where(defined, residuals, 0.0)
     factor = _variance_factor(fit, weights, n_resamples, generator)
     unresolved = price * factor * (rows @ np.square(residuals))
+    changes, excess = _law_errors(laws, coefficients, weights, rows, below, generator)
     whole = np.arange(len(masks)) > 0
     share = weights / weights.sum()
 
@@ -114,16 +134,56 @@ def residual_bounds(
     tail = (1.0 - confidence_level) / 2.0
     for number, (mask, component) in enumerate(parts):
         squares, cross = known(mask, component)
-        inside = np.maximum(squares + cross, 0.0)
-        outside = np.maximum(all_squares - squares + all_cross - cross, 0.0)
+        change = changes[..., number]
+        inside = squares + cross + change
+        outside = all_squares - squares + all_cross - cross + changes[..., -1] - change
+        surely = np.maximum(inside - excess[:, number], 0.0)
+        inside, outside = np.maximum(inside, 0.0), np.maximum(outside, 0.0)
         variance = inside + outside + unresolved
         safe = np.where(variance > 0, variance, 1.0)
-        bounds[0, :, number] = np.quantile(inside / safe, tail, axis=0)
+        bounds[0, :, number] = np.quantile(surely / safe, tail, axis=0)
         upper = (inside + unresolved) / safe
         bounds[1, :, number] = np.quantile(upper, 1.0 - tail, axis=0)
     bounds[0, ~defined], bounds[1, ~defined] = 0.0, 1.0
     bounds[:, weighted_spread(problem.targets, weights) == 0] = 0.0
     return bounds
+
+
+def _law_errors(
+    laws: LearnedLaws,
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    weights: FloatArray,  # shape: (n_samples,)
+    rows: FloatArray,  # shape: (n_resamples, n_samples)
+    masks: FloatArray,  # shape: (n_terms or more, n_masks)
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """Return how squares change with the laws, and by how much they are too large.
+
+    For each set of terms, and last for all of them: the change of the sum of squares
+    under the laws of each resample, of shape (n_resamples, n_targets, n_masks + 1),
+    and the sum of the variances of the coefficients over the resamples, of shape
+    (n_targets, n_masks + 1). Both are 0 where no law was learned.
+    """
+    n_resamples, shape = len(rows), (len(coefficients), masks.shape[1] + 1)
+    if not laws.features:
+        return np.zeros((1, *shape)), np.zeros(shape)
+    n_copies = max(round(float(weights.sum())), 1)
+    bounds = laws.outer_bounds(n_copies, n_resamples, generator)
+    matrices = laws.changes(rows, bounds)
+    every = np.column_stack([masks, np.ones(len(masks))])[1:]
+    kept = np.pad(coefficients, ((0, 0), (0, len(masks) - coefficients.shape[1])))
+    kept = kept[:, 1:]
+    changes = np.empty((n_resamples, *shape))
+    mean, square = np.zeros((2, *kept.shape))
+    step = max(1, LARGEST_BLOCK // max(kept.size, 1))
+    for start in range(0, n_resamples, step):
+        block = slice(start, start + step)
+        part = {i: matrix[block] for i, matrix in matrices.items()}
+        change = laws.relearned(coefficients[np.newaxis], part)[:, :, 1:] - kept
+        changes[block] = (change * (2.0 * kept + change)) @ every
+        mean += change.sum(axis=0) / n_resamples
+        square += np.square(change).sum(axis=0) / n_resamples
+    return changes, np.maximum(square - np.square(mean), 0.0) @ every
 
 
 def search_price(

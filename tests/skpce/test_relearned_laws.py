@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import softmax
-from scipy.stats import norm
+from scipy.stats import norm, uniform
 
-from skpce import CompositionalPCESurrogate
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._basis import PolynomialBasis
 from skpce._bootstrap import resample_counts
+from skpce._intervals import index_masks
 from skpce._predictive import make_generator
+from skpce._relearned_laws import LearnedLaws
+from skpce._residual_intervals import _law_errors
 
 SEED = 0
 INPUTS = {
@@ -105,3 +109,134 @@ def test_coverage_with_learned_laws():
             held[name] += np.mean((low <= truth) & (truth <= high))
     assert held["learned"] / n_ensembles == pytest.approx(0.8, abs=0.1)
     assert held["kept"] / n_ensembles < 0.6
+
+
+def test_fit_has_the_same_intervals():
+    X, y = cubic("normal")
+    surrogate = CompositionalPCESurrogate(
+        2, n_resamples=20, confidence_level=0.8, random_state=SEED
+    ).fit(X, y)
+    found = surrogate.sobol_interval(confidence_level=0.8, n_resamples=20)
+    for bounds, name in (
+        (surrogate.step_sobol_interval_, "first_order"),
+        (surrogate.step_total_sobol_interval_, "total_order"),
+    ):
+        np.testing.assert_array_equal(bounds, getattr(found, name))
+
+
+# The regressor
+
+
+@pytest.mark.parametrize("distribution", ["normal", "empirical"])
+def test_the_bootstrap_of_a_regressor_is_a_loop_of_fits(distribution):
+    X, _ = cubic(distribution)
+    y = X[:, 0] ** 3 + X[:, 0] * X[:, 1]
+    pce = PolynomialChaosRegressor(3, solver="ols", distribution=distribution)
+    found = pce.fit(X, y).sobol_interval(
+        0.5, method="bootstrap", n_resamples=8, random_state=SEED
+    )
+    draws = []
+    for row in resample_counts(np.ones(len(X)), 8, make_generator(SEED)):
+        again = pce.fit(np.repeat(X, row, axis=0), np.repeat(y, row))
+        draws.append((again.sobol_indices_, again.total_sobol_indices_))
+    expected = np.quantile(draws, [0.25, 0.75], axis=0)
+    np.testing.assert_allclose(found.first_order, expected[:, 0], atol=1e-6)
+    np.testing.assert_allclose(found.total_order, expected[:, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("terms", [None, [[0, 0], [3, 1], [0, 2]]])
+@pytest.mark.parametrize("distribution", sorted(INPUTS))
+def test_a_fit_under_other_laws_is_the_same_function(distribution, terms):
+    """Squares under the laws of weighted samples, by a fit of the fit there.
+
+    The index set is closed under lower exponents, or is not.
+    """
+    rng = np.random.default_rng(SEED)
+    X, _ = cubic(distribution)
+    pce = PolynomialChaosRegressor(
+        3, solver="ols", distribution=distribution, multi_indices=terms
+    ).fit(X, X[:, 0] * X[:, 1] + X[:, 0])
+    laws = LearnedLaws(pce.basis_, X)
+    weights = rng.uniform(0.5, 1.5, size=(3, len(X)))
+    changed = laws.relearned(pce.coefficients_[np.newaxis], laws.changes(weights))
+    for found, row in zip(changed, weights, strict=True):
+        learned = [
+            type(law).learn(column, row)
+            for law, column in zip(pce.basis_.laws, X.T, strict=True)
+        ]
+        design = PolynomialBasis(learned, laws.multi_indices).evaluate(X)
+        expected = np.linalg.lstsq(design, pce.predict(X), rcond=None)[0]
+        np.testing.assert_allclose(found[0], expected, atol=1e-7)
+    low, high = pce.sobol_interval(n_resamples=20, random_state=SEED).total_order
+    assert (low <= high).all()
+
+
+def test_law_errors_are_those_of_the_squares():
+    X, _ = cubic("normal")
+    pce = PolynomialChaosRegressor(2).fit(X, X[:, :1] * X + X)
+    laws, masks = LearnedLaws(pce.basis_, X), index_masks(pce.multi_indices_)
+    rows = np.random.default_rng(1).dirichlet(np.ones(len(X)), size=50)
+    changes, excess = _law_errors(
+        laws, pce.coefficients_, np.ones(len(X)), rows, masks, make_generator(0)
+    )
+    new = laws.relearned(pce.coefficients_[np.newaxis], laws.changes(rows))
+    squares = np.square(new) @ masks
+    np.testing.assert_allclose(
+        squares - np.square(pce.coefficients_) @ masks, changes[..., :-1], atol=1e-9
+    )
+    np.testing.assert_allclose(new.var(axis=0) @ masks, excess[:, :-1], atol=1e-9)
+    np.testing.assert_allclose(
+        np.square(new[..., 1:]).sum(axis=2) - pce.total_variance_, changes[..., -1]
+    )
+
+
+def test_learned_bounds_may_reach_beyond_the_samples():
+    """By ``range / (n + 1)`` on average, if the law is uniform."""
+    X = np.random.default_rng(SEED).uniform(size=(99, 3))
+    pce = PolynomialChaosRegressor(
+        1, distribution=["uniform", "normal", "exponential"]
+    ).fit(X, X[:, 0])
+    bounds = LearnedLaws(pce.basis_, X).outer_bounds(99, 2000, make_generator(SEED))
+    assert {i: found.shape for i, found in bounds.items()} == {
+        0: (2000, 2),
+        2: (2000, 1),
+    }
+    gap = np.ptp(X[:, 0]) / 100
+    expected = [X[:, 0].min() - gap, X[:, 0].max() + gap]
+    np.testing.assert_allclose(bounds[0].mean(axis=0), expected, atol=0.1 * gap)
+    assert (bounds[0][:, 0] <= X[:, 0].min()).all()
+    assert (bounds[0][:, 1] >= X[:, 0].max()).all()
+    mean = (X[:, 2] - X[:, 2].min()).mean()
+    assert (X[:, 2].min() - bounds[2]).mean() == pytest.approx(mean / 99, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "method"),
+    [("normal", "residual"), ("uniform", "residual"), ("uniform", "bootstrap")],
+)
+def test_coverage_of_a_regressor_with_learned_laws(distribution, method):
+    """Without noise the laws are all that is uncertain.
+
+    ``x1 + x2 ** 2 / 2`` has the first-order indices 2/3 and 1/3 for normal inputs,
+    ``x1 + x2 ** 2`` those of variances 1/3 and 4/45 for uniform ones.
+    """
+    factor, truth, true_law = {
+        "normal": (0.5, 2 / 3, norm(0, 1)),
+        "uniform": (1.0, 15 / 19, uniform(-1, 2)),
+    }[distribution]
+    n_designs, n_kept, held = 60, 10, {"learned": 0, "kept": 0}
+    for seed in range(n_designs):
+        X = true_law.rvs(size=(100, 2), random_state=seed)
+        y = X[:, 0] + factor * X[:, 1] ** 2
+        laws = {"learned": distribution}
+        if seed < n_kept:
+            family = true_law.dist
+            laws["kept"] = [family(*family.fit(column)) for column in X.T]
+        for name, law in laws.items():
+            pce = PolynomialChaosRegressor(2, solver="ols", distribution=law).fit(X, y)
+            low, high = pce.sobol_interval(
+                0.8, method=method, n_resamples=100, random_state=seed
+            ).first_order[:, 0, 0]
+            held[name] += low <= truth <= high
+    assert held["learned"] / n_designs == pytest.approx(0.8, abs=0.15)
+    assert held["kept"] / n_kept < 0.3
