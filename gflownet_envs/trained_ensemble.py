@@ -43,7 +43,7 @@ class TrainingDiagnostics:
         Of the same trajectories; 1 for an exact policy. It does not see modes that
         were never sampled.
     distance : ndarray of shape (E,)
-        ½ Σ |P_T − R/Z| over the objects; NaN where the space is not listed.
+        ``½ Σ |P_T − R/Z|`` over the objects; NaN where the space is not listed.
     n_iterations : ndarray of shape (E,), int
         Iterations until the member stopped.
     cpu_seconds : ndarray of shape (E,)

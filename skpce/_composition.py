@@ -65,7 +65,8 @@ def close_compositions(
                 "be a composition with a positive sum."
             )
         worst = int(np.argmax(np.abs(total - 1.0)))
-        _judge_closure(total[worst], worst, where, closure)
+        advice = _advice_on_steps(total, layout) if layout.n_steps == 1 else ""
+        _judge_closure(total[worst], worst, where, closure, advice)
         closed[:, columns] = block / block.sum(axis=1, keepdims=True)
     return closed
 
@@ -78,25 +79,48 @@ def refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
         raise ValueError(
             f"Negative values in data: {name} has {lowest!r} in row "
             f"{row}, {layout.describe_column(int(column))}; probabilities must be "
-            "non-negative."
+            f"non-negative.{_advice_on_logits(values, layout)}"
         )
 
 
-def _judge_closure(total: float, row: int, where: str, closure: str) -> None:
+def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
+    """Say how to make probabilities where the rows do not sum to one."""
+    sums = np.stack([values[:, columns].sum(axis=1) for columns in layout.slices])
+    if np.abs(sums - 1.0).max() <= _WARNING_TOLERANCE:
+        return ""
+    return (
+        " If these are logits, take the softmax of each step; if log-ratio "
+        "coordinates, LogRatioTransformer.inverse_transform gives probabilities."
+    )
+
+
+def _judge_closure(
+    total: float, row: int, where: str, closure: str, advice: str
+) -> None:
+    """Refuse or warn for the row that is furthest from one."""
     distance = abs(total - 1.0)
     if closure == "strict" and distance > _STRICT_TOLERANCE:
         raise ValueError(
             f"Row {row} of {where} sums to {total:.9g}, not to 1 (closure='strict' "
             f"allows {_STRICT_TOLERANCE:g}). closure='renormalize' divides each row "
-            "by its sum."
+            f"by its sum.{advice}"
         )
     if distance > _WARNING_TOLERANCE:
         warnings.warn(
             f"Row {row} of {where} sums to {total:.6g}, not to 1; rows were divided "
-            "by their sum.",
+            f"by their sum.{advice}",
             ClosureWarning,
             stacklevel=4,
         )
+
+
+def _advice_on_steps(totals: FloatArray, layout: StepLayout) -> str:
+    """Ask for ``steps=`` where every row sums to one and the same larger integer."""
+    n_steps = float(np.rint(totals[0]))
+    several = 2 <= n_steps < layout.n_parts  # sums of 100 are percentages
+    if not several or np.abs(totals - n_steps).max() > _WARNING_TOLERANCE:
+        return ""
+    return f" {n_steps:g} steps side by side? Give steps=, the width of each."
 
 
 def resolve_mask(
@@ -111,9 +135,10 @@ def resolve_mask(
     ------
     ValueError
         If the mask is not one flag per part, differs between members, or leaves a
-        step without a part.
+        step without a part; to infer it, for a negative entry.
     """
     if isinstance(mask, str) and mask == "infer":
+        refuse_negative(values, layout, "y")
         flags = np.asarray(np.any(values > 0, axis=0))
     else:
         flags = _checked_flags(mask, layout, owner)

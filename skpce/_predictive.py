@@ -17,17 +17,12 @@ from ._input_draws import InputSampler, make_input_sampler
 from ._joint_bands import simultaneous_bands
 from ._log_ratio_geometry import LogRatioGeometry
 from ._parameters import check_integer, check_real, fail
-from ._residual_law import RESIDUAL_LAWS, ResidualLaw
+from ._residual_law import QUANTILE, RESIDUAL_LAWS, ResidualLaw
 
 FloatArray = NDArray[np.float64]
 
 # Probabilities held at once while quantiles are taken: 64 MiB.
 _CHUNK_ENTRIES = 8_388_608
-
-# Quantiles of few residuals. Positions i/(n + 1) ("weibull") hold a new member already
-# if nothing is fitted; the factor sqrt(1 + h) widens them once more. "hazen" is too
-# narrow in spite of it.
-_QUANTILE = "median_unbiased"
 
 #: What a joint band holds together.
 JOINT = ("step", "trajectory")
@@ -215,7 +210,8 @@ class PredictiveLawMixin:
         Notes
         -----
         A joint band scales the distances of all logits from their medians, in units
-        of their spread, by the quantile of the largest one [1]_.
+        of their spread, by the quantile of the largest one [1]_. Each residual is
+        measured from the others.
 
         References
         ----------
@@ -273,7 +269,7 @@ class PredictiveLawMixin:
         draws = self.geometry_.compositions(clr)
         if joint is None:
             tails = [(1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0]
-            return np.quantile(draws, tails, axis=0, method=_QUANTILE)
+            return np.quantile(draws, tails, axis=0, method=QUANTILE)
         bounds = np.stack([draws[0], draws[0]])  # parts that do not vary
         active = self.geometry_.active_parts
         if active.size:
@@ -293,6 +289,8 @@ class PredictiveLawMixin:
         return values
 
     def _input_sampler(self, owner: str, inputs: Any) -> InputSampler:
+        if hasattr(inputs, "columns"):  # their names must be those of the fit
+            validate_data(self, inputs, reset=False, skip_check_array=True)
         return make_input_sampler(
             owner,
             inputs,

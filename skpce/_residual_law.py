@@ -28,6 +28,11 @@ FloatArray = NDArray[np.float64]
 
 RESIDUAL_LAWS = ("resampled", "gaussian")
 
+# Quantiles of few residuals. Positions i/(n + 1) ("weibull") hold a new member already
+# if nothing is fitted; the factor sqrt(1 + h) widens them once more. "hazen" is too
+# narrow in spite of it.
+QUANTILE = "median_unbiased"
+
 
 @dataclass(frozen=True)
 class ResidualLaw:
@@ -67,9 +72,9 @@ class ResidualLaw:
         share = self.weights / self.weights.sum()
         if kind == "resampled":
             return residuals[generator.choice(len(share), size=size, p=share)]
-        # A normal vector times the weighted residuals has their second moments.
-        normal = generator.standard_normal(size=(size, len(share)))
-        return normal @ (np.sqrt(share)[:, np.newaxis] * residuals)
+        # R'R are the second moments; R has a row for each coordinate at most.
+        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * residuals, mode="r")
+        return generator.standard_normal(size=(size, len(root))) @ root
 
     def atoms(
         self, size: int, kind: str | None, generator: np.random.Generator

@@ -77,7 +77,7 @@ class StepLayout:
 
 
 def refuse_ragged(y: Any, name: str = "y") -> None:
-    """Raise ``ValueError`` for the shapes of y that cannot be read as one table."""
+    """Raise ``ValueError`` for y that cannot be read as one table of numbers."""
     if issparse(y):  # left to scikit-learn's own message; a DOK array is a dict
         return
     if isinstance(y, Mapping):
@@ -89,6 +89,24 @@ def refuse_ragged(y: Any, name: str = "y") -> None:
     n_dimensions = getattr(y, "ndim", None)
     if isinstance(n_dimensions, int) and n_dimensions > 2:
         raise ValueError(f"{name} has {n_dimensions} dimensions; {_EXPECTED_SHAPE}.")
+    _refuse_text(y, name)
+
+
+def _refuse_text(y: Any, name: str) -> None:
+    """Raise ``ValueError`` for text, which is often the labels of a classifier."""
+    try:
+        values = np.asarray(y).ravel()
+    except ValueError:  # rows of different length: left to scikit-learn's own message
+        return
+    if values.dtype.kind not in "USO":
+        return
+    text = [entry for entry in values.tolist() if isinstance(entry, (str, bytes))]
+    if text:
+        raise ValueError(
+            f"{name} holds text such as {text[0]!r}; expected probabilities, one row "
+            "per member of the ensemble, such as the predict_proba of each member at "
+            "one or several points, side by side."
+        )
 
 
 def refuse_nan(y: Any, name: str = "y") -> None:
@@ -127,7 +145,7 @@ def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout
         If the widths are not positive ints, do not add up to the number of columns,
         or the columns of a step are not side by side.
     """
-    labels = _column_labels(y, n_columns)
+    labels = column_labels(y, n_columns)
     if steps is None:
         return _layout_from_labels(labels, n_columns)
     named = isinstance(steps, Mapping)
@@ -163,7 +181,12 @@ def _checked_widths(values: Any, given: Any, owner: str) -> tuple[int, ...]:
     return tuple(int(width) for width in widths)
 
 
-def _column_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
+def label_text(label: tuple[str, str]) -> str:
+    """Return a label of :func:`column_labels` as one name."""
+    return _SEPARATOR.join(label) if label[0] else label[1]
+
+
+def column_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
     """Return (step, part) per column of a data frame; empty when there are none."""
     columns = getattr(y, "columns", None)
     if columns is None:

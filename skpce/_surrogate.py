@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from ._basis import BasisMixin
-from ._composition import close_compositions, refuse_masked
+from ._checked_policies import checked_policies
 from ._deviance import d2_kl_deviance
 from ._frames import FramesMixin
 from ._log_ratio import LogRatioCoordinatesMixin
@@ -25,7 +25,7 @@ from ._predictive import PredictiveLawMixin
 from ._probability_indices import ProbabilityIndicesMixin
 from ._sample_weight import checked_sample_weight
 from ._solvers import make_solver
-from ._steps import refuse_nan, refuse_ragged
+from ._steps import column_labels, refuse_nan, refuse_ragged
 from ._surrogate_fit import SurrogateFitMixin
 from ._surrogate_indices import SurrogateIndicesMixin
 
@@ -293,6 +293,7 @@ class CompositionalPCESurrogate(
         problem = self._make_problem(solver, geometry, clr, X, weights)
         fit = problem.solver.fit(problem.linear)
         self._n_dimensions_of_y = y.ndim
+        self._labels_of_y = column_labels(layout_source, values.shape[1])
         self._store_layout(geometry)
         self._store_fit(problem, fit, clr)
         self._store_diagnostics(problem, fit, clr, X)
@@ -347,8 +348,8 @@ class CompositionalPCESurrogate(
         ----------
         X : array-like of shape (n_members, n_features)
             Inputs.
-        y : array-like of shape (n_members, n_parts)
-            Probabilities.
+        y : array-like of shape (n_members, n_parts) or data frame
+            Probabilities; columns with names must be those of ``fit``.
         sample_weight : array-like of shape (n_members,) or None, default=None
             Frequency of each member.
 
@@ -360,26 +361,11 @@ class CompositionalPCESurrogate(
         Raises
         ------
         ValueError
-            If y has another width, is no composition, or is positive on a masked
-            part.
+            If y has another shape or other columns than in ``fit``, is no
+            composition, or is positive on a masked part.
         """
-        clr = self._predict_clr(X)
-        predicted = self.geometry_.compositions(clr)
-        refuse_ragged(y)
-        refuse_nan(y)
-        values = np.asarray(y, dtype=np.float64)
-        if values.shape[:1] != predicted.shape[:1]:
-            raise ValueError(
-                f"y has shape {values.shape} but X has {len(predicted)} members."
-            )
-        values = values.reshape(len(predicted), -1)
-        if values.shape != predicted.shape:
-            raise ValueError(
-                f"y has {values.shape[1]} columns but the surrogate was fitted on "
-                f"{predicted.shape[1]}."
-            )
-        layout = self.geometry_.layout
-        refuse_masked(values, self.mask_, layout)
-        closed = close_compositions(values, layout, self.closure)
+        inputs = self._checked_inputs(X)
+        closed = checked_policies(y, self, len(inputs))
         weights = checked_sample_weight(sample_weight, closed)
+        predicted = self.geometry_.compositions(self._clr_at(inputs))
         return d2_kl_deviance(closed, predicted, weights)

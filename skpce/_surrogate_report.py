@@ -8,6 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from ._checked_policies import checked_policies
+from ._fitted_pipeline import surrogate_inputs, surrogate_of
 from ._parameters import check_integer, fail
 from ._report import HtmlReport, refuse_unwritable
 from .inspection import Verdict
@@ -95,8 +97,6 @@ def report(
     from ._report_content import ReportContent
     from ._report_origin import add_origin
     from ._report_predictions import add_predictions
-    from .plotting._fitted import surrogate_inputs, surrogate_of
-    from .plotting._held_out import checked_policies
 
     surrogate, names = surrogate_of(pipeline, input_features)
     inputs = surrogate_inputs(pipeline, X_test)

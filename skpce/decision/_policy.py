@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._fitted_pipeline import surrogate_of
 from .._parameters import (
     check_boolean,
     check_integer,
@@ -18,7 +19,6 @@ from .._parameters import (
     fail,
 )
 from .._predictive import make_generator
-from ..plotting._fitted import surrogate_of
 from ._belief import InputBelief
 from ._choice import Decision, decide, read_steps, vote_shares
 from ._importance import reweighted

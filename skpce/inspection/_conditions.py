@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
-from ._cross_fit import CrossFit, final_estimator
+from .._fitted_pipeline import last_and_inputs
+from ._cross_fit import CrossFit
 from ._input_tests import InputTests, input_tests
 from ._verdict_result import StepVerdict
 
@@ -95,12 +95,12 @@ class InputChecks:
 
     @classmethod
     def of(cls, fit: CrossFit) -> InputChecks:
-        """Fit the pipeline and look at what reaches its last estimator."""
+        """Fit the pipeline and look at what reaches its last estimator.
+
+        Of a search that is what its best estimator gets.
+        """
         model = clone(fit.pipeline).fit(fit.X, fit.y)
-        _, last = final_estimator(model)
-        inputs = fit.X
-        if isinstance(model, Pipeline):
-            inputs = model[:-1].transform(fit.X)
+        last, inputs = last_and_inputs(model, fit.X)
         diagnostics = getattr(last, "diagnostics_", None)
         laws, n_terms = None, None
         if diagnostics is not None:

@@ -73,7 +73,8 @@ def verdict(
     ----------
     pipeline : estimator
         Predicts compositions from X; usually a Pipeline that ends in
-        :class:`skpce.CompositionalPCESurrogate`. Not changed.
+        :class:`skpce.CompositionalPCESurrogate`. A search is refitted whole (nested
+        cross-validation). Not changed.
     X : array-like of shape (n_members, n_features)
         What differs between the members, before any embedding.
     y : array-like of shape (n_members, n_parts) or data frame

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._checked_policies import checked_policies
+from .._fitted_pipeline import surrogate_inputs, surrogate_of
+from .._residual_law import QUANTILE
 from ..metrics import marginal_coverage_score
-from ._fitted import surrogate_inputs, surrogate_of
-from ._held_out import checked_policies
 from ._style import color, hide_spines, label, legend_below, make_axes
 
 MARKERS = "osD^vP"
@@ -162,7 +163,7 @@ class CoverageDisplay:
             for level in levels:
                 tail = (1.0 - level) / 2.0
                 low, high = np.quantile(
-                    np.asarray(values), [tail, 1.0 - tail], axis=0, method="hazen"
+                    np.asarray(values), [tail, 1.0 - tail], axis=0, method=QUANTILE
                 )
                 score = marginal_coverage_score(y, low, high, steps=steps, mask=mask)
                 coverages[name].append(float(np.nanmean(score)))

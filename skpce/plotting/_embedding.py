@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from ._fitted import input_table, last_estimator, require_expansion, unwrapped
+from .._fitted_pipeline import last_estimator, unwrapped
+from ._fitted import input_table, require_expansion
 from ._style import (
     UNEXPLAINED_COLOR,
     color,

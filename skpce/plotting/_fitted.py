@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from .._feature_names import input_names
+from .._fitted_pipeline import (
+    is_surrogate,
+    last_estimator,
+    surrogate_inputs,
+    unknown_estimator,
+)
 from ..inspection import Verdict
 
 FloatArray = NDArray[np.float64]
@@ -90,77 +93,6 @@ class Attribution:
         return replace(self, unexplained=np.where(flat, 1.0, given))
 
 
-def is_surrogate(estimator: Any) -> bool:
-    """Whether an estimator explains compositions step by step."""
-    return hasattr(estimator, "step_sobol_indices_")
-
-
-def last_estimator(
-    pipeline: Any, input_features: Sequence[str] | None = None
-) -> tuple[Any, list[str]]:
-    """Return the last estimator of a fitted pipeline and the names of its inputs.
-
-    Transformers that give no names leave those of the estimator, ``x0``, ``x1``, ...
-
-    Raises
-    ------
-    ValueError
-        If ``input_features`` has another length than the inputs.
-    """
-    last, names = _descend(pipeline, None)
-    return last, renamed("input_features", input_features, names)
-
-
-def _descend(pipeline: Any, names: Sequence[str] | None) -> tuple[Any, list[str]]:
-    if not hasattr(pipeline, "fit") or isinstance(pipeline, type):
-        raise _unknown(pipeline)
-    check_is_fitted(pipeline)
-    pipeline = unwrapped(pipeline)
-    if not isinstance(pipeline, Pipeline):
-        if not hasattr(pipeline, "n_features_in_"):
-            raise _unknown(pipeline)
-        return pipeline, input_names(pipeline) if names is None else list(names)
-    if len(pipeline) > 1:
-        try:
-            names = list(pipeline[:-1].get_feature_names_out(names))
-        except AttributeError:
-            names = None
-    return _descend(pipeline[-1], names)
-
-
-def unwrapped(estimator: Any) -> Any:
-    """Return the best estimator of a fitted search, or the estimator as it is."""
-    return getattr(estimator, "best_estimator_", estimator)
-
-
-def surrogate_of(
-    pipeline: Any, input_features: Sequence[str] | None = None
-) -> tuple[Any, list[str]]:
-    """Return the fitted surrogate of a pipeline and the names of its inputs.
-
-    Raises
-    ------
-    ValueError
-        If the last estimator is no surrogate of compositions.
-    """
-    last, names = last_estimator(pipeline, input_features)
-    if not is_surrogate(last):
-        raise ValueError(
-            f"The last estimator is {last!r}; expected a fitted "
-            "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
-        )
-    return last, names
-
-
-def surrogate_inputs(pipeline: Any, X: ArrayLike) -> Any:
-    """Return what the last estimator of a pipeline gets for X."""
-    pipeline = unwrapped(pipeline)
-    if not isinstance(pipeline, Pipeline):
-        return X
-    inner = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
-    return surrogate_inputs(pipeline[-1], inner)
-
-
 def input_table(pipeline: Any, X: ArrayLike | None) -> FloatArray | None:
     """Return the inputs of the last estimator; those seen in ``fit`` without X.
 
@@ -175,7 +107,7 @@ def input_table(pipeline: Any, X: ArrayLike | None) -> FloatArray | None:
 def require_expansion(estimator: Any) -> None:
     """Raise ``ValueError`` for an estimator without a polynomial expansion."""
     if not hasattr(estimator, "coefficients_") or not hasattr(estimator, "basis_"):
-        raise _unknown(estimator)
+        raise unknown_estimator(estimator)
 
 
 def attribution_of(
@@ -199,7 +131,7 @@ def attribution_of(
         unexplained, variance = last.unexplained_share_, last.total_variance_
         rows = target_names(len(first))
     else:
-        raise _unknown(last)
+        raise unknown_estimator(last)
     sampled = getattr(last, "indices_from_", "coefficients") == "sampling"
     found = Attribution(
         rows, inputs, first, total, variance, unexplained, sampled=sampled
@@ -210,24 +142,6 @@ def attribution_of(
 def target_names(n_targets: int) -> list[str]:
     """Return names for the targets of a regressor, which knows none."""
     return ["y"] if n_targets == 1 else [f"y{i}" for i in range(n_targets)]
-
-
-def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
-    """Return the given names in place of others; None keeps them.
-
-    Raises
-    ------
-    ValueError
-        If their number is another one.
-    """
-    if given is None:
-        return names
-    if isinstance(given, str) or len(given) != len(names):
-        raise ValueError(
-            f"{name}={given!r} must be {len(names)} names, one for each of "
-            f"{', '.join(map(str, names[:5]))}{', ...' if len(names) > 5 else ''}."
-        )
-    return [str(entry) for entry in given]
 
 
 def squared_clr_coefficients(surrogate: Any) -> FloatArray:
@@ -263,11 +177,3 @@ def check_position(name: str, value: Any, size: int) -> int:
     if not is_integer or not 0 <= value < size:
         raise ValueError(f"{name}={value!r} must be an int from 0 to {size - 1}.")
     return int(value)
-
-
-def _unknown(estimator: Any) -> ValueError:
-    return ValueError(
-        f"Got {estimator!r}; expected a fitted PolynomialChaosRegressor or "
-        "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as the "
-        "best estimator of a search."
-    )

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._fitted_pipeline import is_surrogate, last_estimator
 from .._sobol import interaction_indices
 from ..inspection import Verdict
 from ._fitted import (
     attribution_of,
     check_position,
-    is_surrogate,
-    last_estimator,
     require_expansion,
     squared_clr_coefficients,
 )

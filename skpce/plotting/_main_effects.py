@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._conditional import checked_features, main_effects
+from .._fitted_pipeline import is_surrogate, last_estimator
 from .._parameters import check_integer, check_option
 from .._predictive import make_generator
 from ..inspection import Verdict
 from ._fitted import (
     attribution_of,
     input_table,
-    is_surrogate,
-    last_estimator,
     require_expansion,
     target_names,
 )

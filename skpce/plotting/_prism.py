@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._fitted_pipeline import surrogate_of
 from .._parameters import check_option
 from ..inspection import Verdict
-from ._fitted import surrogate_of
 from ._sobol import SobolDisplay
 from ._step_variance import fragility_of
 from ._style import (

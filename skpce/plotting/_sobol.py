@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._fitted_pipeline import renamed
 from .._parameters import check_option
 from ..inspection import Verdict
-from ._fitted import attribution_of, renamed
+from ._fitted import attribution_of
 from ._style import (
     INTERACTION_COLOR,
     NO_VARIANCE,

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._checked_policies import checked_policies
+from .._fitted_pipeline import surrogate_of
 from ..inspection import Verdict
 from ..metrics import PolicyFragility, policy_fragility
-from ._fitted import attribution_of, surrogate_of
-from ._held_out import checked_policies
+from ._fitted import attribution_of
 from ._style import (
     NOT_SUPPORTED,
     UNEXPLAINED_COLOR,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
+from skpce.inspection import verdict
 
 WIDTHS = (3, 2, 4)
 SURROGATE = CompositionalPCESurrogate(2, steps=WIDTHS)
@@ -67,6 +70,39 @@ class TestFit:
             match=r"Negative .* -0\.25 in row 7, part '1' of step 'step1'; prob",
         ):
             clone(SURROGATE).fit(X, with_value(y, 7, 4, -0.25))
+
+    def test_logits(self, ensemble):
+        X, y = ensemble
+        for use in (clone(SURROGATE).fit, partial(verdict, clone(SURROGATE))):
+            with pytest.raises(
+                ValueError, match=r"Negative.*softmax of each step.*Log"
+            ):
+                use(X, np.log(y) - 1.0)
+        bad = with_value(y, 7, slice(3, 5), [-0.25, 1.25])  # sums to one: no logits
+        with pytest.raises(ValueError, match=r"must be non-negative\.$"):
+            clone(SURROGATE).fit(X, bad)
+
+    @pytest.mark.parametrize("kind", [list, np.array, "category"])
+    def test_labels_of_classes(self, ensemble, kind):
+        X, _ = ensemble
+        labels = ["setosa", "virginica"] * 30
+        if kind == "category":
+            pandas = pytest.importorskip("pandas")
+            labels = pandas.Series(labels, dtype="category")
+        else:
+            labels = kind(labels)
+        with pytest.raises(
+            ValueError, match=r"y holds text such as 'setosa'.*predict_"
+        ):
+            CompositionalPCESurrogate(1).fit(X, labels)
+
+    def test_steps_that_nobody_named(self, ensemble):
+        X, y = ensemble
+        strict = CompositionalPCESurrogate(1, closure="strict")
+        with pytest.raises(
+            ValueError, match=r"sum. 3 steps side by side\? Give steps="
+        ):
+            strict.fit(X, y)
 
     @pytest.mark.parametrize("closure", ["strict", "renormalize"])
     def test_row_of_zeros(self, ensemble, closure):
@@ -132,6 +168,18 @@ def test_renormalize_warns_above_a_thousandth(ensemble):
     clone(SURROGATE).fit(X, y * 1.0005)  # silent
 
 
+def test_several_steps_in_one(ensemble):
+    X, y = ensemble
+    with pytest.warns(
+        ClosureWarning, match=r"sums to 3, .* 3 steps side by side\? Give"
+    ):
+        CompositionalPCESurrogate(1).fit(X, y)
+    # Weights, and percentages.
+    for other in (y * np.linspace(1, 2, len(y))[:, np.newaxis], 100 * y / 3):
+        with pytest.warns(ClosureWarning, match=r"not to 1; rows were .* their sum\.$"):
+            CompositionalPCESurrogate(1).fit(X, other)
+
+
 def test_float32_policies_pass_the_strict_closure(ensemble):
     X, y = ensemble
     clone(SURROGATE).set_params(closure="strict").fit(X, y.astype(np.float32))
@@ -160,17 +208,17 @@ class TestFitted:
             fitted.sample(2, np.zeros((2, 4)))
 
     def test_width_of_y_in_score(self, fitted, ensemble, padded):
-        with pytest.raises(ValueError, match=r"y has 9 columns but .* fitted on 10"):
+        with pytest.raises(ValueError, match=r"\(60, 9\); expected \(60, 10\)"):
             fitted.score(ensemble[0], padded[:, :9])
 
     def test_a_table_of_the_right_size_but_another_shape(
         self, fitted, ensemble, padded
     ):
-        with pytest.raises(ValueError, match=r"\(120, 5\) but X has 60 members"):
+        with pytest.raises(ValueError, match=r"\(120, 5\); expected \(60, 10\)"):
             fitted.score(ensemble[0], padded.reshape(120, 5))
 
     def test_length_of_y_in_score(self, fitted, ensemble, padded):
-        with pytest.raises(ValueError, match="but X has 60 members"):
+        with pytest.raises(ValueError, match=r"\(20, 10\); expected \(60, 10\)"):
             fitted.score(ensemble[0], padded[:20])
 
     def test_masked_part_in_score(self, fitted, ensemble, padded):

@@ -412,6 +412,20 @@ def test_coverage_of_draws():
     assert display.n_members == 400
 
 
+def test_coverage_of_few_draws():
+    # The quantiles of n draws at (i - 1/3)/(n + 1/3) are those of the law at
+    # (i - 1/3)/(n + 1/3) n/(n + 1) on average: 0.871 here; by "hazen" 0.857.
+    rng = np.random.default_rng(0)
+    y, draws = rng.uniform(size=(4000, 1)), rng.uniform(size=(20, 4000, 1))
+    display = CoverageDisplay.from_predictions(
+        np.hstack([y, 1 - y]),
+        {"few": np.concatenate([draws, 1 - draws], axis=2)},
+        levels=(0.9,),
+    )
+    expected = 0.9 * (20 + 1 / 3) / 21
+    np.testing.assert_allclose(display.coverages["few"], [expected], atol=0.005)
+
+
 # What is refused.
 
 

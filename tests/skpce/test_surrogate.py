@@ -414,6 +414,50 @@ def test_data_frames_give_the_steps(ensemble):
         assert fitted.score(X, table) == plain.score(X, y)
 
 
+def test_other_columns_of_y_are_refused_in_score(ensemble):
+    X, y = ensemble
+    for table in labelled(y)[:2]:
+        fitted = CompositionalPCESurrogate(2).fit(X, table)
+        swapped = table.iloc[:, [1, 0, *range(2, 9)]]
+        message = "Column 0 of y is 's0__a1'; expected 's0__a0'"
+        with pytest.raises(ValueError, match=message):
+            fitted.score(X, swapped)
+        assert fitted.score(X, fitted.predict_frame(X)) == pytest.approx(1.0)
+        assert fitted.score(X, y) == fitted.score(X, table)
+
+
+@pytest.mark.parametrize("steps", [None, {"u": 2, "v": 2}])
+def test_steps_in_another_order_are_refused_in_score(simulate, steps):
+    # Both steps have the parts 0 and 1: only the names of the steps tell them apart.
+    pandas = pytest.importorskip("pandas")
+    X, y = simulate(widths=(2, 2))
+    table = pandas.DataFrame(y, columns=["u__0", "u__1", "v__0", "v__1"])
+    fitted = CompositionalPCESurrogate(1, steps=steps).fit(X, table)
+    with pytest.raises(ValueError, match="Column 0 of y is 'v__0'; expected 'u__0'"):
+        fitted.score(X, table[["v__0", "v__1", "u__0", "u__1"]])
+    numbered = CompositionalPCESurrogate(1, steps=(2, 2)).fit(X, y)
+    assert numbered.score(X, table) == fitted.score(X, table)  # no names to compare
+
+
+@pytest.mark.parametrize("method", ["predict", "score", "sample", "predict_interval"])
+def test_inputs_in_another_order_are_refused(ensemble, method):
+    pandas = pytest.importorskip("pandas")
+    X, y = ensemble
+    table = pandas.DataFrame(X, columns=list("abc"))
+    fitted = CompositionalPCESurrogate(1, steps=WIDTHS, random_state=0).fit(table, y)
+    other = table[["b", "a", "c"]]
+    arguments = {
+        "predict": [((other,), {})],
+        "score": [((other, y), {})],
+        "sample": [((3, other), {}), ((3,), {"inputs": other})],
+        "predict_interval": [((other,), {}), ((), {"inputs": other})],
+    }
+    for given, options in arguments[method]:
+        with pytest.raises(ValueError, match="feature names should match"):
+            getattr(fitted, method)(*given, **options)
+    assert fitted.sample(3, inputs=table).shape == (3, 9)
+
+
 @pytest.mark.skipif(
     sklearn.__version__.startswith("1.6."),
     reason="it reads names through an interchange that later polars does not offer",

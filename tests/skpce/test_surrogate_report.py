@@ -276,7 +276,7 @@ def test_columns_in_another_order_are_refused(data):
     X, y = data
     frame = pandas.DataFrame(y[:, :3], columns=list("abc"))
     model = CompositionalPCESurrogate(1, steps={"first": 3}).fit(X, frame)
-    with pytest.raises(ValueError, match="Column 0 of y_test is 'first__b'; expected"):
+    with pytest.raises(ValueError, match="Column 0 of y_test is 'b'; expected 'a'"):
         report(model, X, frame[["b", "a", "c"]])
 
 

@@ -118,22 +118,28 @@ def inside_of(interval, y):
 @pytest.mark.parametrize("conditional", [True, False])
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
 def test_joint_bands_hold_whole_policies(residual, conditional, level):
-    surrogate = CompositionalPCESurrogate(
-        1, steps=(6, 3), distribution=norm(0, 1), random_state=0
-    ).fit(*gaussian_log_ratios(300, seed=1))
-    X, y = gaussian_log_ratios(1500, seed=2)
-    given = {"confidence_level": level, "residual": residual, "n_samples": 600}
-    members = X if conditional else None
-    step = inside_of(surrogate.predict_interval(members, joint="step", **given), y)
-    whole = surrogate.predict_interval(members, joint="trajectory", **given)
-    covered = [
-        step[:, :6].all(axis=1).mean(),
-        step[:, 6:].all(axis=1).mean(),
-        inside_of(whole, y).all(axis=1).mean(),
-    ]
-    np.testing.assert_allclose(covered, level, atol=0.05)
-    marginal = inside_of(surrogate.predict_interval(members, **given), y)
-    assert marginal[:, :6].all(axis=1).mean() < level - 0.1 * (1 - level)
+    # The coverage of one fit scatters by 0.03: of its members and of the draws.
+    covered, marginal = [], []
+    for seed in range(8):
+        surrogate = CompositionalPCESurrogate(
+            1, steps=(6, 3), distribution=norm(0, 1), random_state=seed
+        ).fit(*gaussian_log_ratios(300, seed=2 * seed))
+        X, y = gaussian_log_ratios(150 if conditional else 1500, seed=2 * seed + 1)
+        given = {"confidence_level": level, "residual": residual, "n_samples": 600}
+        members = X if conditional else None
+        step = surrogate.predict_interval(members, joint="step", **given)
+        whole = surrogate.predict_interval(members, joint="trajectory", **given)
+        apart = surrogate.predict_interval(members, **given)
+        covered.append(
+            [
+                inside_of(step, y)[:, :6].all(axis=1).mean(),
+                inside_of(step, y)[:, 6:].all(axis=1).mean(),
+                inside_of(whole, y).all(axis=1).mean(),
+            ]
+        )
+        marginal.append(inside_of(apart, y)[:, :6].all(axis=1).mean())
+    np.testing.assert_allclose(np.mean(covered, axis=0), level, atol=0.05)
+    assert np.mean(marginal) < level - 0.1 * (1 - level)
 
 
 def test_joint_bands_of_few_members():

@@ -12,11 +12,12 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate
 from skpce._log_ratio_geometry import LogRatioGeometry
 from skpce._steps import StepLayout
-from skpce.inspection import StepVerdict, Verdict, verdict
+from skpce.inspection import StepVerdict, Verdict, input_tests, verdict
 from skpce.inspection._conditions import holm
 from skpce.inspection._cross_fit import bootstrap_q2
 
@@ -406,3 +407,22 @@ def test_a_meta_estimator_keeps_steps_and_mask(ensemble):
     options = {"n_permutations": 19, "random_state": 0}
     found = verdict(search, X, y, **options)
     assert repr(found.steps) == repr(verdict(surrogate(), X, y, **options).steps)
+
+
+def test_the_inputs_of_a_search_are_those_of_its_best_estimator(ensemble):
+    X, y = ensemble
+    search = GridSearchCV(
+        make_pipeline(PCA(whiten=True), surrogate()),
+        {"pca__n_components": [2], "compositionalpcesurrogate__degree": [2]},
+        cv=2,
+    )
+    for model in (search, make_pipeline(StandardScaler(), search)):
+        found = verdict(model, X, y, cv=2, n_permutations=19, random_state=0)
+        whole = make_pipeline(
+            *([] if model is search else [StandardScaler()]), PCA(2, whiten=True)
+        )
+        expected = input_tests(whole.fit_transform(X))
+        np.testing.assert_allclose(found.inputs.spearman, expected.spearman)
+        assert found.inputs.law_p_values.shape == (2,)
+        assert not np.isnan(found.inputs.law_p_values).any()
+        assert found.n_terms == 6

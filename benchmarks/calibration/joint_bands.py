@@ -1,0 +1,71 @@
+"""How often joint bands hold a whole policy whose law is known.
+
+Log-ratios are linear in two normal inputs plus independent normal residuals, in twelve
+steps of one width, fitted by least squares. A band of each step is asked to hold all
+of its parts; figures are means over 300 new members, the steps and the seeds.
+
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.calibration.joint_bands``
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from scipy.stats import norm
+
+from skpce import CompositionalPCESurrogate
+from skpce.metrics import joint_coverage_score
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+N_STEPS = 12
+N_NEW = 300
+
+FloatArray = NDArray[np.float64]
+
+
+def joint_coverage(n_members: int, n_parts: int, seed: int) -> list[float]:
+    """Return the share of new policies inside, one figure per level."""
+    generator = np.random.default_rng(seed)
+    slopes = generator.normal(size=(2, N_STEPS * n_parts))
+    steps = (n_parts,) * N_STEPS
+
+    def draw(size: int) -> tuple[FloatArray, FloatArray]:
+        X = generator.normal(size=(size, 2))
+        logits = X @ slopes + generator.normal(size=(size, slopes.shape[1]))
+        policies = softmax(logits.reshape(size, N_STEPS, n_parts), axis=2)
+        return X, policies.reshape(size, -1)
+
+    surrogate = CompositionalPCESurrogate(
+        1, steps=steps, distribution=norm(0, 1), solver="ols"
+    ).fit(*draw(n_members))
+    X, y = draw(N_NEW)
+    found = []
+    for level in LEVELS:
+        band = surrogate.predict_interval(X, confidence_level=level, joint="step")
+        found.append(float(joint_coverage_score(y, *band, steps=steps).mean()))
+    return found
+
+
+def main() -> None:
+    """Print one row per number of members and of parts."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--members", nargs="*", type=int, default=[20, 50, 100])
+    parser.add_argument("--parts", nargs="*", type=int, default=[3, 6])
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
+    arguments = parser.parse_args()
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    print("| members | parts |", " | ".join(f"{level:.0%}" for level in LEVELS), "|")
+    print("| --- " * (2 + len(LEVELS)) + "|")
+    for n_members in arguments.members:
+        for n_parts in arguments.parts:
+            each = [joint_coverage(n_members, n_parts, seed) for seed in seeds]
+            cells = " | ".join(f"{value:.3f}" for value in np.mean(each, axis=0))
+            print(f"| {n_members} | {n_parts} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
