@@ -1,6 +1,6 @@
 """Write the tables of ``docs/results_tables.md`` from the folders of finished runs.
 
-Run: ``python benchmarks/results_page.py runs/grid-default
+Run: ``python benchmarks/results_page.py runs/grid-default runs/grid-paper
 runs/buchwald-hartwig-default runs/buchwald-hartwig-paper > docs/results_tables.md``
 """
 
@@ -58,7 +58,8 @@ def training(results: dict[str, Any], record: dict[str, Any]) -> str:
     ]
     return (
         f"Trained against exact policies, ½ Σ over the objects: mean "
-        f"{distance['mean']:.2g}, worst member {distance['worst']:.2g}. CPU-seconds: "
+        f"{distance['mean']:.2g}, worst member {distance['worst']:.2g}; members that "
+        f"did not converge: {len(results['members_not_converged'])}. CPU-seconds: "
         f"{seconds}.\n\n"
     ) + table(
         [
@@ -179,6 +180,7 @@ def fragility(results: dict[str, Any]) -> str:
                     step,
                     name,
                     number(found["total_variation"][i], 3),
+                    number(found["jensen_shannon"][i], 4),
                     number(found["aitchison_variance"][i], 1),
                     number(found["variance_per_freedom"][i], 2),
                     f"{found['alr_sum'][i]:.1f} (to {found['alr_reference'][i]})",
@@ -189,6 +191,7 @@ def fragility(results: dict[str, Any]) -> str:
             "step",
             "policies",
             "total variation to the mean",
+            "Jensen–Shannon to the mean",
             "Aitchison variance",
             "per degree of freedom",
             "ALR sum D",

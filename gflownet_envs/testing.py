@@ -105,7 +105,10 @@ def _sizes(environment: Environment, sample: SampledTrajectories) -> None:
 
 def _initial_state(environment: Environment, sample: SampledTrajectories) -> None:
     state = environment.initial_state()
-    batch = environment.initial_state((2, 3))
+    try:
+        batch = environment.initial_state((2, 3), device="cpu")
+    except TypeError as error:
+        raise AssertionError(f"initial_state must take device=: {error}") from error
     assert state.shape == (environment.state_size,), "initial_state() must be one state"
     assert (batch == state).all(), "initial_state must repeat one state"
     assert batch.shape == (2, 3, environment.state_size), "initial_state batch shape"

@@ -38,8 +38,9 @@ class SubsetEnvironment(Environment):
         self._powers = 2 ** torch.arange(len(items))
         self._codes, self._object_of_code = (members @ self._powers).sort()
 
-    def initial_state(self, batch_shape=()):
-        return torch.zeros((*batch_shape, self.state_size), dtype=torch.int64)
+    def initial_state(self, batch_shape=(), device=None):
+        shape = (*batch_shape, self.state_size)
+        return torch.zeros(shape, dtype=torch.int64, device=device)
 
     def is_terminal(self, states):
         return states.sum(dim=-1) == self.size

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from gflownet_envs.experiments.task import Preset, Progress, stage
+from gflownet_envs.experiments.training_noise import has_replicates
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import Verdict, verdict
@@ -128,12 +129,11 @@ def analyse(
     with threadpool_limits(1):
         pipeline.fit(train.X, train.y)
     fitted = time.process_time()
-    replicated = len(np.unique(train.rewards)) < train.n_members
     found = verdict(
         pipeline,
         span_coordinates(train.X, train.rewards),
         train.y,
-        reward=train.rewards if replicated else None,
+        reward=train.rewards if has_replicates(train) else None,
         noise_share=noise_share,
         n_permutations=preset.n_permutations,
         random_state=seed,

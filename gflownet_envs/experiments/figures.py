@@ -77,9 +77,11 @@ def _draw_coverage(source: SourceResults, ax: Any) -> None:
         kind: np.nanmean(found.coverage, axis=1)
         for kind, found in source.main.calibration.items()
     }
-    n_members = source.dataset.test.n_members
-    CoverageDisplay(LEVELS, coverages, n_members=n_members).plot(ax=ax)
-    ax.set_title(f"{source.dataset.source} policies, {n_members} held-out members")
+    test = source.dataset.test
+    # Replicates of a reward are hit together: the band is that of the rewards.
+    n_rewards = len(np.unique(test.rewards))
+    CoverageDisplay(LEVELS, coverages, n_members=n_rewards).plot(ax=ax)
+    ax.set_title(f"{test.source} policies, {test.n_members} held-out members")
 
 
 def policies_figure(source: SourceResults, seed: int) -> Any:

@@ -7,52 +7,33 @@ variances is the total variance plus K times the variance of the reference's clr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce.metrics import policy_fragility
+from skpce.metrics import PolicyFragility, policy_fragility
 
 
-@dataclass(frozen=True)
-class Fragility:
-    """Disagreement of the members, per step; NaN for a step without choice.
+def fragility(dataset: PolicyDataset) -> PolicyFragility:
+    """Measure the disagreement of the members of a data set.
 
-    Attributes
-    ----------
-    aitchison_variance : ndarray of shape (n_steps,)
-        Total variance of the centred log-ratios: free of any reference.
-    variance_per_freedom : ndarray of shape (n_steps,)
-        The same over the number of possible actions minus one.
-    alr_sum : ndarray of shape (n_steps,)
-        The paper's D: sum of the variances of the additive log-ratios.
-    alr_reference : tuple of str
-        The reference action of each step, the last possible one.
-    total_variation : ndarray of shape (n_steps,)
-        Mean total variation distance to the mean policy, between 0 and 1.
+    Every measure is NaN for a step without choice. The reference of the alr sum is
+    the last possible action.
     """
-
-    aitchison_variance: np.ndarray
-    variance_per_freedom: np.ndarray
-    alr_sum: np.ndarray
-    alr_reference: tuple[str, ...]
-    total_variation: np.ndarray
-
-
-def fragility(dataset: PolicyDataset) -> Fragility:
-    """Measure the disagreement of the members of a data set."""
     found = policy_fragility(dataset.y, steps=dataset.steps, mask=dataset.mask)
+    has_choice = found.n_possible > 1
     measures = {
-        name: np.where(found.n_possible > 1, getattr(found, name), np.nan)
-        for name in (
-            "aitchison_variance",
-            "variance_per_freedom",
-            "alr_sum",
-            "total_variation",
-        )
+        name: np.where(has_choice, values, np.nan)
+        for name, values in vars(found).items()
+        if isinstance(values, np.ndarray) and name != "n_possible"
     }
-    return Fragility(alr_reference=_reference_names(dataset), **measures)
+    return replace(
+        found,
+        step_names=dataset.step_names,
+        alr_reference=_reference_names(dataset),
+        **measures,
+    )
 
 
 def _reference_names(dataset: PolicyDataset) -> tuple[str, ...]:

@@ -49,6 +49,12 @@ class Policies:
     control: np.ndarray | None
     cpu_seconds: dict[str, float]
 
+    @property
+    def not_converged(self) -> list[int]:
+        """Numbers of the trained members that are far from their target."""
+        far = np.flatnonzero(~self.ensemble.diagnostics.converged)
+        return [self.ensemble.members[row] for row in far]
+
 
 def make_policies(
     study: Study,

@@ -84,9 +84,11 @@ def _add_policies(
     _add_table(report, tables.noise_table(results))
     _add_table(report, tables.fragility_table(results))
     report.add_text(
-        "The ALR sum depends on its reference action and grows with the number of "
-        "actions; total variation does neither. The measures can rank the steps "
-        "differently."
+        "The measures can rank the steps differently. Aitchison variance and ALR sum "
+        "grow with the number of actions and weigh rare actions like frequent ones; "
+        "the ALR sum depends on its reference action too. Total variation and "
+        "Jensen–Shannon divergence (in nats) are distances of probabilities. “Of "
+        "largest” divides by the largest value that so many actions allow."
     )
     for name in results.sources:
         report.add_png(*figures[f"policies_{name}"])

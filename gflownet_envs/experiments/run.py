@@ -13,7 +13,7 @@ import numpy as np
 
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.analysis import Analysis, analyse
-from gflownet_envs.experiments.fragility import Fragility, fragility
+from gflownet_envs.experiments.fragility import fragility
 from gflownet_envs.experiments.original_coordinates import level_shares
 from gflownet_envs.experiments.policies import Policies, make_policies
 from gflownet_envs.experiments.task import Preset, Progress, Study, Task
@@ -21,6 +21,7 @@ from gflownet_envs.experiments.tasks import find_task
 from gflownet_envs.experiments.training_noise import TrainingNoise, training_noise
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import write_bytes
+from skpce.metrics import PolicyFragility
 
 SOLVERS = ("train", "exact")
 
@@ -34,7 +35,7 @@ class SourceResults:
     dataset : PolicyDataset
     analyses : tuple of Analysis
         One per degree of the preset; the first is reported.
-    fragility : Fragility
+    fragility : PolicyFragility
         Of the training members.
     level_shares : dict of str to dict of str to ndarray of shape (n_steps,)
         See `original_coordinates.level_shares`, with the main analysis.
@@ -42,7 +43,7 @@ class SourceResults:
 
     dataset: PolicyDataset
     analyses: tuple[Analysis, ...]
-    fragility: Fragility
+    fragility: PolicyFragility
     level_shares: dict[str, dict[str, np.ndarray]]
 
     @property
@@ -153,7 +154,8 @@ def run_task(
     Raises
     ------
     ValueError
-        For an unknown task, preset or solver, a bad seed, before any work.
+        For an unknown task, preset or solver, a bad seed or number of copies, before
+        any work.
     OSError
         When the folder cannot be written or data cannot be had.
     """

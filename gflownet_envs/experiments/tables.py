@@ -9,6 +9,7 @@ import numpy as np
 from gflownet_envs.experiments.analysis import LEVELS
 from gflownet_envs.experiments.run import RunResults, SourceResults
 from gflownet_envs.experiments.task import Table
+from skpce.inspection import StepVerdict, VarianceSplit
 
 
 def verdict_table(results: RunResults) -> Table:
@@ -30,7 +31,7 @@ def verdict_table(results: RunResults) -> Table:
                         f"{analysis.held_out_q2[i]:.2f}",
                         f"{step.mean_only_q2:.2f}",
                         f"{step.p_value:.3f}",
-                        _share_text(step.noise_share),
+                        _share_text(step),
                     )
                 )
     rows.sort(key=lambda row: _step_position(results, row[0]))
@@ -57,8 +58,19 @@ def verdict_table(results: RunResults) -> Table:
 _NO_CHOICE = ("no choice", "", "", "", "", "")
 
 
-def _share_text(share: float) -> str:
-    return "–" if np.isnan(share) else f"{share:.0%}"
+def _share_text(step: StepVerdict) -> str:
+    """Return the share of training noise, with its interval where it has one."""
+    if np.isnan(step.noise_share):
+        return "–"
+    text = f"{step.noise_share:.0%}"
+    if np.isnan(step.noise_share_low):
+        return text
+    return f"{text} [{step.noise_share_low:.0%}, {step.noise_share_high:.0%}]"
+
+
+def _without_rounding(values: np.ndarray) -> list[float]:
+    """Return numbers; what is 0 but for rounding is 0."""
+    return np.where(np.abs(values) < 1e-12, 0.0, values).tolist()
 
 
 def _step_position(results: RunResults, step: str) -> int:
@@ -77,12 +89,16 @@ def shares_table(source: SourceResults) -> Table:
     main = source.main
     display = SobolDisplay.from_fit(main.pipeline, verdict=main.verdict)
     rows = tuple(
-        (step, *row, "supported" if judged.attributable else "not supported")
+        (
+            step,
+            *_without_rounding(row),
+            "supported" if judged.attributable else "not supported",
+        )
         if not np.isnan(judged.q2)
         else (step, *(float("nan") for _ in row), "no choice")
         for step, row, judged in zip(
             source.dataset.step_names,
-            display.shares.tolist(),
+            display.shares,
             main.verdict.steps,
             strict=True,
         )
@@ -154,32 +170,36 @@ def fragility_table(results: RunResults) -> Table:
     rows = []
     for name, source in results.sources.items():
         found = source.fragility
+        columns = [
+            _without_rounding(getattr(found, measure)) for measure in _MEASURES.values()
+        ]
         rows += [
-            (
-                step,
-                name,
-                found.total_variation[i],
-                found.aitchison_variance[i],
-                found.variance_per_freedom[i],
-                found.alr_sum[i],
-                found.alr_reference[i],
+            (step, name, *values, reference)
+            for step, reference, *values in zip(
+                found.step_names, found.alr_reference, *columns, strict=True
             )
-            for i, step in enumerate(source.dataset.step_names)
         ]
     rows.sort(key=lambda row: _step_position(results, row[0]))
     return Table(
         "How much the members disagree (training members)",
-        (
-            "step",
-            "policies",
-            "total variation to the mean",
-            "Aitchison variance",
-            "per degree of freedom",
-            "ALR sum D (paper)",
-            "ALR reference",
-        ),
+        ("step", "policies", *_MEASURES, "ALR reference"),
         tuple(rows),
     )
+
+
+_MEASURES = {
+    "total variation (TV) to the mean": "total_variation",
+    "of largest TV": "normalized_total_variation",
+    "TV of pairs": "pairwise_total_variation",
+    "of largest TV of pairs": "normalized_pairwise_total_variation",
+    "Jensen–Shannon (JS) to the mean": "jensen_shannon",
+    "of largest JS": "normalized_jensen_shannon",
+    "mutual information (MI)": "mutual_information",
+    "of largest MI": "normalized_mutual_information",
+    "Aitchison variance": "aitchison_variance",
+    "per degree of freedom": "variance_per_freedom",
+    "ALR sum D (paper)": "alr_sum",
+}
 
 
 def level_table(source: SourceResults, component: str) -> Table:
@@ -193,16 +213,19 @@ def level_table(source: SourceResults, component: str) -> Table:
     ranked = sorted(
         shares, key=lambda level: -float(np.nansum(shares[level][supported]))
     )
-    steps = [
-        step if is_supported else f"{step} (not supported)"
-        for step, is_supported in zip(source.dataset.step_names, supported, strict=True)
-    ]
+    steps = [step.step + _support_note(step) for step in main.verdict.steps]
     return Table(
         f"Original coordinates: {component} ({source.dataset.source} policies, degree "
         f"{main.degree})" + ("" if supported.any() else "; NO STEP IS SUPPORTED"),
         (component, *steps),
-        tuple((level, *shares[level].tolist()) for level in ranked),
+        tuple((level, *_without_rounding(shares[level])) for level in ranked),
     )
+
+
+def _support_note(step: StepVerdict) -> str:
+    if step.attributable:
+        return ""
+    return " (no choice)" if np.isnan(step.q2) else " (not supported)"
 
 
 def training_table(results: RunResults) -> Table | None:
@@ -231,14 +254,15 @@ def training_table(results: RunResults) -> Table | None:
 
 
 def _not_converged(results: RunResults) -> str:
-    """Return the numbers of the members that are far from their target."""
-    ensemble = results.policies.ensemble
-    rows = np.flatnonzero(~ensemble.diagnostics.converged)
-    if not len(rows):
+    """Return how many members are far from their target, and their numbers."""
+    far = results.policies.not_converged
+    if not far:
         return "none"
-    shown = ", ".join(str(ensemble.members[row]) for row in rows[:20])
-    more = f" and {len(rows) - 20} more" if len(rows) > 20 else ""
-    return f"{len(rows)}: {shown}{more}"
+    if len(far) == results.policies.trained.n_members:
+        return f"all {len(far)}"
+    shown = ", ".join(map(str, far[:20]))
+    more = f" and {len(far) - 20} more" if len(far) > 20 else ""
+    return f"{len(far)}: {shown}{more}"
 
 
 def noise_table(results: RunResults) -> Table | None:
@@ -246,23 +270,36 @@ def noise_table(results: RunResults) -> Table | None:
     noise = results.noise
     if noise is None:
         return None
-    columns = [
-        ("share of the log-ratio variance", noise.log_ratio_share),
-        ("the same from replicates alone", noise.replicate_share),
-        ("the same from the fixed-reward control", noise.control_share),
-        ("share of the probability variance", noise.probability_share),
-        ("squared bias of log-ratios over their variance", noise.log_ratio_bias),
-        ("total variation", noise.total_variation),
-    ]
-    columns = [(title, values) for title, values in columns if values is not None]
+    columns = {
+        "share of the log-ratio variance": _without_rounding(noise.log_ratio_share),
+        "share of the probability variance": _without_rounding(noise.probability_share),
+        "squared bias of log-ratios over their variance": _without_rounding(
+            noise.log_ratio_bias
+        ),
+        "total variation": _without_rounding(noise.total_variation),
+    }
+    if noise.replicates is not None:
+        columns["share from replicates alone"] = _split_texts(noise.replicates)
+    if noise.control is not None:
+        columns["share from the control"] = _split_texts(noise.control)
     return Table(
         "Training noise: trained against exact policies (training members)",
-        ("step", *(title for title, _ in columns)),
-        tuple(
-            (step, *(values[i] for _, values in columns))
-            for i, step in enumerate(results.headline.dataset.step_names)
-        ),
+        ("step", *columns),
+        tuple(zip(results.headline.dataset.step_names, *columns.values(), strict=True)),
     )
+
+
+def _split_texts(split: VarianceSplit) -> list[str]:
+    """Return the share of noise of each step with its interval."""
+    return [
+        "–" if np.isnan(share) else f"{share:.2g} [{low:.2g}, {high:.2g}]"
+        for share, low, high in zip(
+            split.noise_share,
+            split.noise_share_low,
+            split.noise_share_high,
+            strict=True,
+        )
+    ]
 
 
 def paper_table(results: RunResults) -> Table | None:

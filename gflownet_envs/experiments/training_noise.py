@@ -8,7 +8,11 @@ import numpy as np
 
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import LogRatioTransformer
-from skpce.inspection import training_noise_share
+from skpce.inspection import (
+    VarianceSplit,
+    training_noise_share,
+    variance_decomposition,
+)
 
 
 @dataclass(frozen=True)
@@ -23,11 +27,6 @@ class TrainingNoise:
     log_ratio_share : ndarray of shape (n_steps,)
         Variance of the difference of the centred log-ratios over the variance of the
         trained ones: what the verdict uses.
-    replicate_share : ndarray of shape (n_steps,) or None
-        The share of the variance that lies within rewards, from replicates alone.
-    control_share : ndarray of shape (n_steps,) or None
-        Variance of members that were all trained on one reward, over that of the
-        trained ones.
     probability_share : ndarray of shape (n_steps,)
         The same for the probabilities.
     log_ratio_bias : ndarray of shape (n_steps,)
@@ -35,14 +34,23 @@ class TrainingNoise:
         noise, and no part of the share.
     total_variation : ndarray of shape (n_steps,)
         Mean total variation distance.
+    replicates : VarianceSplit or None
+        Of the log-ratios, from the replicates alone.
+    control : VarianceSplit or None
+        The same from members that were all trained on one reward.
     """
 
     log_ratio_share: np.ndarray
     probability_share: np.ndarray
     log_ratio_bias: np.ndarray
     total_variation: np.ndarray
-    replicate_share: np.ndarray | None = None
-    control_share: np.ndarray | None = None
+    replicates: VarianceSplit | None = None
+    control: VarianceSplit | None = None
+
+
+def has_replicates(dataset: PolicyDataset) -> bool:
+    """Whether several members share a reward."""
+    return len(np.unique(dataset.rewards)) < dataset.n_members
 
 
 def training_noise(
@@ -67,7 +75,6 @@ def training_noise(
     difference = trained.y - exact_y
     shape = {"steps": trained.steps, "mask": trained.mask}
     share = training_noise_share(trained.y, exact=exact_y, **shape)
-    replicated = len(np.unique(trained.rewards)) < trained.n_members
     blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
     return TrainingNoise(
         log_ratio_share=share,
@@ -84,13 +91,18 @@ def training_noise(
                 for s, (_, d) in zip(share, blocks, strict=True)
             ]
         ),
-        replicate_share=training_noise_share(trained.y, reward=trained.rewards, **shape)
-        if replicated
+        replicates=_split(trained, reward=trained.rewards)
+        if has_replicates(trained)
         else None,
-        control_share=None
-        if control is None
-        else training_noise_share(trained.y, control=control, **shape),
+        control=None if control is None else _split(trained, control=control),
     )
+
+
+def _split(trained: PolicyDataset, **known: np.ndarray) -> VarianceSplit:
+    """Split the variance of the log-ratios without looking at exact policies."""
+    return variance_decomposition(
+        trained.y, steps=trained.steps, mask=trained.mask, **known
+    ).aitchison_variance
 
 
 def _log_ratio_bias(

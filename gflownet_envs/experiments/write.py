@@ -119,6 +119,9 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "distance_to_exact": None
         if distance is None
         else {"mean": float(distance.mean()), "worst": float(distance.max())},
+        "members_not_converged": None
+        if results.policies.ensemble is None
+        else results.policies.not_converged,
         "training_noise": None if results.noise is None else asdict(results.noise),
         "beside_the_paper": _paper_record(results),
         "policies": {

@@ -17,6 +17,11 @@ class ForgetsToMask(GridEnvironment):
         return super().valid_mask(states) | self.is_terminal(states)[..., None]
 
 
+class KnowsNoDevice(GridEnvironment):
+    def initial_state(self, batch_shape=()):
+        return super().initial_state(batch_shape)
+
+
 class MovesAfterTheEnd(GridEnvironment):
     def step(self, states, actions):
         after = super().step(states, actions).clone()
@@ -129,6 +134,7 @@ class AnswersWithoutATree(HypergridEnvironment):
         (HistoryBackwards(["a", "b"], 3), "actions that led to each state"),
         (SaysItIsATree(), "one parent"),
         (AnswersWithoutATree(), "action_history must raise"),
+        (KnowsNoDevice(), "initial_state must take device=: .*unexpected keyword"),
         (ForgetsToMask(), "all False on terminal"),
         (MovesAfterTheEnd(), "leave terminal states"),
         (InventsParents(), "every way back .* cannot be reached"),

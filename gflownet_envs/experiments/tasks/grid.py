@@ -50,7 +50,7 @@ class GridTask(Task):
         "default": Preset(
             n_train=50,
             n_test=100,
-            training=TrainingSpec(n_iterations=2000),
+            training=TrainingSpec(n_iterations=200),
             n_components=2,
             degrees=(1, 3),
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gflownet_envs.experiments import write
+from gflownet_envs.experiments import analysis, write
 from gflownet_envs.experiments.run import RunResults, run_task
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
@@ -24,11 +24,35 @@ TINY = Preset(
 )
 
 
+def prepare_tiny(patch: pytest.MonkeyPatch) -> None:
+    """Let the grid have the preset ``tiny``, and draw no pictures."""
+    draw_nothing(patch)
+    patch.setitem(GridTask.presets, "tiny", TINY)
+
+
+def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Let runs write figures that are not drawn."""
+    patch.setattr(write, "make_figures", named_figures)
+    patch.setattr(write, "_png", lambda figure: b"\x89PNG")
+
+
+def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:
+    """Stand in for figures that take longer than the run."""
+    kinds = ("sobol", "coverage", "policies")
+    names = [f"{kind}_{source}" for source in results.sources for kind in kinds]
+    return {name: (None, name) for name in (*names, "summary")}
+
+
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs write figures that are not drawn."""
+    draw_nothing(monkeypatch)
+
+
 @pytest.fixture
 def run_tiny(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunResults]:
-    """Run the grid with the preset ``tiny``; pictures are not drawn."""
-    monkeypatch.setattr(write, "_png", lambda figure: b"\x89PNG")
-    monkeypatch.setitem(GridTask.presets, "tiny", TINY)
+    """Run the grid with the preset ``tiny``."""
+    prepare_tiny(monkeypatch)
 
     def run(out: Any, **arguments: Any) -> RunResults:
         return run_task("grid", preset="tiny", out=out, **arguments)
@@ -41,5 +65,28 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, RunResults]:
     """Folder and results of one uninterrupted run of ``tiny`` with seed 0."""
     out = tmp_path_factory.mktemp("tiny")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(GridTask.presets, "tiny", TINY)
+        prepare_tiny(patch)
         return out, run_task("grid", preset="tiny", out=out)
+
+
+@pytest.fixture(scope="session")
+def copies(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Any, RunResults, dict[str, Any]]:
+    """Folder and results of ``tiny`` with 2 replicates and a control of 3 members.
+
+    The last item is what `verdict` was given for each source.
+    """
+    out = tmp_path_factory.mktemp("copies")
+    asked = []
+    original = analysis.verdict
+
+    def spy(pipeline: Any, X: Any, y: Any, **arguments: Any) -> Any:
+        asked.append(arguments)
+        return original(pipeline, X, y, **arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        prepare_tiny(patch)
+        patch.setattr(analysis, "verdict", spy)
+        results = run_task("grid", preset="tiny", out=out, n_replicates=2, n_control=3)
+    return out, results, dict(zip(results.sources, asked, strict=True))

@@ -246,6 +246,7 @@ def test_cells_are_not_read_as_markup(capsys):
     assert "[0.1, 0.2]" in out
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
     out = tmp_path / "copy"
     shutil.copytree(smoke[0], out)

@@ -4,6 +4,7 @@ import errno
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -228,8 +229,61 @@ def test_the_reported_degree_is_that_of_the_preset(tiny):
 def test_levels_of_steps_that_are_not_supported_say_so(tiny):
     source = tiny[1].sources["exact"]
     table = tables.level_table(source, "quadrant")
-    for name, step in zip(table.columns[1:], source.main.verdict.steps, strict=True):
-        assert name == step.step + ("" if step.attributable else " (not supported)")
+    notes = {True: "", False: " (not supported)"}
+    *steps, last = source.main.verdict.steps
+    assert table.columns[1:] == (
+        *(step.step + notes[step.attributable] for step in steps),
+        f"{last.step} (no choice)",
+    )
+
+
+def test_what_is_zero_but_for_rounding_is_shown_as_zero(tiny):
+    source = tiny[1].sources["exact"]
+    shares = {"near": np.array([1e-30, -2e-17, 0.25, 0.0, 1.0, np.nan])}
+    source = replace(source, level_shares={"quadrant": shares})
+    ((_, *shown),) = tables.level_table(source, "quadrant").rows
+    np.testing.assert_array_equal(shown, [0.0, 0.0, 0.25, 0.0, 1.0, np.nan])
+
+
+def test_the_table_of_fragility_has_every_measure(tiny):
+    table = tables.fragility_table(tiny[1])
+    exact = tiny[1].sources["exact"].fragility
+    row = dict(zip(table.columns, table.rows[1], strict=True))
+    assert (row.pop("step"), row.pop("policies")) == ("move 1", "exact")
+    assert row.pop("ALR reference") == exact.alr_reference[0] == "stop"
+    others = {"step_names", "n_possible", "alr_reference"}
+    measures = {name: v[0] for name, v in vars(exact).items() if name not in others}
+    assert sorted(row.values()) == sorted(measures.values())
+    assert row["Jensen–Shannon (JS) to the mean"] == exact.jensen_shannon[0]
+    assert np.isnan(table.rows[-1][2:-1]).all()  # only stop is left
+
+
+def test_the_table_of_training_names_who_did_not_converge(tiny):
+    rows = dict(tables.training_table(tiny[1]).rows)
+    ensemble = tiny[1].policies.ensemble
+    far = [
+        m
+        for m, d in zip(ensemble.members, tiny[1].policies.distance, strict=True)
+        if d > 0.03
+    ]
+    assert len(far) == 18  # four iterations do not converge
+    assert rows["members that did not converge"] == "all 18"
+    record = json.loads(read_results(tiny[0]))
+    assert record["members_not_converged"] == far
+    share = ensemble.diagnostics.effective_sample_share
+    assert rows["effective sample size as a share, smallest"] == share.min()
+
+
+@pytest.mark.parametrize(("n_far", "shown"), [(0, "none"), (3, "3: "), (25, "25: ")])
+def test_members_that_did_not_converge_are_named_up_to_twenty(tiny, n_far, shown):
+    numbers = [100 + i for i in range(n_far)]
+    shown += ", ".join(map(str, numbers[:20])) + (" and 5 more" if n_far > 20 else "")
+    policies = SimpleNamespace(
+        **vars(tiny[1].policies) | {"trained": SimpleNamespace(n_members=30)},
+        not_converged=numbers,
+    )
+    table = tables.training_table(replace(tiny[1], policies=policies))
+    assert dict(table.rows)["members that did not converge"] == shown
 
 
 def test_held_out_q2_by_hand(tiny):

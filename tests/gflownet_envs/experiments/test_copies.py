@@ -1,0 +1,305 @@
+"""Replicates of each reward and a control on the mean reward, as parts of a run."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gflownet_envs import training
+from gflownet_envs.experiments import run, tables, write
+from gflownet_envs.experiments.command_line import main
+from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.trajectories import mean_log_reward
+from skpce.inspection import training_noise_share, variance_decomposition
+
+testing = pytest.importorskip("click.testing")
+
+N_REPLICATES, N_CONTROL = 2, 3  # of the fixture
+
+
+def clr(y):
+    log = np.log(y)
+    return log - log.mean(axis=1, keepdims=True)
+
+
+# The data set.
+
+
+def test_replicates_share_reward_and_inputs_and_nothing_else(copies, tiny):
+    dataset = copies[1].sources["trained"].dataset
+    assert dataset.n_members == 18 * N_REPLICATES
+    assert len(set(dataset.members)) == dataset.n_members  # streams of their own
+    first, second = (dataset.select(np.arange(i, 36, 2)) for i in (0, 1))
+    np.testing.assert_array_equal(first.rewards, second.rewards)
+    np.testing.assert_array_equal(first.X, second.X)
+    np.testing.assert_array_equal(first.is_test, second.is_test)
+    plain = tiny[1].sources["trained"].dataset
+    np.testing.assert_array_equal(first.rewards, plain.rewards)
+    np.testing.assert_array_equal(first.members, plain.members)
+    np.testing.assert_array_equal(first.X, plain.X)
+    # Other blocks, other rounding: the first replicate is the member of a plain run.
+    np.testing.assert_allclose(first.y, plain.y, atol=1e-5)
+    assert np.abs(second.y - plain.y).max() > 0.01
+
+
+def test_the_exact_policies_are_those_of_a_plain_run(copies, tiny):
+    name = "dataset_exact.safetensors"
+    assert (copies[0] / name).read_bytes() == (tiny[0] / name).read_bytes()
+    ours, plain = (found.sources["exact"].main for found in (copies[1], tiny[1]))
+    assert str(ours.verdict) == str(plain.verdict)
+
+
+def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, tiny):
+    """Members trained here on the mean reward, with the same numbers, are the same."""
+    from gflownet_envs.experiments import policies
+
+    calls = []
+    original = policies.train_ensemble
+
+    def spy(environment, log_reward, spec, **arguments):
+        calls.append((np.asarray(log_reward), arguments["members"]))
+        return original(environment, log_reward, spec, **arguments)
+
+    monkeypatch.setattr(policies, "train_ensemble", spy)
+    study = copies[1].study
+    again = policies.make_policies(
+        study,
+        copies[1].preset.training,
+        train=True,
+        n_replicates=N_REPLICATES,
+        n_control=N_CONTROL,
+        seed=0,
+        n_jobs=None,
+        store=None,
+        progress=lambda *done: None,
+    )
+    (_, members), (reward, control) = calls
+    assert len(control) == N_CONTROL
+    assert not set(control) & set(members)
+    expected = mean_log_reward(study.log_reward[:12], study.environment)
+    np.testing.assert_array_equal(reward, np.asarray(expected))
+    np.testing.assert_allclose(again.control, copies[1].policies.control, atol=1e-6)
+    assert np.ptp(again.control, axis=0).max() > 0.01
+
+
+# The verdict and the noise.
+
+
+def test_the_verdict_keeps_replicates_together(copies):
+    asked = copies[2]
+    train = copies[1].sources["trained"].dataset.train
+    assert train.n_members == 12 * N_REPLICATES
+    np.testing.assert_array_equal(asked["trained"]["reward"], train.rewards)
+    assert asked["exact"]["reward"] is None
+
+
+def test_exact_policies_tell_the_verdict_its_noise_also_with_replicates(copies):
+    """They see a bias that depends on the reward; replicates do not."""
+    noise = copies[1].noise
+    steps = copies[1].sources["trained"].main.verdict.steps
+    found = [step.noise_share for step in steps]
+    np.testing.assert_array_equal(found, noise.log_ratio_share)
+    # The interval of another estimate must not stand beside it.
+    assert all(np.isnan(step.noise_share_low) for step in steps)
+    assert not np.allclose(found, noise.replicates.noise_share, equal_nan=True)
+
+
+def test_noise_from_copies_by_hand(copies):
+    noise, policies = copies[1].noise, copies[1].policies
+    train = policies.trained.train
+    columns = train.step_slices[0]
+    possible = np.flatnonzero(train.mask[columns]) + columns.start
+    trained, control = clr(train.y[:, possible]), clr(policies.control[:, possible])
+    pairs = trained.reshape(12, N_REPLICATES, -1)
+    within = pairs.var(axis=1, ddof=1).mean(axis=0).sum()
+    of_means = pairs.mean(axis=1).var(axis=0, ddof=1).sum()
+    between = max(of_means - within / N_REPLICATES, 0)
+    share = within / (within + between)
+    assert noise.replicates.noise_share[0] == pytest.approx(share)
+    share = control.var(axis=0, ddof=1).sum() / trained.var(axis=0, ddof=1).sum()
+    assert noise.control.noise_share[0] == pytest.approx(share)
+    shape = {"steps": train.steps, "mask": train.mask}
+    np.testing.assert_array_equal(
+        noise.replicates.noise_share,
+        training_noise_share(train.y, reward=train.rewards, **shape),
+    )
+    whole = variance_decomposition(train.y, control=policies.control, **shape)
+    np.testing.assert_array_equal(
+        noise.control.noise_share_low, whole.aitchison_variance.noise_share_low
+    )
+    # Each trained member stands beside the exact policy of its own reward.
+    exact = np.repeat(policies.exact.y[:12], N_REPLICATES, axis=0)
+    distance = 0.5 * np.abs(train.y - exact)[:, columns].sum(axis=1).mean()
+    assert noise.total_variation[0] == pytest.approx(distance)
+
+
+# Tables and files.
+
+
+def test_the_table_of_noise_has_a_column_for_each_source(copies, tiny):
+    plain = tables.noise_table(tiny[1])
+    table = tables.noise_table(copies[1])
+    added = ("share from replicates alone", "share from the control")
+    assert table.columns == plain.columns + added
+    split = copies[1].noise.replicates
+    low, high = split.noise_share_low[0], split.noise_share_high[0]
+    shown = f"{split.noise_share[0]:.2g} [{low:.2g}, {high:.2g}]"
+    assert dict(zip(table.columns, table.rows[0], strict=True))[added[0]] == shown
+    assert table.rows[-1][-2:] == ("–", "–")  # only stop is left
+    page = (copies[0] / "report.html").read_text(encoding="utf-8")
+    assert all(
+        f"<th>{title}</th>" in page.replace(' scope="col"', "") for title in added
+    )
+
+
+def test_the_coverage_band_counts_rewards(copies):
+    """Replicates of a reward are hit together: they make no band narrower."""
+    from gflownet_envs.experiments import figures
+
+    source = copies[1].sources["trained"]
+    assert source.dataset.test.n_members == 12
+    with pytest.MonkeyPatch.context() as patch:
+        seen = []
+        original = figures.CoverageDisplay
+
+        def spy(*arguments, **options):
+            seen.append(options["n_members"])
+            return original(*arguments, **options)
+
+        patch.setattr(figures, "CoverageDisplay", spy)
+        figures.coverage_figure(source)
+    assert seen == [6]
+
+
+def test_the_files_record_the_copies(copies, tiny):
+    record = json.loads((copies[0] / "results.json").read_text(encoding="utf-8"))
+    assert (record["n_replicates"], record["n_control"]) == (N_REPLICATES, N_CONTROL)
+    assert record["training_noise"]["replicates"]["noise_share"][0] >= 0
+    assert record["training_noise"]["control"]["noise_share_high"][-1] is None
+    plain = json.loads((tiny[0] / "results.json").read_text(encoding="utf-8"))
+    assert (plain["n_replicates"], plain["n_control"]) == (1, 0)
+    assert plain["training_noise"]["replicates"] is None
+    settings = write.read_settings(copies[0])
+    assert settings == {
+        "task": "grid",
+        "preset": "tiny",
+        "solver": "train",
+        "seed": 0,
+        "n_replicates": N_REPLICATES,
+        "n_control": N_CONTROL,
+    }
+    seconds = json.loads((copies[0] / "run_record.json").read_text())["cpu_seconds"]
+    assert seconds["control"] > 0
+    dataset = PolicyDataset.load(copies[0] / "dataset.safetensors")
+    np.testing.assert_array_equal(dataset.rewards[::2], dataset.rewards[1::2])
+
+
+def test_a_report_is_made_again_with_its_copies(
+    copies, run_tiny, tmp_path, monkeypatch
+):
+    out = tmp_path / "copy"
+    shutil.copytree(copies[0], out)
+    before = (out / "results.json").read_bytes()
+
+    def refuse(*arguments, **options):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(training, "train_block", refuse)
+    result = testing.CliRunner().invoke(main, ["report", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "replicates" in result.output
+    assert (out / "results.json").read_bytes() == before
+
+
+def test_an_interrupted_control_goes_on_from_the_members(
+    copies, run_tiny, tmp_path, monkeypatch
+):
+    trained = []
+    original = training.train_block
+
+    def spy(job, report):
+        trained.append(len(job.streams))
+        return original(job, report)
+
+    def interrupt(stage, done, total):
+        if stage == "training the control":
+            raise KeyboardInterrupt
+
+    numbers = {"n_replicates": N_REPLICATES, "n_control": N_CONTROL}
+    with pytest.raises(KeyboardInterrupt):
+        run_tiny(tmp_path, progress=interrupt, **numbers)
+    monkeypatch.setattr(training, "train_block", spy)
+    run_tiny(tmp_path, **numbers)
+    assert trained == [N_CONTROL]
+    found, expected = (f / "results.json" for f in (tmp_path, copies[0]))
+    assert found.read_bytes() == expected.read_bytes()
+
+
+# Errors, before any work.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_replicates": 0}, "n_replicates must be an int of at least 1, got 0"),
+        ({"n_replicates": 2.0}, r"n_replicates must be an int of at least 1, got 2\.0"),
+        ({"n_replicates": True}, "n_replicates must be an int .*, got True"),
+        ({"n_control": -1}, "n_control must be an int of at least 0, got -1"),
+        ({"n_control": 1}, "n_control must be 0 or at least 2: one member has no"),
+        (
+            {"n_replicates": 2, "solver": "exact"},
+            "n_replicates is 2, but solver='exact' trains no GFlowNet",
+        ),
+        (
+            {"n_control": 2, "solver": "exact"},
+            "n_control is 2, but solver='exact' trains no GFlowNet",
+        ),
+    ],
+)
+def test_bad_numbers_are_refused_before_a_folder_is_made(tmp_path, arguments, message):
+    out = tmp_path / "out"
+    with pytest.raises(ValueError, match=message):
+        run.run_task("grid", out=out, **arguments)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--replicates", "0"], "Invalid value for '--replicates': 0"),
+        (["--control", "-1"], "Invalid value for '--control': -1"),
+        (["--control", "1"], "n_control must be 0 or at least 2"),
+        (["--replicates", "2", "--solver", "exact"], "n_replicates is 2, but solver"),
+    ],
+)
+def test_bad_options_give_one_line(tmp_path, arguments, message):
+    out = tmp_path / "out"
+    result = testing.CliRunner().invoke(
+        main, ["run", "grid", *arguments, "--out", str(out)]
+    )
+    assert result.exit_code != 0
+    assert message in result.stderr
+    assert "Traceback" not in result.output
+    assert not out.exists()
+
+
+# Cells.
+
+
+def test_a_share_with_an_interval_shows_it(copies):
+    step = copies[1].sources["trained"].main.verdict.steps[0]
+    known = {"noise_share_low": 0.104, "noise_share_high": 0.3}
+    shares = {
+        "–": replace(step, noise_share=np.nan),
+        "20%": replace(step, noise_share=0.2),
+        "20% [10%, 30%]": replace(step, noise_share=0.2, **known),
+    }
+    for text, judged in shares.items():
+        source = copies[1].sources["trained"]
+        found = replace(source.main.verdict, steps=(judged,))
+        main_analysis = replace(source.main, verdict=found)
+        sources = {"trained": replace(source, analyses=(main_analysis,))}
+        results = replace(copies[1], sources=copies[1].sources | sources)
+        assert tables.verdict_table(results).rows[0][-1] == text
