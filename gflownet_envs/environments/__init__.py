@@ -2,10 +2,15 @@
 
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.dag import DagEnvironment
+from gflownet_envs.environments.fragments import fragment_chain_environment
 from gflownet_envs.environments.grid import GridEnvironment
 from gflownet_envs.environments.hypergrid import HypergridEnvironment
+from gflownet_envs.environments.plane_walk import PlaneWalkEnvironment
 from gflownet_envs.environments.sequential_selection import (
     SequentialSelectionEnvironment,
+)
+from gflownet_envs.environments.symbolic_expression import (
+    SymbolicExpressionEnvironment,
 )
 from gflownet_envs.environments.token_sequence import TokenSequenceEnvironment
 
@@ -14,6 +19,9 @@ __all__ = [
     "Environment",
     "GridEnvironment",
     "HypergridEnvironment",
+    "PlaneWalkEnvironment",
     "SequentialSelectionEnvironment",
+    "SymbolicExpressionEnvironment",
     "TokenSequenceEnvironment",
+    "fragment_chain_environment",
 ]

@@ -1,0 +1,253 @@
+"""Molecules made of fragments, through RDKit, an extra."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gflownet_envs.environments.base import require_at_least
+
+Fragment = tuple[str, tuple[int, ...]]
+
+
+def _rdkit() -> Any:
+    """Import RDKit only where a molecule is built."""
+    try:
+        import rdkit.Chem
+        import rdkit.Chem.Draw
+        import rdkit.Chem.QED
+        import rdkit.Chem.rdFingerprintGenerator
+    except ImportError as error:
+        raise ImportError(
+            "building molecules needs rdkit: pip install 'skpce[chem]'"
+        ) from error
+    return rdkit.Chem
+
+
+def _molecule(chem: Any, smiles: str) -> Any:
+    molecule = chem.MolFromSmiles(smiles)
+    if molecule is None or not smiles:
+        raise ValueError(f"smiles must be readable by RDKit, got {smiles!r}")
+    return molecule
+
+
+def neutral_links(
+    smiles: Sequence[str],
+    attachments: Sequence[Sequence[int]],
+) -> tuple[Fragment, ...]:
+    """Return the fragments that chains can be made of.
+
+    They have at least two attachment atoms and no charge: 29 of the 72 of
+    `fetch_fragments`. The first attachment atom is bound to the fragment before, the
+    last to the fragment after.
+
+    Parameters
+    ----------
+    smiles : sequence of str
+    attachments : sequence of sequences of int
+        The atoms of each fragment where a bond may be made.
+
+    Returns
+    -------
+    fragments : tuple of (str, (int, int))
+
+    Examples
+    --------
+    >>> smiles, atoms = ["C=C", "CC", "c1cc[nH+]cc1"], [(0, 1), (1,), (1, 3)]
+    >>> neutral_links(smiles, atoms)  # doctest: +SKIP
+    (('C=C', (0, 1)),)
+    """
+    chem = _rdkit()
+    return tuple(
+        (name, (atoms[0], atoms[-1]))
+        for name, atoms in zip(smiles, attachments, strict=True)
+        if len(atoms) >= 2 and chem.GetFormalCharge(_molecule(chem, name)) == 0
+    )
+
+
+def assemble_chains(
+    fragments: Sequence[Fragment],
+    chains: ArrayLike,  # shape: (n, n_positions), int
+) -> tuple[str, ...]:
+    """Join fragments by single bonds, one chain a row, and return canonical SMILES.
+
+    Each fragment's last attachment atom is bound to the next one's first. RDKit
+    sanitises every molecule, so that what is returned has valid valences. Different
+    chains may give the same molecule.
+
+    Parameters
+    ----------
+    fragments : sequence of (str, sequence of int)
+        SMILES and attachment atoms, at least two.
+    chains : array of int of shape (n, n_positions)
+        Numbers of fragments.
+
+    Examples
+    --------
+    >>> fragments = [("CO", (0, 1)), ("c1ccccc1", (0, 3))]
+    >>> assemble_chains(fragments, [[0, 1], [1, 1]])  # doctest: +SKIP
+    ('COc1ccccc1', 'c1ccc(-c2ccccc2)cc1')
+    """
+    rows = np.asarray(chains)
+    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError(
+            "chains must be a two-dimensional array of integers, got shape "
+            f"{rows.shape} and type {rows.dtype}"
+        )
+    if rows.size and not 0 <= rows.min() <= rows.max() < len(fragments):
+        raise ValueError(
+            f"chains must hold numbers from 0 to {len(fragments) - 1}, got "
+            f"{rows.min()} to {rows.max()}"
+        )
+    chem = _rdkit()
+    molecules = [_molecule(chem, name) for name, _ in fragments]
+    for (name, atoms), molecule in zip(fragments, molecules, strict=True):
+        _require_attachments(name, atoms, molecule.GetNumAtoms())
+    ends = [(atoms[0], atoms[-1]) for _, atoms in fragments]
+    return tuple(_join(chem, molecules, ends, row) for row in rows.tolist())
+
+
+def _require_attachments(name: str, atoms: Sequence[int], n_atoms: int) -> None:
+    inside = all(0 <= atom < n_atoms for atom in atoms)
+    if len(set(atoms)) < max(2, len(atoms)) or not inside:
+        raise ValueError(
+            f"fragment {name!r} must have two distinct attachment atoms or more, below "
+            f"{n_atoms}, got {tuple(atoms)}"
+        )
+
+
+def _join(
+    chem: Any,
+    molecules: Sequence[Any],
+    ends: Sequence[tuple[int, int]],
+    chain: Sequence[int],
+) -> str:
+    joined, placed = chem.RWMol(), []
+    for number in chain:
+        placed.append((joined.GetNumAtoms(), ends[number]))
+        joined.InsertMol(molecules[number])
+    for (start, (_, last)), (following, (first, _)) in pairwise(placed):
+        pair = (start + last, following + first)
+        joined.AddBond(*pair, chem.BondType.SINGLE)
+        for atom in map(joined.GetAtomWithIdx, pair):
+            # a written hydrogen, as in [nH], makes room for the bond
+            atom.SetNumExplicitHs(max(0, atom.GetNumExplicitHs() - 1))
+    try:
+        chem.SanitizeMol(joined)
+    except ValueError as error:  # RDKit's exceptions are ValueErrors
+        raise ValueError(f"chain {list(chain)} gives no molecule: {error}") from error
+    return chem.MolToSmiles(joined)
+
+
+def drug_likeness(
+    smiles: Sequence[str],
+) -> np.ndarray:  # shape: (n,), float64
+    """Return RDKit's QED (Bickerton et al., Nature Chemistry 2012), in (0, 1).
+
+    Examples
+    --------
+    >>> drug_likeness(["CC(=O)Oc1ccccc1C(=O)O"]).round(2)  # doctest: +SKIP
+    array([0.55])
+    """
+    chem = _rdkit()
+    return np.array([chem.QED.qed(_molecule(chem, name)) for name in smiles])
+
+
+def morgan_fingerprints(
+    smiles: Sequence[str],
+    *,
+    radius: int = 2,
+    n_bits: int = 1024,
+) -> np.ndarray:  # shape: (n, n_bits), uint8
+    """Return Morgan fingerprints as 0 and 1: which surroundings of atoms occur.
+
+    Examples
+    --------
+    >>> morgan_fingerprints(["CCO", "CCN"], n_bits=64).sum(axis=1)  # doctest: +SKIP
+    array([6, 6], dtype=uint64)
+    """
+    require_at_least("radius", radius, 0)
+    require_at_least("n_bits", n_bits, 1)
+    chem = _rdkit()
+    generator = chem.rdFingerprintGenerator.GetMorganGenerator(
+        radius=radius, fpSize=n_bits
+    )
+    prints = [generator.GetFingerprintAsNumPy(_molecule(chem, name)) for name in smiles]
+    return np.array(prints, dtype=np.uint8).reshape(len(prints), n_bits)
+
+
+def nearest_similarities(
+    fingerprints: ArrayLike,  # shape: (n, n_bits)
+    reference: ArrayLike,  # shape: (m, n_bits)
+) -> np.ndarray:  # shape: (n,), float64
+    """Return each fingerprint's largest Tanimoto similarity to a reference set.
+
+    That is shared over occupied bits. Low values say that a proxy which was trained on
+    the reference extrapolates.
+
+    Examples
+    --------
+    >>> nearest_similarities([[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [1, 1, 0]]).tolist()
+    [1.0, 0.0]
+    """
+    prints = np.asarray(fingerprints, dtype=np.float32)
+    known = np.asarray(reference, dtype=np.float32)
+    if prints.ndim != 2 or known.ndim != 2 or prints.shape[1] != known.shape[1]:
+        raise ValueError(
+            "fingerprints and reference must have as many bits, got shapes "
+            f"{prints.shape} and {known.shape}"
+        )
+    if len(known) == 0:
+        raise ValueError("reference must not be empty")
+    nearest = np.empty(len(prints))
+    for start in range(0, len(prints), 1024):
+        part = prints[start : start + 1024]
+        shared = part @ known.T
+        occupied = part.sum(axis=1)[:, None] + known.sum(axis=1) - shared
+        nearest[start : start + 1024] = (shared / np.maximum(occupied, 1)).max(axis=1)
+    return nearest
+
+
+def draw_molecules(
+    smiles: Sequence[str],
+    legends: Sequence[str] | None = None,
+    *,
+    n_columns: int = 4,
+    size: tuple[int, int] = (240, 200),
+) -> str:
+    """Draw molecules side by side and return one SVG image, fit for a page of HTML.
+
+    Parameters
+    ----------
+    smiles : sequence of str
+        At least one.
+    legends : sequence of str, optional
+        A line of text below each; default: none.
+    n_columns : int, default=4
+    size : (int, int), default=(240, 200)
+        Width and height of each in pixels.
+
+    Examples
+    --------
+    >>> image = draw_molecules(["CCO"], ["ethanol"])  # doctest: +SKIP
+    >>> image[:4], image.rstrip()[-6:]  # doctest: +SKIP
+    ('<svg', '</svg>')
+    """
+    names = [""] * len(smiles) if legends is None else list(legends)
+    if len(smiles) == 0 or len(names) != len(smiles):
+        raise ValueError(
+            "smiles must not be empty and have one legend each, got "
+            f"{len(smiles)} molecules and {len(names)} legends"
+        )
+    require_at_least("n_columns", n_columns, 1)
+    chem = _rdkit()
+    n_columns = min(n_columns, len(smiles))
+    n_rows = -(-len(smiles) // n_columns)
+    width, height = size
+    canvas = chem.Draw.MolDraw2DSVG(n_columns * width, n_rows * height, width, height)
+    canvas.DrawMolecules([_molecule(chem, name) for name in smiles], legends=names)
+    canvas.FinishDrawing()
+    image = canvas.GetDrawingText()
+    return image[image.index("<svg") :]  # the XML declaration has no place in HTML

@@ -1,0 +1,221 @@
+"""The 853 observational cells of Sachs et al. (2005)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from gflownet_envs.datasets._fetch import Source, fetch_tidy
+from gflownet_envs.datasets._frames import import_pandas
+
+FEATURE_NAMES = (
+    "Raf",
+    "Mek",
+    "Plcg",
+    "PIP2",
+    "PIP3",
+    "Erk",
+    "Akt",
+    "PKA",
+    "PKC",
+    "P38",
+    "Jnk",
+)
+N_OBSERVATIONS = 853  # of the 7,466 rows of the raw file, the first ones
+
+# The network found in the 2005 paper, as in bnlearn's repository.
+CONSENSUS_EDGES = (
+    ("Erk", "Akt"),
+    ("Mek", "Erk"),
+    ("PIP3", "PIP2"),
+    ("PKA", "Akt"),
+    ("PKA", "Erk"),
+    ("PKA", "Jnk"),
+    ("PKA", "Mek"),
+    ("PKA", "P38"),
+    ("PKA", "Raf"),
+    ("PKC", "Jnk"),
+    ("PKC", "Mek"),
+    ("PKC", "P38"),
+    ("PKC", "PKA"),
+    ("PKC", "Raf"),
+    ("Plcg", "PIP2"),
+    ("Plcg", "PIP3"),
+    ("Raf", "Mek"),
+)
+
+_RAW_NAMES = (
+    "raf",
+    "mek",
+    "plc",
+    "pip2",
+    "pip3",
+    "erk",
+    "akt",
+    "pka",
+    "pkc",
+    "p38",
+    "jnk",
+)
+
+DESCR = """\
+Protein signalling in single cells
+----------------------------------
+
+Fluorescence (flow cytometry, arbitrary units, not transformed) of 11 proteins and
+lipids in 853 single T cells, all stimulated by anti-CD3 and anti-CD28: the first of
+the nine conditions of the source, the only one that is used here. The 6,613 rows of
+the other conditions are not observational: most are of cells in which one molecule
+was inhibited or activated.
+
+The tails are heavy (skewness up to 27; of the logarithms between -1.6 and 0.8), so
+that a few cells rule a covariance on the raw scale.
+
+`edges` are the 17 edges of the network that the 2005 paper found. They are for
+reference: nothing is trained on them.
+
+Source: repository cmu-phil/example-causal-datasets, commit
+a23adc349a23fc34d258193b45c60522ca6355b4, file
+real/sachs/data/sachs.2005.continuous.txt, CC0 1.0.
+
+Reference: K. Sachs, O. Perez, D. Pe'er, D. A. Lauffenburger, G. P. Nolan, Causal
+protein-signaling networks derived from multiparameter single-cell data, Science 308
+(2005) 523-529.
+"""
+
+
+def convert_raw(raw: bytes) -> bytes:
+    """Turn the first 853 rows of the raw table, tab separated, into the tidy one."""
+    header, *rows = raw.decode("utf-8").splitlines() or [""]
+    if tuple(header.split("\t")) != _RAW_NAMES:
+        raise ValueError(
+            f"the raw table has the columns {header.split(chr(9))}; "
+            f"expected {list(_RAW_NAMES)}"
+        )
+    if len(rows) < N_OBSERVATIONS:
+        raise ValueError(
+            f"the raw table has {len(rows)} rows; expected at least {N_OBSERVATIONS}"
+        )
+    lines = [",".join(FEATURE_NAMES)]
+    for number, row in enumerate(rows[:N_OBSERVATIONS], start=2):
+        lines.append(_convert_row(row, number))
+    return ("\n".join(lines) + "\n").encode("utf-8")
+
+
+def _convert_row(row: str, line: int) -> str:
+    try:
+        values = [float(cell) for cell in row.split("\t")]
+    except ValueError as error:
+        raise ValueError(f"line {line} of the raw table: {error}") from error
+    if len(values) != len(FEATURE_NAMES) or not all(0 < v < np.inf for v in values):
+        raise ValueError(
+            f"line {line} of the raw table is {row!r}; expected {len(FEATURE_NAMES)} "
+            "positive numbers"
+        )
+    return ",".join(f"{value:g}" for value in values)
+
+
+SOURCE = Source(
+    tidy_name="sachs_observational.csv",
+    tidy_sha256="f979eea48aa7faeb9a27919593e3ee6d600aa93de997c570ee4d9be02a7e8a16",
+    raw_name="sachs.2005.continuous.txt",
+    raw_sha256="a488589b0f021b2a261ff2c696a908c6823051b0d98693e0fa0e78bb12097063",
+    raw_url=(
+        "https://raw.githubusercontent.com/cmu-phil/example-causal-datasets/"
+        "a23adc349a23fc34d258193b45c60522ca6355b4/real/sachs/data/"
+        "sachs.2005.continuous.txt"
+    ),
+    convert=convert_raw,
+)
+
+
+def fetch_sachs(
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    n_retries: int = 3,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Bunch | tuple[Any, None]:
+    """Fetch the 853 observational cells of Sachs et al. (2005).
+
+    The data are looked for in the folder ``$SKPCE_DATA``, then in the cache, then
+    at the public address; what is found is checked by its SHA-256.
+
+    Parameters
+    ----------
+    data_home : path-like, default=None
+        Folder of the cache. None is the user's cache folder (`pooch.os_cache`).
+    download_if_missing : bool, default=True
+        Whether to download what is not found. False raises an OSError instead.
+    n_retries : int, default=3
+        How often a failed download is tried again.
+    return_X_y : bool, default=False
+        Whether to return ``(data, None)`` instead of a Bunch: there is no target.
+    as_frame : bool, default=False
+        Whether data and frame are pandas objects.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        With the attributes
+
+        - ``data``: ndarray or DataFrame of shape (853, 11), fluorescence;
+        - ``target``: None;
+        - ``feature_names``: list of str;
+        - ``edges``: tuple of 17 pairs (source, target), the network that the source
+          found, for reference only;
+        - ``frame``: DataFrame of the data, or None without `as_frame`;
+        - ``DESCR``: what the rows are, and which are left out;
+        - ``filename``: the file that was read.
+    (data, None) : tuple
+        With `return_X_y`.
+
+    Raises
+    ------
+    ValueError
+        If a file's checksum is not the expected one.
+    OSError
+        If the data are not found and cannot be downloaded.
+    ImportError
+        If pandas (`as_frame`) or pooch (cache, download) is needed and missing.
+
+    References
+    ----------
+    K. Sachs, O. Perez, D. Pe'er, D. A. Lauffenburger, G. P. Nolan. Causal
+    protein-signaling networks derived from multiparameter single-cell data. Science
+    308 (2005) 523–529.
+
+    Examples
+    --------
+    >>> from gflownet_envs.datasets import fetch_sachs
+    >>> bunch = fetch_sachs()  # doctest: +SKIP
+    >>> bunch.data.shape, len(bunch.edges)  # doctest: +SKIP
+    ((853, 11), 17)
+    """
+    pandas = import_pandas() if as_frame else None
+    path, tidy = fetch_tidy(
+        SOURCE,
+        data_home=data_home,
+        download_if_missing=download_if_missing,
+        n_retries=n_retries,
+    )
+    rows = tidy.decode("utf-8").splitlines()[1:]
+    data: Any = np.array([row.split(",") for row in rows], dtype=np.float64)
+    frame = None
+    if pandas is not None:
+        data = frame = pandas.DataFrame(data, columns=list(FEATURE_NAMES))
+    if return_X_y:
+        return data, None
+    return Bunch(
+        data=data,
+        target=None,
+        feature_names=list(FEATURE_NAMES),
+        edges=CONSENSUS_EDGES,
+        frame=frame,
+        DESCR=DESCR,
+        filename=str(path),
+    )

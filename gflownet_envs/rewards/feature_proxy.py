@@ -1,0 +1,222 @@
+"""Properties predicted from features by networks that each saw a part of the data."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from gflownet_envs.blocks import (
+    Progress,
+    Store,
+    array_digest,
+    block_ticker,
+    json_values,
+    load_or_run,
+    split_into_blocks,
+)
+from gflownet_envs.policies.mlp import StackedMLP
+from gflownet_envs.random_streams import MemberStream, member_streams
+from gflownet_envs.rewards.proxy_network import RegressionData, StackedRegression
+from gflownet_envs.rewards.yield_proxy import (
+    ProxySpec,
+    _scores,
+    _seen_rows,
+    _target_scale,
+)
+from gflownet_envs.threads import torch_threads
+
+_VALUES_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureProxies:
+    """Trained networks, one a member, and how good they are.
+
+    Attributes
+    ----------
+    network : StackedMLP
+        Outputs are in the units of the targets.
+    r2_held_out, mse_held_out : ndarray of shape (E,)
+        On the rows that the member never saw; NaN where there are none.
+    mse_all : ndarray of shape (E,)
+        On all rows.
+    n_epochs : ndarray of shape (E,)
+        The epoch whose parameters were kept.
+    cpu_seconds : ndarray of shape (E,)
+    """
+
+    network: StackedMLP
+    r2_held_out: np.ndarray
+    mse_held_out: np.ndarray
+    mse_all: np.ndarray
+    n_epochs: np.ndarray
+    cpu_seconds: np.ndarray
+
+    def predict(
+        self,
+        features: ArrayLike,  # shape: (m, F)
+    ) -> np.ndarray:  # shape: (E, m), float64
+        """Return every member's predictions, some rows at a time."""
+        rows = np.asarray(features)
+        n_features = self.network.weights[0].shape[1]
+        if rows.ndim != 2 or rows.shape[1] != n_features:
+            raise ValueError(
+                f"features must have shape (m, {n_features}), got {rows.shape}"
+            )
+        n_members = self.network.n_members
+        widest = max(weight.shape[2] for weight in self.network.weights)
+        size = max(1, _VALUES_AT_ONCE // (n_members * max(widest, n_features)))
+        predicted = np.empty((n_members, len(rows)))
+        with torch.no_grad(), torch_threads(1):
+            for start in range(0, len(rows), size):
+                part = torch.as_tensor(rows[start : start + size])
+                outputs = self.network(part.to(self.network.dtype))
+                predicted[:, start : start + size] = outputs[..., 0].numpy()
+        return predicted
+
+
+def train_feature_proxies(
+    features: ArrayLike,  # shape: (n, F)
+    targets: ArrayLike,  # shape: (n,)
+    spec: ProxySpec | None = None,
+    *,
+    members: Sequence[int],
+    seed: int = 0,
+    progress: Progress | None = None,
+    store: Store | None = None,
+) -> FeatureProxies:
+    """Train one network a member on its own random part of the rows.
+
+    The training is that of `train_yield_proxies`, the inputs are any numbers, and the
+    networks are kept, for objects too many to predict at once.
+
+    Parameters
+    ----------
+    features : array of shape (n, F)
+        Standardised or 0 and 1: they are used as they are.
+    targets : array of shape (n,)
+    spec : ProxySpec, optional
+        Default: ``ProxySpec()``.
+    members : sequence of int
+        Numbers of the members, which name their random streams.
+    seed : int, default=0
+    progress : callable, optional
+        Called as ``progress(done, total)`` in epochs; members may stop early.
+    store : Store, optional
+        Finished blocks are saved there and not trained again.
+
+    Returns
+    -------
+    FeatureProxies
+
+    Examples
+    --------
+    >>> features = np.random.default_rng(0).normal(size=(60, 4))
+    >>> proxies = train_feature_proxies(
+    ...     features, features[:, 0], ProxySpec(max_epochs=2), members=range(3)
+    ... )
+    >>> proxies.predict(features).shape
+    (3, 60)
+    """
+    spec = ProxySpec() if spec is None else spec
+    inputs, outputs = np.asarray(features), np.asarray(targets, dtype=np.float64)
+    if inputs.ndim != 2 or outputs.shape != (len(inputs),):
+        raise ValueError(
+            "features and targets must have shapes (n, F) and (n,), got "
+            f"{inputs.shape} and {outputs.shape}"
+        )
+    for name, values in (("features", inputs), ("targets", outputs)):
+        if not np.isfinite(values).all():
+            row = int(np.argwhere(~np.isfinite(values))[0, 0])
+            raise ValueError(f"{name} must be finite, row {row} is not")
+    numbers = tuple(int(member) for member in members)
+    if len(numbers) == 0 or len(set(numbers)) < len(numbers):
+        raise ValueError(f"members must be distinct and not empty, got {numbers}")
+    digests = {
+        "features_sha256": array_digest(inputs),
+        "targets_sha256": array_digest(outputs),
+    }
+    blocks = split_into_blocks(len(numbers), spec.block_size)
+    finished = []
+    for i, block in enumerate(blocks):
+        streams = member_streams(seed, numbers[block])
+        tick = block_ticker(progress, i, len(blocks), spec.max_epochs)
+        key: dict[str, Any] = {
+            "kind": "feature proxies",
+            "spec": json_values(asdict(spec)),
+            "seed": int(seed),
+            "members": list(numbers[block]),
+            **digests,
+        }
+        run = partial(_train_block, inputs, outputs, spec, streams, tick)
+        finished.append(load_or_run(store, key, run))
+        tick(spec.max_epochs)
+    arrays = {n: np.concatenate([b[n] for b in finished]) for n in finished[0]}
+    layers = {
+        name: arrays.pop(name)
+        for name in tuple(arrays)
+        if name.startswith(("weight_", "bias_"))
+    }
+    return FeatureProxies(StackedMLP.from_arrays(layers), **arrays)
+
+
+def _train_block(
+    features: np.ndarray,  # shape: (n, F)
+    targets: np.ndarray,  # shape: (n,)
+    spec: ProxySpec,
+    streams: list[MemberStream],
+    tick: Callable[[int], None],
+) -> dict[str, np.ndarray]:
+    started = time.process_time()
+    seen, n_validation = _seen_rows(len(features), spec, streams)
+    train, validation = seen[:, n_validation:], seen[:, :n_validation]
+    centre, scale = _target_scale(targets[train], spec.standardize)
+    dtype = getattr(torch, spec.dtype)
+    data = RegressionData(
+        torch.from_numpy(features).to(dtype),
+        torch.from_numpy((targets - centre) / scale).to(dtype),
+        torch.from_numpy(train),
+        torch.from_numpy(validation),
+    )
+    network = StackedMLP((features.shape[1], *spec.hidden, 1), streams, dtype)
+    regression = StackedRegression(
+        network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
+    )
+    with torch_threads(1):
+        for epoch in range(1, spec.max_epochs + 1):
+            tick(epoch - 1)
+            regression.train_epoch(epoch)
+            if regression.is_finished:
+                break
+        layers = _in_target_units(regression.result(), centre, scale)
+        with torch.no_grad():
+            outputs = StackedMLP.from_arrays(layers)(data.inputs)
+        on_rows = outputs[..., 0].to(torch.float64).numpy()
+    seconds = (time.process_time() - started) / len(streams)
+    return {
+        **layers,
+        **_scores(targets, on_rows, seen),
+        "n_epochs": regression.best_epoch,
+        "cpu_seconds": np.full(len(streams), seconds),
+    }
+
+
+def _in_target_units(
+    network: StackedMLP,
+    centre: np.ndarray,  # shape: (E, 1)
+    scale: np.ndarray,  # shape: (E, 1)
+) -> dict[str, np.ndarray]:
+    """Return the layers, the last of which takes back the standardisation."""
+    layers = network.to_arrays()
+    last = len(network.weights) - 1
+    weight, bias = layers[f"weight_{last}"], layers[f"bias_{last}"]
+    layers[f"weight_{last}"] = (weight * scale[:, None]).astype(weight.dtype)
+    layers[f"bias_{last}"] = (bias * scale[:, None] + centre[:, None]).astype(
+        bias.dtype
+    )
+    return layers

@@ -1,0 +1,180 @@
+"""Chains of real fragments against hand-written molecules and RDKit's own numbers."""
+
+import os
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from gflownet_envs.chemistry import (
+    assemble_chains,
+    draw_molecules,
+    drug_likeness,
+    morgan_fingerprints,
+    nearest_similarities,
+    neutral_links,
+)
+from gflownet_envs.datasets import fetch_fragments
+
+FRAGMENTS = [
+    ("CO", (0, 1)),
+    ("c1ccccc1", (0, 3)),
+    ("O=c1cc[nH]c(=O)[nH]1", (2, 4)),  # a written hydrogen at atom 4
+    ("CNC=O", (0, 2)),
+]
+
+
+def real_fragments():
+    folder = os.environ.get("SKPCE_DATA", "")
+    if not (Path(folder).expanduser() / "fragments_72.json").is_file():
+        pytest.skip("SKPCE_DATA is not set to a folder with fragments_72.json")
+    bunch = fetch_fragments()
+    return neutral_links(bunch.smiles, bunch.attachments)
+
+
+@pytest.fixture
+def chem():
+    return pytest.importorskip("rdkit.Chem")
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        ([0], "CO"),
+        ([0, 1], "COc1ccccc1"),  # the last atom, O, is bound to the ring
+        ([1, 0], "OCc1ccccc1"),  # the first atom, C, is
+        ([1, 1], "c1ccc(-c2ccccc2)cc1"),
+        ([2, 1], "O=c1ccn(-c2ccccc2)c(=O)[nH]1"),
+        ([1, 2], "O=c1c(-c2ccccc2)c[nH]c(=O)[nH]1"),
+        ([0, 3, 1], "COCNC(=O)c1ccccc1"),
+        ([1, 1, 0], "OCc1ccc(-c2ccccc2)cc1"),  # para: atoms 0 and 3
+    ],
+)
+def test_chains_by_hand(chem, chain, expected):
+    (found,) = assemble_chains(FRAGMENTS, [chain])
+    assert found == chem.CanonSmiles(expected)
+
+
+def test_atoms_are_conserved_and_hydrogens_pay_for_bonds(chem):
+    """Every bond costs each of its two fragments one hydrogen."""
+
+    def counts(smiles):
+        molecule = chem.AddHs(chem.MolFromSmiles(smiles))
+        symbols = [atom.GetSymbol() for atom in molecule.GetAtoms()]
+        return {s: symbols.count(s) for s in ("C", "N", "O", "H")}
+
+    rng = np.random.default_rng(0)
+    chains = rng.integers(4, size=(60, 4))
+    alone = [counts(smiles) for smiles, _ in FRAGMENTS]
+    for chain, smiles in zip(chains, assemble_chains(FRAGMENTS, chains), strict=True):
+        expected = {s: sum(alone[i][s] for i in chain) for s in alone[0]}
+        expected["H"] -= 2 * 3
+        assert counts(smiles) == expected
+
+
+def test_real_chains_are_valid_molecules(chem):
+    fragments = real_fragments()
+    assert len(fragments) == 29
+    assert "c1cc[nH+]cc1" not in dict(fragments)
+    chains = np.random.default_rng(0).integers(29, size=(300, 5))
+    chains[:29] = np.arange(29)[:, None]  # each with itself
+    smiles = assemble_chains(fragments, chains)
+    for name in smiles:
+        molecule = chem.MolFromSmiles(name)
+        assert molecule is not None
+        assert len(chem.GetMolFrags(molecule)) == 1
+        assert chem.MolToSmiles(molecule) == name
+    quality = drug_likeness(smiles)
+    assert ((quality > 0) & (quality < 1)).all()
+
+
+def test_a_fragment_with_one_attachment_or_a_charge_makes_no_chain(chem):
+    smiles = ["C=C", "CC", "c1cc[nH+]cc1", "c1ccccc1"]
+    atoms = [(0, 1), (1,), (1, 3), (0, 1, 2, 3)]
+    assert neutral_links(smiles, atoms) == (("C=C", (0, 1)), ("c1ccccc1", (0, 3)))
+
+
+def test_drug_likeness_of_known_drugs(chem):
+    """The values that RDKit's documentation and papers print."""
+    aspirin, ibuprofen = "CC(=O)Oc1ccccc1C(=O)O", "CC(C)Cc1ccc(cc1)C(C)C(=O)O"
+    assert drug_likeness([aspirin, ibuprofen]) == pytest.approx([0.55, 0.82], abs=0.005)
+
+
+def test_fingerprints_do_not_depend_on_how_a_molecule_is_written(chem):
+    prints = morgan_fingerprints(["OCC", "CCO", "CCN"], n_bits=512)
+    assert prints.shape == (3, 512)
+    assert set(np.unique(prints)) == {0, 1}
+    assert np.array_equal(prints[0], prints[1])
+    assert not np.array_equal(prints[0], prints[2])
+    assert morgan_fingerprints([], n_bits=8).shape == (0, 8)
+
+
+def test_similarities_are_rdkit_s(chem):
+    structs = pytest.importorskip("rdkit.DataStructs")
+    generators = pytest.importorskip("rdkit.Chem.rdFingerprintGenerator")
+    smiles = ["CCO", "c1ccccc1O", "CC(=O)Nc1ccccc1", "C1CCNCC1"]
+    generator = generators.GetMorganGenerator(radius=2, fpSize=256)
+    bits = [generator.GetFingerprint(chem.MolFromSmiles(s)) for s in smiles]
+    expected = [
+        max(structs.TanimotoSimilarity(bits[i], b) for b in bits[2:]) for i in range(2)
+    ]
+    prints = morgan_fingerprints(smiles, n_bits=256)
+    assert nearest_similarities(prints[:2], prints[2:]) == pytest.approx(expected)
+    assert nearest_similarities(prints, prints) == pytest.approx(1.0)
+
+
+def test_a_drawing_has_its_molecules_and_legends(chem):
+    image = draw_molecules(["CCO"] * 5, ["a", "b", "c", "d", "e"], n_columns=3)
+    assert image.startswith("<svg")
+    root = ElementTree.fromstring(image)
+    assert root.attrib["width"] == "720px"
+    assert root.attrib["height"] == "400px"
+    plain = ElementTree.fromstring(draw_molecules(["CCO"] * 5, n_columns=3))
+    n_paths = [
+        sum(1 for e in r.iter() if e.tag.endswith("path")) for r in (root, plain)
+    ]
+    assert n_paths[0] > n_paths[1] > 10
+
+
+def test_without_rdkit_the_message_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdkit.Chem", None)
+    for call in (drug_likeness, morgan_fingerprints, draw_molecules):
+        with pytest.raises(ImportError, match=r"pip install 'skpce\[chem\]'"):
+            call(["CC"])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: assemble_chains(FRAGMENTS, [0, 1]), r"chains must be a two-dim"),
+        (lambda: assemble_chains(FRAGMENTS, [[0.0]]), "type float64"),
+        (lambda: assemble_chains(FRAGMENTS, [[0, 4]]), "from 0 to 3, got 0 to 4"),
+        (lambda: assemble_chains([("CC", (1,))], [[0]]), r"two distinct .*got \(1,\)"),
+        (lambda: assemble_chains([("CC", (0, 0))], [[0]]), r"two distinct"),
+        (lambda: assemble_chains([("CC", (0, 2))], [[0]]), r"below 2, got \(0, 2\)"),
+        (lambda: draw_molecules([]), "must not be empty"),
+        (lambda: draw_molecules(["C"], ["a", "b"]), "1 molecules and 2 legends"),
+        (lambda: drug_likeness([""]), "readable by RDKit, got ''"),
+        (lambda: morgan_fingerprints(["C"], n_bits=0), "n_bits must be at least 1"),
+        (lambda: nearest_similarities(np.eye(2), np.eye(3)), "as many bits"),
+        (lambda: nearest_similarities(np.eye(2), np.eye(2)[:0]), "must not be empty"),
+    ],
+)
+def test_bad_input(chem, call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_what_rdkit_cannot_read_or_bind_is_named(chem):
+    logger = pytest.importorskip("rdkit.RDLogger")
+    logger.DisableLog("rdApp.*")
+    try:
+        with pytest.raises(ValueError, match="readable by RDKit, got 'no'"):
+            drug_likeness(["no"])
+        four = ("CC(C)(C)C", (1, 0))
+        with pytest.raises(ValueError, match=r"chain \[0, 0\] gives no molecule"):
+            assemble_chains([four], [[0, 0]])
+    finally:
+        logger.EnableLog("rdApp.*")
