@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list
     if input_features is None:
         if seen is not None:
             return list(seen)
-        return [f"x{i}" for i in range(estimator.n_features_in_)]
+        return _positions(estimator.n_features_in_)
     names = [str(name) for name in np.asarray(input_features, dtype=object)]
     if seen is not None and list(seen) != names:
         raise ValueError("input_features is not equal to feature_names_in_")
@@ -56,3 +57,31 @@ def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list
             f"({estimator.n_features_in_}), got {len(names)}"
         )
     return names
+
+
+def refuse_other_names(
+    what: str, given: Sequence[str] | None, names: Sequence[str] | None
+) -> None:
+    """Refuse inputs that have other names than expected, or another order.
+
+    Names that are only positions (``x0, x1, ...``) or unknown (None) fit any.
+
+    Raises
+    ------
+    ValueError
+        If both have names and they differ.
+    """
+    lists = [
+        None if some is None else [str(name) for name in some]
+        for some in (given, names)
+    ]
+    if any(some is None or some == _positions(len(some)) for some in lists):
+        return
+    if lists[0] != lists[1]:
+        raise ValueError(
+            f"{what} has the inputs {lists[0]}; expected {lists[1]}, in this order."
+        )
+
+
+def _positions(n_features: int) -> list[str]:
+    return [f"x{i}" for i in range(n_features)]

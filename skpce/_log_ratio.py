@@ -133,8 +133,9 @@ class LogRatioTransformer(LogRatioCoordinatesMixin, TransformerMixin, BaseEstima
     log_ratio : {"alr", "clr", "ilr"}, default="ilr"
         Kind of the coordinates. ilr is an isometry: distances do not depend on the
         order of the parts. alr values and variances depend on the reference.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step; a dict gives names too. None reads two-level columns or
+    steps : sequence, dict, or None, default=None
+        Width of each step, or its columns (positions, or names in a data frame); a
+        dict gives names too. None reads two-level columns or
         names such as ``step__action`` of a data frame, else one step.
     reference : int, default=-1
         Position of the reference part of alr in each step. Where it is masked, the

@@ -126,9 +126,11 @@ def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout
     ----------
     y : array-like or data frame
         As the user gave it: column labels are read from here.
-    steps : sequence of int, mapping of str to int, or None
-        Widths, or names with widths. None takes them from two-level columns or
-        from names such as ``step__action``; else all columns are one step.
+    steps : sequence, mapping, or None
+        Widths; or groups of columns (their positions, or their names in a data
+        frame); or a mapping from the name of a step to either. None takes them from
+        two-level columns or from names such as ``step__action``; else all columns are
+        one step.
     n_columns : int
         Number of columns of y.
     owner : str
@@ -143,13 +145,19 @@ def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout
     ------
     ValueError
         If the widths are not positive ints, do not add up to the number of columns,
-        or the columns of a step are not side by side.
+        the columns of a step are not side by side, or groups are not the columns in
+        their order.
     """
     labels = column_labels(y, n_columns)
     if steps is None:
         return _layout_from_labels(labels, n_columns)
     named = isinstance(steps, Mapping)
-    widths = _checked_widths(steps.values() if named else steps, steps, owner)
+    values = list(steps.values()) if named else steps
+    groups = _column_groups(values)
+    if groups:
+        _check_groups(groups, labels, n_columns, owner)
+        values = [len(group) for group in groups]
+    widths = _checked_widths(values, steps, owner)
     if sum(widths) != n_columns:
         raise ValueError(
             f"The 'steps' parameter of {owner} sums to {sum(widths)} columns "
@@ -161,6 +169,40 @@ def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout
         step_names = _step_names_for(labels, widths)
     parts = [label[1] for label in labels] if labels else _numbered_parts(widths)
     return StepLayout(widths, step_names, tuple(parts))
+
+
+def _column_groups(values: Any) -> list[list[Any]]:
+    """Return the groups of columns, or nothing where widths (or nonsense) are given."""
+    kinds = (list, tuple, range, np.ndarray)
+    if not isinstance(values, kinds) or not len(values):
+        return []
+    if not all(isinstance(value, kinds) and np.ndim(value) == 1 for value in values):
+        return []
+    return [list(value) for value in values]
+
+
+def _check_groups(
+    groups: list[list[Any]],
+    labels: list[tuple[str, str]],
+    n_columns: int,
+    owner: str,
+) -> None:
+    """Raise ``ValueError`` unless the groups are all columns, in their order."""
+    given = [column for group in groups for column in group]
+    wanted: list[list[Any]] = [list(range(n_columns))]
+    if labels:
+        wanted += [list(labels), [label_text(label) for label in labels]]
+        wanted.append([part for _, part in labels])
+    elif all(isinstance(column, str) for column in given):
+        wanted.append(given if len(given) == n_columns else [])  # no names to compare
+    if given in wanted and all(groups):
+        return
+    columns = wanted[2] if labels else wanted[0]
+    raise ValueError(
+        f"The 'steps' parameter of {owner} groups the columns {given}, but y has the "
+        f"columns {columns}: expected all of them, once and in their order, those of "
+        "a step side by side."
+    )
 
 
 def _checked_widths(values: Any, given: Any, owner: str) -> tuple[int, ...]:
@@ -175,8 +217,8 @@ def _checked_widths(values: Any, given: Any, owner: str) -> tuple[int, ...]:
     if not valid or isinstance(given, str):
         raise ValueError(
             f"The 'steps' parameter of {owner} must be None, a sequence of positive "
-            f"ints (the width of each step) or a dict of names and widths. Got "
-            f"{given!r} instead."
+            f"ints (the width of each step), of groups of columns, or a dict of names "
+            f"and either. Got {given!r} instead."
         )
     return tuple(int(width) for width in widths)
 

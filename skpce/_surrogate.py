@@ -62,8 +62,9 @@ class CompositionalPCESurrogate(
     ----------
     degree : int, default=2
         Largest degree of a term.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step: blocks of columns of y that each sum to one. A dict gives
+    steps : sequence, dict, or None, default=None
+        Width of each step, or its columns (positions, or names in a data frame):
+        blocks of columns of y, side by side, that each sum to one. A dict gives
         names too. None reads two-level columns or names such as ``step__action`` of
         a data frame, else all columns are one step.
     log_ratio : {"alr", "clr", "ilr"}, default="ilr"

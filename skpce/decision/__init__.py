@@ -2,6 +2,7 @@
 
 from ._belief import InputBelief
 from ._choice import Decision
+from ._importance import DegenerateBeliefWarning
 from ._policy import ThompsonPolicy
 
-__all__ = ["Decision", "InputBelief", "ThompsonPolicy"]
+__all__ = ["Decision", "DegenerateBeliefWarning", "InputBelief", "ThompsonPolicy"]

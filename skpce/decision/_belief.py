@@ -19,6 +19,8 @@ IndexArray = NDArray[np.int64]
 
 # Tails outside the interval of the table.
 _TAIL = 0.05
+# Larger weights may have no finite sum.
+_LARGEST_WEIGHT = 1e290
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +81,14 @@ class InputBelief:
         names = self.names
         if names is None:
             names = [f"x{i}" for i in range(n_features)]
-        if len(names) != n_features:
+        if isinstance(names, str) or len(names) != n_features:
             raise fail("InputBelief", "names", f"None or {n_features} names", names)
         if len(self.laws) not in (0, n_features):
             expected = f"empty, or {n_features} laws"
             raise fail("InputBelief", "laws", expected, self.laws)
         object.__setattr__(self, "particles", particles)
+        if weights.max() > _LARGEST_WEIGHT:
+            weights = weights / weights.max()
         object.__setattr__(self, "weights", weights / weights.sum())
         object.__setattr__(self, "names", tuple(str(name) for name in names))
 
@@ -121,8 +125,16 @@ class InputBelief:
         -------
         quantiles : ndarray of shape (n_probabilities, n_features)
             The smallest particle at which the weights reach the probability.
+
+        Raises
+        ------
+        ValueError
+            If the probabilities are no list of numbers between 0 and 1.
         """
         wanted = np.asarray(probabilities, dtype=np.float64)
+        if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
+            expected = "a list of numbers in [0, 1]"
+            raise fail("InputBelief.quantile", "probabilities", expected, probabilities)
         found = np.empty((len(wanted), self.particles.shape[1]))
         for i, column in enumerate(self.particles.T):
             order = np.argsort(column, kind="stable")

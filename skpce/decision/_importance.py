@@ -23,6 +23,8 @@ References
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,6 +38,12 @@ IndexArray = NDArray[np.int64]
 _BISECTIONS = 30
 # More powers than this mean that no power helps (a likelihood of zeros and ones).
 _MOST_STAGES = 100
+# Fewer effective particles than this do not tell a spread.
+_FEWEST_EFFECTIVE = 10.0
+
+
+class DegenerateBeliefWarning(UserWarning):
+    """Almost all weight is on a few particles when they are resampled."""
 
 
 def reweighted(
@@ -52,6 +60,11 @@ def reweighted(
     ------
     ValueError
         If the likelihood is zero at every particle.
+
+    Warns
+    -----
+    DegenerateBeliefWarning
+        When a few particles are to become all of them.
     """
     smallest = resample_below * len(belief.weights)
     left = 1.0
@@ -67,8 +80,22 @@ def reweighted(
         left -= power
         if left <= 0.0:
             break
+        _warn_of_few(belief)
         belief = liu_west(belief, shrinkage, generator)
     return belief
+
+
+def _warn_of_few(belief: InputBelief) -> None:
+    size, n_particles = belief.effective_sample_size, len(belief.weights)
+    if size < min(_FEWEST_EFFECTIVE, 0.5 * n_particles):
+        warnings.warn(
+            f"Only {size:.1f} of {n_particles} particles hold the belief when it is "
+            "resampled: its spread, and the effective sample size that is reported "
+            "from now on, are not to be trusted. Use more particles, or start from a "
+            "belief nearer to what was observed.",
+            DegenerateBeliefWarning,
+            stacklevel=5,
+        )
 
 
 def _refuse_impossible(belief: InputBelief, logs: FloatArray) -> None:

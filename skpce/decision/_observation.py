@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._feature_names import refuse_other_names
 from .._frames import import_pandas
 from .._parameters import fail
 
@@ -43,22 +44,27 @@ class Observation:
 
 
 def read_observation(
-    owner: str, observed: Any, outcome: Any, noise_sd: Any, which: Any
+    owner: str,
+    observed: Any,
+    outcome: Any,
+    noise_sd: Any,
+    which: Any,
+    names: Sequence[str] | None = None,
 ) -> Observation:
-    """Check what the user says of an observation.
+    """Check what the user says of an observation of inputs with these names.
 
     Raises
     ------
     ValueError
         If a value is missing, not finite or of another length, or the outcome is
-        neither a fitted regressor nor a callable.
+        neither a fitted regressor of the same inputs nor a callable.
     """
     values = _numbers(owner, "observed", observed, "a finite number, or several")
     expected = f"a positive finite float, or one for each of {len(values)} outcomes"
     noise = _numbers(owner, "noise_sd", noise_sd, expected)
     if len(noise) not in (1, len(values)) or np.any(noise <= 0):
         raise fail(owner, "noise_sd", expected, noise_sd)
-    predict = _as_function(owner, outcome)
+    predict = _as_function(owner, outcome, names)
     columns = None if which is None else _columns(owner, which, len(values))
 
     def outcome_at(inputs: FloatArray) -> FloatArray:
@@ -115,7 +121,9 @@ def _numbers(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     return numbers
 
 
-def _as_function(owner: str, outcome: Any) -> Callable[[FloatArray], Any]:
+def _as_function(
+    owner: str, outcome: Any, inputs: Sequence[str] | None
+) -> Callable[[FloatArray], Any]:
     """Return the ``predict`` of a regressor, or the callable itself."""
     if not hasattr(outcome, "predict") or isinstance(outcome, type):
         if not callable(outcome) or isinstance(outcome, type):
@@ -125,6 +133,7 @@ def _as_function(owner: str, outcome: Any) -> Callable[[FloatArray], Any]:
     names = getattr(outcome, "feature_names_in_", None)
     if names is None:
         return outcome.predict
+    refuse_other_names(f"{owner}: the outcome", names, inputs)
     frame = import_pandas().DataFrame
     return lambda inputs: outcome.predict(frame(inputs, columns=names))
 

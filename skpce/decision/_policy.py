@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._feature_names import refuse_other_names
 from .._fitted_pipeline import surrogate_of
 from .._parameters import (
     check_boolean,
@@ -101,10 +102,11 @@ class ThompsonPolicy(BaseEstimator):
     :func:`skpce.inspection.verdict`) decisions are as poor as its predictions.
 
     Updates by weights converge to the posterior law as particles grow, until the first
-    resampling (``belief_.n_resampled``); after it the mean and covariance are kept
-    and finer features are smoothed. For a normal belief and an outcome linear in the
-    inputs, both methods converge to the posterior. For other outcomes the Kalman
-    filter is an approximation that knows only covariances.
+    resampling (``belief_.n_resampled``); after it the mean and covariance are kept,
+    finer features are smoothed, and particles share ancestors: the effective sample
+    size counts weights and is then too large. For a normal belief and an outcome
+    linear in the inputs, both methods converge to the posterior. For other outcomes
+    the Kalman filter is an approximation that knows only covariances.
 
     References
     ----------
@@ -202,6 +204,7 @@ class ThompsonPolicy(BaseEstimator):
                 raise ValueError(
                     f"The belief has {n_given} inputs; the surrogate has {len(laws)}."
                 )
+            refuse_other_names("The belief", self.inputs.names, names)
             return replace(self.inputs, names=names, laws=laws)
         draw = surrogate._input_sampler(type(self).__name__, self.inputs)
         return InputBelief(draw(self.n_particles, generator), None, names, laws)
@@ -304,7 +307,8 @@ class ThompsonPolicy(BaseEstimator):
             Observed values.
         outcome : fitted regressor or callable, default=None
             From the inputs of the surrogate, (n, n_features), to the outcomes without
-            noise, (n,) or (n, n_outcomes).
+            noise, (n,) or (n, n_outcomes). A regressor with feature names must have
+            those of the surrogate, in its order.
         noise_sd : float or array-like of shape (n_outcomes,), default=None
             Standard deviation of the independent normal noise. A regressor has an
             error of its own, which belongs in here.
@@ -326,11 +330,18 @@ class ThompsonPolicy(BaseEstimator):
         ValueError
             For a bad argument, or an outcome that is impossible under the belief. The
             belief is then unchanged.
+
+        Warns
+        -----
+        DegenerateBeliefWarning
+            When fewer than ten particles are resampled into all of them.
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.update"
         if log_likelihood is None:
-            observation = read_observation(owner, observed, outcome, noise_sd, which)
+            observation = read_observation(
+                owner, observed, outcome, noise_sd, which, self.belief_.names
+            )
             if self.method == "kalman":
                 belief = kalman_updated(self.belief_, observation)
             else:

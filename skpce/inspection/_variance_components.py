@@ -29,6 +29,26 @@ IndexArray = NDArray[np.int64]
 _LARGEST_BLOCK = 512
 
 
+def reward_labels(reward: Any) -> NDArray[Any]:
+    """Return labels as an array that can be sorted.
+
+    Raises
+    ------
+    ValueError
+        If a label is missing, or labels of different kinds are mixed.
+    """
+    labels = np.asarray(reward)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError("reward has NaN labels; give one label per member.")
+    kinds = {type(label).__name__ for label in labels.ravel().tolist()}
+    if labels.dtype.kind == "O" and len(kinds) > 1:
+        raise ValueError(
+            f"reward has labels of the kinds {', '.join(sorted(kinds))}; give one "
+            "label per member, all strings or all numbers."
+        )
+    return labels
+
+
 def reward_groups(reward: Any, n_members: int) -> IndexArray:
     """Number the rewards; shape (n_members,).
 
@@ -37,9 +57,7 @@ def reward_groups(reward: Any, n_members: int) -> IndexArray:
     ValueError
         If the labels are not one per member, have NaN, or do not repeat.
     """
-    labels = np.asarray(reward)
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError("reward has NaN labels; give one label per member.")
+    labels = reward_labels(reward)
     if labels.shape != (n_members,):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({n_members},), one label "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -32,7 +32,7 @@ from ._cross_fit import (
 from ._permuted_fits import Permutations, factorise
 from ._variance_decomposition import variance_decomposition
 from ._variance_decomposition_result import VarianceDecomposition
-from ._verdict_folds import check_replicates, make_splits
+from ._verdict_folds import check_replicates, make_splits, repetition_caution
 from ._verdict_permutations import permuted_q2
 from ._verdict_result import StepVerdict, Verdict
 
@@ -83,7 +83,8 @@ def verdict(
         Label of the reward of each member. Members of one reward are replicates:
         they stay in one fold, are permuted together, and give the share of training
         noise with an interval, by :func:`variance_decomposition` (unless
-        ``noise_share`` is given). Their rows of X must be equal.
+        ``noise_share`` is given). Their rows of X must be equal. Without it, equal
+        rows in training and in test are told in a caution.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
@@ -242,6 +243,7 @@ def verdict(
         (
             *permutation_caution(n_permutations, significance_level, q2),
             *noise_cautions(results, max_noise_share),
+            *repetition_caution(X, reward, fit.splits),
             *cautions(checks, len(X)),
         ),
         cpu_seconds,
@@ -330,12 +332,25 @@ def _training_noise(
         )
     found = np.full((3, n_steps), np.nan)
     if isinstance(noise_share, VarianceDecomposition):
+        _refuse_other_steps(noise_share.step_names, fit.geometry.layout.step_names)
         split = noise_share.aitchison_variance
         _check_length(split.noise_share, n_steps)
         found[:] = split.noise_share, split.noise_share_low, split.noise_share_high
     elif noise_share is not None:
         found[0] = _given_share(noise_share, n_steps)
     return found
+
+
+def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
+    """Refuse a decomposition of steps with other names, or in another order."""
+    positions = [f"step{i}" for i in range(len(given))]
+    if positions in (list(given), list(expected)) or len(given) != len(expected):
+        return  # without names, or refused for its length
+    if list(given) != list(expected):
+        raise ValueError(
+            f"noise_share is of the steps {list(given)}; expected {list(expected)}, in "
+            "this order."
+        )
 
 
 def _given_share(noise_share: Any, n_steps: int) -> FloatArray:

@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
 from ._cross_fit import Split
+from ._variance_components import reward_labels
 
 
 def check_replicates(X: Any, reward: Any) -> None:
     """Refuse members of one reward whose inputs differ."""
     if reward is None:
         return
-    labels, inputs = np.asarray(reward), np.asarray(X)
+    labels, inputs = reward_labels(reward), np.asarray(X)
     if labels.shape != (len(inputs),):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({len(inputs)},), one label "
@@ -64,6 +65,29 @@ def make_splits(
     splits = list(splitter.split(X, groups=reward))
     _refuse_leaks(splits, reward)
     return splits
+
+
+def repetition_caution(X: Any, reward: Any, splits: list[Split]) -> tuple[str, ...]:
+    """Caution when members that are held out have their rows of X in training.
+
+    What an expansion remembers of a row then looks like prediction. Given ``reward``,
+    folds hold no such rows but those of different rewards.
+    """
+    if reward is not None:
+        return ()
+    numbers: dict[tuple[Any, ...], int] = {}
+    rows = np.asarray(X).tolist()
+    row = np.array([numbers.setdefault(tuple(one), len(numbers)) for one in rows])
+    seen = [np.isin(row[test], row[train]) for train, test in splits]
+    repeated = int(sum(found.sum() for found in seen))
+    if not repeated:
+        return ()
+    tested = sum(len(found) for found in seen)
+    return (
+        f"{repeated} of {tested} held-out members have a row of X that is in their "
+        "training fold too; if members with equal rows are replicates, Q² and p are "
+        "too good: give reward=",
+    )
 
 
 def _refuse_leaks(splits: list[Split], reward: Any) -> None:

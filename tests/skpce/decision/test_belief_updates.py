@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from skpce._input_laws import check_distribution, learn_input_laws
-from skpce.decision import InputBelief
+from skpce.decision import DegenerateBeliefWarning, InputBelief
 from skpce.decision._importance import liu_west, reweighted
 from skpce.decision._kalman import kalman_updated
 from skpce.decision._observation import read_observation
@@ -184,6 +184,32 @@ def test_an_impossible_observation_is_refused_and_a_hard_one_is_not():
     assert found.particles[found.weights > 0, 0].min() > 2.0
 
 
+@pytest.mark.parametrize("probabilities", [0.5, [-0.1], [1.1], [np.nan]])
+def test_quantiles_are_of_probabilities(probabilities):
+    with pytest.raises(ValueError, match=r"probabilities.*numbers in \[0, 1\]"):
+        normal_belief(10, SEED).quantile(probabilities)
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e308])
+def test_weights_count_up_to_a_factor(size):
+    belief = InputBelief(np.arange(4.0)[:, np.newaxis], np.full(4, size))
+    np.testing.assert_allclose(belief.weights, 0.25)
+
+
+def test_few_particles_that_become_all_of_them_warn():
+    belief = normal_belief(500, SEED)
+    order = np.sort(belief.particles[:, 0])
+
+    def among_the_highest(number):
+        return lambda x: np.where(x[:, 0] >= order[-number], 0.0, -np.inf)
+
+    with pytest.warns(DegenerateBeliefWarning, match=r"Only 3\.0 of 500 particles"):
+        by_weights(belief, among_the_highest(3))
+    by_weights(belief, among_the_highest(30))
+    kept = by_weights(belief, among_the_highest(3), resample_below=0.0)
+    assert kept.effective_sample_size == pytest.approx(3.0)
+
+
 def test_the_kernel_smooths_what_is_not_normal():
     """A normal law cut at 2: the kernel blurs the edge, less with less jitter."""
 
@@ -213,6 +239,7 @@ def test_seen_twice_is_seen_once_with_twice_the_evidence():
     ("arguments", "message"),
     [
         (([1.0, 2.0],), "particles.*finite table"),
+        (([[1.0, 2.0]], None, "ab"), "names.*2 names"),
         (([[np.nan]],), "particles.*finite table"),
         (("many",), "particles.*finite table"),
         (([[1.0]], [-1.0]), "non-negative"),

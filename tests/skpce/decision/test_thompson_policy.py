@@ -183,6 +183,25 @@ def test_a_regressor_with_names_and_several_outcomes(surrogate):
     assert frame["low"][0] < exact < frame["high"][0]
 
 
+def test_inputs_of_other_names_or_another_order_are_refused():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(SEED)
+    X = pandas.DataFrame(rng.normal(size=(80, 2)), columns=["heat", "time"])
+    y = softmax(np.c_[X["heat"], X["time"], 0 * X["heat"]], axis=1)
+    fitted = CompositionalPCESurrogate(1, distribution=norm(0, 1)).fit(X, y)
+    policy = started(fitted)
+    turned = LinearRegression().fit(X[["time", "heat"]], 3 * X["heat"])
+    with pytest.raises(ValueError, match=r"outcome has the inputs \['time', 'heat'\]"):
+        policy.update(3.0, outcome=turned, noise_sd=0.5)
+    assert policy.n_updates_ == 0
+    policy.update(3.0, outcome=LinearRegression().fit(X, 3 * X["heat"]), noise_sd=0.5)
+    np.testing.assert_allclose(policy.belief_.mean, [36 / 37, 0], atol=0.15)
+    rows = rng.normal(size=(50, 2))
+    with pytest.raises(ValueError, match=r"belief has the inputs \['time', 'heat'\]"):
+        started(fitted, inputs=InputBelief(rows, names=["time", "heat"]))
+    assert started(fitted, inputs=InputBelief(rows)).belief_.names == ("heat", "time")
+
+
 def test_reproducible_and_persistent(surrogate):
     def run(policy):
         actions = [policy.choose().actions for _ in range(20)]

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 from scipy.special import rel_entr, softmax
 
-from skpce.inspection import training_noise_share, variance_decomposition
+from skpce import CompositionalPCESurrogate
+from skpce.inspection import training_noise_share, variance_decomposition, verdict
 from skpce.metrics import policy_fragility
 
 WIDTHS = (3, 4)
@@ -315,3 +316,20 @@ Y = draw(np.random.default_rng(17), UNEQUAL)
 def test_bad_arguments(kwargs, message):
     with pytest.raises(ValueError, match=message):
         variance_decomposition(Y, **{"steps": WIDTHS, **kwargs})
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["a", "a", "b", None], "kinds NoneType, str"),
+        ([1, 1, "b", "b"], "kinds int, str"),
+        ([1.0, 1.0, 2.0, np.nan], "NaN labels"),
+    ],
+)
+def test_missing_and_mixed_labels_are_refused(labels, message):
+    y, reward = np.full((4, 2), 0.5), np.array(labels, dtype=object)
+    reward = reward.astype(float) if message == "NaN labels" else reward
+    with pytest.raises(ValueError, match=message):
+        variance_decomposition(y, reward)
+    with pytest.raises(ValueError, match=message):
+        verdict(CompositionalPCESurrogate(1), np.zeros((4, 1)), y, reward)

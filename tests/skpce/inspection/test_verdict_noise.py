@@ -33,6 +33,50 @@ def test_training_noise_vetoes(replicated):
         assert not step.attributable
 
 
+def test_a_decomposition_of_steps_in_another_order_is_refused(replicated):
+    X, y, reward = replicated(noise=0.7)
+    names = ("first", "second", "third")
+    model = surrogate().set_params(steps=dict(zip(names, WIDTHS, strict=True)))
+    options = {**QUICK, "n_permutations": 19}
+    fitting = variance_decomposition(y, reward, steps=model.steps)
+    unnamed = variance_decomposition(y, reward, steps=WIDTHS)
+    shares = [
+        [
+            step.noise_share
+            for step in verdict(model, X, y, noise_share=n, **options).steps
+        ]
+        for n in (fitting, unnamed)
+    ]
+    np.testing.assert_array_equal(*shares)
+    turned = np.hstack([y[:, 5:], y[:, :5]])
+    steps = {"third": 4, "first": 3, "second": 2}
+    other = variance_decomposition(turned, reward, steps=steps)
+    with pytest.raises(ValueError, match=r"of the steps \['third', 'first'"):
+        verdict(model, X, y, noise_share=other, **options)
+
+
+def test_replicates_that_are_not_declared_are_cautioned():
+    """Policies by chance, four replicates each: remembered, not predicted."""
+    rng = np.random.default_rng(0)
+    reward = np.repeat(np.arange(15), 4)
+    X = rng.normal(size=(15, 2))[reward]
+    logits = rng.normal(size=(15, sum(WIDTHS)))[reward]
+    y = np.hstack([softmax(part, axis=1) for part in np.split(logits, [3, 5], axis=1)])
+    words = "60 of 60 held-out members have a row of X that is in their training fold"
+    told = verdict(surrogate(4), X, y, **QUICK)
+    assert all(told.attributable)  # fooled, and says by what
+    assert any(text.startswith(words) for text in told.cautions)
+    noise = [0.0] * 3
+    known = verdict(surrogate(4), X, y, reward, noise_share=noise, **QUICK)
+    assert not any(known.attributable)
+    kept = [
+        (np.flatnonzero(reward % 5 != k), np.flatnonzero(reward % 5 == k))
+        for k in range(5)
+    ]
+    for found in (known, verdict(surrogate(4), X, y, cv=kept, **QUICK)):
+        assert not any("held-out members" in text for text in found.cautions)
+
+
 def test_a_given_noise_share_is_used(ensemble):
     X, y = ensemble
     share = [0.1, 0.9, np.nan]
