@@ -61,12 +61,12 @@ def make_policies(
     spec: TrainingSpec,
     *,
     train: bool,
-    n_replicates: int,
-    n_control: int,
     seed: int,
-    n_jobs: int | None,
     store: Store | None,
     progress: Progress,
+    n_replicates: int = 1,
+    n_control: int = 0,
+    n_jobs: int | None = None,
 ) -> Policies:
     """Solve every member exactly, and train those that the study asks for."""
     started = time.process_time()
