@@ -12,6 +12,7 @@ import numpy as np
 
 from gflownet_envs.storage import (
     canonical_json,
+    environment_versions,
     plain_json,
     read_arrays,
     write_arrays,
@@ -36,9 +37,10 @@ class BlockStore:
     """Finished blocks of a long computation, so that a stopped run resumes.
 
     A block is a dictionary of arrays under a key: a dictionary that says
-    everything its numbers depend on (specification, seeds, member range,
-    versions). Its file is named by the SHA-256 of the key's canonical JSON; the key
-    itself is stored beside the arrays and compared on loading.
+    everything its numbers depend on (specification, seeds, members, rewards). Its file
+    is named by the SHA-256 of the key's canonical JSON; the key itself is stored beside
+    the arrays and compared on loading. The versions of Python and of the libraries
+    are stored too, and not compared.
 
     Parameters
     ----------
@@ -102,7 +104,7 @@ class BlockStore:
             return None
         try:
             arrays, metadata = read_arrays(path)
-        except ValueError as error:
+        except (ValueError, FileNotFoundError) as error:  # the latter: a folder
             return self._set_aside(path, str(error))
         if metadata.get("key_json") != _key_text(key):
             found = metadata.get("key_json")
@@ -132,7 +134,8 @@ class BlockStore:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(self.folder, error) from error
-        write_arrays(path, arrays, {"key_json": _key_text(key)})
+        metadata = {"key_json": _key_text(key), "versions": environment_versions()}
+        write_arrays(path, arrays, metadata)
 
     def _set_aside(self, path: Path, reason: str) -> None:
         aside = path.with_name(path.name + ".damaged")

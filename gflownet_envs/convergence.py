@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.exact import distance_to_exact
-from gflownet_envs.policies import PolicyNetwork, masked_log_policy
+from gflownet_envs.object_rewards import log_reward_table
+from gflownet_envs.policies import PolicyNetwork, log_policy_in_states
 from gflownet_envs.random_streams import MemberStream, Purpose, UniformChunks
 from gflownet_envs.rewards.source import RewardSource, RewardTable
 from gflownet_envs.sampling import PlainSampler, RolloutBatch, TableSampler
@@ -80,6 +81,8 @@ class Checker:
         self._sampler = sampler
         self._reward = reward
         self._graph = graph
+        if graph is not None:
+            self._listed_reward = reward.to("cpu", torch.float64)
         shape = (batch_size, sampler.environment.max_steps)
         self._n_batches = -(-_N_EVALUATED // batch_size)
         self._uniforms = UniformChunks(
@@ -112,29 +115,48 @@ class Checker:
         return log_reward + (batch.log_pb - batch.log_pf).sum(dim=-1)
 
     def _distance(self, network: PolicyNetwork) -> np.ndarray:  # shape: (E,)
-        if self._graph is None or not isinstance(self._reward, RewardTable):
+        if self._graph is None:
             return np.full(network.n_members, np.nan)
         graph = self._graph
-        per_member = graph.mask.numel()
+        n_objects = graph.environment.require_listed_objects()
+        per_member = max(graph.mask.numel(), n_objects)
         size = max(1, _MAX_TABLE_ENTRIES // per_member)
         arrays = network.to_arrays()
         parts = []
         for start in range(0, network.n_members, size):
             rows = slice(start, start + size)
             some = type(network).from_arrays({k: a[rows] for k, a in arrays.items()})
-            outputs = some.outputs(graph.environment, graph.states)
-            logits = outputs[..., : graph.mask.shape[1]].to(torch.float64)
-            log_policy = masked_log_policy(logits, graph.mask)
-            table = self._reward.log_reward[rows].cpu()
+            log_policy = log_policy_in_states(some, graph.environment, graph.states)
+            table = self._reward_table(rows)
             parts.append(distance_to_exact(graph, log_policy, table))
         return torch.cat(parts).numpy()
 
+    def _reward_table(self, rows: slice) -> Tensor:  # shape: (e, n_objects)
+        """Return log R of every object, also of rewards that are no table."""
+        some = self._listed_reward.select(rows)
+        if isinstance(some, RewardTable):
+            return some.log_reward
+        return log_reward_table(some, self._graph)
+
 
 def reward_of(reward: RewardSource, batch: RolloutBatch) -> Tensor:  # shape: (E, B)
-    """Return log R of what the trajectories of a batch ended in."""
+    """Return log R of what the trajectories of a batch ended in.
+
+    Raises
+    ------
+    ValueError
+        If a reward gives another shape than one number a trajectory.
+    """
     if batch.objects is not None and isinstance(reward, RewardTable):
         return reward.of_objects(batch.objects)
-    return reward.of_states(batch.final_states)
+    log_reward = reward.of_states(batch.final_states)
+    expected = tuple(batch.final_states.shape[:-1])
+    if tuple(log_reward.shape) != expected:
+        raise ValueError(
+            f"the reward must give shape {expected} (members, trajectories), "
+            f"got {tuple(log_reward.shape)}"
+        )
+    return log_reward
 
 
 @dataclass(eq=False)

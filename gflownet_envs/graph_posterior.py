@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.object_rewards import final_states
 from gflownet_envs.state_graph import StateGraph
 
 _CLOSURE_TOLERANCE = 1e-6
@@ -61,7 +60,7 @@ def edge_marginals(
             "distribution must be probabilities that sum to one; the smallest is "
             f"{float(law.min()):.3g}, the largest distance of a sum from one {off:.3g}"
         )
-    is_edge = adjacency(environment, final_states(graph)).to(torch.float64)
+    is_edge = adjacency(environment, graph.final_states()).to(torch.float64)
     return torch.tensordot(law, is_edge, dims=1)
 
 

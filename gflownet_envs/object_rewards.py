@@ -9,33 +9,6 @@ from gflownet_envs.state_graph import StateGraph
 _VALUES_AT_ONCE = 2**22
 
 
-def final_states(
-    graph: StateGraph,
-) -> Tensor:  # shape: (n_objects, S), int64
-    """Return a terminal state of every object, in the order of the reward table.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import DagEnvironment
-    >>> env = DagEnvironment(3)
-    >>> states = final_states(StateGraph.from_environment(env))
-    >>> torch.equal(env.object_index(states), torch.arange(25))
-    True
-    """
-    environment = graph.environment
-    n_objects = environment.require_listed_objects()
-    ids, actions = (graph.children >= graph.n_states).nonzero(as_tuple=True)
-    objects = graph.children[ids, actions] - graph.n_states
-    edge_of = torch.full((n_objects,), -1)
-    edge_of[objects] = torch.arange(len(objects))
-    if (edge_of < 0).any():
-        raise ValueError(
-            f"object {int((edge_of < 0).nonzero()[0])} of {environment.name} is not "
-            "reached by any action"
-        )
-    return environment.step(graph.states[ids[edge_of]], actions[edge_of])
-
-
 def log_reward_table(
     reward: RewardSource,
     graph: StateGraph,
@@ -52,7 +25,7 @@ def log_reward_table(
     >>> dict(zip(env.object_names(), table[0].tolist()))
     {'no edges': 3.0, '0 → 1': 5.0, '1 → 0': 5.0}
     """
-    states = final_states(graph)
+    states = graph.final_states()
     size = max(1, _VALUES_AT_ONCE // (reward.n_members * states.shape[1]))
     parts = [
         reward.of_states(part.expand(reward.n_members, *part.shape))

@@ -60,23 +60,17 @@ class MemberStream:
 def member_streams(
     seed: int,
     members: tuple[int, ...],
-    common_random_numbers: bool = False,
 ) -> list[MemberStream]:
     """Return the streams of several members.
 
-    With `common_random_numbers` all members share the stream of member 0, so that
-    differences between members come from their rewards alone.
+    With equal numbers they are the same.
 
     Examples
     --------
     >>> [stream.member for stream in member_streams(0, (4, 7))]
     [4, 7]
-    >>> [stream.member for stream in member_streams(0, (4, 7), True)]
-    [0, 0]
     """
-    return [
-        MemberStream(seed, 0 if common_random_numbers else member) for member in members
-    ]
+    return [MemberStream(seed, member) for member in members]
 
 
 class UniformChunks:

@@ -116,6 +116,33 @@ class StateGraph:
         """Return the numbers of the states in a layer."""
         return slice(self.layer_offsets[step], self.layer_offsets[step + 1])
 
+    def final_states(self) -> Tensor:  # shape: (n_objects, S)
+        """Return a terminal state of every object, in the order of the reward table.
+
+        Raises
+        ------
+        ValueError
+            If objects are not listed, or no action leads to one of them.
+
+        Examples
+        --------
+        >>> from gflownet_envs.environments import GridEnvironment
+        >>> graph = StateGraph.from_environment(GridEnvironment(size=2, max_moves=1))
+        >>> graph.final_states()[:, :2].tolist()
+        [[0, 0], [0, 1], [1, 0]]
+        """
+        parents, actions = (self.children >= self.n_states).nonzero(as_tuple=True)
+        objects = self.children[parents, actions] - self.n_states
+        n_objects = self.environment.require_listed_objects()
+        edge = torch.full((n_objects,), -1)
+        edge[objects] = torch.arange(len(objects))  # any of the edges that lead there
+        if (edge < 0).any():
+            raise ValueError(
+                f"object {int((edge < 0).nonzero()[0])} of {self.environment.name} is "
+                "not reached by any action"
+            )
+        return self.environment.step(self.states[parents[edge]], actions[edge])
+
     def open_columns(self, step: int) -> tuple[slice, bool]:
         """Return the range of actions that a layer uses, and if all of it is open."""
         mask = self.mask[self.layer(step)]

@@ -14,7 +14,7 @@ from gflownet_envs.policies import (
     PolicyNetwork,
     StackedGRU,
     StackedMLP,
-    masked_log_policy,
+    log_policy_in_states,
 )
 from gflownet_envs.state_graph import StateGraph
 from gflownet_envs.training_spec import TrainingSpec
@@ -151,9 +151,7 @@ class TrainedEnsemble:
     ) -> Tensor:  # shape: (E, ..., A), float64
         """Return log P_F of every member in the same states; −inf where masked."""
         flat = states.reshape(-1, states.shape[-1])
-        outputs = self.network.outputs(self.environment, flat)
-        logits = outputs[..., : self.environment.n_actions].to(torch.float64)
-        log_policy = masked_log_policy(logits, self.environment.valid_mask(flat))
+        log_policy = log_policy_in_states(self.network, self.environment, flat)
         return log_policy.reshape(self.n_members, *states.shape[:-1], -1)
 
     def log_policy_table(

@@ -28,8 +28,12 @@ from gflownet_envs.rewards.source import RewardSource, as_reward_source
 from gflownet_envs.trained_ensemble import TrainedEnsemble, join_blocks
 from gflownet_envs.training_block import BlockJob, list_states, train_block
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.uniform_trajectories import environment_digest
 
 __all__ = ["PAPER_TRAINING", "TrainingSpec", "train_ensemble"]
+
+
+_BLOCK_FORMAT = 1  # to be raised when blocks of the same key get other arrays
 
 
 def train_ensemble(
@@ -69,7 +73,10 @@ def train_ensemble(
     members : sequence of int, optional
         The numbers of the members: they name the random streams. Default: 0, 1, 2, …
     common_random_numbers : bool, default=False
-        Let all members share one random stream, initial parameters included.
+        Let the members of different rewards share one random stream, initial
+        parameters included: differences between them then come from their rewards
+        alone. Replicates of one reward keep streams of their own, the same ones for
+        every reward.
     device : str, default="cpu"
         A torch device. On ``"cuda"`` all members are one block.
     n_jobs : int, optional
@@ -114,7 +121,10 @@ def train_ensemble(
     reward = as_reward_source(log_reward, environment)
     rows = _reward_rows(reward.n_members, n_replicates)
     numbers = _member_numbers(members, len(rows))
+    shared_numbers = tuple(range(n_replicates)) * reward.n_members
+    stream_numbers = shared_numbers if common_random_numbers else numbers
     graph = list_states(environment, spec)
+    fingerprint = None if store is None else environment_digest(environment)
     block_size = spec.block_size if torch.device(device).type == "cpu" else len(rows)
     blocks = share_out(len(rows), block_size)
 
@@ -123,7 +133,8 @@ def train_ensemble(
             environment,
             graph,
             reward.select(rows[block]),
-            member_streams(seed, numbers[block], common_random_numbers),
+            member_streams(seed, stream_numbers[block]),
+            numbers[block],
             spec,
             device,
         )
@@ -131,13 +142,15 @@ def train_ensemble(
     def make_key(job: BlockJob, block: slice) -> dict[str, Any]:
         return {
             "kind": "policies",
+            "format": _BLOCK_FORMAT,
             "environment": environment.name,
+            "environment_sha256": fingerprint,
             "actions": list(environment.action_names),
             "encoding_size": environment.encoding_size,
             "spec": json_values(asdict(spec)),
             "seed": int(seed),
             "members": list(numbers[block]),
-            "common_random_numbers": bool(common_random_numbers),
+            "streams": list(stream_numbers[block]),
             "reward_sha256": job.reward.digest(),
         }
 
@@ -201,7 +214,7 @@ def _check_policy(environment: Environment, spec: TrainingSpec) -> None:
 
 def _check_device(device: str) -> None:
     try:
-        torch.empty(0, device=device)
+        torch.zeros(1, device=torch.device(device)).item()
     except (RuntimeError, AssertionError, TypeError) as error:
         raise ValueError(
             f"device must be a torch device that is present, got {device!r}: {error}"
@@ -242,11 +255,10 @@ def _warn_if_not_converged(ensemble: TrainedEnsemble) -> None:
     rows = np.flatnonzero(~ensemble.diagnostics.converged)
     if not len(rows):
         return
-    named = [ensemble.members[row] for row in rows[:10]]
-    more = f" and {len(rows) - 10} more" if len(rows) > 10 else ""
+    named = [ensemble.members[row] for row in rows]
     warnings.warn(
         f"{len(rows)} of {ensemble.n_members} members did not converge: members "
-        f"{named}{more}; {ensemble.diagnostics.describe(rows)}. Train longer, explore "
+        f"{named}; {ensemble.diagnostics.describe(rows)}. Train longer, explore "
         "more, or leave them out (TrainedEnsemble.subset)",
         NotConvergedWarning,
         stacklevel=3,

@@ -43,6 +43,8 @@ class BlockJob:
     reward : RewardSource
         Of the members of the block.
     streams : list of MemberStream
+    members : tuple of int
+        Their numbers, which need not be those of their streams.
     spec : TrainingSpec
     device : str
     """
@@ -51,6 +53,7 @@ class BlockJob:
     graph: StateGraph | None
     reward: RewardSource
     streams: list[MemberStream]
+    members: tuple[int, ...]
     spec: TrainingSpec
     device: str = "cpu"
 
@@ -109,7 +112,7 @@ class _Block:
     def __init__(self, job: BlockJob) -> None:
         spec, environment = job.spec, job.environment
         self._spec, self._device = spec, job.device
-        self._streams = job.streams
+        self._streams, self._members = job.streams, job.members
         dtype = getattr(torch, spec.dtype)
         self._objective = OBJECTIVES[spec.objective]
         layout = network_layout(environment, spec)
@@ -147,10 +150,11 @@ class _Block:
             self._sampler,
             self._reward,
             job.streams,
-            graph=job.graph if isinstance(job.reward, RewardTable) else None,
+            graph=job.graph,
             batch_size=spec.batch_size,
         )
         self._stopped: dict[int, dict[str, np.ndarray]] = {}
+        self._is_active = torch.ones(n_members, dtype=torch.bool, device=job.device)
 
     def run(self, report: Callable[[int], None]) -> Checks:
         """Train until the end, or until every member has stopped."""
@@ -194,6 +198,7 @@ class _Block:
             for row in new:
                 self._stopped[row] = {name: a[row] for name, a in arrays.items()}
             checks.freeze(new)
+            self._is_active[new] = False
 
     def _update(
         self,
@@ -220,6 +225,8 @@ class _Block:
                 decay=self._spec.sub_trajectory_decay,
             )
         )
+        if self._stopped:  # what happens to them after does not matter
+            losses = losses.where(self._is_active, 0.0)
         self._optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()
         reported = log_z.detach().clone()
@@ -272,7 +279,7 @@ class _Block:
         if bool(torch.isfinite(losses).all()):
             return
         rows = (~torch.isfinite(losses)).nonzero()[:, 0]
-        members = [self._streams[i].member for i in rows]
+        members = [self._members[i] for i in rows]
         raise ValueError(
             f"training diverged: the loss of the members {members} is not finite in "
             f"iteration {iteration}; lower learning_rate or the scale of log_reward"

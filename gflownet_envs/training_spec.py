@@ -1,8 +1,9 @@
 """How to train, as data."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
+from typing import Any
 
 from gflownet_envs.objectives import OBJECTIVES
 from gflownet_envs.policies.mlp import INITIALIZATIONS
@@ -53,7 +54,8 @@ class TrainingSpec:
     exploration_temperature : float, default=1.0
         Log-policies are divided by it while sampling.
     replay_fraction : float, default=0.0
-        Share of a batch that repeats earlier trajectories; see `ReplayBuffer`.
+        Share of a batch that repeats earlier trajectories; see `ReplayBuffer`. Rounded
+        to trajectories it must leave at least one old and one new.
     replay_capacity : int, default=1000
         Trajectories that a member remembers.
     check_every : int, default=500
@@ -162,6 +164,23 @@ class TrainingSpec:
         _require(one_width, self, "hidden", "one width, for policy='gru',")
         known = self.dtype in ("float32", "float64")
         _require(known, self, "dtype", "'float32' or 'float64'")
+        n_replayed = round(self.replay_fraction * self.batch_size)
+        shares = self.replay_fraction == 0 or 1 <= n_replayed < self.batch_size
+        _require(
+            shares,
+            self,
+            "replay_fraction",
+            "0 or leave new and old trajectories a part",
+        )
+        self._keep_plain_numbers()
+
+    def _keep_plain_numbers(self) -> None:
+        """Keep numbers of other libraries as Python's own, which JSON can hold."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, tuple):
+                value = tuple(_plain(item) for item in value)
+            object.__setattr__(self, field.name, _plain(value))
 
 
 def _is_integer(value: object) -> bool:
@@ -171,6 +190,14 @@ def _is_integer(value: object) -> bool:
 def _is_finite(value: object) -> bool:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     return is_number and math.isfinite(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else value
 
 
 def _require(condition: bool, spec: TrainingSpec, name: str, expected: str) -> None:

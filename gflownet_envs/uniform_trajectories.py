@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from gflownet_envs.blocks import array_digest
 from gflownet_envs.environments.base import Environment
+
+_N_DIGESTED = 64  # walks behind the digest of an environment
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +82,38 @@ def sample_uniformly(
     stacked = torch.stack(states, dim=1)
     alive = ~environment.is_terminal(stacked[:, :-1])
     return SampledTrajectories(stacked, torch.stack(actions, dim=1), alive)
+
+
+def environment_digest(environment: Environment) -> str:
+    """Return a checksum of random walks, which tells apart spaces of the same name.
+
+    What is allowed, where actions lead, which parents there are and how states are
+    encoded along 64 walks; a difference elsewhere is not seen.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> one, other = GridEnvironment(size=3), GridEnvironment(size=4)
+    >>> environment_digest(one) == environment_digest(GridEnvironment(size=3))
+    True
+    >>> environment_digest(one) == environment_digest(other)
+    False
+    """
+    rng = np.random.default_rng(0)  # the same numbers in every version of torch
+    state = environment.initial_state((_N_DIGESTED,))
+    seen = []
+    for _ in range(environment.max_steps):
+        mask = environment.valid_mask(state)
+        weight = torch.from_numpy(rng.random(mask.shape))
+        action = weight.masked_fill(~mask, -1.0).argmax(dim=-1)
+        state = environment.step(state, action)
+        tables = (
+            mask,
+            state,
+            environment.backward_mask(state),
+            environment.encode(state),
+        )
+        seen += [array_digest(table.cpu().numpy()) for table in tables]
+    if environment.n_objects is not None:
+        seen.append(array_digest(environment.object_index(state).cpu().numpy()))
+    return array_digest(np.frombuffer("".join(seen).encode(), dtype=np.uint8))

@@ -28,6 +28,7 @@ from gflownet_envs import (
     TokenSequenceEnvironment,
     TrainingSpec,
     hypergrid_mode_rewards,
+    log_reward_table,
     quadrant_shift_rewards,
     train_ensemble,
 )
@@ -63,17 +64,9 @@ def spaces(n_members: int, seed: int) -> Iterator[tuple[str, Environment, np.nda
     yield "4 tokens and an end, 5 steps", tokens, table
     dag = DagEnvironment(5)
     scores = rng.normal(size=(n_members, 5, 32))
-    yield "graphs of 5 nodes", dag, dag_table(dag, scores)
-
-
-def dag_table(env: DagEnvironment, scores: np.ndarray) -> np.ndarray:
-    """Return log R of all graphs."""
-    graph = StateGraph.from_environment(env)
-    stop = torch.full((graph.n_states,), env.n_actions - 1)
-    ends = env.step(graph.states, stop)
-    ends = ends[env.object_index(ends).argsort()]
-    reward = LocalScoreReward(env, scores)
-    return reward.of_states(ends.expand(len(scores), *ends.shape)).numpy()
+    graph = StateGraph.from_environment(dag)
+    table = log_reward_table(LocalScoreReward(dag, scores), graph)
+    yield "graphs of 5 nodes", dag, table.numpy()
 
 
 def main() -> None:

@@ -46,7 +46,13 @@ def sub_trajectory_balance_loss(
     residual = u[..., :, None] - u[..., None, :]  # (E, B, T + 1, T + 1): i, j
     steps = torch.arange(u.shape[-1], device=u.device, dtype=u.dtype)
     length = steps - steps[:, None]
-    weight = torch.where(length > 0, decay ** length.clamp(min=0), 0.0)
+    # the largest weight of a trajectory is 1, so that no power overflows
+    if decay <= 1:
+        exponent = (length - 1).clamp(min=0)
+    else:
+        n_steps = alive.sum(dim=-1)[..., None, None]
+        exponent = (length - n_steps).clamp(max=0)
+    weight = torch.where(length > 0, decay**exponent, 0.0)
     ends = torch.nn.functional.pad(alive, (1, 0), value=True)  # states up to the end
     weight = torch.where(ends[..., None, :], weight, 0.0)
     total = (weight * residual.square()).sum(dim=(-2, -1))

@@ -3,7 +3,11 @@
 from gflownet_envs.policies.gru import StackedGRU
 from gflownet_envs.policies.heads import HeadLayout, masked_log_policy
 from gflownet_envs.policies.mlp import StackedMLP
-from gflownet_envs.policies.network import PolicyNetwork, Walker
+from gflownet_envs.policies.network import (
+    PolicyNetwork,
+    Walker,
+    log_policy_in_states,
+)
 
 __all__ = [
     "HeadLayout",
@@ -11,5 +15,6 @@ __all__ = [
     "StackedGRU",
     "StackedMLP",
     "Walker",
+    "log_policy_in_states",
     "masked_log_policy",
 ]

@@ -138,10 +138,9 @@ class StackedGRU(torch.nn.Module):
     ) -> Tensor:  # shape: (E, N, n_outputs)
         """Return the outputs after each of the histories."""
         histories = histories.expand(self.n_members, *histories.shape[-2:])
-        gates = self.gate_inputs(histories)
         hidden = self.initial_hidden(histories.shape[1])
         for t in range(histories.shape[2]):
-            after = self.update(hidden, gates[:, :, t])
+            after = self.update(hidden, self.gate_inputs(histories[:, :, t]))
             hidden = after.where((histories[:, :, t] >= 0)[..., None], hidden)
         return self.outputs_of(hidden)
 

@@ -7,6 +7,9 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
+from gflownet_envs.policies.heads import masked_log_policy
+
+_VALUES_AT_ONCE = 2**24  # numbers that a layer of all members puts out at a time
 
 
 class Walker(Protocol):
@@ -52,3 +55,27 @@ class PolicyNetwork(Protocol):
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return copies of the parameters by name."""
         ...
+
+
+@torch.no_grad()
+def log_policy_in_states(
+    network: PolicyNetwork,
+    environment: Environment,
+    states: Tensor,  # shape: (N, S)
+) -> Tensor:  # shape: (E, N, A), float64
+    """Return log P_F of every member in the same states; −inf where masked.
+
+    The states are passed through the network in parts, which bounds the memory that
+    is needed beside the result.
+    """
+    width = max(array.shape[-1] for array in network.to_arrays().values())
+    n_rows = max(1, _VALUES_AT_ONCE // (network.n_members * width))
+    n_actions = environment.n_actions
+    shape = (network.n_members, len(states), n_actions)
+    log_policy = torch.empty(shape, dtype=torch.float64)
+    for start in range(0, len(states), n_rows):
+        rows = slice(start, start + n_rows)
+        logits = network.outputs(environment, states[rows])[..., :n_actions]
+        mask = environment.valid_mask(states[rows])
+        log_policy[:, rows] = masked_log_policy(logits.to(torch.float64), mask)
+    return log_policy

@@ -300,7 +300,7 @@ def train_process_reward(
     )
     network = StackedMLP(
         (spec.n_features, spec.hidden, 1),
-        member_streams(seed, numbers, common_random_numbers=spec.shared_start),
+        member_streams(seed, (0,) * len(numbers) if spec.shared_start else numbers),
     )
     regression = StackedRegression(
         network, data, streams, spec.learning_rate, batch_size=None, patience=None

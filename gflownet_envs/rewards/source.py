@@ -166,8 +166,20 @@ class FunctionReward:
         """Return a checksum of the parameters and the name of the function.
 
         A function that changes under the same name is not noticed.
+
+        Raises
+        ------
+        ValueError
+            If the function has no name of its own in a module (a lambda, a partial, a
+            function inside a function): others would have the same checksum.
         """
-        name = f"{self.function.__module__}.{self.function.__qualname__}"
+        qualname = getattr(self.function, "__qualname__", "<no name>")
+        if "<" in qualname:
+            raise ValueError(
+                "function must be one of a module, with a name of its own, for a "
+                f"store to tell it from others, got {self.function!r}"
+            )
+        name = f"{self.function.__module__}.{qualname}"
         return f"{name}:{array_digest(self.parameters.cpu().numpy())}"
 
 
@@ -177,7 +189,8 @@ def as_reward_source(reward: Any, environment: Environment) -> RewardSource:
     Raises
     ------
     ValueError
-        If a table has the wrong shape or an entry that is not finite.
+        If a table has the wrong shape or an entry that is not finite, or a source was
+        made for another environment.
 
     Examples
     --------
@@ -189,5 +202,10 @@ def as_reward_source(reward: Any, environment: Environment) -> RewardSource:
     if isinstance(reward, RewardSource) and not isinstance(reward, Tensor):
         if reward.n_members < 1:
             raise ValueError(f"reward must have at least one member, got {reward!r}")
+        made_for = getattr(reward, "environment", environment)
+        if isinstance(made_for, Environment) and made_for.name != environment.name:
+            raise ValueError(
+                f"reward was made for {made_for.name}, not for {environment.name}"
+            )
         return reward
     return RewardTable(environment, reward)

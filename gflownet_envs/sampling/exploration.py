@@ -51,6 +51,8 @@ def cumulative_policy(
     tensor([0.7500, 1.0000, 1.0000])
     """
     if exploration.temperature != 1:
+        # the largest becomes 0, so that no quotient overflows
+        logits = logits - logits.amax(dim=-1, keepdim=True)
         logits = logits / exploration.temperature
     policy = torch.softmax(logits, dim=-1)
     if exploration.epsilon > 0:

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_t
 
 from gflownet_envs import DagEnvironment, StateGraph
 from gflownet_envs.graph_posterior import adjacency
-from gflownet_envs.object_rewards import final_states, log_reward_table
+from gflownet_envs.object_rewards import log_reward_table
 from gflownet_envs.rewards.bge_score import (
     bge_scores,
     log_marginal_likelihoods,
@@ -104,7 +104,7 @@ def five_nodes():
     graph = StateGraph.from_environment(env)
     samples = correlated_rows((2, 40, 5), seed=1)
     table = log_reward_table(LocalScoreReward(env, bge_scores(samples)), graph)
-    matrices = adjacency(env, final_states(graph)).numpy()
+    matrices = adjacency(env, graph.final_states()).numpy()
     return samples, matrices, table.numpy()
 
 

@@ -116,3 +116,11 @@ def test_a_key_that_is_no_key_is_refused(tmp_path, key, message):
         BlockStore(tmp_path).save_block(key, {})
     with pytest.raises(ValueError, match=message):
         BlockStore(tmp_path).load_block(key)
+
+
+def test_a_folder_in_the_place_of_a_block_is_set_aside(tmp_path):
+    store = BlockStore(tmp_path)
+    store.block_path({"n": 1}).mkdir()
+    with pytest.warns(DamagedBlockWarning, match="is not a file"):
+        assert store.load_block({"n": 1}) is None
+    assert [path.suffix for path in tmp_path.iterdir()] == [".damaged"]

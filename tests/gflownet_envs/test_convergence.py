@@ -14,6 +14,7 @@ from gflownet_envs import (
     train_ensemble,
 )
 from gflownet_envs.convergence import NotConvergedWarning, effective_sample_share
+from gflownet_envs.training_block import _Block
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=300, hidden=(32,), check_every=50)
@@ -132,3 +133,24 @@ def test_nothing_is_said_of_members_that_converged(recwarn):
     ensemble = train_ensemble(GRID, log_reward(2), spec)
     assert ensemble.diagnostics.converged.all()
     assert not [w for w in recwarn if w.category is NotConvergedWarning]
+
+
+def test_a_member_that_has_stopped_cannot_stop_the_others(monkeypatch):
+    rewards = np.stack([np.zeros(GRID.n_objects), log_reward(1, scale=3.0)[0]])
+    spec = replace(SPEC, stop_at_distance=0.1, check_every=20, n_iterations=60)
+    clean = train_ensemble(GRID, rewards, spec)
+    assert clean.diagnostics.n_iterations.tolist() == [20, 40]
+    update = _Block._update
+
+    def spoil(block, iteration):
+        if iteration == 30:  # the loss of the first member is infinite from now on
+            block._reward.log_reward[0, 0] = 1e25
+        return update(block, iteration)
+
+    monkeypatch.setattr(_Block, "_update", spoil)
+    assert_same_policies(clean, train_ensemble(GRID, rewards, spec))
+
+
+def assert_same_policies(one, other):
+    for name, array in one.parameters.items():
+        np.testing.assert_array_equal(array, other.parameters[name])

@@ -15,7 +15,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.graph_posterior import adjacency, edge_marginals
-from gflownet_envs.object_rewards import final_states, log_reward_table
+from gflownet_envs.object_rewards import log_reward_table
 from gflownet_envs.rewards.bge_score import bge_scores, subsample_rows
 from gflownet_envs.rewards.local_scores import LocalScoreReward
 from gflownet_envs.rewards.source import RewardTable
@@ -41,7 +41,7 @@ def four_nodes():
 )
 def test_final_states_are_in_the_order_of_the_table(env):
     graph = StateGraph.from_environment(env)
-    states = final_states(graph)
+    states = graph.final_states()
     assert env.is_terminal(states).all()
     assert torch.equal(env.object_index(states), torch.arange(env.n_objects))
     table = torch.randn(2, env.n_objects, dtype=torch.float64)
@@ -81,7 +81,7 @@ def test_without_log_p_b_graphs_with_many_edges_are_preferred(four_nodes):
     """A law over paths that ignores P_B samples R(G) times the number of orders."""
     env, graph = four_nodes
     log_reward = torch.randn(2, 543, dtype=torch.float64)
-    n_edges = adjacency(env, final_states(graph)).sum(dim=(1, 2))
+    n_edges = adjacency(env, graph.final_states()).sum(dim=(1, 2))
     orders = torch.lgamma(n_edges.double() + 1)
     # flows in which every path to a graph carries all of its reward
     values = torch.cat((torch.zeros(2, graph.n_states).double(), log_reward), dim=1)

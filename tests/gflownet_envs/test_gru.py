@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from gflownet_envs.policies import StackedGRU
+from gflownet_envs import StateGraph, TokenSequenceEnvironment
+from gflownet_envs.policies import StackedGRU, log_policy_in_states, network
 from gflownet_envs.random_streams import member_streams
 
 
@@ -41,3 +42,14 @@ def test_arrays_round_trip():
     copy = StackedGRU.from_arrays(stack.to_arrays())
     histories = torch.tensor([[2, 0, 3], [-1, -1, -1]])
     assert torch.equal(stack.read(histories), copy.read(histories))
+
+
+def test_many_states_are_read_in_parts(monkeypatch):
+    stack = StackedGRU(2, 6, 2, member_streams(0, (0, 1)), torch.float64)
+    env = TokenSequenceEnvironment(["a", "b"], max_length=4)
+    states = StateGraph.from_environment(env).states
+    whole = log_policy_in_states(stack, env, states)
+    assert whole.shape == (2, 15, 2)
+    monkeypatch.setattr(network, "_VALUES_AT_ONCE", 2 * 18 * 4)
+    parts = log_policy_in_states(stack, env, states)
+    torch.testing.assert_close(parts, whole, rtol=0, atol=1e-12)

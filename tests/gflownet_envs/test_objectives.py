@@ -174,3 +174,10 @@ def test_steps_after_the_end_do_not_count(objective):
         torch.cat((log_flow, noise), dim=-1),
     )
     torch.testing.assert_close(objective.loss(longer), objective.loss(terms))
+
+
+@pytest.mark.parametrize("decay", [1e-60, 1e60])
+def test_extreme_weights_of_sub_trajectories_stay_finite(decay):
+    flows = [x.float() if x.is_floating_point() else x for x in flow_tensors()]
+    losses = sub_trajectory_balance_loss(*flows, decay=decay)
+    assert torch.isfinite(losses).all()

@@ -1,6 +1,7 @@
 """Rewards that are no tables, and spaces whose objects have no numbers."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from gflownet_envs import (
     StateGraph,
     TrainingSpec,
     distance_to_exact,
+    log_reward_table,
     solve_exact,
     train_ensemble,
 )
@@ -33,16 +35,11 @@ def scores(n_members, n_nodes, seed=0):
 
 def all_graphs(env):
     """One final state of every object, in their order."""
-    graph = StateGraph.from_environment(env)
-    stop = torch.full((graph.n_states,), env.n_actions - 1)
-    ends = env.step(graph.states, stop)
-    order = env.object_index(ends).argsort()
-    return ends[order]
+    return StateGraph.from_environment(env).final_states()
 
 
 def table_of(reward, env):
-    ends = all_graphs(env)
-    return reward.of_states(ends.expand(reward.n_members, *ends.shape))
+    return log_reward_table(reward, StateGraph.from_environment(env))
 
 
 def test_local_scores_by_hand():
@@ -94,7 +91,8 @@ def test_graphs_are_learned_without_a_table():
     table = ensemble.log_policy_table(graph)
     distance = distance_to_exact(graph, table, table_of(reward, DAG))
     assert distance.max() < 0.03
-    assert np.isnan(ensemble.diagnostics.distance).all()
+    # rewards that are no tables have a distance too where the space is listed
+    np.testing.assert_allclose(ensemble.diagnostics.distance, distance, atol=1e-6)
     assert (ensemble.diagnostics.effective_sample_share > 0.9).all()
 
 
@@ -154,3 +152,36 @@ def test_sources_select_move_and_tell_themselves_apart():
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         FunctionReward(token_counts, parameters)
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [
+        LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16))),
+        RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19))),
+    ],
+    ids=["larger", "fewer edges"],
+)
+def test_rewards_of_another_space_are_refused(reward):
+    with pytest.raises(
+        ValueError, match=r"reward was made for dag-.*, not for dag-3-3"
+    ):
+        train_ensemble(DAG, reward, SPEC)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (8,)])
+@pytest.mark.parametrize("objective", ["trajectory_balance", "vargrad"])
+def test_rewards_of_another_shape_are_refused(shape, objective):
+    reward = FunctionReward(lambda weights, states: torch.zeros(shape), [[0.5], [1.0]])
+    with pytest.raises(ValueError, match=r"must give shape \(2, 8\)"):
+        train_ensemble(DAG, reward, replace(SPEC, objective=objective))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda weights, states: weights, partial(token_counts)],
+    ids=["lambda", "partial"],
+)
+def test_functions_without_a_name_have_no_checksum(function):
+    with pytest.raises(ValueError, match="function must be one of a module"):
+        FunctionReward(function, [[0.5]]).digest()

@@ -12,6 +12,7 @@ from gflownet_envs import (
     GridEnvironment,
     SequentialSelectionEnvironment,
     StateGraph,
+    TokenSequenceEnvironment,
     TrainingSpec,
     distance_to_exact,
     terminating_distribution,
@@ -19,6 +20,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.sampling import PlainSampler, TableSampler
+from gflownet_envs.storage import read_arrays
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SELECTION = SequentialSelectionEnvironment(
@@ -203,8 +205,8 @@ def test_convergence_to_the_exact_law(env, spec):
     np.testing.assert_allclose(ensemble.diagnostics.log_z, log_z, atol=0.02)
 
 
-def test_leaving_the_backward_policy_out_would_be_noticed():
-    # objects with many paths would be too likely: the exact law of R(x) × paths is far
+def test_objects_with_many_paths_are_not_too_likely():
+    # without the backward policy the law would be that of R(x) × number of paths
     env = GridEnvironment(size=3, max_moves=4)
     graph = StateGraph.from_environment(env)
     n_paths = torch.zeros(graph.n_states + env.n_objects, dtype=torch.float64)
@@ -212,9 +214,12 @@ def test_leaving_the_backward_policy_out_would_be_noticed():
     for i in range(graph.n_states):
         for child in graph.children[i][graph.mask[i]]:
             n_paths[child] += n_paths[i]
-    counted = n_paths[graph.n_states :]
-    uniform = torch.full((env.n_objects,), 1 / env.n_objects, dtype=torch.float64)
-    assert 0.5 * (counted / counted.sum() - uniform).abs().sum() > 0.1
+    wrong = n_paths[graph.n_states :] / n_paths[graph.n_states :].sum()
+    spec = TrainingSpec(n_iterations=300, hidden=(32,))
+    ensemble = train_ensemble(env, np.zeros((1, env.n_objects)), spec)
+    law = terminating_distribution(graph, ensemble.log_policy_table(graph))[0]
+    assert 0.5 * (law - 1 / env.n_objects).abs().sum() < 0.01
+    assert 0.5 * (law - wrong).abs().sum() > 0.1
 
 
 def test_one_trajectory_an_iteration_for_trajectory_balance():
@@ -299,6 +304,57 @@ def test_other_runs_are_not_taken_from_the_store(change):
     assert len(store.blocks) == 2
 
 
+def test_spaces_of_one_name_are_told_apart_in_the_store():
+    tokens = ["a", "b", "c"]
+    store = DictStore()
+    for end in ("a", "c"):
+        env = TokenSequenceEnvironment(tokens, max_length=2, end_token=end)
+        assert env.name == "tokens-3x2-end"
+        train_ensemble(env, random_log_reward(1, env), SHORT, store=store)
+    assert len(store.blocks) == 2
+
+
+def test_specifications_of_numpy_numbers_are_those_of_python_numbers(tmp_path):
+    pytest.importorskip("safetensors")
+    spec = replace(
+        SHORT,
+        n_iterations=np.int64(20),
+        hidden=(np.int32(16),),
+        learning_rate=np.float64(0.01),
+    )
+    assert spec == SHORT
+    assert type(spec.n_iterations) is int
+    rewards = random_log_reward(1, GRID)
+    train_ensemble(GRID, rewards, spec, store=BlockStore(tmp_path))
+    train_ensemble(GRID, rewards, SHORT, store=BlockStore(tmp_path))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_blocks_name_the_versions_they_were_made_with(tmp_path):
+    pytest.importorskip("safetensors")
+    train_ensemble(GRID, random_log_reward(1, GRID), SHORT, store=BlockStore(tmp_path))
+    _, metadata = read_arrays(next(tmp_path.iterdir()))
+    assert metadata["versions"]["torch"] == torch.__version__
+
+
+def test_replicates_with_common_random_numbers():
+    log_reward = np.tile(random_log_reward(1, GRID), (2, 1))
+    shared = train_ensemble(
+        GRID, log_reward, SHORT, n_replicates=2, common_random_numbers=True
+    )
+    for name, array in shared.parameters.items():
+        np.testing.assert_allclose(array[:2], array[2:], rtol=0, atol=1e-10)
+        assert (array[0] != array[1]).any(), name
+
+
+def test_divergence_names_members_that_share_a_stream():
+    rewards = np.zeros((2, GRID.n_objects))
+    rewards[1] = 1e25
+    spec = replace(SHORT, dtype="float32", objective="trajectory_balance", log_z_init=0)
+    with pytest.raises(ValueError, match=r"of the members \[9\] is not finite"):
+        train_ensemble(GRID, rewards, spec, members=[4, 9], common_random_numbers=True)
+
+
 def test_threads_are_restored():
     before = torch.get_num_threads()
     train_ensemble(GRID, random_log_reward(1, GRID), replace(SHORT, n_iterations=1))
@@ -323,6 +379,8 @@ def test_threads_are_restored():
         ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers in \[0, 1\)"),
         ({"initialization": "zero"}, "initialization must be one of"),
         ({"dtype": "float16"}, "dtype must be 'float32' or 'float64'"),
+        ({"replay_fraction": 0.999}, "replay_fraction must be 0 or leave new and old"),
+        ({"replay_fraction": 0.001}, "replay_fraction must be 0 or leave new and old"),
         ({"max_table_states": -1}, "max_table_states must be an int of at least 0"),
     ],
 )
