@@ -34,8 +34,8 @@ def cpu_seconds(environment, reward, spec: TrainingSpec) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--members", type=int, default=25)
-    parser.add_argument("--iterations", type=int, default=100)
+    parser.add_argument("--members", type=int, default=50)
+    parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", NotConvergedWarning)

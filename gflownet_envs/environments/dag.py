@@ -11,6 +11,7 @@ from gflownet_envs.environments.base import Environment, require_at_least
 
 _MAX_LISTED_NODES = 5
 _MAX_NODES = 62  # sets of nodes are bits of an int64
+_MAX_TABLED_NODES = 12  # a table of the members of all sets has 2^n rows
 
 
 class DagEnvironment(Environment):
@@ -90,6 +91,11 @@ class DagEnvironment(Environment):
         Stopping has the source `n_nodes`, which is in no set.
         """
         n_edges = len(edges)
+        self._members_of_set: Tensor | None = None
+        if self.n_nodes <= _MAX_TABLED_NODES:
+            sets = torch.arange(2**self.n_nodes)[:, None]
+            self._members_of_set = (sets >> torch.arange(self.n_nodes)) & 1 == 1
+            self._edge_of_pair = torch.tensor([j * self.n_nodes + i for i, j in edges])
         self._source = torch.tensor([*(i for i, _ in edges), self.n_nodes])
         self._target = torch.tensor([*(j for _, j in edges), 0])
         self._added = torch.zeros((n_edges + 1, self.state_size), dtype=torch.int64)
@@ -141,11 +147,15 @@ class DagEnvironment(Environment):
     def _source_in_set_of_target(
         self,
         sets: Tensor,  # shape: (..., n_nodes)
-    ) -> Tensor:  # shape: (..., n_edges), 0 or 1
+    ) -> Tensor:  # shape: (..., n_edges), bool
         """For each edge i → j, say whether the set of j holds i."""
+        if self._members_of_set is not None and self.n_nodes > 1:
+            rows = self._members_of_set.to(sets.device).index_select(0, sets.flatten())
+            pairs = rows.view(*sets.shape[:-1], self.n_nodes**2)
+            return pairs.index_select(-1, self._edge_of_pair.to(sets.device))
         source, target = self._source[:-1], self._target[:-1]
         its_set = sets.index_select(-1, target.to(sets.device))
-        return (its_set >> source.to(sets.device)) & 1
+        return (its_set >> source.to(sets.device)) & 1 == 1
 
     def valid_mask(
         self,
@@ -154,7 +164,7 @@ class DagEnvironment(Environment):
         closed = self.parent_sets(states) | self._reached_sets(states)
         going_on = states[..., -1:] == 0
         has_room = going_on & (states[..., -2:-1] < self.max_edges)
-        may_add = (self._source_in_set_of_target(closed) == 0) & has_room
+        may_add = ~self._source_in_set_of_target(closed) & has_room
         return torch.cat((may_add, going_on), dim=-1)
 
     def step(
@@ -178,7 +188,7 @@ class DagEnvironment(Environment):
         states: Tensor,  # shape: (..., S)
     ) -> Tensor:  # shape: (..., A), bool
         stopped = self.is_terminal(states)[..., None]
-        present = self._source_in_set_of_target(self.parent_sets(states)) == 1
+        present = self._source_in_set_of_target(self.parent_sets(states))
         return torch.cat((present & ~stopped, stopped), dim=-1)
 
     def backward_action(
@@ -234,7 +244,7 @@ class DagEnvironment(Environment):
         """Return the edges as one number, bit a standing for action a."""
         edges = self._source_in_set_of_target(self.parent_sets(states))
         bits = torch.arange(edges.shape[-1], device=states.device)
-        return (edges << bits).sum(dim=-1)
+        return (edges.to(torch.int64) << bits).sum(dim=-1)
 
     def object_index(
         self,
