@@ -26,7 +26,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[torch,plot,data,cli,test]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[torch,plot,data,cli,dask,chem,test]"
 	touch $@
 
 demo: setup

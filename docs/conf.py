@@ -31,6 +31,7 @@ exclude_patterns = [
     "_build",
     "results_tables.md",
     "benchmarks_tables.md",
+    "benchmarks_gflownet_tables.md",
     "user_guide/coverage_tables.md",
     "auto_examples/*.ipynb",
     "**/GALLERY_HEADER.rst",

@@ -4,8 +4,9 @@ Run: ``python -m benchmarks.gflownet.peers --peer-python PEERS/bin/python --out
 runs/gflownet_peers.json --write docs/benchmarks_gflownet_tables.md`` from the root of
 the repository. PEERS is an environment with the packages of
 ``benchmarks/gflownet/peers/requirements.txt``; what it lacks is reported and left out.
-``--quick`` takes one round and one learning rate; ``--tables FILE`` writes the tables
-of a finished run.
+``--quick`` takes one round and one learning rate; ``--cost`` measures the costs of a
+finished run again, in three rounds, and keeps its searches; ``--tables FILE`` writes
+the tables of a finished run.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("runs/gflownet_peers.json"))
     parser.add_argument("--write", type=Path, help="the page of tables")
     parser.add_argument("--tables", type=Path, help="a finished run")
+    parser.add_argument(
+        "--cost", action="store_true", help="the costs of the run in --out again"
+    )
     return parser.parse_args()
 
 
@@ -56,15 +60,21 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     about_run["command"] = command(sys.argv[1:], arguments.peer_python)
     about_run["versions"] = {}
     results: dict[str, Any] = {"record": about_run, "shapes": {}}
+    if arguments.cost:
+        results = json.loads(arguments.out.read_text(encoding="utf-8"))
+        results["cost_record"] = about_run
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     limits = QUICK if arguments.quick else Limits()
+    if arguments.cost:
+        limits = Limits(left_out=QUICK.left_out)
     for name in SHAPES if arguments.shapes is None else arguments.shapes:
 
         def save(found: dict[str, Any], name: str = name) -> None:
             results["shapes"][name] = found
             arguments.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
 
-        run_shape(SHAPES[name], limits, arguments.peer_python, save)
+        searches = results["shapes"][name]["search"] if arguments.cost else None
+        run_shape(SHAPES[name], limits, arguments.peer_python, save, searches)
     return results
 
 

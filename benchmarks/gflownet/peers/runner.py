@@ -203,11 +203,18 @@ def run_shape(
     limits: Limits,
     peer_python: str,
     save: Callable[[dict[str, Any]], None],
+    searches: dict[str, Any] | None = None,
 ) -> None:
-    """Run both tables of a shape; ``save`` gets the results so far."""
+    """Run both tables of a shape; ``save`` gets the results so far.
+
+    With the searches of a finished run the table of costs alone is made.
+    """
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(shape, peer_python, Path(folder))
         results: dict[str, Any] = {"cost": bench.cost(limits), "search": {}}
+        if searches is not None:
+            save(results | {"search": searches})
+            return
         save(results)
         for entry in ENTRIES:
             results["search"][entry.name] = bench.search(entry, limits)

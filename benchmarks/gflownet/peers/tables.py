@@ -32,7 +32,11 @@ def page(results: dict[str, Any]) -> str:
                 search(found["search"]),
             ]
     versions = {"versions": record["versions"] | packages(results)}
-    return "\n".join([*parts, "## The run\n", about(record | versions)])
+    parts += ["## The run\n", about(record | versions)]
+    if "cost_record" in results:
+        parts += ["The tables of costs were measured again:\n"]
+        parts += [about(results["cost_record"] | versions)]
+    return "\n".join(parts)
 
 
 def packages(results: dict[str, Any]) -> dict[str, str]:
