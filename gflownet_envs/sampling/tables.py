@@ -1,5 +1,7 @@
 """Roll-outs by look-ups of state numbers."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -15,6 +17,22 @@ from gflownet_envs.sampling.exploration import (
     with_forced,
 )
 from gflownet_envs.state_graph import StateGraph
+
+
+class _Group(NamedTuple):
+    """Layers whose states are all evaluated, and that use the same actions."""
+
+    ids: Tensor  # shape: (n,), the states
+    columns: slice
+    all_open: bool
+
+
+class _SharedPolicy(NamedTuple):
+    """The policy in all states of a group."""
+
+    log_policy: Tensor  # shape: (E, n, n_columns)
+    cdf: Tensor  # shape: (E, n, n_columns)
+    flow: Tensor | None  # shape: (E, n, 1)
 
 
 class TableSampler:
@@ -54,18 +72,10 @@ class TableSampler:
         self._encodings = graph.encodings.to(device, dtype)
         self._children = graph.children.to(device)
         self._mask = graph.mask.to(device)
-        layers = [graph.layer(t) for t in self._steps]
-        self._is_shared = [layer.stop - layer.start <= batch_size for layer in layers]
-        self._shared_rows: list[slice] = []
-        shared_ids = [torch.arange(0)]
-        n_rows = 0
-        for layer, is_shared in zip(layers, self._is_shared, strict=True):
-            size = layer.stop - layer.start if is_shared else 0
-            self._shared_rows.append(slice(n_rows, n_rows + size))
-            shared_ids.append(torch.arange(layer.start, layer.start + size))
-            n_rows += size
-        self._shared_encodings = self._encodings[torch.cat(shared_ids).to(device)]
         self._columns = [graph.open_columns(t) for t in self._steps]
+        self._groups, self._place = _group_layers(graph, batch_size, self._columns)
+        ids = torch.cat([torch.arange(0), *(group.ids for group in self._groups)])
+        self._shared_encodings = self._encodings[ids.to(device)]
         self._may_have_ended = [
             bool((graph.children[: graph.layer_offsets[t]] >= graph.n_states).any())
             for t in self._steps
@@ -88,7 +98,7 @@ class TableSampler:
         forced: Tensor | None = None,  # shape: (E, B, T), −1 where free
     ) -> RolloutBatch:
         n_members, batch_size, _ = uniforms.shape
-        features = network.features(self._shared_encodings)
+        shared = self._shared_policies(network, exploration)
         ids = uniforms.new_zeros((n_members, batch_size), dtype=torch.int64)
         everybody = torch.ones_like(ids, dtype=torch.bool)
         taken, log_pf, log_pb, living, log_flow = [], [], [], [], []
@@ -96,10 +106,8 @@ class TableSampler:
             alive = ids < self._n_states if self._may_have_ended[t] else None
             here = ids if alive is None else ids.where(alive, self.graph.layer(t).start)
             u = uniforms[:, :, t].contiguous()
-            if self._is_shared[t]:
-                actions, log_p, flow = self._shared_step(
-                    network, features, here, u, exploration, forced, t
-                )
+            if t in self._place:
+                actions, log_p, flow = self._shared_step(shared, here, u, forced, t)
             else:
                 actions, log_p, flow = self._sampled_step(
                     network, here, u, exploration, forced, t
@@ -126,32 +134,44 @@ class TableSampler:
             log_flow=torch.stack(log_flow, dim=-1) if self.layout.has_flow else None,
         )
 
-    def _shared_step(
+    def _shared_policies(
         self,
         network: StackedMLP,
-        features: Tensor,  # shape: (E, M, H)
+        exploration: Exploration,
+    ) -> list[_SharedPolicy]:
+        """Evaluate the policy in all states of the shared layers, group by group."""
+        features = network.features(self._shared_encodings)
+        found, start = [], 0
+        for group in self._groups:
+            own = features[:, start : start + len(group.ids)]
+            start += len(group.ids)
+            log_policy, mask = self._log_policy(
+                network, own, group.ids, group.columns, group.all_open
+            )
+            cdf = cumulative_policy(log_policy, mask, exploration)
+            flow = network.head(own, self.layout.flow) if self.layout.has_flow else None
+            found.append(_SharedPolicy(log_policy, cdf, flow))
+        return found
+
+    def _shared_step(
+        self,
+        shared: list[_SharedPolicy],
         ids: Tensor,  # shape: (E, B)
         uniforms: Tensor,  # shape: (E, B)
-        exploration: Exploration,
         forced: Tensor | None,  # shape: (E, B, T)
         step: int,
     ) -> tuple[Tensor, Tensor, Tensor | None]:  # shapes: (E, B) each
-        """Evaluate the policy in all states of the layer, and sample from it."""
-        layer, columns = self.graph.layer(step), self._columns[step][0]
-        features = features[:, self._shared_rows[step]]
-        log_policy, mask = self._log_policy(network, features, layer, step)
-        cdf = cumulative_policy(log_policy, mask, exploration)
+        """Sample where the policy of the whole layer is known; return log P_F too."""
+        number, offset = self._place[step]
+        log_policy, cdf, flow = shared[number]
+        start = self._groups[number].columns.start
         n_members, n_rows, n_columns = log_policy.shape
         first = n_rows * torch.arange(n_members, device=ids.device)[:, None]
-        rows = ids - layer.start + first
-        cdf = cdf.view(-1, n_columns)[rows]
-        actions = inverse_cdf_sample(cdf, uniforms) + columns.start
-        actions = with_forced(actions, forced, step)
-        log_pf = log_policy.view(-1).take(rows * n_columns + actions - columns.start)
-        if not self.layout.has_flow:
-            return actions, log_pf, None
-        flow = network.head(features, self.layout.flow)
-        return actions, log_pf, flow.reshape(-1)[rows]
+        rows = ids - offset + first
+        chosen = inverse_cdf_sample(cdf.view(-1, n_columns)[rows], uniforms)
+        actions = with_forced(chosen + start, forced, step)
+        log_pf = log_policy.view(-1).take(rows * n_columns + actions - start)
+        return actions, log_pf, None if flow is None else flow.reshape(-1)[rows]
 
     def _sampled_step(
         self,
@@ -163,9 +183,9 @@ class TableSampler:
         step: int,
     ) -> tuple[Tensor, Tensor, Tensor | None]:  # shapes: (E, B) each
         """Evaluate the policy in the sampled states alone."""
-        columns = self._columns[step][0]
+        columns, all_open = self._columns[step]
         features = network.features(self._encodings[ids])
-        log_policy, mask = self._log_policy(network, features, ids, step)
+        log_policy, mask = self._log_policy(network, features, ids, columns, all_open)
         cdf = cumulative_policy(log_policy, mask, exploration)
         actions = inverse_cdf_sample(cdf, uniforms) + columns.start
         actions = with_forced(actions, forced, step)
@@ -179,14 +199,44 @@ class TableSampler:
         self,
         network: StackedMLP,
         features: Tensor,  # shape: (E, n, H)
-        ids: slice | Tensor,
-        step: int,
-    ) -> tuple[Tensor, Tensor]:  # shapes: (E, n, n_columns) twice
+        ids: Tensor,  # shape: (n,) or (E, n)
+        columns: slice,
+        all_open: bool,
+    ) -> tuple[Tensor, Tensor]:  # shapes: (E, n, n_columns), and (n, …) or (E, n, …)
         """Return log P_F and the mask over the columns that a layer uses."""
-        columns, all_open = self._columns[step]
         logits = network.head(features, columns)
         if all_open:
             mask = torch.ones((), dtype=torch.bool, device=logits.device)
             return torch.log_softmax(logits, dim=-1), mask.expand_as(logits)
-        mask = self._mask[:, columns][ids]
+        mask = self._mask[:, columns][ids.to(logits.device)]
         return masked_log_policy(logits, mask), mask
+
+
+def _group_layers(
+    graph: StateGraph,
+    batch_size: int,
+    columns: list[tuple[slice, bool]],
+) -> tuple[list[_Group], dict[int, tuple[int, int]]]:
+    """Put shared layers that use the same actions together.
+
+    Returns the groups, and for each shared layer the number of its group and what to
+    subtract from a state's number to have its row there.
+    """
+    members: dict[tuple[int, int], list[int]] = {}
+    for t in range(graph.n_layers):
+        layer = graph.layer(t)
+        if layer.stop - layer.start <= batch_size:
+            used = columns[t][0]
+            members.setdefault((used.start, used.stop), []).append(t)
+    groups: list[_Group] = []
+    place: dict[int, tuple[int, int]] = {}
+    for (start, stop), steps in members.items():
+        n_rows, ids = 0, []
+        for t in steps:
+            layer = graph.layer(t)
+            place[t] = (len(groups), layer.start - n_rows)
+            ids.append(torch.arange(layer.start, layer.stop))
+            n_rows += layer.stop - layer.start
+        all_open = all(columns[t][1] for t in steps)
+        groups.append(_Group(torch.cat(ids), slice(start, stop), all_open))
+    return groups, place
