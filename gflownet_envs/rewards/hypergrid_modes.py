@@ -20,8 +20,9 @@ def hypergrid_mode_rewards(
                    + R_2 \prod_i [\,0.3 < |u_i| < 0.4\,],
         \qquad u_i = \frac{x_i}{H - 1} - \frac12,
 
-    with H = `side`. The paper prints x_i / H; H − 1 makes the reward symmetric. The last term holds :math:`2^d` modes; the smaller R_0 is, the poorer
-    the way from one to the next. Comparisons are of whole numbers, without rounding.
+    with H = `side`. The paper prints x_i / H; H − 1 makes the reward symmetric. The
+    last term holds :math:`2^d` modes; the smaller R_0 is, the poorer the way from one
+    to the next. Comparisons are of whole numbers, without rounding.
 
     Parameters
     ----------
