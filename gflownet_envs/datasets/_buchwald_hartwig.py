@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from gflownet_envs.datasets._fetch import Source, fetch_tidy
+from gflownet_envs.datasets._frames import import_pandas
 
 FEATURE_NAMES = ("catalyst", "base", "aryl_halide", "additive")
 NO_ARYL_HALIDE = "(no aryl halide)"
@@ -258,7 +259,7 @@ def fetch_buchwald_hartwig(
     ... # doctest: +SKIP
     ((4132, 4), [4, 3, 15, 23])
     """
-    pandas = _import_pandas() if as_frame else None
+    pandas = import_pandas() if as_frame else None
     path, tidy = fetch_tidy(
         SOURCE,
         data_home=data_home,
@@ -316,14 +317,6 @@ def _without_controls(
                 name for name in LEVELS[component] if name != _ABSENT[component]
             )
     return data[kept], target[kept], levels
-
-
-def _import_pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("as_frame=True needs pandas: pip install pandas") from error
-    return pandas
 
 
 def _to_pandas(

@@ -30,6 +30,19 @@ if TYPE_CHECKING:
 
 _PLAIN_WIDTH = 120
 
+_data_home = click.option(
+    "--data-home",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Cache folder of downloaded data.",
+)
+_jobs = click.option(
+    "--jobs",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Processes for training and for the permutations of the verdict.",
+)
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="skpce")
@@ -85,18 +98,8 @@ def list_tasks() -> None:
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of the results.  [default: runs/TASK-PRESET]",
 )
-@click.option(
-    "--data-home",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Cache folder of downloaded data.",
-)
-@click.option(
-    "--jobs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Processes for training and for the permutations of the verdict.",
-)
+@_data_home
+@_jobs
 def run(
     task: str,
     preset: str,
@@ -127,18 +130,8 @@ def run(
 
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--data-home",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Cache folder of downloaded data.",
-)
-@click.option(
-    "--jobs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Processes for training and for the permutations of the verdict.",
-)
+@_data_home
+@_jobs
 def report(folder: Path, data_home: Path | None, jobs: int) -> None:
     """Make the results, figures and report of the run in FOLDER again.
 

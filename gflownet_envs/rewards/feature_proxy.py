@@ -21,13 +21,8 @@ from gflownet_envs.blocks import (
 )
 from gflownet_envs.policies.mlp import StackedMLP
 from gflownet_envs.random_streams import MemberStream, member_streams
-from gflownet_envs.rewards.proxy_network import RegressionData, StackedRegression
-from gflownet_envs.rewards.yield_proxy import (
-    ProxySpec,
-    _scores,
-    _seen_rows,
-    _target_scale,
-)
+from gflownet_envs.rewards.proxy_fit import fit_on_own_rows, scores_of_rows
+from gflownet_envs.rewards.yield_proxy import ProxySpec
 from gflownet_envs.threads import torch_threads
 
 _VALUES_AT_ONCE = 2**22
@@ -173,35 +168,17 @@ def _train_block(
     tick: Callable[[int], None],
 ) -> dict[str, np.ndarray]:
     started = time.process_time()
-    seen, n_validation = _seen_rows(len(features), spec, streams)
-    train, validation = seen[:, n_validation:], seen[:, :n_validation]
-    centre, scale = _target_scale(targets[train], spec.standardize)
-    dtype = getattr(torch, spec.dtype)
-    data = RegressionData(
-        torch.from_numpy(features).to(dtype),
-        torch.from_numpy((targets - centre) / scale).to(dtype),
-        torch.from_numpy(train),
-        torch.from_numpy(validation),
-    )
-    network = StackedMLP((features.shape[1], *spec.hidden, 1), streams, dtype)
-    regression = StackedRegression(
-        network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
-    )
+    fit = fit_on_own_rows(features, targets, spec, streams, tick)
+    layers = _in_target_units(fit.network, fit.centre, fit.scale)
     with torch_threads(1):
-        for epoch in range(1, spec.max_epochs + 1):
-            tick(epoch - 1)
-            regression.train_epoch(epoch)
-            if regression.is_finished:
-                break
-        layers = _in_target_units(regression.result(), centre, scale)
         with torch.no_grad():
-            outputs = StackedMLP.from_arrays(layers)(data.inputs)
+            outputs = StackedMLP.from_arrays(layers)(fit.inputs)
         on_rows = outputs[..., 0].to(torch.float64).numpy()
     seconds = (time.process_time() - started) / len(streams)
     return {
         **layers,
-        **_scores(targets, on_rows, seen),
-        "n_epochs": regression.best_epoch,
+        **scores_of_rows(targets, on_rows, fit.seen),
+        "n_epochs": fit.n_epochs,
         "cpu_seconds": np.full(len(streams), seconds),
     }
 

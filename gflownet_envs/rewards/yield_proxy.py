@@ -20,9 +20,8 @@ from gflownet_envs.blocks import (
     split_into_blocks,
 )
 from gflownet_envs.policies.mlp import StackedMLP
-from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
-from gflownet_envs.rewards.proxy_network import RegressionData, StackedRegression
-from gflownet_envs.threads import torch_threads
+from gflownet_envs.random_streams import MemberStream, member_streams
+from gflownet_envs.rewards.proxy_fit import fit_on_own_rows, scores_of_rows
 
 
 @dataclass(frozen=True)
@@ -276,64 +275,19 @@ def _train_block(
     tick: Callable[[int], None],
 ) -> dict[str, np.ndarray]:
     started = time.process_time()
-    seen, n_validation = _seen_rows(len(table.rows), spec, streams)
-    train, validation = seen[:, n_validation:], seen[:, :n_validation]
-    centre, scale = _target_scale(table.yields[train], spec.standardize)
-    dtype = getattr(torch, spec.dtype)
-    inputs = torch.from_numpy(table.one_hot(table.rows)).to(dtype)
-    targets = torch.from_numpy((table.yields - centre) / scale).to(dtype)
-    data = RegressionData(
-        inputs, targets, torch.from_numpy(train), torch.from_numpy(validation)
-    )
-    network = StackedMLP((inputs.shape[1], *spec.hidden, 1), streams, dtype)
-    regression = StackedRegression(
-        network, data, streams, spec.learning_rate, spec.batch_size, spec.patience
-    )
-    with torch_threads(1):
-        for epoch in range(1, spec.max_epochs + 1):
-            tick(epoch - 1)
-            regression.train_epoch(epoch)
-            if regression.is_finished:
-                break
-    best = regression.result()
-    objects = torch.from_numpy(table.one_hot(table.all_combinations)).to(dtype)
-    on_rows = _predict(best, inputs) * scale + centre
+    inputs = table.one_hot(table.rows)
+    fit = fit_on_own_rows(inputs, table.yields, spec, streams, tick)
+    objects = torch.from_numpy(table.one_hot(table.all_combinations))
+    objects = objects.to(fit.inputs.dtype)
+    on_rows = _predict(fit.network, fit.inputs) * fit.scale + fit.centre
     return {
-        "predictions": _predict(best, objects) * scale + centre,
-        **_scores(table.yields, on_rows, seen),
-        "n_epochs": regression.best_epoch,
+        "predictions": _predict(fit.network, objects) * fit.scale + fit.centre,
+        **scores_of_rows(table.yields, on_rows, fit.seen),
+        "n_epochs": fit.n_epochs,
         "cpu_seconds": np.full(
             len(streams), (time.process_time() - started) / len(streams)
         ),
     }
-
-
-def _seen_rows(
-    n_rows: int, spec: ProxySpec, streams: list[MemberStream]
-) -> tuple[np.ndarray, int]:  # shape: (E, n_seen)
-    """Draw each member's rows; the first few are for validation."""
-    n_seen = round(spec.train_fraction * n_rows)
-    n_validation = 0
-    if spec.patience is not None:
-        n_validation = max(1, round(spec.validation_fraction * n_seen))
-    if n_seen - n_validation < 1:
-        raise ValueError(
-            f"train_fraction={spec.train_fraction} of {n_rows} rows leaves "
-            f"{n_seen - n_validation} rows to train on, expected at least 1"
-        )
-    draws = [s.generator(Purpose.ROW_SUBSET).permutation(n_rows) for s in streams]
-    return np.stack([draw[:n_seen] for draw in draws]), n_validation
-
-
-def _target_scale(
-    targets: np.ndarray,  # shape: (E, n_train)
-    standardize: bool,
-) -> tuple[np.ndarray, np.ndarray]:  # shapes: (E, 1), (E, 1)
-    """Return the centre and scale of each member's targets; a scale of 0 becomes 1."""
-    if not standardize:
-        return np.zeros((len(targets), 1)), np.ones((len(targets), 1))
-    scale = targets.std(axis=1, keepdims=True)
-    return targets.mean(axis=1, keepdims=True), np.where(scale > 0, scale, 1.0)
 
 
 @torch.no_grad()
@@ -342,21 +296,3 @@ def _predict(
     inputs: torch.Tensor,  # shape: (n, F)
 ) -> np.ndarray:  # shape: (E, n), float64
     return network(inputs)[..., 0].to(torch.float64).numpy()
-
-
-def _scores(
-    yields: np.ndarray,  # shape: (n,)
-    predicted: np.ndarray,  # shape: (E, n)
-    seen: np.ndarray,  # shape: (E, n_seen)
-) -> dict[str, np.ndarray]:
-    """Return errors on the rows a member never saw, and on all."""
-    squared = (predicted - yields) ** 2
-    held_out = np.ones(predicted.shape, dtype=bool)
-    np.put_along_axis(held_out, seen, False, axis=1)
-    r2, mse = (np.full(len(predicted), np.nan) for _ in range(2))
-    for member, its_rows in enumerate(held_out):
-        if its_rows.any():
-            mse[member] = squared[member, its_rows].mean()
-            variance = yields[its_rows].var()
-            r2[member] = 1 - mse[member] / variance if variance > 0 else np.nan
-    return {"r2_held_out": r2, "mse_held_out": mse, "mse_all": squared.mean(axis=1)}

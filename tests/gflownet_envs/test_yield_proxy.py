@@ -13,7 +13,7 @@ from gflownet_envs import (
     yield_log_reward,
 )
 from gflownet_envs.random_streams import Purpose, member_streams
-from gflownet_envs.rewards.yield_proxy import _scores
+from gflownet_envs.rewards.proxy_fit import scores_of_rows
 
 LEVELS = (3, 4, 5)
 ALL = np.indices(LEVELS).reshape(3, -1).T
@@ -117,7 +117,7 @@ def test_full_batch_against_a_plain_torch_loop():
 def test_scores_by_hand():
     yields = np.array([0.0, 1.0, 2.0, 5.0])
     predicted = np.array([[0.0, 1.0, 3.0, 4.0]])
-    scores = _scores(yields, predicted, seen=np.array([[0, 1]]))
+    scores = scores_of_rows(yields, predicted, seen=np.array([[0, 1]]))
     # rows 2 and 3: errors 1 and 1, variance 1.5²
     assert scores["mse_held_out"][0] == pytest.approx(1.0)
     assert scores["r2_held_out"][0] == pytest.approx(1 - 1 / 2.25)
