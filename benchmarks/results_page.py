@@ -42,7 +42,8 @@ def describe(folder: Path) -> str:
 
 def training(results: dict[str, Any], record: dict[str, Any]) -> str:
     """Distance, noise and cost."""
-    distance, noise = results["distance_to_exact"], results["training_noise"]
+    distance = results["distance_to_exact"]
+    noise = results["training_noise"]["exact"]
     seconds = ", ".join(
         f"{stage} {value:.3g}" for stage, value in record["cpu_seconds"].items()
     )

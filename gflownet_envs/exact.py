@@ -8,11 +8,13 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
+from gflownet_envs.object_rewards import reward_of_objects
 from gflownet_envs.reward_table import (
     RewardFunction,
     reward_rows,
     uncopied_log_reward,
 )
+from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.state_graph import StateGraph, require_enumerable
 
 # Rounding of float32 policies over many actions.
@@ -105,7 +107,7 @@ class ExactSolution:
 
 def solve_exact(
     environment: Environment | StateGraph,
-    log_reward: Tensor | ArrayLike | RewardFunction,  # shape: (E, n_objects)
+    log_reward: RewardSource | Tensor | ArrayLike | RewardFunction,
     *,
     n_members: int | None = None,
 ) -> ExactSolution:
@@ -118,12 +120,12 @@ def solve_exact(
     ----------
     environment : Environment or StateGraph
         A graph saves listing the states again.
-    log_reward : Tensor or array of shape (n_members, n_objects), or callable
+    log_reward : array of shape (n_members, n_objects), RewardSource, or callable
         Log R of each object. Where the table would be too large, a function called as
         ``log_reward(members, objects)`` with a slice of members and object numbers
         (m,), which returns (len(members), m); the same for the same arguments.
     n_members : int, optional
-        Needed with a function, refused with a table.
+        Needed with a function, refused with a table or a source.
 
     Raises
     ------
@@ -157,12 +159,18 @@ def solve_exact(
     is_graph = isinstance(environment, StateGraph)
     space = environment.environment if is_graph else environment
     require_enumerable(space)
-    reward, n_members = _checked_reward(space, log_reward, n_members)
+    if not isinstance(log_reward, RewardSource):
+        log_reward, n_members = _checked_reward(space, log_reward, n_members)
+    elif n_members is not None:
+        raise ValueError(f"n_members is for a function, got {n_members} with a source")
     graph = environment if is_graph else StateGraph.from_environment(space)
+    if isinstance(log_reward, RewardSource):
+        n_members = log_reward.n_members
+        log_reward = reward_of_objects(log_reward, graph)
     log_flow = torch.empty((n_members, graph.n_states), dtype=torch.float64)
     for members in _member_slices(graph, n_members):
-        log_flow[members] = _log_flow(graph, reward, members)
-    return ExactSolution(graph, log_flow, reward)
+        log_flow[members] = _log_flow(graph, log_reward, members)
+    return ExactSolution(graph, log_flow, log_reward)
 
 
 def _checked_reward(
@@ -276,9 +284,21 @@ def _pushed_forward(
 def distance_to_exact(
     graph: StateGraph,
     log_policy: Tensor,  # shape: (E, N, A)
-    log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
+    log_reward: Tensor | ArrayLike | RewardFunction,  # shape: (E, n_objects)
 ) -> Tensor:  # shape: (E,), float64
     """Return ``½ Σₓ |P_T(x) − R(x)/Z|`` of each member, between 0 and 1.
+
+    Parameters
+    ----------
+    graph : StateGraph
+    log_policy : Tensor of shape (n_members, n_states, n_actions)
+    log_reward : array of shape (n_members, n_objects), or callable
+        As `solve_exact` takes it.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not agree, or the policies do not sum to one.
 
     Examples
     --------
@@ -289,16 +309,19 @@ def distance_to_exact(
     >>> bool(distance_to_exact(solution.graph, table, log_reward) < 1e-12)
     True
     """
-    table = uncopied_log_reward(log_reward, graph.environment)
     _require_policy(graph, log_policy)
-    if len(log_policy) != len(table):
-        raise ValueError(
-            f"log_policy has {len(log_policy)} members and log_reward {len(table)}; "
-            "they must be the same members"
-        )
-    distance = torch.empty(len(table), dtype=torch.float64)
-    for members in _member_slices(graph, len(table)):
-        target = torch.softmax(table[members].to(torch.float64), dim=-1)
+    reward = log_reward
+    if not callable(reward):
+        reward = uncopied_log_reward(reward, graph.environment)
+        if len(log_policy) != len(reward):
+            raise ValueError(
+                f"log_policy has {len(log_policy)} members and log_reward "
+                f"{len(reward)}; they must be the same members"
+            )
+    objects = torch.arange(graph.environment.require_listed_objects())
+    distance = torch.empty(len(log_policy), dtype=torch.float64)
+    for members in _member_slices(graph, len(log_policy)):
+        target = torch.softmax(reward_rows(reward, members, objects), dim=-1)
         reached = _pushed_forward(graph, log_policy[members])
         distance[members] = 0.5 * (reached - target).abs().sum(dim=-1)
     return distance

@@ -90,7 +90,7 @@ def toy(n_members: int, n_exact: int) -> None:
         report_proxies(name, proxies)
         reward = ChainProxyReward(environment, proxies, toy_descriptors())
         some = reward.select(slice(0, n_exact))
-        solution = solve_exact(graph, some.of_objects, n_members=n_exact)
+        solution = solve_exact(graph, some)
         report(f"{n_exact} exact solutions of {environment.n_objects} chains")
         first = solution.log_policy(environment.initial_state()).exp()
         best = first[:, :20].mean(dim=0).argmax()

@@ -99,12 +99,12 @@ def train_replicates(arguments: argparse.Namespace, preset: Preset) -> Replicate
         seed=arguments.seed,
         store=store,
     )
-    trained = train(study.log_reward[reward])
+    trained = train(study.reward.log_reward[reward])
     control = train(
-        study.log_reward[np.zeros(arguments.control, dtype=int)],
+        study.reward.log_reward[np.zeros(arguments.control, dtype=int)],
         members=range(FIRST_CONTROL, FIRST_CONTROL + arguments.control),
     )
-    exact: PolicySource = solve_exact(study.environment, study.log_reward)
+    exact: PolicySource = solve_exact(study.environment, study.reward.log_reward)
     solved = along(exact)
     cpu_seconds = sum(e.diagnostics.cpu_seconds.sum() for e in (trained, control))
     return Replicated(

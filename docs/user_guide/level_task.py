@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from gflownet_envs import (
+    RewardTable,
     SequentialSelectionEnvironment,
     TrainingSpec,
     greedy_trajectory,
@@ -56,7 +57,7 @@ class LevelTask(Task):
         pilot = solve_exact(environment, mean_log_reward(log_reward, environment))
         return Study(
             environment=environment,
-            log_reward=log_reward,
+            reward=RewardTable(environment, log_reward),
             reward_features=values,
             feature_names=environment.action_names,
             n_train=preset.n_train,

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
@@ -96,14 +97,22 @@ class Analysis:
 def make_pipeline(
     dataset: PolicyDataset, preset: Preset, degree: int, seed: int
 ) -> Pipeline:
-    """Return the paper's pipeline: PCA of the rewards, then the surrogate."""
+    """Return the paper's pipeline: PCA of the rewards, then the surrogate.
+
+    Without a number of components the features are the inputs: independent standard
+    normal numbers, whose law is known and not learned.
+    """
+    is_known = preset.n_components is None
     surrogate = CompositionalPCESurrogate(
         degree,
         steps=dict(zip(dataset.step_names, dataset.steps, strict=True)),
         mask=dataset.mask,
+        distribution=norm() if is_known else "normal",
         solver=preset.solver,
         random_state=seed,
     )
+    if is_known:
+        return Pipeline([("inputs", "passthrough"), ("surrogate", surrogate)])
     pca = PCA(preset.n_components, whiten=True, svd_solver="full")
     return Pipeline([("pca", pca), ("surrogate", surrogate)])
 

@@ -88,10 +88,9 @@ def list_tasks() -> None:
 )
 @click.option(
     "--control",
-    default=0,
-    show_default=True,
+    default=None,
     type=click.IntRange(min=0),
-    help="Further GFlowNets, all trained on the mean reward.",
+    help="Further GFlowNets, all trained on the mean reward.  [default: the preset's]",
 )
 @click.option(
     "--out",
@@ -106,7 +105,7 @@ def run(
     solver: str,
     seed: int,
     replicates: int,
-    control: int,
+    control: int | None,
     out: Path | None,
     data_home: Path | None,
     jobs: int,

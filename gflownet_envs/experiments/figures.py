@@ -9,10 +9,13 @@ import numpy as np
 
 from gflownet_envs.experiments.analysis import LEVELS
 from gflownet_envs.experiments.run import RunResults, SourceResults
+from gflownet_envs.policy_dataset import PolicyDataset
 from skpce.plotting import CoverageDisplay, PolicyDistributionDisplay, SobolDisplay
 
 #: Steps shown in the figure of the policies at most.
 _MAX_POLICY_PANELS = 6
+#: Steps whose policies the overview shows.
+_N_OVERVIEW_STEPS = 3
 #: Longer names of actions need lines of their own: panels go below each other.
 _LONG_NAME = 8
 
@@ -35,6 +38,11 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
             f"Policies along the reference trajectory ({name}): held-out members "
             "beside the predictive law of the surrogate.",
         )
+    figures["overview"] = (
+        overview_figure(results),
+        f"{results.task.title}: the system, what drives each step, and policies of "
+        "held-out members beside the surrogate's.",
+    )
     figures["summary"] = (
         summary_figure(results),
         "Attribution with its unexplained part, and coverage on held-out members.",
@@ -113,6 +121,43 @@ def policies_figure(source: SourceResults, seed: int) -> Any:
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
+
+
+def overview_figure(results: RunResults) -> Any:
+    """The paper's figure of a task: system, attribution, and some of the steps.
+
+    Unlike there, bars are shares of all variance, and what is not supported is hatched.
+    """
+    source = results.headline
+    shown = _spread_steps(source.dataset, _N_OVERVIEW_STEPS)
+    figure = _figure(11.0, max(7.0, 4.0 + 0.32 * source.dataset.n_steps))
+    top, bottom = figure.subfigures(2, 1, height_ratios=(1.25, 1))
+    system, attribution = top.subplots(1, 2, width_ratios=(1, 1.25))
+    results.task.draw_system(results, system)
+    _draw_sobol(source, attribution)
+    panels = bottom.subplots(1, len(shown), squeeze=False)[0]
+    for step, ax in zip(shown, panels, strict=True):
+        PolicyDistributionDisplay.from_estimator(
+            source.main.pipeline,
+            source.dataset.test.y,
+            step=step,
+            part_names=source.dataset.action_names,
+            horizontal=True,
+            random_state=results.seed,
+            ax=ax,
+        )
+        ax.get_legend().remove()
+    handles, labels = panels[0].get_legend_handles_labels()
+    bottom.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def _spread_steps(dataset: PolicyDataset, n_shown: int) -> list[int]:
+    """Return steps with a choice: the first, the last, and some between."""
+    counts = [int(dataset.mask[columns].sum()) for columns in dataset.step_slices]
+    choices = [step for step, count in enumerate(counts) if count > 1]
+    places = np.linspace(0, len(choices) - 1, min(n_shown, len(choices)))
+    return [choices[i] for i in places.round().astype(int)]
 
 
 def _keep_one_label(axes: Sequence[Any], is_column: bool) -> None:

@@ -6,19 +6,22 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from gflownet_envs.blocks import Store
 from gflownet_envs.exact import ExactSolution, distance_to_exact, solve_exact
 from gflownet_envs.experiments.task import Progress, Study, part_names, stage
+from gflownet_envs.object_rewards import mean_reward
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.trained_ensemble import TrainedEnsemble
+from gflownet_envs.reward_table import reward_rows
+from gflownet_envs.trained_ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training import train_ensemble
 from gflownet_envs.training_spec import TrainingSpec
-from gflownet_envs.trajectories import (
-    PolicySource,
-    mean_log_reward,
-    policies_along,
-)
+from gflownet_envs.trajectories import PolicySource, policies_along
+
+# Log-probabilities of trained policies in all states that are held at once.
+_VALUES_AT_ONCE = 2**23
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,12 @@ class Policies:
 
     Attributes
     ----------
-    exact : PolicyDataset
-        Of all members.
+    exact : PolicyDataset or None
+        Of all members; None where the objects cannot be listed.
     trained : PolicyDataset or None
         Of the members that were trained; None when they are only solved.
     ensemble : TrainedEnsemble or None
-    solution : ExactSolution
+    solution : ExactSolution or None
     distance : ndarray of shape (n_trained,) or None
         ½ Σ |P_T − R/Z| over the objects, per trained member.
     control : ndarray of shape (n_control, ΣK) or None
@@ -41,10 +44,10 @@ class Policies:
     cpu_seconds : dict
     """
 
-    exact: PolicyDataset
+    exact: PolicyDataset | None
     trained: PolicyDataset | None
     ensemble: TrainedEnsemble | None
-    solution: ExactSolution
+    solution: ExactSolution | None
     distance: np.ndarray | None
     control: np.ndarray | None
     cpu_seconds: dict[str, float]
@@ -52,7 +55,10 @@ class Policies:
     @property
     def not_converged(self) -> list[int]:
         """Numbers of the trained members that are far from their target."""
-        far = np.flatnonzero(~self.ensemble.diagnostics.converged)
+        if self.distance is not None:
+            far = np.flatnonzero(self.distance > MAX_DISTANCE)
+        else:
+            far = np.flatnonzero(~self.ensemble.diagnostics.converged)
         return [self.ensemble.members[row] for row in far]
 
 
@@ -68,19 +74,33 @@ def make_policies(
     n_control: int = 0,
     n_jobs: int | None = None,
 ) -> Policies:
-    """Solve every member exactly, and train those that the study asks for."""
+    """Solve every member exactly where it can be, and train those that are asked for.
+
+    Raises
+    ------
+    ValueError
+        If nothing is left to do: the members are not to be trained and cannot be
+        solved.
+    """
     started = time.process_time()
-    solution = solve_exact(study.environment, study.log_reward)
-    exact = _dataset(study, solution, "exact", len(study.log_reward), seed)
+    exact = solution = None
+    if study.environment.is_enumerable:
+        solution = solve_exact(study.environment, study.reward)
+        exact = _dataset(study, solution, "exact", study.reward.n_members, seed)
+        progress("solving exactly", 1, 1)
+    elif not train:
+        raise ValueError(
+            f"the policies of {study.environment.name} cannot be solved exactly, since "
+            f"{study.environment.enumeration_reason}; they have to be trained"
+        )
     cpu_seconds = {"exact": time.process_time() - started}
-    progress("solving exactly", 1, 1)
     if not train:
         return Policies(exact, None, None, solution, None, None, cpu_seconds)
     n_rewards = study.n_train + study.n_test
     arguments = {"seed": seed, "n_jobs": n_jobs, "store": store}
     ensemble = train_ensemble(
         study.environment,
-        study.log_reward[:n_rewards],
+        study.reward.select(slice(0, n_rewards)),
         spec,
         n_replicates=n_replicates,
         members=_stream_numbers(study, n_rewards, n_replicates).tolist(),
@@ -88,18 +108,15 @@ def make_policies(
         **arguments,
     )
     cpu_seconds["training"] = float(ensemble.diagnostics.cpu_seconds.sum())
-    distance = distance_to_exact(
-        solution.graph,
-        ensemble.log_policy_table(solution.graph),
-        study.log_reward[np.array(ensemble.rewards)],
-    )
     control = None
     if n_control:
         # numbers beyond those of all other members
         first = (n_replicates + 1) * _stride(study)
         alike = train_ensemble(
             study.environment,
-            mean_log_reward(study.log_reward[: study.n_train], study.environment),
+            mean_reward(
+                study.reward.select(slice(0, study.n_train)), study.environment
+            ),
             spec,
             n_replicates=n_control,
             members=range(first, first + n_control),
@@ -108,15 +125,52 @@ def make_policies(
         )
         cpu_seconds["control"] = float(alike.diagnostics.cpu_seconds.sum())
         control = policies_along(study.environment, alike, study.trajectory).y
+    distance = None
+    if solution is not None:
+        started = time.process_time()
+        distance = ensemble_distance(solution, ensemble)
+        cpu_seconds["exact"] += time.process_time() - started
     return Policies(
         exact,
         _dataset(study, ensemble, "trained", n_rewards, seed, n_replicates),
         ensemble,
         solution,
-        distance.numpy(),
+        distance,
         control,
         cpu_seconds,
     )
+
+
+def ensemble_distance(
+    solution: ExactSolution,
+    ensemble: TrainedEnsemble,
+) -> np.ndarray:  # shape: (n_trained,)
+    """Return the distance of every trained member from the exact law of its reward.
+
+    A few members at a time: log-policies in all states of a large space are large.
+    """
+    graph = solution.graph
+    size = max(1, _VALUES_AT_ONCE // graph.mask.numel())
+    distance = np.empty(ensemble.n_members)
+    for start in range(0, ensemble.n_members, size):
+        rows = slice(start, start + size)
+        some = ensemble.subset(ensemble.members[rows])
+
+        def own_rewards(
+            members: slice,
+            objects: Tensor,
+            rewards: tuple[int, ...] = some.rewards,
+        ) -> Tensor:
+            return torch.cat(
+                [
+                    reward_rows(solution.log_reward, slice(row, row + 1), objects)
+                    for row in rewards[members]
+                ]
+            )
+
+        table = some.log_policy_table(graph)
+        distance[rows] = distance_to_exact(graph, table, own_rewards).numpy()
+    return distance
 
 
 def _stride(study: Study) -> int:

@@ -18,7 +18,7 @@ def build_report(
     """Build the HTML report from PNG files, each with a description."""
     report = HtmlReport(f"{results.task.title} – preset {results.preset_name}")
     report.add_text(results.task.summary)
-    _add_verdict(report, results)
+    _add_verdict(report, results, figures)
     report.add_heading("What drives each step")
     for name in results.sources:
         report.add_png(*figures[f"sobol_{name}"])
@@ -63,10 +63,13 @@ def _add_table(report: HtmlReport, table: Table | None) -> None:
         report.add_table(table.columns, table.rows, table.caption)
 
 
-def _add_verdict(report: HtmlReport, results: RunResults) -> None:
+def _add_verdict(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
     report.add_heading("Verdict")
     for source in results.sources.values():
         report.add_preformatted(verdict_words(source))
+    report.add_png(*figures["overview"])
     _add_table(report, tables.verdict_table(results))
     report.add_text(
         "Cross-fitted Q² refits the whole pipeline, embedding included, without the "
@@ -109,6 +112,8 @@ def _add_calibration(
 
 
 def _add_original_coordinates(report: HtmlReport, results: RunResults) -> None:
+    if not results.study.levels:
+        return
     report.add_heading("In the original coordinates")
     report.add_text(
         f"The reward features ({results.study.feature_unit}) of all objects with a "

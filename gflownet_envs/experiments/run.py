@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -82,12 +84,15 @@ class RunResults:
     study : Study
     policies : Policies
     noise : TrainingNoise or None
-        Trained against exact policies of the training members.
+        Of the training members.
     sources : dict of str to SourceResults
-        ``"trained"`` (when the members were trained) and ``"exact"``.
+        ``"trained"`` (when the members were trained) and ``"exact"`` (when the space
+        can be enumerated).
     cpu_seconds : dict of str to float
         Proxies, training, exact solution, surrogate, verdict (over all processes).
     wall_seconds : float
+    peak_memory : int
+        Largest resident size of this process so far, in bytes.
     """
 
     task: Task
@@ -101,11 +106,12 @@ class RunResults:
     sources: dict[str, SourceResults]
     cpu_seconds: dict[str, float]
     wall_seconds: float
+    peak_memory: int
 
     @property
     def headline(self) -> SourceResults:
         """Trained policies where there are some: they are what one would use."""
-        return self.sources.get("trained", self.sources["exact"])
+        return next(iter(self.sources.values()))
 
 
 def run_task(
@@ -115,7 +121,7 @@ def run_task(
     solver: str = "train",
     seed: int = 0,
     n_replicates: int = 1,
-    n_control: int = 0,
+    n_control: int | None = None,
     out: str | Path,
     progress: Progress | None = None,
     n_jobs: int | None = None,
@@ -134,9 +140,10 @@ def run_task(
     n_replicates : int, default=1
         GFlowNets trained on each reward, with random numbers of their own: the
         spread within a reward is training noise.
-    n_control : int, default=0
+    n_control : int, optional
         Further GFlowNets, all trained on the mean reward of the training members:
-        they differ by training noise alone.
+        they differ by training noise alone. Default: what the preset says, none for
+        tasks whose exact policies tell the noise.
     out : str or Path
         Folder of the files; made when missing. Finished blocks of training are kept
         in it, so that an interrupted run goes on where it was.
@@ -166,6 +173,8 @@ def run_task(
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
         raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
+    if n_control is None:
+        n_control = settings.n_control if solver == "train" else 0
     copies = _checked_copies(n_replicates, n_control, solver)
     report = progress if progress is not None else _silent
     with writable_folder(Path(out)) as folder:
@@ -271,7 +280,14 @@ def _find(
         sources=sources,
         cpu_seconds=_cpu_seconds(study, policies, sources),
         wall_seconds=time.perf_counter() - started,
+        peak_memory=peak_memory(),
     )
+
+
+def peak_memory() -> int:
+    """Return the largest resident size of this process so far, in bytes."""
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else 1024 * size
 
 
 def _silent(stage: str, done: int, total: int) -> None:

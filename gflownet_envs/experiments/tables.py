@@ -38,7 +38,7 @@ def verdict_table(results: RunResults) -> Table:
     level = results.headline.main.verdict.confidence_level
     return Table(
         "Verdict per step and degree: is the attribution supported? Cross-fitted Q² "
-        f"of {results.preset.n_train} members with its interval, Q² on the members "
+        f"of {results.study.n_train} members with its interval, Q² on the members "
         "held out, Q² of the mean alone, p (Holm), share of training noise",
         (
             "step",
@@ -229,11 +229,11 @@ def _support_note(step: StepVerdict) -> str:
 
 
 def training_table(results: RunResults) -> Table | None:
-    """Distance of the trained policies from exact ones; None without training."""
-    distance = results.policies.distance
-    if distance is None:
+    """How training went, with the distance from exact policies; None without it."""
+    ensemble, distance = results.policies.ensemble, results.policies.distance
+    if ensemble is None:
         return None
-    n_trained = len(distance)
+    n_trained = ensemble.n_members
     rows = [
         ("members trained", n_trained),
         ("objective", results.preset.training.objective),
@@ -241,10 +241,16 @@ def training_table(results: RunResults) -> Table | None:
         ("members that did not converge", _not_converged(results)),
         (
             "effective sample size as a share, smallest",
-            float(results.policies.ensemble.diagnostics.effective_sample_share.min()),
+            float(ensemble.diagnostics.effective_sample_share.min()),
         ),
-        ("½ Σ |trained − exact| over all objects, mean", float(distance.mean())),
-        ("the same, worst member", float(distance.max())),
+        (
+            "½ Σ |trained − exact| over all objects, mean",
+            "not known" if distance is None else float(distance.mean()),
+        ),
+        (
+            "the same, worst member",
+            "not known" if distance is None else float(distance.max()),
+        ),
         (
             "CPU-seconds of training per member",
             results.cpu_seconds["training"] / n_trained,
@@ -265,25 +271,33 @@ def _not_converged(results: RunResults) -> str:
     return f"{len(far)}: {shown}{more}"
 
 
+_NOISE_COLUMNS = {
+    "share of the log-ratio variance": "log_ratio_share",
+    "share of the probability variance": "probability_share",
+    "squared bias of log-ratios over their variance": "log_ratio_bias",
+    "total variation": "total_variation",
+}
+
+
 def noise_table(results: RunResults) -> Table | None:
-    """Trained against exact policies, step by step; None without training."""
+    """Training noise, step by step; None where nothing tells it."""
     noise = results.noise
-    if noise is None:
+    if noise is None or noise.log_ratio_share is None:
         return None
-    columns = {
-        "share of the log-ratio variance": _without_rounding(noise.log_ratio_share),
-        "share of the probability variance": _without_rounding(noise.probability_share),
-        "squared bias of log-ratios over their variance": _without_rounding(
-            noise.log_ratio_bias
-        ),
-        "total variation": _without_rounding(noise.total_variation),
-    }
+    columns: dict[str, list[Any]] = {}
+    if noise.exact is not None:
+        columns = {
+            label: _without_rounding(getattr(noise.exact, name))
+            for label, name in _NOISE_COLUMNS.items()
+        }
     if noise.replicates is not None:
         columns["share from replicates alone"] = _split_texts(noise.replicates)
     if noise.control is not None:
         columns["share from the control"] = _split_texts(noise.control)
     return Table(
-        "Training noise: trained against exact policies (training members)",
+        "Training noise (training members)"
+        if noise.exact is None
+        else "Training noise: trained against exact policies (training members)",
         ("step", *columns),
         tuple(zip(results.headline.dataset.step_names, *columns.values(), strict=True)),
     )
@@ -324,4 +338,5 @@ def cost_table(results: RunResults) -> Table:
     rows = [(stage, "CPU", value) for stage, value in results.cpu_seconds.items()]
     rows.append(("all of these", "CPU", sum(results.cpu_seconds.values())))
     rows.append(("whole run", "wall", results.wall_seconds))
+    rows.append(("largest memory of this process, MB", "", results.peak_memory / 1e6))
     return Table("Cost", ("stage", "clock", "seconds"), tuple(rows))

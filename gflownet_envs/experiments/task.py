@@ -5,16 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gflownet_envs.blocks import Store
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.experiments.paper import PaperClaim
-from gflownet_envs.rewards.yield_proxy import ProxySpec
+from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training_spec import TrainingSpec
 from gflownet_envs.trajectories import Trajectory
+
+if TYPE_CHECKING:
+    from gflownet_envs.experiments.run import RunResults
 
 Progress = Callable[[str, int, int], None]
 
@@ -29,8 +32,10 @@ class Preset:
         Members on which the surrogate is fitted, and held-out members.
     training : TrainingSpec
         Of the GFlowNets.
-    n_components : int
-        Principal components of the rewards that become inputs.
+    n_components : int or None
+        Principal components of the reward features that become inputs. None where the
+        reward is a formula of independent standard normal numbers: they are the
+        inputs as they are.
     degrees : tuple of int
         Degrees of the surrogates; the first is the one that is reported, the others
         stand beside it. It is settled here: a degree chosen by its verdict would
@@ -39,18 +44,25 @@ class Preset:
         Of the surrogate.
     n_permutations : int
         Behind the p-values of the verdict.
-    proxy : ProxySpec or None
-        Of tasks whose reward is a trained proxy.
+    proxy : object or None
+        Settings of tasks whose reward is trained, in the task's own terms.
+    n_control : int
+        GFlowNets trained on the mean reward, unless a run says otherwise. For tasks
+        without exact policies it is what tells the training noise.
+    variant : str
+        Which of several rewards, in the task's own terms.
     """
 
     n_train: int
     n_test: int
     training: TrainingSpec
-    n_components: int
+    n_components: int | None
     degrees: tuple[int, ...]
     solver: str = "ridge"
     n_permutations: int = 999
-    proxy: ProxySpec | None = None
+    proxy: Any = None
+    n_control: int = 0
+    variant: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +91,8 @@ class Study:
     Attributes
     ----------
     environment : Environment
-    log_reward : ndarray of shape (n_members, n_objects)
+    reward : RewardSource
+        Of all members.
     reward_features : ndarray of shape (n_members, n_features)
         What differs between the rewards: the X of the data set.
     feature_names : tuple of str
@@ -90,7 +103,7 @@ class Study:
         Where the policies are read.
     levels : mapping of str to mapping of str to ndarray of int
         Original coordinates: per component of the object, the reward features of
-        each of its levels.
+        each of its levels. Empty where the features are the inputs themselves.
     feature_unit : str
         Of the reward features.
     tables : tuple of Table
@@ -100,7 +113,7 @@ class Study:
     """
 
     environment: Environment
-    log_reward: np.ndarray
+    reward: RewardSource
     reward_features: np.ndarray
     feature_names: tuple[str, ...]
     n_train: int
@@ -124,6 +137,24 @@ class Task(ABC):
     summary: ClassVar[str]
     paper_claims: ClassVar[tuple[PaperClaim, ...]] = ()
     presets: ClassVar[Mapping[str, Preset]]
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw what the task is about on matplotlib axes: panel a of its figure.
+
+        Here: the steps of the reference trajectory, one a line.
+
+        Parameters
+        ----------
+        results : RunResults
+        ax : matplotlib.axes.Axes
+        """
+        dataset = results.headline.dataset
+        lines = [
+            f"{step}: {action}"
+            for step, action in zip(dataset.step_names, dataset.trajectory, strict=True)
+        ]
+        ax.text(0.02, 0.98, "\n".join(lines), va="top", transform=ax.transAxes)
+        ax.set_axis_off()
 
     @abstractmethod
     def prepare(

@@ -1,4 +1,4 @@
-"""How far trained policies are from exact ones, step by step."""
+"""How much of what trained policies differ by is training noise, step by step."""
 
 from __future__ import annotations
 
@@ -17,6 +17,36 @@ from skpce.inspection import (
 
 @dataclass(frozen=True)
 class TrainingNoise:
+    """Training noise from up to three sources; None where a source is missing.
+
+    Attributes
+    ----------
+    exact : NoiseAgainstExact or None
+        From the exact policies of the same members.
+    replicates : VarianceSplit or None
+        Of the log-ratios, from the replicates alone.
+    control : VarianceSplit or None
+        The same from members that were all trained on one reward.
+    """
+
+    exact: NoiseAgainstExact | None = None
+    replicates: VarianceSplit | None = None
+    control: VarianceSplit | None = None
+
+    @property
+    def log_ratio_share(self) -> np.ndarray | None:  # shape: (n_steps,)
+        """The share of the log-ratios' variance from the best source there is.
+
+        Exact policies, then replicates, then the control: what the verdict uses.
+        """
+        if self.exact is not None:
+            return self.exact.log_ratio_share
+        split = self.replicates if self.replicates is not None else self.control
+        return None if split is None else split.noise_share
+
+
+@dataclass(frozen=True)
+class NoiseAgainstExact:
     """Trained against exact policies of the same members, per step.
 
     Log-ratios weigh every action alike, however rare: a policy that is close in total
@@ -26,7 +56,7 @@ class TrainingNoise:
     ----------
     log_ratio_share : ndarray of shape (n_steps,)
         Variance of the difference of the centred log-ratios over the variance of the
-        trained ones: what the verdict uses.
+        trained ones.
     probability_share : ndarray of shape (n_steps,)
         The same for the probabilities.
     log_ratio_bias : ndarray of shape (n_steps,)
@@ -34,18 +64,12 @@ class TrainingNoise:
         noise, and no part of the share.
     total_variation : ndarray of shape (n_steps,)
         Mean total variation distance.
-    replicates : VarianceSplit or None
-        Of the log-ratios, from the replicates alone.
-    control : VarianceSplit or None
-        The same from members that were all trained on one reward.
     """
 
     log_ratio_share: np.ndarray
     probability_share: np.ndarray
     log_ratio_bias: np.ndarray
     total_variation: np.ndarray
-    replicates: VarianceSplit | None = None
-    control: VarianceSplit | None = None
 
 
 def has_replicates(dataset: PolicyDataset) -> bool:
@@ -55,16 +79,32 @@ def has_replicates(dataset: PolicyDataset) -> bool:
 
 def training_noise(
     trained: PolicyDataset,
-    exact: PolicyDataset,
+    exact: PolicyDataset | None,
     control: np.ndarray | None = None,  # shape: (n_control, ΣK)
 ) -> TrainingNoise:
     """Compare the trained members with the exact policies of their rewards.
+
+    Without exact policies, only replicates and the control tell the noise.
 
     Raises
     ------
     ValueError
         If a reward of the trained members was not solved.
     """
+    return TrainingNoise(
+        exact=None if exact is None else noise_against_exact(trained, exact),
+        replicates=_split(trained, reward=trained.rewards)
+        if has_replicates(trained)
+        else None,
+        control=None if control is None else _split(trained, control=control),
+    )
+
+
+def noise_against_exact(
+    trained: PolicyDataset,
+    exact: PolicyDataset,
+) -> NoiseAgainstExact:
+    """Compare each trained member with the exact policy of its reward."""
     missing = np.setdiff1d(trained.rewards, exact.rewards)
     if missing.size:
         raise ValueError(
@@ -76,7 +116,7 @@ def training_noise(
     shape = {"steps": trained.steps, "mask": trained.mask}
     share = training_noise_share(trained.y, exact=exact_y, **shape)
     blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
-    return TrainingNoise(
+    return NoiseAgainstExact(
         log_ratio_share=share,
         probability_share=np.array(
             [
@@ -91,10 +131,6 @@ def training_noise(
                 for s, (_, d) in zip(share, blocks, strict=True)
             ]
         ),
-        replicates=_split(trained, reward=trained.rewards)
-        if has_replicates(trained)
-        else None,
-        control=None if control is None else _split(trained, control=control),
     )
 
 

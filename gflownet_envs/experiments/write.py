@@ -16,6 +16,7 @@ from gflownet_envs.experiments.analysis import LEVELS, Analysis
 from gflownet_envs.experiments.figures import make_figures
 from gflownet_envs.experiments.report import build_report
 from gflownet_envs.experiments.run import RunResults, SourceResults
+from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
     environment_versions,
     write_arrays,
@@ -41,7 +42,7 @@ def write_run(results: RunResults, folder: Path) -> None:
     write_json(folder / "run_record.json", run_record(results))
     write_arrays(folder / "ensemble.safetensors", *ensemble_arrays(results))
     results.headline.dataset.save(folder / "dataset.safetensors")
-    if "trained" in results.sources:
+    if set(results.sources) == {"trained", "exact"}:
         exact = results.sources["exact"].dataset
         exact.save(folder / "dataset_exact.safetensors")
     (folder / "figures").mkdir(exist_ok=True)
@@ -87,15 +88,17 @@ def _png(figure: Any) -> bytes:
 
 
 def remove_stale(folder: Path, results: RunResults) -> None:
-    """Remove what an earlier run with trained policies left in the folder.
+    """Remove what an earlier run left in the folder that this one did not make.
 
-    Its pictures of trained policies must not stand beside the results of a run that
+    Pictures of trained policies must not stand beside the results of a run that
     trained none.
     """
-    if "trained" in results.sources:
+    missing = {"trained", "exact"}.difference(results.sources)
+    if not missing:
         return
     stale = [folder / "dataset_exact.safetensors"]
-    stale += (folder / "figures").glob("*_trained.png")
+    for source in missing:
+        stale += (folder / "figures").glob(f"*_{source}.png")
     for path in stale:
         path.unlink(missing_ok=True)
 
@@ -110,6 +113,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "seed": results.seed,
         **asdict(results.copies),
         "versions": environment_versions(),
+        "sizes": _sizes_record(results),
         "steps": list(results.headline.dataset.step_names),
         "trajectory": list(results.headline.dataset.trajectory),
         "facts": {
@@ -127,6 +131,16 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "policies": {
             name: _source_record(source) for name, source in results.sources.items()
         },
+    }
+
+
+def _sizes_record(results: RunResults) -> dict[str, int | None]:
+    solution, environment = results.policies.solution, results.study.environment
+    return {
+        "n_states": None if solution is None else solution.graph.n_states,
+        "n_objects": environment.n_objects,
+        "n_train": results.study.n_train,
+        "n_test": results.study.n_test,
     }
 
 
@@ -174,19 +188,23 @@ def run_record(results: RunResults) -> dict[str, Any]:
         "command": sys.argv,
         "cpu_seconds": results.cpu_seconds,
         "wall_seconds": results.wall_seconds,
+        "peak_memory_bytes": results.peak_memory,
     }
 
 
 def ensemble_arrays(
     results: RunResults,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return rewards, exact policies and the parameters of the trained ones."""
+    """Return rewards, exact log Z and the parameters of the trained policies.
+
+    Rewards that are no table are left out: the features of each are in the data set.
+    """
     policies = results.policies
-    arrays = {
-        "log_reward": results.study.log_reward,
-        "exact_log_z": policies.solution.log_z.numpy(),
-        "members": results.study.members,
-    }
+    arrays = {"members": results.study.members}
+    if isinstance(results.study.reward, RewardTable):
+        arrays["log_reward"] = results.study.reward.log_reward.numpy()
+    if policies.solution is not None:
+        arrays["exact_log_z"] = policies.solution.log_z.numpy()
     if policies.ensemble is not None:
         trained = policies.ensemble
         arrays |= {f"parameters.{k}": v for k, v in trained.parameters.items()}
@@ -197,8 +215,9 @@ def ensemble_arrays(
             "converged": trained.diagnostics.converged,
             "final_loss": trained.diagnostics.final_loss,
             "log_z": trained.diagnostics.log_z,
-            "distance_to_exact": policies.distance,
         }
+        if policies.distance is not None:
+            arrays["distance_to_exact"] = policies.distance
     metadata = {
         "task": results.task.name,
         "preset": results.preset_name,

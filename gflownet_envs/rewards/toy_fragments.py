@@ -133,8 +133,8 @@ class ChainProxyReward:
 
     The network reads the descriptors of the fragments at all positions, one after
     another. Nothing is kept for each object, so that the 3.2 million chains of the
-    paper's vocabulary need no table; `of_objects` is the function that `solve_exact`
-    takes.
+    paper's vocabulary need no table: the reward is also a function of members and
+    objects, which `solve_exact` calls.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class ChainProxyReward:
         inputs = self._descriptors[states].flatten(start_dim=-2)
         return self._network(inputs)[..., 0] / self.temperature
 
-    def of_objects(
+    def __call__(
         self,
         members: slice,
         objects: Tensor,  # shape: (m,)

@@ -172,17 +172,17 @@ def test_chain_rewards_are_the_predictions(chain_reward):
     assert isinstance(reward, RewardSource)
     table = log_reward_table(reward, StateGraph.from_environment(env))
     np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-5)
-    some = reward.of_objects(slice(1, 2), torch.tensor([26, 0, 5]))
+    some = reward(slice(1, 2), torch.tensor([26, 0, 5]))
     assert some.dtype == torch.float64
     np.testing.assert_allclose(some, expected[1:, [26, 0, 5]], rtol=1e-5, atol=1e-5)
-    double = reward.to("cpu", torch.float64).of_objects(slice(0, 2), torch.arange(27))
+    double = reward.to("cpu", torch.float64)(slice(0, 2), torch.arange(27))
     np.testing.assert_allclose(double, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_the_exact_law_needs_no_table(chain_reward):
     env, reward, expected = chain_reward
     graph = StateGraph.from_environment(env)
-    solution = solve_exact(graph, reward.of_objects, n_members=2)
+    solution = solve_exact(graph, reward)
     law = terminating_distribution(graph, solution.log_policy_table)
     target = torch.softmax(torch.from_numpy(expected), dim=1)
     torch.testing.assert_close(law, target, atol=1e-6, rtol=0)

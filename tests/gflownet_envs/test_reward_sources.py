@@ -12,11 +12,16 @@ from gflownet_envs import (
     TrainingSpec,
     distance_to_exact,
     log_reward_table,
+    mean_reward,
     solve_exact,
+    strategy_environment,
+    strategy_problems,
     train_ensemble,
+    train_process_reward,
 )
 from gflownet_envs.environments import DagEnvironment, TokenSequenceEnvironment
 from gflownet_envs.rewards.local_scores import LocalScoreReward
+from gflownet_envs.rewards.mean_reward import MeanReward
 from gflownet_envs.rewards.source import (
     FunctionReward,
     RewardSource,
@@ -185,3 +190,49 @@ def test_rewards_of_another_shape_are_refused(shape, objective):
 def test_functions_without_a_name_have_no_checksum(function):
     with pytest.raises(ValueError, match="function must be one of a module"):
         FunctionReward(function, [[0.5]]).digest()
+
+
+# The mean reward.
+
+
+def _two_scores(weights, states):
+    return (weights[:, None] * states).sum(dim=-1)
+
+
+def test_the_mean_reward_is_the_mean_of_log_r_where_nothing_is_listed():
+    weights = np.random.default_rng(0).normal(size=(3, 4))
+    source = FunctionReward(_two_scores, weights)
+    states = torch.arange(24).reshape(2, 3, 4)
+    mean = MeanReward(source, 2)
+    expected = (states.double() * torch.from_numpy(weights.mean(axis=0))).sum(dim=-1)
+    torch.testing.assert_close(mean.of_states(states), expected)
+    assert mean.select(np.array([0, 0, 1])).n_members == 3
+    assert mean.digest() != MeanReward(source).digest()
+
+
+def test_mean_rewards_of_listed_spaces_are_tables_from_any_kind_of_source():
+    dag = DagEnvironment(3)
+    scores = np.random.default_rng(1).normal(size=(4, 3, 8))
+    local = LocalScoreReward(dag, scores)
+    graph = StateGraph.from_environment(dag)
+    table = log_reward_table(local, graph)
+    found = mean_reward(local, dag)
+    torch.testing.assert_close(found.log_reward[0], table.mean(dim=0))
+    expected = LocalScoreReward(dag, scores.mean(axis=0, keepdims=True))
+    torch.testing.assert_close(found.log_reward, log_reward_table(expected, graph))
+    env = strategy_environment(n_steps=2)
+    reward = train_process_reward(env, *strategy_problems(env), members=range(3))
+    objects = torch.arange(env.n_objects)
+    means = reward(slice(0, 3), objects).double().mean(dim=0)
+    torch.testing.assert_close(mean_reward(reward, env).log_reward[0], means)
+
+
+def test_the_exact_solver_takes_any_source():
+    dag = DagEnvironment(3)
+    local = LocalScoreReward(dag, np.random.default_rng(2).normal(size=(2, 3, 8)))
+    graph = StateGraph.from_environment(dag)
+    table = log_reward_table(local, graph)
+    found, expected = solve_exact(dag, local), solve_exact(dag, table)
+    torch.testing.assert_close(found.log_flow, expected.log_flow)
+    with pytest.raises(ValueError, match="n_members is for a function, got 2"):
+        solve_exact(dag, local, n_members=2)

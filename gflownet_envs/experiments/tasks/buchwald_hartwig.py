@@ -26,6 +26,7 @@ from gflownet_envs.experiments.task import (
     Task,
     stage,
 )
+from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.rewards.yield_proxy import (
     PAPER_PROXY,
     ProxySpec,
@@ -126,7 +127,9 @@ class BuchwaldHartwigTask(Task):
         ]
         return Study(
             environment=environment,
-            log_reward=yield_log_reward(proxies.predictions, TEMPERATURE),
+            reward=RewardTable(
+                environment, yield_log_reward(proxies.predictions, TEMPERATURE)
+            ),
             reward_features=proxies.predictions,
             feature_names=environment.object_names(),
             n_train=preset.n_train,

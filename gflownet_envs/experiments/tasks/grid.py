@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from gflownet_envs.rewards.quadrant_shifts import (
     quadrant_of_cell,
     quadrant_shift_rewards,
 )
+from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
 from gflownet_envs.trajectories import greedy_trajectory, mean_log_reward
+
+if TYPE_CHECKING:
+    from gflownet_envs.experiments.run import RunResults
 
 QUADRANTS = ("near", "right", "down", "far")
 
@@ -64,6 +68,23 @@ class GridTask(Task):
         ),
     }
 
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the board, its quadrants and the reference walk."""
+        study = results.study
+        size = study.environment.size
+        rows, columns = np.indices((size, size))
+        board = np.stack((rows.ravel(), columns.ravel()), axis=1)
+        quadrant = quadrant_of_cell(_as_tensor(board)).numpy().reshape(size, size)
+        ax.imshow(quadrant, cmap="Pastel1", vmin=0, vmax=8)
+        for number, name in enumerate(QUADRANTS):
+            row, column = np.argwhere(quadrant == number).mean(axis=0)
+            ax.text(column, row, name, ha="center", va="center", color="0.35")
+        walk = study.trajectory.states[:, :2].numpy()
+        ax.plot(walk[:, 1], walk[:, 0], "k-o", markersize=4)
+        ax.plot(*walk[0, ::-1], "ko", markersize=9, fillstyle="none")
+        ax.set(title="reference walk", xticks=range(size), yticks=range(size))
+        ax.set(xlabel="column", ylabel="row")
+
     def prepare(
         self,
         preset: Preset,
@@ -83,7 +104,7 @@ class GridTask(Task):
         features = log_reward.numpy()[members]
         return Study(
             environment=environment,
-            log_reward=features,
+            reward=RewardTable(environment, features),
             reward_features=features,
             feature_names=tuple(f"cell {row},{column}" for row, column in cells),
             n_train=preset.n_train,

@@ -40,7 +40,7 @@ def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:
     """Stand in for figures that take longer than the run."""
     kinds = ("sobol", "coverage", "policies")
     names = [f"{kind}_{source}" for source in results.sources for kind in kinds]
-    return {name: (None, name) for name in (*names, "summary")}
+    return {name: (None, name) for name in (*names, "overview", "summary")}
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
     original = policies.train_ensemble
 
     def spy(environment, log_reward, spec, **arguments):
-        calls.append((np.asarray(log_reward), arguments["members"]))
+        calls.append((log_reward.log_reward.numpy(), arguments["members"]))
         return original(environment, log_reward, spec, **arguments)
 
     monkeypatch.setattr(policies, "train_ensemble", spy)
@@ -78,7 +78,7 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
     (_, members), (reward, control) = calls
     assert len(control) == N_CONTROL
     assert not set(control) & set(members)
-    expected = mean_log_reward(study.log_reward[:12], study.environment)
+    expected = mean_log_reward(study.reward.log_reward[:12], study.environment)
     np.testing.assert_array_equal(reward, np.asarray(expected))
     np.testing.assert_allclose(again.control, copies[1].policies.control, atol=1e-6)
     assert np.ptp(again.control, axis=0).max() > 0.01
@@ -132,7 +132,7 @@ def test_noise_from_copies_by_hand(copies):
     # Each trained member stands beside the exact policy of its own reward.
     exact = np.repeat(policies.exact.y[:12], N_REPLICATES, axis=0)
     distance = 0.5 * np.abs(train.y - exact)[:, columns].sum(axis=1).mean()
-    assert noise.total_variation[0] == pytest.approx(distance)
+    assert noise.exact.total_variation[0] == pytest.approx(distance)
 
 
 # Tables and files.
