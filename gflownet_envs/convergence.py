@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.exact import distance_to_exact
-from gflownet_envs.object_rewards import log_reward_table
+from gflownet_envs.object_rewards import reward_of_objects
 from gflownet_envs.policies import PolicyNetwork, log_policy_in_states
 from gflownet_envs.random_streams import MemberStream, Purpose, UniformChunks
-from gflownet_envs.rewards.source import RewardSource, RewardTable
+from gflownet_envs.rewards.source import ObjectReward, RewardSource
 from gflownet_envs.sampling import PlainSampler, RolloutBatch, TableSampler
 from gflownet_envs.state_graph import StateGraph
 
@@ -67,6 +67,8 @@ class Checker:
         Where the distance to the exact law can be computed.
     batch_size : int
         Trajectories sampled at a time.
+    dtype : torch.dtype, default=torch.float32
+        Of the reward.
     """
 
     def __init__(
@@ -77,12 +79,13 @@ class Checker:
         *,
         graph: StateGraph | None,
         batch_size: int,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         self._sampler = sampler
         self._reward = reward
         self._graph = graph
         if graph is not None:
-            self._listed_reward = reward.to("cpu", torch.float64)
+            self._listed_reward = reward.to("cpu", dtype)
         shape = (batch_size, sampler.environment.max_steps)
         self._n_batches = -(-_N_EVALUATED // batch_size)
         self._uniforms = UniformChunks(
@@ -127,16 +130,9 @@ class Checker:
             rows = slice(start, start + size)
             some = type(network).from_arrays({k: a[rows] for k, a in arrays.items()})
             log_policy = log_policy_in_states(some, graph.environment, graph.states)
-            table = self._reward_table(rows)
-            parts.append(distance_to_exact(graph, log_policy, table))
+            own = reward_of_objects(self._listed_reward.select(rows), graph)
+            parts.append(distance_to_exact(graph, log_policy, own))
         return torch.cat(parts).numpy()
-
-    def _reward_table(self, rows: slice) -> Tensor:  # shape: (e, n_objects)
-        """Return log R of every object, also of rewards that are no table."""
-        some = self._listed_reward.select(rows)
-        if isinstance(some, RewardTable):
-            return some.log_reward
-        return log_reward_table(some, self._graph)
 
 
 def reward_of(reward: RewardSource, batch: RolloutBatch) -> Tensor:  # shape: (E, B)
@@ -147,7 +143,7 @@ def reward_of(reward: RewardSource, batch: RolloutBatch) -> Tensor:  # shape: (E
     ValueError
         If a reward gives another shape than one number a trajectory.
     """
-    if batch.objects is not None and isinstance(reward, RewardTable):
+    if batch.objects is not None and isinstance(reward, ObjectReward):
         return reward.of_objects(batch.objects)
     log_reward = reward.of_states(batch.final_states)
     expected = tuple(batch.final_states.shape[:-1])

@@ -125,7 +125,7 @@ def solve_exact(
         ``log_reward(members, objects)`` with a slice of members and object numbers
         (m,), which returns (len(members), m); the same for the same arguments.
     n_members : int, optional
-        Needed with a function, refused with a table or a source.
+        Needed with a function, refused with a table.
 
     Raises
     ------
@@ -161,8 +161,11 @@ def solve_exact(
     require_enumerable(space)
     if not isinstance(log_reward, RewardSource):
         log_reward, n_members = _checked_reward(space, log_reward, n_members)
-    elif n_members is not None:
-        raise ValueError(f"n_members is for a function, got {n_members} with a source")
+    elif n_members not in (None, log_reward.n_members):
+        raise ValueError(
+            f"n_members must be that of the source, {log_reward.n_members}, or None, "
+            f"got {n_members}"
+        )
     graph = environment if is_graph else StateGraph.from_environment(space)
     if isinstance(log_reward, RewardSource):
         n_members = log_reward.n_members

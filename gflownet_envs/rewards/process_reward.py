@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -86,7 +86,8 @@ class ProcessReward:
 
     It is a source of rewards for training (`of_states`), and a function of members and
     objects, as `solve_exact` takes it where a table would be too large. The features of
-    all objects are then computed once and kept: for 1.1 million sequences 140 MB.
+    all objects are computed once, when objects are first asked for by number, and
+    kept: for 1.1 million sequences 140 MB.
 
     Attributes
     ----------
@@ -145,6 +146,15 @@ class ProcessReward:
         return self.network(features)[..., 0] / self.temperature
 
     @torch.no_grad()
+    def of_objects(
+        self,
+        objects: Tensor,  # shape: (E, B)
+    ) -> Tensor:  # shape: (E, B)
+        """Return log R of objects."""
+        features = self.features.of_all_objects[objects]
+        return self.network(features)[..., 0] / self.temperature
+
+    @torch.no_grad()
     def __call__(
         self,
         members: slice,
@@ -155,14 +165,9 @@ class ProcessReward:
         n_hidden = network.biases[0].numel()  # of all members
         size = max(1, _VALUES_AT_ONCE // n_hidden)
         chunks = objects.split(size)
-        scores = [network(self._features_of_all[some])[..., 0] for some in chunks]
+        of_all = self.features.of_all_objects
+        scores = [network(of_all[some])[..., 0] for some in chunks]
         return torch.cat(scores, dim=1) / self.temperature
-
-    @cached_property
-    def _features_of_all(self) -> Tensor:  # shape: (n_objects, F)
-        objects = torch.arange(self.environment.require_listed_objects())
-        states = map(self.environment.object_states, objects.split(_SEQUENCES_AT_ONCE))
-        return torch.cat([self.features(some) for some in states])
 
     def select(self, rows: slice | np.ndarray) -> ProcessReward:
         """Return the rewards of some members."""
@@ -212,6 +217,8 @@ class SequenceFeatures:
         self, environment: TokenSequenceEnvironment, n_features: int, seed: int
     ) -> None:
         n_objects = environment.require_listed_objects()
+        self._environment = environment
+        self._of_all: Tensor | None = None
         stream = MemberStream(seed, _NOBODY)
         self._gru = StackedGRU(
             environment.n_actions, n_features, n_features, [stream]
@@ -229,14 +236,33 @@ class SequenceFeatures:
         raw = self._gru.read(states.to(self._centre.device))[0]
         return (raw - self._centre) / self._scale
 
+    @property
+    def of_all_objects(self) -> Tensor:  # shape: (n_objects, F)
+        """Features of all objects, computed once."""
+        if self._of_all is None:
+            objects = torch.arange(self._environment.require_listed_objects())
+            parts = map(
+                self._environment.object_states, objects.split(_SEQUENCES_AT_ONCE)
+            )
+            with torch.no_grad():
+                self._of_all = torch.cat([self(states) for states in parts])
+        return self._of_all
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be computed again: other processes do that."""
+        return {**self.__dict__, "_of_all": None}
+
     def arrays(self) -> list[np.ndarray]:
         """Return everything that the features depend on."""
         own = (self._centre.cpu().numpy(), self._scale.cpu().numpy())
         return [*self._gru.to_arrays().values(), *own]
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> SequenceFeatures:
-        """Return a copy with another precision, on another device."""
+        """Return the same, or a copy with another precision or on another device."""
+        if self._centre.dtype == dtype and self._centre.device == torch.device(device):
+            return self
         copy = object.__new__(SequenceFeatures)
+        copy._environment, copy._of_all = self._environment, None
         gru = StackedGRU.from_arrays(self._gru.to_arrays()).requires_grad_(False)
         copy._gru = gru.to(device, dtype)
         copy._centre = self._centre.to(device, dtype)

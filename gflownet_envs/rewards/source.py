@@ -39,6 +39,15 @@ class RewardSource(Protocol):
         ...
 
 
+@runtime_checkable
+class ObjectReward(RewardSource, Protocol):
+    """A source that also knows objects by their numbers, which is faster."""
+
+    def of_objects(self, objects: Tensor) -> Tensor:
+        """Return log R of objects, (E, B) -> (E, B)."""
+        ...
+
+
 class RewardTable:
     """Log R of every object, one row a member.
 

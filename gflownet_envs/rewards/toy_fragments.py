@@ -194,6 +194,21 @@ class ChainProxyReward:
         inputs = self._descriptors[states].flatten(start_dim=-2)
         return self._network(inputs)[..., 0] / self.temperature
 
+    def of_objects(
+        self,
+        objects: Tensor,  # shape: (E, B)
+    ) -> Tensor:  # shape: (E, B)
+        """Return log R of objects."""
+        return self.of_states(self._chains(objects))
+
+    def _chains(
+        self,
+        objects: Tensor,  # shape: (...)
+    ) -> Tensor:  # shape: (..., T)
+        sizes = torch.tensor(self.environment.sizes, device=objects.device)
+        strides = sizes.flip(0).cumprod(0).flip(0) // sizes
+        return objects[..., None] // strides % sizes
+
     def __call__(
         self,
         members: slice,
@@ -201,12 +216,10 @@ class ChainProxyReward:
     ) -> Tensor:  # shape: (e, m), float64
         """Return log R of some members and objects."""
         some = self.select(members)
-        sizes = torch.tensor(self.environment.sizes)
-        strides = sizes.flip(0).cumprod(0).flip(0) // sizes
-        parts = []
-        for part in objects.split(_CHUNK):
-            states = part[:, None] // strides % sizes
-            parts.append(some.of_states(states).to(torch.float64))
+        parts = [
+            some.of_states(self._chains(part)).to(torch.float64)
+            for part in objects.split(_CHUNK)
+        ]
         return torch.cat(parts, dim=1)
 
     def _with(self, network: StackedMLP, descriptors: Tensor) -> "ChainProxyReward":

@@ -224,7 +224,10 @@ def test_mean_rewards_of_listed_spaces_are_tables_from_any_kind_of_source():
     reward = train_process_reward(env, *strategy_problems(env), members=range(3))
     objects = torch.arange(env.n_objects)
     means = reward(slice(0, 3), objects).double().mean(dim=0)
-    torch.testing.assert_close(mean_reward(reward, env).log_reward[0], means)
+    found = mean_reward(reward, env).log_reward[0]
+    torch.testing.assert_close(found, means, atol=1e-5, rtol=0)
+    of_objects = reward.of_objects(objects.expand(3, -1)).double()
+    torch.testing.assert_close(of_objects.mean(dim=0), means, atol=1e-5, rtol=0)
 
 
 def test_the_exact_solver_takes_any_source():
@@ -234,5 +237,5 @@ def test_the_exact_solver_takes_any_source():
     table = log_reward_table(local, graph)
     found, expected = solve_exact(dag, local), solve_exact(dag, table)
     torch.testing.assert_close(found.log_flow, expected.log_flow)
-    with pytest.raises(ValueError, match="n_members is for a function, got 2"):
-        solve_exact(dag, local, n_members=2)
+    with pytest.raises(ValueError, match="n_members must be that of the source, 2"):
+        solve_exact(dag, local, n_members=3)
