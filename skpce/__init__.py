@@ -6,6 +6,7 @@ from ._diagnostics import SurrogateDiagnostics
 from ._features import PolynomialChaosFeatures
 from ._input_laws import InputOutsideSupportWarning
 from ._intervals import SobolInterval
+from ._isoprobabilistic import NatafTransformer, RosenblattTransformer
 from ._log_ratio import LogRatioTransformer
 from ._modes import PredictedModes
 from ._moments import ExpansionMoments
@@ -32,6 +33,7 @@ __all__ = [
     "InputOutsideSupportWarning",
     "InteractionIndices",
     "LogRatioTransformer",
+    "NatafTransformer",
     "NoiseCorrectedIndices",
     "PolynomialChaosFeatures",
     "PolynomialChaosRegressor",
@@ -39,6 +41,7 @@ __all__ = [
     "PredictedModes",
     "PredictionInterval",
     "ProbabilitySobolIndices",
+    "RosenblattTransformer",
     "SobolIndices",
     "SobolInterval",
     "SurrogateDiagnostics",

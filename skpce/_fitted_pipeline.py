@@ -44,7 +44,8 @@ def _descend(pipeline: Any, names: Sequence[str] | None) -> tuple[Any, list[str]
         return pipeline, input_names(pipeline) if names is None else list(names)
     if len(pipeline) > 1:
         try:
-            names = list(pipeline[:-1].get_feature_names_out(names))
+            found = pipeline[:-1].get_feature_names_out(names)
+            names = None if found is None else list(found)
         except AttributeError:
             names = None
     return _descend(pipeline[-1], names)

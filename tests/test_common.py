@@ -13,9 +13,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skpce import (
     CompositionalPCESurrogate,
     LogRatioTransformer,
+    NatafTransformer,
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
+    RosenblattTransformer,
 )
 from skpce._solvers import SOLVERS
 
@@ -46,6 +48,11 @@ ESTIMATORS = [
     LogRatioTransformer(),
     LogRatioTransformer("alr"),
     LogRatioTransformer("clr"),
+    NatafTransformer(),
+    NatafTransformer("normal", root="symmetric"),
+    NatafTransformer("uniform", shrinkage=0.1),
+    RosenblattTransformer(),
+    RosenblattTransformer("gamma", bandwidth=0.5),
     CompositionalPCESurrogate(),
     CompositionalPCESurrogate(solver="ols"),
     CompositionalPCESurrogate(solver="paper"),

@@ -1,6 +1,10 @@
 """Can an attribution be trusted?"""
 
 from ._any_estimator import ModelSobolIndices, sobol_indices
+from ._back_to_reward import back_to_reward
+from ._back_to_reward_result import RewardEffects
+from ._dependent_inputs import dependent_sobol_indices
+from ._dependent_inputs_result import DependentSobolIndices
 from ._dependent_shapley import ShapleyEffects, shapley_effects
 from ._input_tests import InputTests, input_tests
 from ._original_space import original_space_indices
@@ -15,14 +19,18 @@ from ._verdict import verdict
 from ._verdict_result import StepVerdict, Verdict
 
 __all__ = [
+    "DependentSobolIndices",
     "InputTests",
     "ModelSobolIndices",
     "OriginalSpaceIndices",
+    "RewardEffects",
     "ShapleyEffects",
     "StepVerdict",
     "VarianceDecomposition",
     "VarianceSplit",
     "Verdict",
+    "back_to_reward",
+    "dependent_sobol_indices",
     "input_tests",
     "original_space_indices",
     "shapley_effects",

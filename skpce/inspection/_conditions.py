@@ -173,4 +173,7 @@ def _dependence_caution(tests: InputTests) -> list[str]:
             "two inputs are dependent without being correlated (distance correlation "
             f"{distance:.2f})"
         )
-    return [f"{what}; the closed-form shares assume independent inputs"]
+    return [
+        f"{what}; the closed-form shares assume independent inputs, and "
+        "skpce.inspection.dependent_sobol_indices gives shares that do not"
+    ]

@@ -7,6 +7,7 @@ from ._interaction import InteractionDisplay
 from ._main_effects import MainEffectsDisplay
 from ._policy_distribution import PolicyDistributionDisplay
 from ._prism import PrismDisplay
+from ._reward_effects import RewardEffectsDisplay
 from ._sobol import SobolDisplay
 from ._step_variance import StepVarianceDisplay
 
@@ -18,6 +19,7 @@ __all__ = [
     "MainEffectsDisplay",
     "PolicyDistributionDisplay",
     "PrismDisplay",
+    "RewardEffectsDisplay",
     "SobolDisplay",
     "StepVarianceDisplay",
 ]

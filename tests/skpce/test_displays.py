@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
@@ -511,3 +512,14 @@ def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
     loose = figure.add_axes((0.1, 0.1, 0.5, 0.5))
     with pytest.raises(ValueError, match="cannot be divided; give 3 axes"):
         MainEffectsDisplay.from_estimator(fitted, ax=loose)
+
+
+def test_inputs_that_pass_through_keep_their_names():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = softmax(np.c_[X[:, 0], X[:, 1], np.zeros(40)], axis=1)
+    steps = [("inputs", "passthrough"), ("surrogate", CompositionalPCESurrogate(1))]
+    pipeline = Pipeline(steps).fit(X, y)
+    assert list(SobolDisplay.from_fit(pipeline).input_names) == ["x0", "x1"]
+    named = SobolDisplay.from_fit(pipeline, input_features=["left", "right"])
+    assert list(named.input_names) == ["left", "right"]

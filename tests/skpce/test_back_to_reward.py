@@ -1,0 +1,380 @@
+"""From embedded inputs back to the entries of the reward, and its picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from skpce import (
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    PolynomialChaosRegressor,
+)
+from skpce.inspection import (
+    StepVerdict,
+    Verdict,
+    back_to_reward,
+    original_space_indices,
+)
+from skpce.inspection._moved_columns import MovedColumns
+from skpce.inspection._pipeline_expansion import pipeline_expansion
+
+STEPS = {"catalyst": 3, "base": 2, "stop": 1}
+
+
+def rewards(size=120, seed=0):
+    """Six correlated entries; the policies follow the first source only."""
+    rng = np.random.default_rng(seed)
+    source = rng.normal(size=(size, 3)) * [2.0, 1.5, 1.0]
+    mixing = np.random.default_rng(9).normal(size=(3, 6))
+    X = 5.0 + source @ mixing + 0.1 * rng.normal(size=(size, 6))
+    logits = np.c_[source[:, 0], 0.5 * source[:, 1], 0 * source[:, 0]]
+    noise = rng.normal(size=(size, 2))
+    y = [softmax(logits, axis=1), softmax(noise, axis=1), np.ones((size, 1))]
+    return X, np.hstack(y)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = rewards()
+    pipeline = make_pipeline(
+        StandardScaler(), PCA(3, whiten=True), CompositionalPCESurrogate(2, steps=STEPS)
+    )
+    return pipeline.fit(X, y), X
+
+
+def test_a_linear_expansion_by_hand():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4)) @ rng.normal(size=(4, 4))
+    beta = np.array([1.0, -2.0, 0.5, 0.0])
+    model = make_pipeline(StandardScaler(), PCA(), PolynomialChaosRegressor(1))
+    model.set_params(polynomialchaosregressor__solver="ols").fit(X, X @ beta)
+    found = back_to_reward(model, X)
+    f, centred = X @ beta, X - X.mean(axis=0)
+    covariance = (f - f.mean()) @ centred / len(X)
+    np.testing.assert_allclose(found.share[0], beta * covariance / f.var(), atol=1e-9)
+    np.testing.assert_allclose(found.share.sum(), 1.0)
+    driven = beta**2 * X.var(axis=0) / f.var()
+    np.testing.assert_allclose(found.driven[0], driven, atol=1e-9)
+    np.testing.assert_allclose(found.effect[0], beta * X.std(axis=0), atol=1e-9)
+    np.testing.assert_allclose(found.effect_size, np.abs(found.effect))
+    told = covariance**2 / X.var(axis=0) / f.var()
+    np.testing.assert_allclose(found.told[0], told, atol=1e-9)
+    assert found.linear
+
+
+def test_moves_by_prediction(fitted):
+    """The same moves through ``predict`` of the whole pipeline."""
+    pipeline, X = fitted
+    groups = {"one": [0], "pair": [1, 4], "all": range(6)}
+    found = back_to_reward(pipeline, X, groups=groups)
+    clr = LogRatioTransformer("clr", steps=STEPS, mask=np.ones(6, bool))
+    clr.fit(pipeline.predict(X))
+    whole = clr.transform(pipeline.predict(X))
+    step = clr.coordinate_steps_
+    mean = X.mean(axis=0)
+    assert found.row_names[:3] == ("catalyst:0", "catalyst:1", "catalyst:2")
+    for player, columns in enumerate(groups.values()):
+        columns = list(columns)
+        moved = np.tile(mean, (len(X), 1))
+        moved[:, columns] = X[:, columns]
+        part = clr.transform(pipeline.predict(moved))
+        shift = np.zeros(6)
+        shift[columns] = X.std(axis=0)[columns]
+        up, down = (clr.transform(pipeline.predict(X + s * shift)) for s in (1, -1))
+        effect = 0.5 * (up - down).mean(axis=0)
+        for target in (0, 1):
+            own = step == target
+            variance = whole[:, own].var(axis=0).sum()
+            driven = part[:, own].var(axis=0).sum() / variance
+            assert found.driven[target, player] == pytest.approx(driven, abs=1e-8)
+            product = (part - part.mean(axis=0)) * (whole - whole.mean(axis=0))
+            share = product[:, own].mean(axis=0).sum() / variance
+            assert found.share[target, player] == pytest.approx(share, abs=1e-8)
+            np.testing.assert_allclose(
+                found.effect[found.row_targets == target, player],
+                effect[own],
+                atol=1e-8,
+            )
+            size = np.linalg.norm(effect[own])
+            assert found.effect_size[target, player] == pytest.approx(size)
+    np.testing.assert_allclose(found.share[:2, 2], 1.0, atol=1e-9)
+    np.testing.assert_allclose(found.driven[:2, 2], 1.0, atol=1e-9)
+    assert found.told is None
+
+
+def test_loadings_and_moved_rows_agree(fitted):
+    pipeline, X = fitted
+    by_loadings = MovedColumns(pipeline_expansion(pipeline, X))
+    by_rows = MovedColumns(pipeline_expansion(pipeline, X))
+    vars(by_rows)["embedding"] = None
+    assert by_loadings.embedding is not None
+    for columns in ([2], [0, 5]):
+        for name in ("alone", "raised"):
+            np.testing.assert_allclose(
+                getattr(by_rows, name)(columns),
+                getattr(by_loadings, name)(columns),
+                atol=1e-9,
+            )
+
+
+def test_a_nonlinear_embedding_is_moved_before_it():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    pipeline = make_pipeline(
+        FunctionTransformer(np.square), PolynomialChaosRegressor(1, solver="ols")
+    ).fit(X, X[:, 0] ** 2 + 2 * X[:, 1] ** 2)
+    found = back_to_reward(pipeline, X)
+    assert not found.linear
+    squares = X[:, :2] ** 2 * [1, 2]
+    whole = squares.sum(axis=1).var()
+    np.testing.assert_allclose(found.driven[0, :2], squares.var(axis=0) / whole)
+    assert found.driven[0, 2] == pytest.approx(0, abs=1e-12)
+    # f(x + s) - f(x - s) = 4 s x_i: nothing on average but for the mean of X.
+    mean, s = X.mean(axis=0), X.std(axis=0)
+    np.testing.assert_allclose(found.effect[0, 0], 2 * s[0] * mean[0], atol=1e-9)
+    assert found.told[0, 1] == pytest.approx(found.driven[0, 1], abs=0.1)
+    assert abs(found.told[0, 2]) < 0.1
+    kernel = make_pipeline(KernelPCA(3, kernel="rbf"), PolynomialChaosRegressor(2))
+    found = back_to_reward(kernel.fit(X, X[:, 0]), X)
+    assert found.driven[0].argmax() == 0
+    assert found.latent_names == ("kernelpca0", "kernelpca1", "kernelpca2")
+
+
+def test_what_a_column_tells_is_the_closed_form(fitted):
+    pipeline, X = fitted
+    found = back_to_reward(pipeline, X)
+    closed = original_space_indices(pipeline, X)
+    np.testing.assert_allclose(found.told, closed.first_order_with_residual)
+    cubic = MovedColumns(pipeline_expansion(pipeline, X)).told()[:3].sum(axis=0)
+    values = MovedColumns(pipeline_expansion(pipeline, X)).values[:, :3]
+    sampled = cubic / values.var(axis=0, ddof=1).sum()
+    np.testing.assert_allclose(sampled, found.told[0], atol=0.2)
+
+
+def test_correlated_inputs_of_the_expansion_are_told_by_rows():
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=400)
+    pce = PolynomialChaosRegressor(1).fit(X, X[:, 0])
+    found = back_to_reward(pce, X)
+    assert found.told[0, 1] == pytest.approx(0.81, abs=0.05)
+    assert found.driven[0, 1] == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_four_named_parts_of_which_the_policy_feels_two(seed):
+    rng = np.random.default_rng(seed)
+    parts = {name: [5 * i + k for k in range(5)] for i, name in enumerate("abcd")}
+    source = rng.normal(size=(100, 4))
+    X = np.repeat(source, 5, axis=1) + 0.1 * rng.normal(size=(100, 20))
+    logits = np.c_[2.0 * source[:, 0], np.zeros(100), 1.0 * source[:, 2]]
+    pipeline = make_pipeline(PCA(4, whiten=True), CompositionalPCESurrogate(1))
+    found = back_to_reward(pipeline.fit(X, softmax(logits, axis=1)), X, groups=parts)
+    C = np.eye(3) - 1 / 3  # clr of the logits; the covariance of the sources in X
+    covariance = np.cov(source[:, [0, 2]].T, ddof=0)
+    loads = C[:, [0, 2]] * [2.0, 1.0]
+    whole = np.trace(loads @ covariance @ loads.T)
+    exact = [np.sum((loads @ covariance)[:, i] * loads[:, i]) / whole for i in (0, 1)]
+    np.testing.assert_allclose(found.share[0, [0, 2]], exact, atol=0.05)
+    np.testing.assert_allclose(found.share[0, [1, 3]], 0.0, atol=0.05)
+    assert found.supported == (True,)
+
+
+def test_an_embedding_that_misses_them_is_not_supported():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 6)) * [9, 8, 7, 6, 1, 1]
+    y = softmax(np.c_[3 * X[:, 4], np.zeros(100), X[:, 5]], axis=1)
+    pipeline = make_pipeline(PCA(3), CompositionalPCESurrogate(1)).fit(X, y)
+    found = back_to_reward(pipeline, X)
+    assert found.supported == (False,)
+    assert "NOT SUPPORTED" in str(found)
+
+
+def agreement_with_solving_again(n_components, seed):
+    """R² of predicted against actual changes, each entry up by one deviation."""
+    rng = np.random.default_rng(seed)
+    source = rng.normal(size=(100, 3))
+    X = 0.5 * source @ rng.normal(size=(3, 12)) + 0.5 * rng.normal(size=(100, 12))
+    choice = np.arange(12) // 4  # an object is of one of three actions
+
+    def solve(X):
+        weights = [np.exp(X[:, choice == k]).sum(axis=1) for k in range(3)]
+        policy = np.column_stack(weights)
+        return policy / policy.sum(axis=1, keepdims=True)
+
+    pipeline = make_pipeline(
+        PCA(n_components, whiten=True), CompositionalPCESurrogate(2)
+    )
+    found = back_to_reward(pipeline.fit(X, solve(X)), X)
+    clr = LogRatioTransformer("clr").fit(solve(X))
+    actual = np.empty_like(found.effect)
+    for i in range(12):
+        shift = X.std(axis=0)[i] * np.eye(12)[i]
+        up, down = (clr.transform(solve(X + s * shift)) for s in (1, -1))
+        actual[:, i] = 0.5 * (up - down).mean(axis=0)
+    error = np.square(found.effect - actual).sum()
+    return 1 - error / np.square(actual - actual.mean()).sum(), found
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_predicted_changes_are_those_of_rewards_solved_again(seed):
+    """If the embedding keeps the entries; else the result says that it does not."""
+    r2, found = agreement_with_solving_again(12, seed)
+    assert r2 > 0.9
+    np.testing.assert_allclose(found.kept, 1.0)
+    assert found.cautions == ()
+    few, found = agreement_with_solving_again(3, seed)
+    assert few < 0.8
+    assert found.supported == (True,)
+    assert found.kept.mean() == pytest.approx(0.25, abs=0.1)
+    assert "keeps less than half of a move of" in str(found)
+
+
+def test_what_is_kept_of_a_move_is_the_projection():
+    X = np.random.default_rng(0).normal(size=(50, 5)) @ np.diag([5, 4, 3, 2, 1.0])
+    model = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
+    V = model[0].components_
+    alone = back_to_reward(model, X)
+    np.testing.assert_allclose(alone.kept, np.square(V).sum(axis=0), atol=1e-9)
+    pair = back_to_reward(model, X, groups={"pair": [0, 3]})
+    s = X.std(axis=0)[[0, 3]]
+    image = V[:, [0, 3]] @ s
+    np.testing.assert_allclose(pair.kept, [image @ image / (s @ s)], atol=1e-9)
+    squares = make_pipeline(FunctionTransformer(np.square), PolynomialChaosRegressor(1))
+    assert np.isnan(back_to_reward(squares.fit(X, X[:, 0]), X).kept).all()
+
+
+def test_standard_errors_are_those_of_new_rewards(fitted):
+    pipeline, _ = fitted
+    runs = [back_to_reward(pipeline, rewards(200, seed)[0]) for seed in range(25)]
+    for name in ("share", "driven"):
+        spread = np.std([getattr(run, name)[0] for run in runs], axis=0, ddof=1)
+        told = np.mean([getattr(run, f"{name}_standard_error")[0] for run in runs], 0)
+        large = spread > 1e-3
+        # The mean row moves too, which the linearisation leaves out.
+        assert np.all(np.abs(np.log2(told / spread)[large]) < 1), name
+
+
+def test_tables(fitted):
+    pipeline, X = fitted
+    frame = pd.DataFrame(X, columns=[f"reaction {i}" for i in range(6)])
+    model = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(frame, X[:, :2])
+    found = back_to_reward(model, frame)
+    assert found.feature_names[0] == "reaction 0"
+    assert list(found.to_frame()["target"].unique()) == ["y0", "y1"]
+    effects = found.effect_frame()
+    assert list(effects) == ["target", "row", "feature", "effect", "supported"]
+    assert len(effects) == 12
+    latent = found.latent_frame()
+    assert list(latent["latent"].unique()) == ["pca0", "pca1"]
+    chosen = latent[(latent["target"] == "y1") & (latent["latent"] == "pca1")]
+    correlation = [np.corrcoef(model[:-1].transform(frame)[:, 1], c)[0, 1] for c in X.T]
+    np.testing.assert_allclose(chosen["loading"], correlation, atol=1e-9)
+    total = model[-1].total_sobol_indices_[1, 1]
+    assert chosen["latent_total_order"].unique() == pytest.approx(total)
+    text = str(back_to_reward(pipeline, X))
+    assert "catalyst: SUPPORTED (by loadings, leave-one-out Q² = " in text
+    assert "base: NOT SUPPORTED" in text
+    assert "stop: NOT SUPPORTED" in text
+
+
+def test_a_search_is_read_like_its_best_estimator(fitted):
+    X, y = rewards()
+    pipeline = make_pipeline(PCA(2), CompositionalPCESurrogate(steps=STEPS))
+    grid = {"compositionalpcesurrogate__degree": [1, 2]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
+    one, other = (back_to_reward(m, X) for m in (search, search.best_estimator_))
+    np.testing.assert_array_equal(one.share, other.share)
+
+
+def test_bad_input(fitted):
+    pipeline, X = fitted
+    with pytest.raises(ValueError, match="last step is LinearRegression"):
+        back_to_reward(make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0]), X)
+    with pytest.raises(NotFittedError):
+        back_to_reward(make_pipeline(PCA(2), PolynomialChaosRegressor()), X)
+    with pytest.raises(ValueError, match=r"X has 5 features but .* fitted on 6"):
+        back_to_reward(pipeline, X[:, :5])
+    with pytest.raises(ValueError, match="group 'a' is no set of columns"):
+        back_to_reward(pipeline, X, groups={"a": [17]})
+    with pytest.raises(ValueError, match="group 'a' is no set of columns"):
+        back_to_reward(pipeline, X, groups={"a": []})
+    with pytest.raises(ValueError, match="'min_q2'"):
+        back_to_reward(pipeline, X, min_q2=2)
+
+
+# The picture.
+
+
+@pytest.fixture
+def display_class():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    from skpce.plotting import RewardEffectsDisplay
+
+    yield RewardEffectsDisplay
+    plt.close("all")
+
+
+def test_bars_are_the_leading_features(fitted, display_class):
+    pipeline, X = fitted
+    display = display_class.from_estimator(pipeline, X, n_shown=4)
+    share = display.effects.share[0]
+    leading = np.argsort(-np.abs(share))[:4]
+    np.testing.assert_array_equal(display.leading(0, "share", 4), leading)
+    widths = [bar.get_width() for bar in display.bars_[0]]
+    np.testing.assert_allclose(widths, share[leading])
+    ticks = [text.get_text() for text in display.axes_[0].get_yticklabels()]
+    assert ticks == [f"x{i}" for i in leading]
+    titles = [ax.get_title(loc="left") for ax in display.axes_]
+    assert titles[0].startswith("catalyst\nunexplained: 0.")
+    assert titles[1].endswith("not attributable")
+    assert titles[2] == "stop\nno variance"
+    hatched = [bool(bars[0].get_hatch()) for bars in display.bars_]
+    assert hatched == [False, True, True]
+    for measure in ("driven", "effect_size"):
+        widths = [b.get_width() for b in display.plot(measure=measure).bars_[0]]
+        assert widths == sorted(widths, reverse=True)
+
+
+def test_the_heat_map_has_the_signs(fitted, display_class):
+    pipeline, X = fitted
+    display = display_class.from_estimator(
+        pipeline, X, kind="heatmap", measure="effect_size", n_shown=3
+    )
+    order = display.leading(0, "effect_size", 3)
+    np.testing.assert_allclose(
+        display.image_.get_array(), display.effects.effect[:3, order].T
+    )
+    low, high = display.image_.get_clim()
+    assert low == -high
+    assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["0", "1", "2"]
+
+
+def test_a_verdict_decides(fitted, display_class):
+    pipeline, X = fitted
+    steps = tuple(
+        StepVerdict(name, False, 0.5, 0.4, 0.6, -0.1, 0.0, 0.01, np.nan, ())
+        for name in STEPS
+    )
+    verdict = Verdict(steps, 60, 99, 0.9, ())
+    display = display_class.from_estimator(pipeline, X, verdict=verdict)
+    assert display.axes_[0].get_title(loc="left").endswith("not attributable")
+    other = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="verdict is about the steps"):
+        display_class.from_estimator(other, X, verdict=verdict)
+    for bad in ({"kind": "pie"}, {"measure": "told"}, {"n_shown": 0}):
+        with pytest.raises(ValueError, match=f"'{next(iter(bad))}' parameter"):
+            display.plot(**bad)
+    with pytest.raises(ValueError, match="target=3 must be an int from 0 to 2"):
+        display.plot(kind="heatmap", target=3)

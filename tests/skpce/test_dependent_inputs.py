@@ -1,0 +1,507 @@
+"""Indices of dependent inputs: against closed forms and quadrature."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.special import softmax
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skpce import (
+    CompositionalPCESurrogate,
+    NatafTransformer,
+    PolynomialChaosRegressor,
+    RosenblattTransformer,
+)
+from skpce.inspection import dependent_sobol_indices, shapley_effects
+
+R = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, -0.4], [0.0, -0.4, 1.0]])
+SCALE = np.array([1.0, 2.0, 0.5])
+BETA = np.array([1.0, -0.7, 3.0])
+NORMALS = [stats.norm(0, s) for s in SCALE]
+
+
+def exact_pce(function, laws, degree, size=400, seed=0):
+    """Expand a function under independent frozen laws: only the basis matters."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([law.rvs(size=size, random_state=rng) for law in laws])
+    pce = PolynomialChaosRegressor(degree, distribution=laws, solver="ols")
+    return pce.fit(X, function(X)), X
+
+
+def linear_gaussian(beta, covariance):
+    """First, total and Shapley shares of beta @ x, by the covariance of subsets."""
+    n = len(beta)
+    whole = beta @ covariance @ beta
+
+    def value(u):
+        u = list(u)
+        if not u:
+            return 0.0
+        cross = covariance[u] @ beta
+        return cross @ np.linalg.solve(covariance[np.ix_(u, u)], cross)
+
+    first = [value([i]) for i in range(n)]
+    total = [whole - value([j for j in range(n) if j != i]) for i in range(n)]
+    effects = np.zeros(n)
+    orders = list(permutations(range(n)))
+    for order in orders:
+        for size in range(n):
+            effects[order[size]] += value(order[: size + 1]) - value(order[:size])
+    return (
+        np.array(first) / whole,
+        np.array(total) / whole,
+        effects / whole / len(orders),
+    )
+
+
+def assert_close(found, first, total, shapley=None):
+    """Within four standard errors of sampling."""
+    for name, exact in (
+        ("first_order", first),
+        ("total_order", total),
+        ("shapley", shapley),
+    ):
+        if exact is not None:
+            error = getattr(found, f"{name}_standard_error")
+            assert np.all(error < 0.01)
+            difference = np.abs(getattr(found, name) - exact)
+            assert np.all(difference <= 4 * error + 1e-6), name
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_linear_gaussian_model(seed):
+    pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1)
+    law = NatafTransformer(NORMALS, correlation=R)
+    found = dependent_sobol_indices(pce, X, law=law, random_state=seed)
+    covariance = R * np.outer(SCALE, SCALE)
+    assert_close(found, *linear_gaussian(BETA, covariance))
+    variance = BETA @ covariance @ BETA
+    error = found.variance_standard_error
+    assert np.all(np.abs(found.total_variance - variance) < 4 * error + 1e-9)
+    np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("rho", [-0.9, 0.0, 0.6])
+def test_two_inputs_in_closed_form(rho):
+    """Owen and Prieur (2017), theorem 2, for two normal inputs."""
+    (a, b), (s, t) = BETA[:2], SCALE[:2]
+    pce, X = exact_pce(lambda X: X @ BETA[:2], NORMALS[:2], 1)
+    law = NatafTransformer(NORMALS[:2], correlation=[[1, rho], [rho, 1]])
+    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    whole = (a * s) ** 2 + (b * t) ** 2 + 2 * rho * a * b * s * t
+    joint = rho * a * b * s * t
+    first = (a * s) ** 2 * (1 - rho**2 / 2) + joint + (b * t * rho) ** 2 / 2
+    second = (b * t) ** 2 * (1 - rho**2 / 2) + joint + (a * s * rho) ** 2 / 2
+    total = np.array([a * s, b * t]) ** 2 * (1 - rho**2) / whole
+    shapley = np.array([first, second]) / whole
+    assert_close(
+        found,
+        np.array([a * s + rho * b * t, b * t + rho * a * s]) ** 2 / whole,
+        total,
+        shapley,
+    )
+
+
+def test_the_portfolio_model():
+    """x1 x3 + x2 x4 with two correlated pairs; Kucherenko et al. (2012), case 2."""
+    mean, s = np.array([0.0, 0.0, 2.5, 4.0]), np.array([4.0, 2.0, 1.0, 1.5])
+    r12, r34 = 0.3, -0.3
+    correlation = np.eye(4)
+    correlation[0, 1] = correlation[1, 0] = r12
+    correlation[2, 3] = correlation[3, 2] = r34
+    laws = [stats.norm(m, d) for m, d in zip(mean, s, strict=True)]
+    pce, X = exact_pce(lambda X: X[:, 0] * X[:, 2] + X[:, 1] * X[:, 3], laws, 2)
+    law = NatafTransformer(laws, correlation=correlation)
+    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    v = s**2
+    whole = v[0] * (v[2] + mean[2] ** 2) + v[1] * (v[3] + mean[3] ** 2)
+    whole += 2 * r12 * s[0] * s[1] * (r34 * s[2] * s[3] + mean[2] * mean[3])
+    first = [
+        v[0] * (mean[2] + r12 * s[1] / s[0] * mean[3]) ** 2,
+        v[1] * (mean[3] + r12 * s[0] / s[1] * mean[2]) ** 2,
+        0.0,
+        0.0,
+    ]
+    total = [
+        v[0] * (1 - r12**2) * (v[2] + mean[2] ** 2),
+        v[1] * (1 - r12**2) * (v[3] + mean[3] ** 2),
+        v[0] * v[2] * (1 - r34**2),
+        v[1] * v[3] * (1 - r34**2),
+    ]
+    assert_close(found, np.array(first) / whole, np.array(total) / whole)
+
+
+def ishigami(X):
+    a, b = 7.0, 0.1
+    return np.sin(X[:, 0]) * (1 + b * X[:, 2] ** 4) + a * np.sin(X[:, 1]) ** 2
+
+
+def ishigami_by_quadrature(rho, n_nodes):
+    """Every Var E[f | x_u] of uniform inputs, x1 and x3 with a Gaussian copula."""
+    nodes, w = np.polynomial.legendre.leggauss(n_nodes)
+    z, w = stats.norm.ppf((nodes + 1) / 2), w / 2  # of uniform variables: no tails
+    a, b, c = np.meshgrid(z, z, z, indexing="ij")
+    third = rho * a + np.sqrt(1 - rho**2) * c
+    x = [np.pi * (2 * stats.norm.cdf(one) - 1) for one in (a, b, third)]
+    f = ishigami(np.column_stack([one.ravel() for one in x])).reshape(a.shape)
+    mean = np.einsum("i,j,k,ijk", w, w, w, f)
+
+    def variance(table, *axes):
+        return np.einsum(table - mean, axes, table - mean, axes, *weights(axes))
+
+    def weights(axes):
+        return [part for axis in axes for part in (w, [axis])]
+
+    # (x1, x2, c) are independent; x3 given first, x1 = rho x3 + ... by symmetry.
+    first = rho * c + np.sqrt(1 - rho**2) * a
+    y = [np.pi * (2 * stats.norm.cdf(one) - 1) for one in (first, b, c)]
+    g = ishigami(np.column_stack([one.ravel() for one in y])).reshape(a.shape)
+    values = {
+        (): 0.0,
+        (0,): variance(np.einsum("ijk,j,k", f, w, w), 0),
+        (1,): variance(np.einsum("ijk,i,k", f, w, w), 1),
+        (2,): variance(np.einsum("ijk,i,j", g, w, w), 2),
+        (0, 1): variance(np.einsum("ijk,k", f, w), 0, 1),
+        (0, 2): variance(np.einsum("ijk,j", f, w), 0, 2),
+        (1, 2): variance(np.einsum("ijk,i", g, w), 1, 2),
+        (0, 1, 2): variance(f, 0, 1, 2),
+    }
+    whole = values[0, 1, 2]
+    first = np.array([values[i,] for i in range(3)]) / whole
+    pairs = list(combinations(range(3), 2))[::-1]
+    total = 1 - np.array([values[pair] for pair in pairs]) / whole
+    effects = np.zeros(3)
+    for order in permutations(range(3)):
+        for k in range(3):
+            gain = values[tuple(sorted(order[: k + 1]))]
+            effects[order[k]] += gain - values[tuple(sorted(order[:k]))]
+    return first, total, effects / 6 / whole, whole
+
+
+@pytest.fixture(scope="module")
+def ishigami_pce():
+    return exact_pce(ishigami, [stats.uniform(-np.pi, 2 * np.pi)] * 3, 12, size=1500)
+
+
+@pytest.mark.parametrize("rho", [-0.8, 0.4])
+def test_ishigami_with_a_gaussian_copula(ishigami_pce, rho):
+    pce, X = ishigami_pce
+    exact = ishigami_by_quadrature(rho, 60)
+    coarse = ishigami_by_quadrature(rho, 40)
+    for fine, rough in zip(exact, coarse, strict=True):
+        np.testing.assert_allclose(fine, rough, rtol=2e-3, atol=2e-4)
+    correlation = np.eye(3)
+    correlation[0, 2] = correlation[2, 0] = rho
+    law = NatafTransformer([stats.uniform(-np.pi, 2 * np.pi)] * 3)
+    law.set_params(correlation=correlation)
+    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    for name, values in zip(
+        ("first_order", "total_order", "shapley"), exact[:3], strict=True
+    ):
+        error = getattr(found, f"{name}_standard_error")
+        difference = np.abs(getattr(found, name) - values)
+        assert np.all(difference <= 4 * error + 1e-3), name
+        assert np.all(error < 0.02)
+
+
+def test_independent_inputs_have_sobol_indices(ishigami_pce):
+    pce, X = ishigami_pce
+    law = NatafTransformer(pce.distribution, correlation=np.eye(3))
+    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    assert_close(found, pce.sobol_indices_, pce.total_sobol_indices_)
+    np.testing.assert_allclose(found.closed_form_first_order, pce.sobol_indices_)
+    np.testing.assert_allclose(found.closed_form_total_order, pce.total_sobol_indices_)
+    np.testing.assert_allclose(found.closed_form_variance, pce.total_variance_)
+
+
+def test_an_input_without_effect_has_total_index_zero():
+    pce, X = exact_pce(lambda X: X[:, 0] ** 2 + X[:, 1], NORMALS, 2)
+    law = NatafTransformer(NORMALS, correlation=R)
+    found = dependent_sobol_indices(pce, X, law=law, n_samples=2048, random_state=0)
+    assert found.total_order[0, 2] == pytest.approx(0, abs=1e-12)
+    assert found.first_order[0, 2] > 0.01  # it tells x1
+    assert found.shapley[0, 2] > 0
+
+
+def test_shapley_effects_of_normal_inputs_in_closed_form():
+    """The other implementation: Mehler's formula in the principal axes."""
+
+    def function(X):
+        return X[:, 0] * X[:, 1] + X[:, 2] ** 2 + X[:, 0]
+
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal(np.zeros(3), R, size=500)
+    pce = PolynomialChaosRegressor(2, solver="ols").fit(X, function(X))
+    other = shapley_effects(
+        pce, X, dependence="gaussian", degree=2, solver="ols", random_state=0
+    )
+    law = NatafTransformer("normal", shrinkage=0.0)
+    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    assert_close(found, None, None, other.effects)
+
+
+def test_the_first_and_the_last_output_of_the_map():
+    """Mara and Tarantola (2012): an expansion of the independent outputs knows both.
+
+    The first-order index of the first output is that of the first input; the total
+    index of the last output is that of the last input.
+    """
+    laws = [stats.uniform(-1, 2), stats.expon(), stats.norm()]
+
+    def function(X):
+        return X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * X[:, 2] ** 2
+
+    pce, X = exact_pce(function, laws, 2)
+    law = NatafTransformer(laws, correlation=R)
+    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    fitted = law.fit(X)
+    rng = np.random.default_rng(0)
+    U = rng.normal(size=(3000, 3))
+    y = function(fitted.inverse_transform(U))
+    outputs = PolynomialChaosRegressor(
+        6, distribution=stats.norm(0, 1), solver="ols"
+    ).fit(U, y)
+    assert outputs.q2_[0] > 0.995
+    first, last = outputs.sobol_indices_[0, 0], outputs.total_sobol_indices_[0, -1]
+    assert found.first_order[0, 0] == pytest.approx(first, abs=0.01)
+    assert found.total_order[0, -1] == pytest.approx(last, abs=0.01)
+
+
+def test_groups():
+    pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1)
+    law = NatafTransformer(NORMALS, correlation=R)
+    found = dependent_sobol_indices(
+        pce, X, law=law, groups={"pair": [0, "x2"]}, random_state=0
+    )
+    assert found.feature_names == ("pair", "x1")
+    covariance = R * np.outer(SCALE, SCALE)
+    first, total, _ = linear_gaussian(BETA, covariance)
+    # Of two players: the game has two orders.
+    pair = np.array([1 - total[1], first[1]]), np.array([1 - first[1], total[1]])
+    assert_close(found, *pair, (pair[0] + pair[1]) / 2)
+    closed = BETA**2 * SCALE**2 / np.sum(BETA**2 * SCALE**2)
+    expected = [[closed[0] + closed[2], closed[1]]]
+    np.testing.assert_allclose(found.closed_form_first_order, expected)
+    np.testing.assert_allclose(found.closed_form_total_order, expected)
+    whole = dependent_sobol_indices(pce, X, groups={"all": [0, 1, 2]}, random_state=0)
+    for name in ("first_order", "total_order", "shapley"):
+        np.testing.assert_allclose(getattr(whole, name), 1.0, atol=0.01)
+
+
+def test_random_orders_agree_with_all_subsets():
+    n = 9
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(n, n))
+    covariance = A @ A.T / n + 0.3 * np.eye(n)
+    scale = np.sqrt(np.diag(covariance))
+    laws = [stats.norm(0, s) for s in scale]
+    beta = rng.normal(size=n)
+    pce, X = exact_pce(lambda X: X @ beta, laws, 1)
+    law = NatafTransformer(laws, correlation=covariance / np.outer(scale, scale))
+    few = dependent_sobol_indices(pce, X, law=law, n_samples=2048, random_state=0)
+    whole = beta @ covariance @ beta
+    values = np.zeros((1, 2**n))
+    for position in range(1, 2**n):
+        u = [i for i in range(n) if position >> i & 1]
+        cross = covariance[u] @ beta
+        values[0, position] = cross @ np.linalg.solve(covariance[np.ix_(u, u)], cross)
+    from skpce.inspection._subset_values import subset_shapley
+
+    exact = subset_shapley(values / whole, n)
+    error = few.shapley_standard_error
+    assert np.all(np.abs(few.shapley - exact) < 4 * error + 1e-6)
+    assert np.all(error < 0.05)
+    np.testing.assert_allclose(few.shapley.sum(), 1.0, atol=1e-12)
+    asked = dependent_sobol_indices(
+        pce, X, law=law, n_samples=1024, n_permutations=1, random_state=0
+    )
+    assert asked.shapley_standard_error.mean() > error.mean()
+
+
+def test_standard_errors_are_those_of_repetitions():
+    pce, X = exact_pce(lambda X: X[:, 0] ** 3 + X[:, 1] * X[:, 2], NORMALS, 3)
+    law = NatafTransformer(NORMALS, correlation=R)
+    runs = [
+        dependent_sobol_indices(pce, X, law=law, n_samples=1024, random_state=seed)
+        for seed in range(16)
+    ]
+    for name in ("first_order", "total_order", "shapley"):
+        spread = np.std([getattr(run, name) for run in runs], axis=0, ddof=1)
+        told = np.mean([getattr(run, f"{name}_standard_error") for run in runs], axis=0)
+        assert np.all(np.abs(np.log2(told / spread)) < 1), name
+
+
+def test_steps_of_a_surrogate_add_up_in_aitchison_geometry():
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal(np.zeros(3), R, size=300)
+    weights = rng.normal(size=(3, 3))
+    y = np.hstack([softmax(X @ weights, axis=1), softmax(X[:, :2], axis=1)])
+    y = np.hstack([y, np.ones((len(y), 1))])
+    surrogate = CompositionalPCESurrogate(
+        1, steps={"a": 3, "b": 2, "stop": 1}, distribution=stats.norm(0, 1)
+    ).fit(X, y)
+    law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
+    found = dependent_sobol_indices(surrogate, X, law=law, random_state=0)
+    assert found.target_names == ("a", "b", "stop")
+    clr = surrogate._clr_coefficients[:3, 1:]  # linear terms, in the order x0, x1, x2
+    shares = [linear_gaussian(row, R) for row in clr]
+    variances = np.array([row @ R @ row for row in clr])
+    expected = [variances @ np.array(part) / variances.sum() for part in
+                zip(*shares, strict=True)]  # fmt: skip
+    for name, exact in zip(
+        ("first_order", "total_order", "shapley"), expected, strict=True
+    ):
+        error = getattr(found, f"{name}_standard_error")[0]
+        assert np.all(np.abs(getattr(found, name)[0] - exact) < 4 * error + 1e-5)
+    for name in ("first_order", "total_order", "shapley", "total_variance"):
+        assert np.all(getattr(found, name)[2] == 0)
+    assert found.supported == (True, True, False)
+    assert found.reasons[2] == ("the expansion has no variance",)
+
+
+def test_behind_an_embedding_the_columns_of_x_count():
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal(np.zeros(3), R, size=300)
+    pipeline = make_pipeline(PCA(), PolynomialChaosRegressor(1, solver="ols"))
+    pipeline.fit(X, X @ BETA)
+    law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
+    found = dependent_sobol_indices(pipeline, X, law=law, random_state=0)
+    assert_close(found, *linear_gaussian(BETA, R))
+    assert np.isnan(found.closed_form_first_order).all()
+    assert "none for the columns before an embedding" in found.independence
+    squares = make_pipeline(
+        FunctionTransformer(np.square), PolynomialChaosRegressor(1, solver="ols")
+    ).fit(X, X[:, 0] ** 2 + X[:, 1] ** 2)
+    found = dependent_sobol_indices(squares, X, law=law, random_state=0)
+    # Var E[x1^2 + x2^2 | x1] = 2 (1 + rho^2)^2 of a variance of 4 (1 + rho^2).
+    assert found.first_order[0, 0] == pytest.approx((1 + 0.25) / 2, abs=0.01)
+
+
+def test_a_law_that_is_no_gaussian_copula():
+    """x1 is nearly a square of x0, without correlation: Nataf's law cannot see it."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    X = np.c_[x, x**2 + 0.3 * rng.normal(size=300)]
+    pce = PolynomialChaosRegressor(1).fit(X, X[:, 1])
+    nataf = dependent_sobol_indices(pce, X, n_samples=4096, random_state=0)
+    kernel = dependent_sobol_indices(
+        pce, X, law=RosenblattTransformer(), n_samples=4096, random_state=0
+    )
+    truth = 2 / 2.09  # Var x0^2 over Var x1
+    assert nataf.first_order[0, 0] < 0.1
+    assert kernel.first_order[0, 0] == pytest.approx(truth, abs=0.15)
+    assert kernel.total_order[0, 1] < 0.3
+    assert any("law=RosenblattTransformer()" in text for text in nataf.cautions)
+    assert "distance correlation" in nataf.independence
+    assert not any("RosenblattTransformer()" in text for text in kernel.cautions)
+
+
+def test_the_error_of_the_law():
+    pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=60)
+    X = np.random.default_rng(1).multivariate_normal(np.zeros(3), R, size=60) * SCALE
+    found = dependent_sobol_indices(
+        pce, X, n_samples=1024, n_resamples=20, random_state=0
+    )
+    assert np.all(found.shapley_law_error > 3 * found.shapley_standard_error)
+    assert np.all(found.shapley_law_error < 0.2)
+    covariance = R * np.outer(SCALE, SCALE)
+    truth = linear_gaussian(BETA, covariance)[2]
+    assert np.all(np.abs(found.shapley - truth) < 4 * found.shapley_law_error)
+    kernel = dependent_sobol_indices(
+        pce,
+        X,
+        law=RosenblattTransformer(),
+        n_samples=1024,
+        n_resamples=2,
+        random_state=0,
+    )
+    assert np.isfinite(kernel.first_order_law_error).all()
+
+
+def test_it_says_whether_independence_is_broken():
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=200)
+    frame = pd.DataFrame(X, columns=["yield", "price"])
+    pce = PolynomialChaosRegressor(1).fit(frame, X[:, 0])
+    found = dependent_sobol_indices(pce, frame, random_state=0)
+    assert found.independence.startswith("yield and price are dependent (correlation")
+    assert "the closed form assumes that they are not" in str(found)
+    assert "first-order indices may add up to more than one" in str(found)
+    assert found.supported == (True,)
+    free = rng.normal(size=(200, 2))
+    pce = PolynomialChaosRegressor(1).fit(free, free[:, 0])
+    found = dependent_sobol_indices(pce, free, random_state=0)
+    assert found.independence.startswith("no dependence of two columns is visible")
+    table = found.to_frame()
+    assert list(table["feature"]) == ["x0", "x1"]
+    assert {"shapley_standard_error", "closed_form_total_order"} <= set(table)
+    assert "Independence:" in found._repr_html_()
+
+
+def test_draws_outside_the_laws_of_the_expansion():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(40, 2))
+    pce = PolynomialChaosRegressor(1, distribution="uniform").fit(X, X[:, 0])
+    found = dependent_sobol_indices(pce, X, random_state=0)
+    assert any("outside the supports" in text for text in found.cautions)
+    law = NatafTransformer("uniform")
+    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    assert found.cautions == ()
+
+
+def test_an_expansion_that_predicts_nothing_is_not_supported():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    pce = PolynomialChaosRegressor(1).fit(X, rng.normal(size=60))
+    found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
+    assert found.supported == (False,)
+    assert (
+        "less than 25%" in found.reasons[0][0] or "no variance" in found.reasons[0][0]
+    )
+
+
+def test_one_column_a_search_and_the_same_seed():
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    search = GridSearchCV(PolynomialChaosRegressor(), {"degree": [1, 2]}, cv=2)
+    search.fit(x, x[:, 0] ** 2)
+    one, other = (
+        dependent_sobol_indices(search, x, n_samples=1024, random_state=0)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.shapley, other.shapley)
+    np.testing.assert_allclose(one.shapley, 1.0)
+    np.testing.assert_allclose(one.first_order, 1.0)
+
+
+def test_bad_input():
+    pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=40)
+    with pytest.raises(ValueError, match="last step is LinearRegression"):
+        dependent_sobol_indices(LinearRegression().fit(X, X[:, 0]), X)
+    with pytest.raises(NotFittedError):
+        dependent_sobol_indices(PolynomialChaosRegressor(), X)
+    with pytest.raises(ValueError, match=r"X has 2 features but .* fitted on 3"):
+        dependent_sobol_indices(pce, X[:, :2])
+    with pytest.raises(ValueError, match=r"'law' parameter .* Got 'gaussian'"):
+        dependent_sobol_indices(pce, X, law="gaussian")
+    with pytest.raises(ValueError, match="'n_samples'"):
+        dependent_sobol_indices(pce, X, n_samples=100)
+    with pytest.raises(ValueError, match="'n_permutations'"):
+        dependent_sobol_indices(pce, X, n_permutations=0)
+    with pytest.raises(ValueError, match="'a' and 'b' both hold the column 'x1'"):
+        dependent_sobol_indices(pce, X, groups={"a": [0, 1], "b": [1]})
+    with pytest.raises(ValueError, match=r"group 'a' is no set of columns: .*'x9'"):
+        dependent_sobol_indices(pce, X, groups={"a": ["x9"]})
+    with pytest.raises(ValueError, match="a mapping of names to columns"):
+        dependent_sobol_indices(pce, X, groups=[[0, 1]])
+    with pytest.raises(ValueError, match="has the name 'x2', which is a column"):
+        dependent_sobol_indices(pce, X, groups={"x2": [0, 1]})

@@ -1,0 +1,272 @@
+"""Isoprobabilistic maps: against formulas, quadrature and known copulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.linalg import sqrtm
+from sklearn.pipeline import make_pipeline
+
+from skpce import (
+    InputOutsideSupportWarning,
+    NatafTransformer,
+    PolynomialChaosRegressor,
+    RosenblattTransformer,
+)
+from skpce.inspection import input_tests
+
+R = np.array([[1.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.0]])
+LAWS = [stats.lognorm(0.5), stats.expon(scale=2.0), stats.uniform(-1, 2)]
+
+
+def dependent_rows(size=400, seed=0):
+    """Three columns with a Gaussian copula and the marginals of LAWS."""
+    z = np.random.default_rng(seed).multivariate_normal(np.zeros(3), R, size=size)
+    columns = zip(LAWS, z.T, strict=True)
+    return z, np.column_stack([law.ppf(stats.norm.cdf(c)) for law, c in columns])
+
+
+def parabola(size=300, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=size)
+    return np.c_[x, x**2 + 0.3 * rng.normal(size=size)]
+
+
+@pytest.mark.parametrize("root", ["cholesky", "symmetric"])
+def test_nataf_by_hand(root):
+    z, X = dependent_rows()
+    found = NatafTransformer(LAWS, correlation=R, root=root).fit(X)
+    A = np.linalg.cholesky(R) if root == "cholesky" else sqrtm(R).real
+    np.testing.assert_allclose(found.transform(X), z @ np.linalg.inv(A).T, atol=1e-6)
+    np.testing.assert_array_equal(found.correlation_, R)
+
+
+def test_given_laws_learn_nothing():
+    _, X = dependent_rows()
+    one = NatafTransformer(LAWS, correlation=R).fit(X)
+    other = NatafTransformer(LAWS, correlation=R).fit(X[:7])
+    np.testing.assert_array_equal(one.transform(X), other.transform(X))
+
+
+def test_the_correlation_of_lognormal_inputs_is_smaller_in_size():
+    """Closed form: (exp(rho s^2) - 1) / (exp(s^2) - 1) for two lognormal columns."""
+    s, rho = 0.5, -0.8
+    laws = [stats.lognorm(s)] * 2
+    nataf = NatafTransformer(laws, correlation=[[1, rho], [rho, 1]])
+    nataf.fit(np.ones((3, 2)))
+    X = nataf.sample(400_000, random_state=0)
+    exact = (np.exp(rho * s**2) - 1) / (np.exp(s**2) - 1)
+    # Over 20 seeds the sample correlation has a standard deviation of 0.001.
+    assert np.corrcoef(X.T)[0, 1] == pytest.approx(exact, abs=0.005)
+    assert abs(exact) < abs(rho)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    ["empirical", "normal", "uniform", "exponential", "gamma", "beta", LAWS],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [NatafTransformer, RosenblattTransformer])
+def test_round_trip(kind, distribution):
+    _, X = dependent_rows(100)
+    found = kind(distribution).fit(X)
+    back = found.inverse_transform(found.transform(X))
+    # Ends of learned supports are cut at half a row.
+    inside = (X.min(axis=0) != X) & (X.max(axis=0) != X)
+    np.testing.assert_allclose(back[inside], X[inside], rtol=1e-6, atol=1e-8)
+    u = np.random.default_rng(1).normal(size=(200, 3))
+    if not isinstance(distribution, str) or distribution in ("empirical", "normal"):
+        again = found.transform(found.inverse_transform(u))
+        np.testing.assert_allclose(again, u, atol=1e-6)
+
+
+def test_learned_ends_of_a_support_are_not_infinite():
+    _, X = dependent_rows(100)
+    for name, column in (("uniform", 2), ("beta", 2), ("exponential", 1), ("gamma", 1)):
+        scores = NatafTransformer(name).fit_transform(X[:, [column]])
+        assert 2 < np.abs(scores).max() < 5
+    with pytest.warns(InputOutsideSupportWarning, match="values of x2"):
+        far = NatafTransformer("uniform").fit(X).transform(X + np.array([0, 0, 1]))
+    assert np.isfinite(far).all()
+
+
+def test_empirical_marginals_go_on_as_normal_tails():
+    x = np.random.default_rng(0).normal(3.0, 2.0, size=(500, 1))
+    nataf = NatafTransformer().fit(x)
+    low, high = nataf.inverse_transform([[-5.0], [5.0]]).ravel()
+    ends = stats.norm.ppf([0.5 / 500, 1 - 0.5 / 500])
+    assert low == pytest.approx(x.min() + x.std() * (-5 - ends[0]))
+    assert high == pytest.approx(x.max() + x.std() * (5 - ends[1]))
+
+
+def test_the_output_is_independent_and_normal():
+    _, X = dependent_rows(2000, seed=3)
+    u = NatafTransformer().fit_transform(X)
+    tests = input_tests(u[:600])
+    assert tests.smallest_dependence_p_value > 0.01
+    for column in u.T:
+        assert stats.kstest(column, "norm").pvalue > 0.01
+
+
+@pytest.mark.parametrize("size", [200, 800, 3200])
+def test_the_learned_correlation_has_the_error_of_a_correlation(size):
+    """Standard deviation (1 - rho^2) / sqrt(n) of a normal-scores correlation."""
+    errors = []
+    for seed in range(12):
+        found = NatafTransformer().fit(dependent_rows(size, seed)[1])
+        errors.append((found.correlation_ - R)[0, 1])
+    expected = (1 - R[0, 1] ** 2) / np.sqrt(size)
+    assert 0.5 < np.sqrt(np.mean(np.square(errors))) / expected < 1.8
+
+
+def test_shrinkage_by_hand():
+    """Schäfer and Strimmer: sum of variances over sum of squares, term by term."""
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    found = NatafTransformer("normal").fit(X)
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    n, top, bottom = len(X), 0.0, 0.0
+    for i in range(4):
+        for j in range(4):
+            if i != j:
+                w = z[:, i] * z[:, j]
+                top += np.sum((w - w.mean()) ** 2) / (n * (n - 1))
+                bottom += w.mean() ** 2
+    assert found.shrinkage_ == pytest.approx(min(top / bottom, 1.0), rel=1e-10)
+    raw = NatafTransformer("normal", shrinkage=0.0).fit(X).correlation_
+    np.testing.assert_allclose(raw, np.corrcoef(X.T), atol=1e-12)
+    whole = NatafTransformer("normal", shrinkage=1.0).fit(X)
+    np.testing.assert_allclose(whole.correlation_, np.eye(4))
+
+
+def test_fewer_rows_than_columns():
+    X = np.random.default_rng(0).normal(size=(10, 30))
+    assert np.isfinite(NatafTransformer().fit_transform(X)).all()
+    with pytest.raises(ValueError, match=r"singular correlation .* larger shrinkage"):
+        NatafTransformer(shrinkage=0.0).fit(X)
+
+
+def test_rosenblatt_with_bandwidth_one_is_nataf():
+    _, X = dependent_rows()
+    one = RosenblattTransformer(bandwidth=1).fit(X)
+    other = NatafTransformer().fit(X)
+    np.testing.assert_allclose(one.transform(X), other.transform(X), atol=1e-12)
+    assert RosenblattTransformer().fit(X).bandwidth_ >= 0.8
+    assert RosenblattTransformer().fit(parabola()).bandwidth_ <= 0.3
+
+
+def mixture_density(found, z):
+    """Density of the kernel law, from scipy's normal densities."""
+    law = found.law_
+    spread = law.bandwidth**2 * found.correlation_
+    return np.mean(
+        [stats.multivariate_normal(c, spread).pdf(z) for c in law.centers], axis=0
+    )
+
+
+def test_the_conditional_law_against_quadrature():
+    X = parabola(40)
+    found = RosenblattTransformer("normal", bandwidth=0.4).fit(X)
+    grid = np.linspace(-9, 9, 3001)
+    z = (X[:5] - X.mean(axis=0)) / X.std(axis=0)
+    u = found.transform(X[:5])
+    noise = np.random.default_rng(0).normal(size=(20_000, 3))
+    for row, (first, second) in enumerate(z):
+        density = mixture_density(found, np.c_[np.full_like(grid, first), grid])
+        below = np.trapezoid(np.where(grid <= second, density, 0), grid)
+        expected = stats.norm.ppf(below / np.trapezoid(density, grid))
+        assert u[row, 1] == pytest.approx(expected, abs=0.02)
+        given = np.tile([first, 0.0], (len(noise), 1))
+        drawn = found.law_.redraw(given, [0], noise)[:, 1]
+        mean = np.trapezoid(grid * density, grid) / np.trapezoid(density, grid)
+        error = drawn.std() / np.sqrt(len(drawn))
+        assert abs(drawn.mean() - mean) < 4 * error
+
+
+def test_the_second_column_can_be_kept_too():
+    """Conditionals in the order that the map does not take."""
+    X = parabola(40)
+    found = RosenblattTransformer("normal", bandwidth=0.4).fit(X)
+    grid = np.linspace(-9, 9, 3001)
+    density = mixture_density(found, np.c_[grid, np.full_like(grid, 1.0)])
+    mean = np.trapezoid(grid**2 * density, grid) / np.trapezoid(density, grid)
+    noise = np.random.default_rng(0).normal(size=(20_000, 3))
+    drawn = found.law_.redraw(np.tile([0.0, 1.0], (len(noise), 1)), [1], noise)[:, 0]
+    squared = np.square(drawn)
+    assert abs(squared.mean() - mean) < 4 * squared.std() / np.sqrt(len(squared))
+
+
+def test_draws_keep_the_dependence_that_a_copula_of_correlations_loses():
+    X = parabola()
+    kernel = RosenblattTransformer().fit(X).sample(5000, random_state=0)
+    gauss = NatafTransformer().fit(X).sample(5000, random_state=0)
+    squares = [np.corrcoef(S[:, 0] ** 2, S[:, 1])[0, 1] for S in (X, kernel, gauss)]
+    assert squares[1] > squares[0] - 0.1
+    assert abs(squares[2]) < 0.2
+
+
+def test_far_points_have_finite_images():
+    found = RosenblattTransformer().fit(parabola())
+    u = found.transform([[20.0, -20.0], [-20.0, 20.0]])
+    assert np.isfinite(u).all()
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [NatafTransformer(), RosenblattTransformer(), RosenblattTransformer("gamma")],
+    ids=repr,
+)
+def test_weights_are_copies(transformer):
+    X = parabola(40)
+    counts = np.random.default_rng(0).integers(0, 3, size=40)
+    weighted = transformer.fit(X, sample_weight=counts).transform(X[counts > 0])
+    copied = transformer.fit(np.repeat(X, counts, axis=0)).transform(X[counts > 0])
+    np.testing.assert_allclose(weighted, copied, atol=1e-8)
+
+
+def test_a_constant_column_stays_constant():
+    X = np.c_[np.random.default_rng(0).normal(size=30), np.full(30, 7.0)]
+    for found in (NatafTransformer().fit(X), RosenblattTransformer("normal").fit(X)):
+        np.testing.assert_allclose(found.transform(X)[:, 1], 0, atol=1e-12)
+        np.testing.assert_array_equal(found.sample(9, random_state=0)[:, 1], 7.0)
+
+
+def test_names():
+    X = pd.DataFrame(parabola(), columns=["a", "b"])
+    X["c"] = np.random.default_rng(1).normal(size=len(X))
+    nataf = NatafTransformer().set_output(transform="pandas")
+    assert list(nataf.fit_transform(X)) == ["a", "b|a", "c|a..b"]
+    symmetric = NatafTransformer(root="symmetric").fit(X)
+    assert symmetric.get_feature_names_out().tolist() == ["a", "b", "c"]
+    assert RosenblattTransformer().fit(X).get_feature_names_out()[2] == "c|a..b"
+
+
+def test_before_an_expansion_the_inputs_are_independent():
+    _, X = dependent_rows(300)
+    y = np.log(X[:, 0]) + X[:, 2]
+    pipeline = make_pipeline(NatafTransformer(), PolynomialChaosRegressor(3)).fit(X, y)
+    assert pipeline[-1].q2_[0] > 0.97
+
+
+def test_bad_input():
+    X = parabola(30)
+    with pytest.raises(ValueError, match="gives x0 a DiscreteLaw; expected a contin"):
+        NatafTransformer(stats.poisson(3)).fit(X)
+    with pytest.raises(ValueError, match="gives x0 a CategoricalLaw"):
+        RosenblattTransformer("categorical").fit(X)
+    with pytest.raises(ValueError, match=r"'root' parameter .* Got 'lower'"):
+        NatafTransformer(root="lower").fit(X)
+    with pytest.raises(ValueError, match="'shrinkage' parameter"):
+        NatafTransformer(shrinkage=1.5).fit(X)
+    with pytest.raises(ValueError, match=r"has shape \(1, 1\)"):
+        NatafTransformer(correlation=[[1.0]]).fit(X)
+    with pytest.raises(ValueError, match="singular correlation"):
+        NatafTransformer(correlation=[[1.0, 1.0], [1.0, 1.0]]).fit(X)
+    for bandwidth in (0, 1.5, "scott"):
+        with pytest.raises(ValueError, match="'bandwidth' parameter"):
+            RosenblattTransformer(bandwidth=bandwidth).fit(X)
+    with pytest.raises(ValueError, match="X has 3 columns; expected 2"):
+        NatafTransformer().fit(X).inverse_transform(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="'n_samples'"):
+        NatafTransformer().fit(X).sample(0)
