@@ -12,13 +12,14 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint docs clean
+.PHONY: help setup demo test lint docs lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
 	@echo "make test   install, run the whole test suite"
 	@echo "make lint   check style and formatting"
 	@echo "make docs   build the documentation"
+	@echo "make lean   check the Lean proofs, where lake is installed"
 	@echo "make clean  remove the environment and the runs"
 
 setup: $(STAMP)
@@ -26,7 +27,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[torch,plot,data,cli,dask,chem,test]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[torch,plot,data,cli,dask,chem,flow,test]"
 	touch $@
 
 demo: setup
@@ -42,6 +43,11 @@ lint: setup
 docs: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+
+lean:
+	@command -v lake >/dev/null || { \
+	  echo "lake is not installed: the proofs in lean/ are NOT checked." >&2; exit 1; }
+	cd lean && lake exe cache get && lake build --wfail
 
 clean:
 	rm -rf $(VENV) runs docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIGHT_MODULES = [
     "skpce",
     "skpce.decision",
+    "skpce.embedding",
     "skpce.inspection",
     "skpce.metrics",
     "skpce.sample_size",

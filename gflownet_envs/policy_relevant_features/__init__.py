@@ -1,0 +1,9 @@
+"""Which linear functionals of log R a policy feels, as a transformer."""
+
+from gflownet_envs.policy_relevant_features.outcome_laws import (
+    exact_outcome_laws,
+    sampled_outcome_laws,
+)
+from gflownet_envs.policy_relevant_features.transformer import PolicyRelevantFeatures
+
+__all__ = ["PolicyRelevantFeatures", "exact_outcome_laws", "sampled_outcome_laws"]

@@ -1,0 +1,148 @@
+"""The law of the finished object, from any state on."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gflownet_envs.environments.base import Environment, require_at_least
+from gflownet_envs.state_graph import StateGraph
+from gflownet_envs.trajectories import PolicySource
+
+# Float64 numbers of an array that grows with starts times states or edges.
+_VALUES_AT_ONCE = 2**22
+
+# Uniform numbers lie below one also after rounding.
+_BELOW_ONE = 1 - 2.0**-24
+
+
+def exact_outcome_laws(
+    graph: StateGraph,
+    log_policy: Tensor,  # shape: (N, A)
+    starts: Tensor,  # shape: (m,), int64
+) -> Tensor:  # shape: (m, n_objects), float64
+    r"""Return :math:`P_F(x \mid s)`, the law of the object that is made from s on.
+
+    The probability of being in each state is pushed forward through the layers.
+
+    Parameters
+    ----------
+    graph : StateGraph
+    log_policy : Tensor of shape (n_states, n_actions)
+        Of one member, −inf where an action is not allowed.
+    starts : Tensor of shape (m,)
+        Numbers as in ``graph.children``: below ``n_states`` a state, else an object.
+
+    Raises
+    ------
+    ValueError
+        If the policy has another shape, or a start is no such number.
+
+    Examples
+    --------
+    >>> from gflownet_envs import SequentialSelectionEnvironment, solve_exact
+    >>> env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q"]})
+    >>> solution = solve_exact(env, torch.tensor([[1.0, 3.0, 2.0, 4.0]]).log())
+    >>> after_x = solution.graph.children[0, :1]
+    >>> laws = exact_outcome_laws(
+    ...     solution.graph, solution.log_policy_table[0], after_x
+    ... )
+    >>> [round(p, 6) for p in laws[0].tolist()]
+    [0.25, 0.75, 0.0, 0.0]
+    """
+    if log_policy.shape != graph.mask.shape:
+        raise ValueError(
+            f"log_policy must have shape {tuple(graph.mask.shape)}, got "
+            f"{tuple(log_policy.shape)}"
+        )
+    n_total = graph.n_states + graph.environment.require_listed_objects()
+    bad = starts[(starts < 0) | (starts >= n_total)]
+    if len(bad):
+        raise ValueError(f"starts must be in [0, {n_total}), got {int(bad[0])}")
+    policy = log_policy.to(torch.float64).exp().masked_fill(~graph.mask, 0.0)
+    size = max(1, _VALUES_AT_ONCE // max(n_total, graph.mask.numel()))
+    parts = [_pushed_forward(graph, policy, part) for part in starts.split(size)]
+    return torch.cat(parts)
+
+
+def _pushed_forward(
+    graph: StateGraph,
+    policy: Tensor,  # shape: (N, A), float64
+    starts: Tensor,  # shape: (m,)
+) -> Tensor:  # shape: (m, n_objects), float64
+    n_total = graph.n_states + graph.environment.require_listed_objects()
+    reach = torch.zeros((len(starts), n_total), dtype=torch.float64)
+    reach[torch.arange(len(starts)), starts] = 1.0
+    for step in range(graph.n_layers):
+        layer = graph.layer(step)
+        mask = graph.mask[layer]
+        passed = reach[:, layer, None] * policy[layer]
+        reach.index_add_(1, graph.children[layer][mask], passed[:, mask])
+    return reach[:, graph.n_states :]
+
+
+def sampled_outcome_laws(
+    environment: Environment,
+    pilot: PolicySource,
+    starts: Tensor,  # shape: (m, S)
+    n_samples: int,
+    rng: np.random.RandomState,
+) -> Tensor:  # shape: (m, n_objects), float64
+    r"""Estimate :math:`P_F(x \mid s)` by frequencies of sampled trajectories.
+
+    For spaces whose states cannot be listed but whose objects are numbered. A
+    frequency p has the standard error :math:`\sqrt{p (1 - p) / n}`.
+
+    Parameters
+    ----------
+    environment : Environment
+    pilot : PolicySource
+        With one member.
+    starts : Tensor of shape (m, S)
+        States, also terminal ones.
+    n_samples : int
+        Trajectories from each start.
+    rng : numpy RandomState
+
+    Examples
+    --------
+    >>> from gflownet_envs import GridEnvironment, solve_exact
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> pilot = solve_exact(env, torch.zeros(1, 3))
+    >>> starts = env.initial_state((1,))
+    >>> laws = sampled_outcome_laws(env, pilot, starts, 900, np.random.RandomState(0))
+    >>> bool((laws - 1 / 3).abs().max() < 0.05)
+    True
+    """
+    require_at_least("n_samples", n_samples, 1)
+    n_objects = environment.require_listed_objects()
+    states = starts.repeat_interleave(n_samples, dim=0)
+    for _ in range(environment.max_steps):
+        going_on = (~environment.is_terminal(states)).nonzero()[:, 0]
+        if not len(going_on):
+            break
+        actions = _sampled_actions(environment, pilot, states[going_on], rng)
+        states[going_on] = environment.step(states[going_on], actions)
+    row = torch.arange(len(starts)).repeat_interleave(n_samples)
+    place = row * n_objects + environment.object_index(states)
+    counts = torch.bincount(place, minlength=len(starts) * n_objects)
+    return counts.reshape(len(starts), n_objects).to(torch.float64) / n_samples
+
+
+def _sampled_actions(
+    environment: Environment,
+    pilot: PolicySource,
+    states: Tensor,  # shape: (n, S)
+    rng: np.random.RandomState,
+) -> Tensor:  # shape: (n,)
+    """Draw one action a state by the inverse of its distribution function."""
+    uniforms = torch.from_numpy(rng.uniform(size=len(states))).clamp(max=_BELOW_ONE)
+    chosen = []
+    size = max(1, _VALUES_AT_ONCE // environment.n_actions)
+    for part, u in zip(states.split(size), uniforms.split(size), strict=True):
+        policy = pilot.log_policy(part)[0].to(torch.float64).exp()
+        allowed = environment.valid_mask(part)
+        policy = policy.masked_fill(~allowed, 0.0)
+        cdf = policy.cumsum(dim=-1)
+        total = cdf[:, -1:]
+        chosen.append((cdf <= u[:, None] * total).sum(dim=-1))
+    return torch.cat(chosen)

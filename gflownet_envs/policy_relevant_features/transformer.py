@@ -1,0 +1,346 @@
+"""Expected log R behind each choice, as a linear embedding of rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from gflownet_envs.environments.base import Environment, require_at_least
+from gflownet_envs.policy_relevant_features.pilot import (
+    ChoiceLaws,
+    fit_pilot,
+    laws_along,
+    listed_graph,
+)
+from gflownet_envs.state_graph import StateGraph
+from gflownet_envs.training_spec import TrainingSpec
+from gflownet_envs.trajectories import (
+    PolicySource,
+    Trajectory,
+    greedy_trajectory,
+    trajectory_of_actions,
+)
+
+# Trajectories from each choice where states cannot be listed.
+_DEFAULT_SAMPLES = 4096
+
+
+class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
+    r"""Map a member's log R to its expectation behind each choice of a trajectory.
+
+    With a fixed backward policy the flow of a state is
+    :math:`F(s) = \sum_x R(x) P_B(s \mid x)`, hence
+    :math:`\partial \log F(s) / \partial \log R(x) = P_F(x \mid s)`, and to first order
+    a change of the reward changes the policy by
+
+    .. math:: \delta \log \pi(a \mid s)
+        = E[\delta \log R \mid s, a] - E[\delta \log R \mid s],
+
+    expectations over the objects that are made from there on. The features are
+
+    .. math:: f_{t, a} = \frac{1}{c_t}
+        \sum_x P_F(x \mid s_t, a) \, (\log R(x) - \overline{\log R}(x))
+
+    under *one* policy, the pilot, of the mean reward :math:`\overline{\log R}` of the
+    members seen in ``fit``: linear functionals of a member's log R, one for each
+    allowed action at each step of one trajectory. No policy of a member is looked at.
+
+    Parameters
+    ----------
+    environment : Environment or StateGraph
+        Its objects must be numbered. A graph saves listing the states again.
+    trajectory : Trajectory or sequence of int or None, default=None
+        Where policies are read, as states and actions or as actions. None takes the
+        likeliest actions of the pilot, which may differ between folds.
+    exclude_steps : sequence of str or int, default=()
+        Steps, by name or number, whose features are left out. At the last step the
+        features of a tree *are* the logits, up to a constant: to predict that step from
+        them is no evidence. Leave out the step that is explained.
+    relative : bool, default=False
+        Subtract :math:`E[\cdot \mid s_t]`: the features are then the first-order change
+        of the log-policy, and sum to zero over a step when weighted by the pilot.
+    scale : bool, default=True
+        Divide the features of each step by one number :math:`c_t`, such that their
+        variances over the members add up to one: each step counts alike in a PCA that
+        follows.
+    pilot : {"auto", "exact", "trained"} or policy source, default="auto"
+        Solved exactly, or trained. ``"auto"`` solves where the states can be listed. A
+        policy of one member is taken as it is, whatever X.
+    training : TrainingSpec or None, default=None
+        Of a trained pilot; None is ``TrainingSpec()``.
+    n_samples : int or None, default=None
+        Trajectories from each choice that estimate the weights. None: exact weights
+        where states can be listed, else 4096.
+    max_states : int, default=200_000
+        Spaces of more states count as not listed.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of a trained pilot and of sampled weights.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_features_out, n_objects)
+        Weight of each reward entry in each feature; rows add up to
+        :math:`1 / c_t` (``relative``: to 0).
+    mean_ : ndarray of shape (n_objects,)
+        Mean log R of the members of ``fit``.
+    feature_steps_, feature_actions_ : ndarray of shape (n_features_out,), int
+        Number of the step and of the action of each feature.
+    step_scales_ : ndarray of shape (n_steps,)
+        :math:`c_t`; NaN where a step has no features.
+    trajectory_ : Trajectory
+    pilot_ : PolicySource
+    exact_weights_ : bool
+        False where they were sampled.
+    n_features_in_ : int
+        Number of objects.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of X, where it has such.
+
+    Notes
+    -----
+    First order means: exact where the spread of log R between members is small beside
+    one. Where it is not, the policy is a log-sum-exp of rewards and no linear map has
+    all of it.
+
+    Indices of a polynomial in these features go back to reward entries through
+    ``components_``; :func:`skpce.inspection.original_space_indices` does so.
+
+    Examples
+    --------
+    >>> from gflownet_envs import SequentialSelectionEnvironment
+    >>> env = SequentialSelectionEnvironment(
+    ...     {"catalyst": ["XPhos", "tBuXPhos"], "base": ["P2Et", "MTBD"]}
+    ... )
+    >>> log_reward = np.random.default_rng(0).normal(size=(20, 4))
+    >>> features = PolicyRelevantFeatures(env, trajectory=[0, 2], scale=False)
+    >>> features.fit(log_reward).get_feature_names_out().tolist()
+    ['catalyst=XPhos', 'catalyst=tBuXPhos', 'base=P2Et', 'base=MTBD']
+    >>> features.components_[2:]  # after XPhos a base is a single reaction
+    array([[1., 0., 0., 0.],
+           [0., 1., 0., 0.]])
+    """
+
+    def __init__(
+        self,
+        environment: Environment | StateGraph,
+        *,
+        trajectory: Trajectory | Sequence[int] | None = None,
+        exclude_steps: Sequence[str | int] = (),
+        relative: bool = False,
+        scale: bool = True,
+        pilot: str | PolicySource = "auto",
+        training: TrainingSpec | None = None,
+        n_samples: int | None = None,
+        max_states: int = 200_000,
+        random_state: Any = None,
+    ) -> None:
+        self.environment = environment
+        self.trajectory = trajectory
+        self.exclude_steps = exclude_steps
+        self.relative = relative
+        self.scale = scale
+        self.pilot = pilot
+        self.training = training
+        self.n_samples = n_samples
+        self.max_states = max_states
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: ArrayLike,  # shape: (n_members, n_objects)
+        y: Any = None,
+    ) -> Self:
+        """Fit the pilot and read off the weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_objects)
+            Log R of the training members.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : PolicyRelevantFeatures
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, X of another width, or if no step leaves a choice.
+        """
+        space = self._checked_space()
+        X = validate_data(self, X, dtype=np.float64)
+        n_objects = space.require_listed_objects()
+        if X.shape[1] != n_objects:
+            raise ValueError(
+                f"X must have one column per object of {space.name}, {n_objects}, got "
+                f"{X.shape[1]}"
+            )
+        rng = check_random_state(self.random_state)
+        graph = listed_graph(self.environment, self.max_states)
+        self.mean_ = X.mean(axis=0)
+        self.pilot_ = fit_pilot(
+            space, graph, self.mean_, self.pilot, self.training, rng
+        )
+        self.trajectory_ = self._trajectory(space)
+        n_samples = self.n_samples
+        if n_samples is None and graph is None:
+            n_samples = _DEFAULT_SAMPLES
+        self.exact_weights_ = n_samples is None
+        steps = self._kept_steps(space)
+        laws = laws_along(
+            space, graph, self.pilot_, self.trajectory_, steps, n_samples, rng
+        )
+        if not laws:
+            raise ValueError(
+                f"no step of the trajectory leaves a choice, beside exclude_steps="
+                f"{self.exclude_steps!r}"
+            )
+        self._set_components(X, laws)
+        return self
+
+    def _checked_space(self) -> Environment:
+        """Check parameters; return the environment."""
+        given = self.environment
+        space = given.environment if isinstance(given, StateGraph) else given
+        if not isinstance(space, Environment):
+            raise ValueError(
+                f"environment must be an Environment or a StateGraph, got {given!r}"
+            )
+        for name in ("relative", "scale"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        if self.n_samples is not None:
+            require_at_least("n_samples", self.n_samples, 1)
+        require_at_least("max_states", self.max_states, 1)
+        if self.training is not None and not isinstance(self.training, TrainingSpec):
+            raise ValueError(
+                f"training must be a TrainingSpec or None, got {self.training!r}"
+            )
+        return space
+
+    def _trajectory(self, space: Environment) -> Trajectory:
+        if self.trajectory is None:
+            return greedy_trajectory(space, self.pilot_.log_policy)
+        if isinstance(self.trajectory, Trajectory):
+            return self.trajectory
+        return trajectory_of_actions(space, self.trajectory)
+
+    def _kept_steps(self, space: Environment) -> list[int]:
+        """Return the steps that are not excluded."""
+        if isinstance(self.exclude_steps, str):
+            raise ValueError(
+                f"exclude_steps must be a sequence, got {self.exclude_steps!r}; write "
+                f"({self.exclude_steps!r},)"
+            )
+        n_steps = len(self.trajectory_)
+        names = list(space.step_names[:n_steps])
+        excluded = set()
+        for step in self.exclude_steps:
+            is_number = isinstance(step, Integral) and 0 <= step < n_steps
+            if not is_number and step not in names:
+                raise ValueError(
+                    f"exclude_steps must name steps among {names}, or number them from "
+                    f"0, got {step!r}"
+                )
+            excluded.add(int(step) if is_number else names.index(step))
+        return [step for step in range(n_steps) if step not in excluded]
+
+    def _set_components(
+        self,
+        X: np.ndarray,  # shape: (n_members, n_objects)
+        laws: list[ChoiceLaws],
+    ) -> None:
+        self.step_scales_ = np.full(len(self.trajectory_), np.nan)
+        blocks = []
+        for law in laws:
+            weights = law.outcomes.numpy()
+            if self.relative:
+                weights = weights - law.policy.numpy() @ weights
+            spread = np.sqrt(((X - self.mean_) @ weights.T).var(axis=0).sum())
+            self.step_scales_[law.step] = spread if self.scale and spread > 0 else 1.0
+            blocks.append(weights / self.step_scales_[law.step])
+        self.components_ = np.vstack(blocks)
+        self.feature_steps_ = np.repeat(
+            [law.step for law in laws], [len(law.actions) for law in laws]
+        )
+        self.feature_actions_ = np.concatenate([law.actions.numpy() for law in laws])
+
+    def transform(
+        self,
+        X: ArrayLike,  # shape: (n_members, n_objects)
+    ) -> np.ndarray:  # shape: (n_members, n_features_out)
+        """Return the features of members.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_objects)
+            Their log R.
+
+        Returns
+        -------
+        features : ndarray of shape (n_members, n_features_out)
+            Of mean zero over the members of ``fit``.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return (X - self.mean_) @ self.components_.T
+
+    def inverse_transform(
+        self,
+        features: ArrayLike,  # shape: (n_members, n_features_out)
+    ) -> np.ndarray:  # shape: (n_members, n_objects)
+        """Return the rewards nearest to the mean reward that have given features.
+
+        Parameters
+        ----------
+        features : array-like of shape (n_members, n_features_out)
+            Features; least squares where no reward has them.
+
+        Returns
+        -------
+        X : ndarray of shape (n_members, n_objects)
+            Log R. What no feature sees is as in ``mean_``.
+
+        Raises
+        ------
+        ValueError
+            If there is another number of columns.
+        """
+        check_is_fitted(self)
+        values = check_array(features, dtype=np.float64)
+        if values.shape[1] != len(self.components_):
+            raise ValueError(
+                f"features has {values.shape[1]} columns, but PolicyRelevantFeatures "
+                f"is expecting {len(self.components_)}"
+            )
+        return self.mean_ + values @ np.linalg.pinv(self.components_).T
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return names such as ``catalyst=XPhos``.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used: names come from the environment.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_features_out,)
+        """
+        check_is_fitted(self)
+        space = self._checked_space()
+        names = []
+        for step, action in zip(
+            self.feature_steps_, self.feature_actions_, strict=True
+        ):
+            step_name, name = space.step_names[step], space.action_names[action]
+            names.append(f"{step_name}={name.removeprefix(f'{step_name}: ')}")
+        return np.array(names, dtype=object)

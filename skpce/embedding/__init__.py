@@ -1,0 +1,11 @@
+"""Embeddings beyond scikit-learn's, as transformers for a Pipeline.
+
+Import it by name: ``from skpce.embedding import BetaVAE``. torch and zuko are looked
+for in ``fit``, so that the import alone needs neither.
+"""
+
+from ._beta_vae import BetaVAE
+from ._normalizing_flow import NormalizingFlow
+from ._pls import PLSTransformer
+
+__all__ = ["BetaVAE", "NormalizingFlow", "PLSTransformer"]

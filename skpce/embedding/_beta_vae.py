@@ -1,0 +1,293 @@
+"""A β-VAE as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from .._parameters import check_real
+from ._dense_layers import apply_layers, change_of_inputs, change_of_outputs
+from ._early_stopping import check_training_parameters, explained_share, split_rows
+from ._torch import import_for, one_torch_thread
+from ._vae_training import TrainedVAE, VAESpec, train_vae
+
+FloatArray = NDArray[np.float64]
+
+# Variance of the posterior mean above which an input is in use.
+_ACTIVE_VARIANCE = 0.01
+
+
+class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Embed X by a variational autoencoder whose inputs are pressed to be N(0, I).
+
+    The encoder gives mean m and variance v of each of ``n_components`` inputs, the
+    decoder g the rows back from them. The loss of a row [1]_ is
+
+    .. math:: \frac{1}{2 \sigma^2} E\,|x - g(z)|^2
+        + \beta\, \mathrm{KL}(N(m, \mathrm{diag}\, v) \,\|\, N(0, I)), \qquad
+        z \sim N(m, \mathrm{diag}\, v),
+
+    where x is centred and divided by one number, so that the mean variance of a
+    feature is one. Features of larger variance count more, as in PCA; scale them
+    before if they should not.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of inputs.
+    beta : float, default=4.0
+        Weight of the divergence; 1 is a plain VAE.
+    noise_variance : float, default=1.0
+        :math:`\sigma^2` of the decoder, in units of the mean variance of a feature.
+    hidden_layer_sizes : tuple of int, default=(64,)
+        Widths of the network (tanh) that the encoder adds to a linear map; the decoder
+        has them in reverse. Empty: both are linear.
+    learning_rate : float, default=0.001
+        Of Adam.
+    batch_size : int, default=128
+        Rows of a minibatch; fewer rows than this are one batch.
+    max_epochs : int, default=1000
+        Largest number of epochs.
+    validation_fraction : float or None, default=0.2
+        Share of the rows that is held out to judge the epochs, in (0, 1). None holds
+        out none and trains to the last epoch: with few rows the network then learns
+        them by heart.
+    patience : int, default=100
+        Epochs without a smaller loss on the held-out rows after which training stops.
+        The parameters of the best epoch are kept.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of initial weights, noise, minibatches and held-out rows. The same
+        seed gives the same numbers on the same machine.
+
+    Attributes
+    ----------
+    encoder_, decoder_ : list of (weight, bias)
+        Arrays: first the linear map, then the layers of the network that is added to
+        it. The encoder gives means, then log-variances.
+    mean_ : ndarray of shape (n_features,)
+        Of the rows trained on.
+    scale_ : float
+        Root of the mean variance of a feature.
+    active_ : ndarray of shape (n_components,), bool
+        Whether the mean of an input has a variance above 0.01 [2]_. The others have
+        collapsed to the prior and say nothing.
+    n_epochs_ : int
+        The epoch whose parameters are kept; 0 where no epoch was better on the
+        held-out rows than the linear β-VAE, from which training starts.
+    stopped_early_ : bool
+        False where ``max_epochs`` ended the training: more might be better.
+    reconstruction_r2_ : float
+        R² of the reconstruction, over all entries of the rows trained on.
+    held_out_r2_ : float
+        The same on the held-out rows: the one to compare embeddings by, though
+        flattered a little, as these rows chose the epoch. NaN without held-out rows.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has such.
+
+    See Also
+    --------
+    NormalizingFlow : PCA, and an invertible map to normal inputs.
+    sklearn.decomposition.PCA : The linear embedding.
+
+    Notes
+    -----
+    Linear encoder and decoder have a known optimum. The loss is β times that of a VAE
+    with decoder variance :math:`s^2 = \beta \sigma^2`, which is probabilistic PCA
+    [3]_: an eigenvalue :math:`\lambda` of the covariance of (scaled) X is kept where
+    :math:`\lambda > s^2`, its input has variance :math:`1 - s^2 / \lambda`, and of the
+    variance :math:`\lambda` the reconstruction explains
+    :math:`\lambda (1 - s^4 / \lambda^2)`. Eigenvalues below :math:`\beta \sigma^2` are
+    not seen. With few or weak features lower ``noise_variance``. Training starts there,
+    so that networks have to earn their place on the held-out rows.
+
+    Inputs are *pressed* to be normal and independent, no more: look at
+    :func:`skpce.inspection.input_tests`. They are ordered by the variance of their
+    means; sign and rotation are those of the seed.
+
+    References
+    ----------
+    .. [1] I. Higgins et al., "beta-VAE: Learning Basic Visual Concepts with a
+       Constrained Variational Framework", ICLR 2017, eq. 4.
+    .. [2] Y. Burda, R. Grosse and R. Salakhutdinov, "Importance Weighted
+       Autoencoders", ICLR 2016, section 5.2.
+    .. [3] J. Lucas, G. Tucker, R. Grosse and M. Norouzi, "Don't Blame the ELBO! A
+       Linear VAE Perspective on Posterior Collapse", NeurIPS 2019, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.embedding import BetaVAE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 2)) @ rng.normal(size=(2, 100))
+    >>> embedding = BetaVAE(2, random_state=0).fit(X)
+    >>> embedding.transform(X).shape, bool(embedding.held_out_r2_ > 0.5)
+    ((50, 2), True)
+    >>> embedding.get_feature_names_out().tolist()
+    ['betavae0', 'betavae1']
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        beta: float = 4.0,
+        noise_variance: float = 1.0,
+        hidden_layer_sizes: tuple[int, ...] = (64,),
+        learning_rate: float = 0.001,
+        batch_size: int = 128,
+        max_epochs: int = 1000,
+        validation_fraction: float | None = 0.2,
+        patience: int = 100,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.beta = beta
+        self.noise_variance = noise_variance
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> BetaVAE:
+        """Train encoder and decoder.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training members; at least two.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : BetaVAE
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, bad X, or a training that diverges.
+        ImportError
+            Without torch.
+        """
+        spec = self._spec()
+        torch = import_for(type(self).__name__, "torch", "torch")
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        rng = check_random_state(self.random_state)
+        train, held_out = split_rows(len(X), self.validation_fraction, rng)
+        self.mean_ = X[train].mean(axis=0)
+        spread = float(np.sqrt(X[train].var(axis=0).mean()))
+        self.scale_ = spread if spread > 0 else 1.0
+        standard = (X - self.mean_) / self.scale_
+        with one_torch_thread(torch):
+            found = train_vae(torch, standard[train], standard[held_out], spec, rng)
+        self._keep(found, standard[train])
+        self.reconstruction_r2_ = self._r2(X[train])
+        self.held_out_r2_ = self._r2(X[held_out])
+        return self
+
+    def _spec(self) -> VAESpec:
+        check_training_parameters(self)
+        owner = type(self).__name__
+        check_real(owner, "beta", self.beta, low=0)
+        check_real(owner, "noise_variance", self.noise_variance, low=0)
+        return VAESpec(
+            n_components=self.n_components,
+            hidden_layer_sizes=self.hidden_layer_sizes,
+            beta=self.beta,
+            noise_variance=self.noise_variance,
+            learning_rate=self.learning_rate,
+            batch_size=self.batch_size,
+            max_epochs=self.max_epochs,
+            patience=self.patience,
+        )
+
+    def _keep(self, found: TrainedVAE, standard: FloatArray) -> None:
+        """Store the layers, the inputs in the order of their variance."""
+        d = self.n_components
+        variance = apply_layers(found.encoder, standard, np.tanh)[:, :d].var(axis=0)
+        order = np.argsort(-variance, kind="stable")
+        both = np.concatenate([order, d + order])
+        self.encoder_ = change_of_outputs(found.encoder, np.eye(2 * d)[:, both])
+        self.decoder_ = change_of_inputs(found.decoder, np.eye(d)[order])
+        self.active_ = variance[order] > _ACTIVE_VARIANCE
+        self.n_epochs_ = found.n_epochs
+        self.stopped_early_ = found.stopped_early
+
+    def _r2(self, X: FloatArray) -> float:
+        return explained_share(X, self._decode(self._encode(X)), self.mean_)
+
+    def _encode(self, X: FloatArray) -> FloatArray:
+        outputs = apply_layers(self.encoder_, (X - self.mean_) / self.scale_, np.tanh)
+        return outputs[:, : self._n_features_out]
+
+    def _decode(self, Z: FloatArray) -> FloatArray:
+        return self.mean_ + self.scale_ * apply_layers(self.decoder_, Z, np.tanh)
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return the posterior means of the inputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Members.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            A posterior mean is shrunk: its variance is below one.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._encode(X)
+
+    def inverse_transform(self, Z: ArrayLike) -> FloatArray:
+        """Return what the decoder makes of inputs.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components)
+            Inputs.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Reconstructed members.
+
+        Raises
+        ------
+        ValueError
+            If Z has another number of columns.
+        """
+        check_is_fitted(self)
+        return self._decode(checked_inputs(self, Z))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.decoder_[0][0].shape[0]
+
+
+def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
+    """Return finite inputs of the width that an embedding gives."""
+    Z = check_array(Z, dtype=np.float64)
+    expected = embedding._n_features_out
+    if Z.shape[1] != expected:
+        raise ValueError(
+            f"Z has {Z.shape[1]} columns, but {type(embedding).__name__} is expecting "
+            f"{expected}, one per component."
+        )
+    return Z

@@ -1,0 +1,108 @@
+"""Rows held out to judge the epochs of a training, and when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parameters import check_integer, check_real
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+
+
+def check_training_parameters(estimator: Any) -> None:
+    """Raise ``ValueError`` for a bad parameter of the training."""
+    owner = type(estimator).__name__
+    for name in ("n_components", "max_epochs", "batch_size", "patience"):
+        check_integer(owner, name, getattr(estimator, name), low=1)
+    check_real(owner, "learning_rate", estimator.learning_rate, low=0)
+    fraction = estimator.validation_fraction
+    if fraction is not None:
+        check_real(owner, "validation_fraction", fraction, low=0, high=1)
+    sizes = estimator.hidden_layer_sizes
+    if not isinstance(sizes, (tuple, list)):
+        raise ValueError(
+            f"The 'hidden_layer_sizes' parameter of {owner} must be a tuple of "
+            f"positive ints. Got {sizes!r} instead."
+        )
+    for size in sizes:
+        check_integer(owner, "hidden_layer_sizes", size, low=1)
+
+
+def split_rows(
+    n_samples: int, fraction: float | None, rng: np.random.RandomState
+) -> tuple[IndexArray, IndexArray]:
+    """Return the rows to train on and those held out; at least one of each.
+
+    Without a fraction none is held out.
+    """
+    if fraction is None:
+        return np.arange(n_samples), np.arange(0)
+    n_held_out = min(max(1, round(fraction * n_samples)), n_samples - 1)
+    order = rng.permutation(n_samples)
+    return np.sort(order[n_held_out:]), np.sort(order[:n_held_out])
+
+
+def batches(
+    n_rows: int, batch_size: int, rng: np.random.RandomState
+) -> Iterator[IndexArray]:
+    """Yield the rows of the minibatches of one epoch; few rows are one batch."""
+    if n_rows <= batch_size:
+        yield np.arange(n_rows)
+        return
+    order = rng.permutation(n_rows)
+    yield from np.array_split(order, math.ceil(n_rows / batch_size))
+
+
+def require_finite(owner: str, loss: float) -> None:
+    """Raise ``ValueError`` where training has diverged."""
+    if not math.isfinite(loss):
+        raise ValueError(
+            f"the training of {owner} diverged: its loss is {loss}. Lower "
+            "learning_rate, or scale X."
+        )
+
+
+class BestEpoch:
+    """The epoch of smallest loss on the held-out rows, and a copy of its parameters.
+
+    Parameters
+    ----------
+    copy : callable
+        Returns a copy of the parameters as they are.
+    patience : int
+        Epochs without a smaller loss after which training stops.
+    """
+
+    def __init__(self, copy: Callable[[], Any], patience: int) -> None:
+        self._copy = copy
+        self._patience = patience
+        self.loss = math.inf
+        self.epoch = 0
+        self.parameters: Any = None
+
+    def is_over(self, epoch: int, loss: float) -> bool:
+        """Take note of an epoch; say whether the patience is at its end."""
+        if loss < self.loss:
+            self.loss, self.epoch, self.parameters = loss, epoch, self._copy()
+        return epoch - self.epoch >= self._patience
+
+
+def explained_share(X: FloatArray, predicted: FloatArray, mean: FloatArray) -> float:
+    """Return R² over all entries; NaN where X does not vary.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
+    >>> explained_share(X, X, X.mean(axis=0)), explained_share(X, X + 1, X.mean(axis=0))
+    (1.0, 0.0)
+    """
+    total = np.square(X - mean).sum()
+    if total == 0:
+        return math.nan
+    return float(1 - np.square(X - predicted).sum() / total)

@@ -1,0 +1,291 @@
+"""PCA followed by a normalising flow, as a transformer."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.decomposition import PCA
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._parameters import check_integer
+from ._beta_vae import checked_inputs
+from ._early_stopping import (
+    BestEpoch,
+    batches,
+    check_training_parameters,
+    explained_share,
+    require_finite,
+    split_rows,
+)
+from ._torch import import_for, one_torch_thread
+
+FloatArray = NDArray[np.float64]
+
+
+class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""Whitened principal components, mapped to normal inputs by RealNVP.
+
+    PCA chooses the subspace; the flow f, a stack of affine coupling layers [1]_ of
+    zuko, bends it so that the inputs become independent standard normals. It maximises
+    the log-likelihood of the whitened scores u,
+
+    .. math:: \log p(u) = \log \phi(f(u)) + \log |\det \partial f / \partial u|,
+
+    with :math:`\phi` the density of N(0, I). A coupling layer is inverted in closed
+    form, so the flow loses nothing: what is lost is what PCA drops.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of principal components and of inputs. With one, the flow can only move
+        and scale it.
+    n_transforms : int, default=4
+        Coupling layers; each changes every other input by means of the rest.
+    hidden_layer_sizes : tuple of int, default=(32, 32)
+        Widths of the networks in a layer.
+    learning_rate : float, default=0.003
+        Of Adam.
+    batch_size : int, default=128
+        Rows of a minibatch; fewer rows than this are one batch.
+    max_epochs : int, default=500
+        Largest number of epochs.
+    validation_fraction : float or None, default=0.2
+        Share of the rows that is held out to judge the epochs, in (0, 1). None holds
+        out none and trains to the last epoch.
+    patience : int, default=50
+        Epochs without a larger log-likelihood of the held-out rows after which training
+        stops. The parameters of the best epoch are kept.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of initial weights, minibatches and held-out rows. The same seed
+        gives the same numbers on the same machine.
+
+    Attributes
+    ----------
+    pca_ : PCA
+        Fitted to all rows, also to those that are held out from the flow.
+    flow_ : torch module
+        Of zuko.
+    n_epochs_ : int
+        The epoch whose parameters are kept; 0 where no epoch was better on the
+        held-out rows than no flow at all.
+    stopped_early_ : bool
+        False where ``max_epochs`` ended the training: more might be better.
+    held_out_log_likelihood_ : float
+        Mean over the held-out rows; NaN without such.
+    held_out_log_likelihood_without_flow_ : float
+        The same for independent standard normal scores, where training starts.
+    reconstruction_r2_ : float
+        R² of the reconstruction of the rows of ``fit``; that of PCA.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has such.
+
+    See Also
+    --------
+    BetaVAE : Learns the subspace too.
+    sklearn.preprocessing.QuantileTransformer : Normal marginals, one at a time.
+
+    Notes
+    -----
+    Before training, the flow is the identity. With the few members of an ensemble
+    little beyond that may be learned: compare both log-likelihoods. A flow that trains
+    to the end (``validation_fraction=None``) makes the rows it saw look normal and
+    says nothing about others.
+
+    References
+    ----------
+    .. [1] L. Dinh, J. Sohl-Dickstein and S. Bengio, "Density estimation using Real
+       NVP", ICLR 2017, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.embedding import NormalizingFlow
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.exponential(size=(50, 2)) @ rng.normal(size=(2, 100))
+    >>> embedding = NormalizingFlow(2, max_epochs=20, random_state=0).fit(X)
+    >>> Z = embedding.transform(X)
+    >>> Z.shape, bool(np.allclose(embedding.inverse_transform(Z), X))
+    ((50, 2), True)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_transforms: int = 4,
+        hidden_layer_sizes: tuple[int, ...] = (32, 32),
+        learning_rate: float = 0.003,
+        batch_size: int = 128,
+        max_epochs: int = 500,
+        validation_fraction: float | None = 0.2,
+        patience: int = 50,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_transforms = n_transforms
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> NormalizingFlow:
+        """Fit PCA and train the flow on its scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training members; at least two, and not fewer than ``n_components``.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self : NormalizingFlow
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, bad X, or a training that diverges.
+        ImportError
+            Without zuko.
+        """
+        owner = type(self).__name__
+        check_training_parameters(self)
+        check_integer(owner, "n_transforms", self.n_transforms, low=1)
+        zuko = import_for(owner, "zuko", "flow")
+        torch = import_for(owner, "torch", "torch")
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        rng = check_random_state(self.random_state)
+        self.pca_ = PCA(self.n_components, whiten=True, svd_solver="full")
+        # scikit-learn's global output setting must not reach the scores
+        self.pca_.set_output(transform="default")
+        scores = self.pca_.fit_transform(X)
+        train, held_out = split_rows(len(X), self.validation_fraction, rng)
+        with one_torch_thread(torch):
+            self.flow_ = self._initial_flow(torch, zuko, rng)
+            self._train(torch, scores[train], scores[held_out], rng)
+        reconstructed = self.pca_.inverse_transform(scores)
+        self.reconstruction_r2_ = explained_share(X, reconstructed, self.pca_.mean_)
+        return self
+
+    def _initial_flow(self, torch: Any, zuko: Any, rng: np.random.RandomState) -> Any:
+        """Return a flow that is the identity, and leave torch's own stream alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(rng.randint(2**31)))
+            flow = zuko.flows.RealNVP(
+                self.n_components,
+                transforms=self.n_transforms,
+                hidden_features=tuple(self.hidden_layer_sizes),
+            ).double()
+        for layer in flow.transform.transforms:
+            is_coupling = hasattr(layer, "hyper")
+            last = layer.hyper[-1].parameters() if is_coupling else layer.parameters()
+            for parameter in last:
+                torch.nn.init.zeros_(parameter)
+        return flow
+
+    def _train(
+        self,
+        torch: Any,
+        scores: FloatArray,
+        held_out: FloatArray,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Maximise the log-likelihood by Adam."""
+        flow = self.flow_
+        optimizer = torch.optim.Adam(flow.parameters(), lr=self.learning_rate)
+        rows, judged = torch.from_numpy(scores), torch.from_numpy(held_out)
+
+        def loss(values: Any) -> Any:
+            return -flow().log_prob(values).mean()
+
+        def held_out_loss() -> float:
+            with torch.no_grad():
+                return float(loss(judged))
+
+        best = BestEpoch(lambda: copy.deepcopy(flow.state_dict()), self.patience)
+        first = held_out_loss() if len(held_out) else math.nan
+        best.is_over(0, first)
+        self.n_epochs_, self.stopped_early_ = self.max_epochs, False
+        for epoch in range(1, self.max_epochs + 1):
+            for batch in batches(len(scores), self.batch_size, rng):
+                optimizer.zero_grad()
+                value = loss(rows[batch])
+                require_finite(type(self).__name__, value.item())
+                value.backward()
+                optimizer.step()
+            if len(held_out) and best.is_over(epoch, held_out_loss()):
+                self.stopped_early_ = True
+                break
+        if best.parameters is not None:
+            flow.load_state_dict(best.parameters)
+            self.n_epochs_ = best.epoch
+        flow.requires_grad_(False)
+        self.held_out_log_likelihood_ = -best.loss if len(held_out) else math.nan
+        self.held_out_log_likelihood_without_flow_ = -first
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return the inputs.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Members.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            About N(0, I) if X is like the rows of ``fit``.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._through_flow(self.pca_.transform(X), inverse=False)
+
+    def inverse_transform(self, Z: ArrayLike) -> FloatArray:
+        """Return the members that have given inputs, within the subspace of PCA.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components)
+            Inputs.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Members.
+
+        Raises
+        ------
+        ValueError
+            If Z has another number of columns.
+        """
+        check_is_fitted(self)
+        scores = self._through_flow(checked_inputs(self, Z), inverse=True)
+        return self.pca_.inverse_transform(scores)
+
+    def _through_flow(self, values: FloatArray, *, inverse: bool) -> FloatArray:
+        torch = import_for(type(self).__name__, "torch", "torch")
+        with torch.no_grad(), one_torch_thread(torch):
+            bend = self.flow_().transform
+            bend = bend.inv if inverse else bend
+            return bend(torch.tensor(values)).numpy()
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.pca_.n_components_

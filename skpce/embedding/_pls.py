@@ -1,0 +1,195 @@
+"""Partial least squares as a step of a Pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._beta_vae import checked_inputs
+
+FloatArray = NDArray[np.float64]
+
+
+class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Scores of X in partial least squares: the directions of X that go with y.
+
+    :class:`sklearn.cross_decomposition.PLSRegression` does the work. By itself it
+    cannot stand in a Pipeline: its ``fit_transform(X, y)`` returns the scores of X and
+    of y, a tuple that the next step cannot read.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of inputs, at most the smaller of the numbers of rows and features.
+    scale : bool, default=True
+        Whether features and targets are divided by their standard deviations.
+    max_iter : int, default=500
+        Largest number of iterations for one component.
+    tol : float, default=1e-6
+        Where they end.
+    target_transformer : transformer or None, default=None
+        Applied to y first. For policies a :class:`skpce.LogRatioTransformer`: PLS on
+        the probabilities themselves would follow the likely actions.
+
+    Attributes
+    ----------
+    pls_ : PLSRegression
+        With weights, loadings and coefficients.
+    target_transformer_ : transformer or None
+        The fitted one.
+    n_iter_ : int
+        Largest number of iterations of a component.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has such.
+
+    See Also
+    --------
+    skpce.inspection.verdict : Refits this step in every fold, as it looks at y.
+
+    Notes
+    -----
+    Leave-one-out diagnostics of a surrogate behind this step are too good, as the
+    scores have seen the member that is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skpce import PolynomialChaosRegressor
+    >>> from skpce.embedding import PLSTransformer
+    >>> X = np.random.default_rng(0).normal(size=(200, 10))
+    >>> y = np.exp(0.3 * X[:, :3].sum(axis=1))
+    >>> pipeline = make_pipeline(PLSTransformer(1), PolynomialChaosRegressor(3))
+    >>> round(pipeline.fit(X[:150], y[:150]).score(X[150:], y[150:]), 1)
+    0.9
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        scale: bool = True,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        target_transformer: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.target_transformer = target_transformer
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> PLSTransformer:
+        """Find the directions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training members.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            What their scores should go with.
+
+        Returns
+        -------
+        self : PLSTransformer
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, bad X or bad y.
+        """
+        X, targets = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
+        )
+        self.target_transformer_ = None
+        if self.target_transformer is not None:
+            self.target_transformer_ = clone(self.target_transformer)
+            # as it was given: a data frame may say where steps begin
+            table = y if np.ndim(y) == 2 else targets.reshape(-1, 1)
+            targets = np.asarray(self.target_transformer_.fit_transform(table))
+        pls = PLSRegression(
+            self.n_components, scale=self.scale, max_iter=self.max_iter, tol=self.tol
+        )
+        # scikit-learn's global output setting must not reach the scores
+        self.pls_ = pls.set_output(transform="default").fit(X, targets)
+        self.n_iter_ = max(self.pls_.n_iter_)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
+        """Find the directions and return the scores of X alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training members.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            What their scores should go with.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            Scores.
+        """
+        return self.fit(X, y).transform(X)
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return the scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Members.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            Uncorrelated on the rows of ``fit``.
+        """
+        check_is_fitted(self)
+        return self.pls_.transform(
+            validate_data(self, X, dtype=np.float64, reset=False)
+        )
+
+    def inverse_transform(self, Z: ArrayLike) -> FloatArray:
+        """Return the members that scores stand for, by the loadings of X.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components)
+            Scores.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Members, without what the scores do not hold.
+
+        Raises
+        ------
+        ValueError
+            If Z has another number of columns.
+        """
+        check_is_fitted(self)
+        return self.pls_.inverse_transform(checked_inputs(self, Z))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.pls_.x_rotations_.shape[1]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,193 @@
+"""Modes of a Gaussian process against the formulas and its own covariance."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from gflownet_envs import SequentialSelectionEnvironment, solve_exact
+from gflownet_envs.rewards.gaussian_process import (
+    gaussian_process_modes,
+    one_hot_levels,
+)
+
+SIZES = (3, 4, 5)
+LEVELS = np.indices(SIZES).reshape(3, -1).T
+CANDIDATES = one_hot_levels(LEVELS, SIZES)
+
+
+def measured(n_rows=30, seed=0, noise=0.3):
+    rng = np.random.default_rng(seed)
+    effects = [rng.normal(size=size) for size in SIZES]
+    truth = 20 + 5 * sum(e[LEVELS[:, i]] for i, e in enumerate(effects))
+    rows = rng.choice(len(LEVELS), n_rows, replace=False)
+    return rows, truth[rows] + noise * rng.normal(size=n_rows), truth
+
+
+def fitted(n_modes=6, **parameters):
+    rows, y, _ = measured()
+    return gaussian_process_modes(
+        CANDIDATES[rows], y, CANDIDATES, n_modes=n_modes, random_state=0, **parameters
+    )
+
+
+def test_the_posterior_against_the_formula():
+    rows, y, _ = measured()
+    modes = fitted(n_fitted_rows=20)
+    X, scale = CANDIDATES[rows], y.std()
+    noise = modes.noise_variance / scale**2
+    inverse = np.linalg.inv(modes.kernel(X) + noise * np.eye(len(X)))
+    cross = modes.kernel(CANDIDATES, X)
+    mean = y.mean() + cross @ inverse @ (y - y.mean())
+    covariance = modes.kernel(CANDIDATES) - cross @ inverse @ cross.T
+    np.testing.assert_allclose(modes.mean, mean, atol=1e-6 * scale)
+    np.testing.assert_allclose(
+        modes.covariance, scale**2 * covariance, atol=1e-6 * scale**2
+    )
+
+
+def test_hyper_parameters_are_those_of_greatest_likelihood():
+    rows, y, _ = measured()
+    modes = fitted()
+    X, standard = CANDIDATES[rows], (y - y.mean()) / y.std()
+    noise = modes.noise_variance / y.std() ** 2
+
+    def log_likelihood(constant, length, noise):
+        K = constant * RBF(length)(X) + noise * np.eye(len(X))
+        _, logdet = np.linalg.slogdet(K)
+        return -0.5 * (standard @ np.linalg.solve(K, standard) + logdet)
+
+    best = modes.kernel.k1.constant_value, modes.kernel.k2.length_scale, noise
+    for i in range(3):
+        for factor in (0.8, 1.25):
+            other = [b * (factor if j == i else 1) for j, b in enumerate(best)]
+            assert log_likelihood(*other) < log_likelihood(*best)
+
+
+def test_correlation_falls_by_one_factor_a_component():
+    kernel = RBF(1.7)(CANDIDATES)
+    differ = (LEVELS[:, None] != LEVELS[None]).sum(axis=2)
+    np.testing.assert_allclose(kernel, np.exp(-1 / 1.7**2) ** differ)
+
+
+def test_it_learns_an_additive_truth():
+    *_, truth = measured()
+    modes = fitted()
+    unexplained = (
+        np.square(modes.mean - truth).sum() / np.square(truth - truth.mean()).sum()
+    )
+    assert unexplained < 0.2
+
+
+def test_modes_are_those_of_the_covariance():
+    modes = fitted()
+    V, variances = modes.components, modes.variances
+    np.testing.assert_allclose(V @ V.T, np.eye(6), atol=1e-10)
+    np.testing.assert_allclose(modes.covariance @ V.T, V.T * variances, atol=1e-8)
+    assert (np.diff(variances) <= 0).all()
+    assert (V[np.arange(6), np.abs(V).argmax(axis=1)] > 0).all()
+    whole = np.linalg.eigvalsh(modes.covariance)[::-1]
+    np.testing.assert_allclose(modes.explained_variance_ratio, whole[:6] / whole.sum())
+
+
+def test_all_modes_give_the_covariance_back():
+    modes = fitted(n_modes=len(CANDIDATES))
+    back = (modes.components.T * modes.variances) @ modes.components
+    np.testing.assert_allclose(back, modes.covariance, atol=1e-8)
+    assert modes.explained_variance_ratio.sum() == pytest.approx(1)
+    alone = modes.sample(3, remainder=False, random_state=0)[1]
+    np.testing.assert_allclose(
+        modes.sample(3, random_state=0)[1], alone, atol=1e-3 * alone.std()
+    )
+
+
+def test_inputs_are_independent_standard_normals():
+    inputs, _ = fitted().sample(20_000, random_state=0)
+    n = len(inputs)
+    assert np.abs(inputs.mean(axis=0)).max() < 4 / np.sqrt(n)
+    covariance = inputs.T @ inputs / n
+    assert np.abs(covariance - np.eye(6)).max() < 5 * np.sqrt(2 / n)
+    assert min(kstest(column, "norm").pvalue for column in inputs.T) > 0.001
+    squares = inputs**2 - 1  # dependence that a correlation does not see
+    assert np.abs(squares.T @ squares / n - 2 * np.eye(6)).max() < 0.35
+
+
+def test_samples_have_the_posterior_covariance():
+    modes = fitted()
+    n = 20_000
+    inputs, values = modes.sample(n, random_state=1)
+    deviation = np.sqrt(np.diag(modes.covariance))
+    assert np.abs((values.mean(axis=0) - modes.mean) / deviation).max() < 5 / np.sqrt(n)
+    error = (np.cov(values.T) - modes.covariance) / np.outer(deviation, deviation)
+    assert np.abs(error).max() < 6 / np.sqrt(n)
+    np.testing.assert_allclose(modes.inputs(values), inputs, atol=1e-8)
+    remainder = values - modes.values(inputs)
+    assert np.abs(inputs.T @ remainder / n / deviation).max() < 5 / np.sqrt(n)
+
+
+def test_without_a_remainder_functions_are_those_of_the_inputs():
+    modes = fitted()
+    inputs, values = modes.sample(4, remainder=False, random_state=0)
+    expected = modes.mean + inputs @ np.diag(modes.variances**0.5) @ modes.components
+    np.testing.assert_allclose(values, expected)
+    np.testing.assert_allclose(modes.values(inputs), expected)
+    again = modes.sample(4, remainder=False, random_state=0)
+    np.testing.assert_array_equal(again[1], values)
+    assert not np.array_equal(modes.sample(4, random_state=1)[0], inputs)
+
+
+def test_another_kernel():
+    kernel = ConstantKernel(2.0) * RBF([1.0] * CANDIDATES.shape[1], "fixed")
+    modes = fitted(kernel=kernel)
+    np.testing.assert_array_equal(modes.kernel.k2.length_scale, 1.0)
+
+
+def test_samples_are_rewards_of_an_environment():
+    env = SequentialSelectionEnvironment(
+        {
+            c: [f"{c}{i}" for i in range(size)]
+            for c, size in zip("abc", SIZES, strict=True)
+        }
+    )
+    np.testing.assert_array_equal(env.object_levels().numpy(), LEVELS)
+    _, log_reward = fitted().sample(3, random_state=0)
+    assert solve_exact(env, log_reward / 4).n_members == 3
+
+
+def test_bad_arguments():
+    rows, y, _ = measured()
+    X = CANDIDATES[rows]
+
+    def fit(features=X, targets=y, candidates=CANDIDATES, n_modes=2, **parameters):
+        return gaussian_process_modes(
+            features, targets, candidates, n_modes=n_modes, **parameters
+        )
+
+    for parameters, message in [
+        (
+            {"targets": y[:3]},
+            r"of shape \(30,\), one per row .* got shape \(3,\)",
+        ),
+        ({"candidates": CANDIDATES[:, :5]}, r"candidates must have shape .* 12\)"),
+        ({"n_modes": 61}, "at most the number of candidates, 60, got 61"),
+        ({"n_modes": 0}, "n_modes must be at least 1, got 0"),
+        ({"kernel": "rbf"}, "kernel must be a kernel of scikit-learn, got 'rbf'"),
+        ({"candidates": CANDIDATES[[0, 0]]}, "mode 2 has"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            fit(**parameters)
+    with pytest.raises(ValueError, match=r"inputs must have shape \(n_members, 6\)"):
+        fitted().values(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"values must have shape \(n_members, 60\)"):
+        fitted().inputs(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="n_members must be at least 1, got 0"):
+        fitted().sample(0)
+
+
+def test_bad_levels():
+    with pytest.raises(ValueError, match=r"\[0, 3\) for component 0, got 3 in row 1"):
+        one_hot_levels([[0, 0], [3, 0]], (3, 2))
+    with pytest.raises(ValueError, match="levels must be ints of shape"):
+        one_hot_levels([[0.5, 0.0]], (3, 2))
+    with pytest.raises(ValueError, match="one size a component"):
+        one_hot_levels([[0, 0]], (3,))

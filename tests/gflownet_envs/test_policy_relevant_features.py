@@ -1,0 +1,323 @@
+"""Expected log R behind each choice: against differences of exact policies."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from gflownet_envs import (
+    DagEnvironment,
+    GridEnvironment,
+    SequentialSelectionEnvironment,
+    StateGraph,
+    TokenSequenceEnvironment,
+    TrainingSpec,
+    policies_along,
+    solve_exact,
+    trajectory_of_actions,
+)
+from gflownet_envs.policy_relevant_features import (
+    PolicyRelevantFeatures,
+    exact_outcome_laws,
+    sampled_outcome_laws,
+)
+
+SELECTION = SequentialSelectionEnvironment(
+    {"a": ["x", "y", "z"], "b": ["p", "q"], "c": ["u", "v", "w"]}
+)
+SEQUENCES = TokenSequenceEnvironment(["s", "end", "t"], 3, end_token="end")
+SPACES = {
+    "tree": (SELECTION, [1, 3, 7]),
+    "grid": (GridEnvironment(size=3, max_moves=3), [3, 1, 4]),
+    "sequences": (
+        TokenSequenceEnvironment(["s", "end", "t"], 3, end_token="end"),
+        None,
+    ),
+    "graphs": (DagEnvironment(3), None),
+}
+
+
+def log_rewards(env, n_members=12, seed=0, spread=1.0):
+    rng = np.random.default_rng(seed)
+    mean = 2 * rng.normal(size=env.n_objects)
+    return mean + spread * rng.normal(size=(n_members, env.n_objects))
+
+
+def log_policy_at(env, log_reward, fitted):
+    """Exact log-policies of members at the features of a fitted transformer."""
+    solution = solve_exact(env, log_reward)
+    states = fitted.trajectory_.states[fitted.feature_steps_]
+    table = solution.log_policy(states).numpy()
+    return table[:, np.arange(len(states)), fitted.feature_actions_]
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_they_are_the_first_order_change_of_the_log_policy(name):
+    env, actions = SPACES[name]
+    X = log_rewards(env)
+    fitted = PolicyRelevantFeatures(
+        env, trajectory=actions, relative=True, scale=False
+    ).fit(X)
+    direction = np.random.default_rng(1).normal(size=(5, env.n_objects))
+    step = 1e-4
+    ahead, behind = (
+        log_policy_at(env, fitted.mean_ + sign * step * direction, fitted)
+        for sign in (1, -1)
+    )
+    found = fitted.transform(fitted.mean_ + direction)
+    np.testing.assert_allclose(found, (ahead - behind) / (2 * step), atol=1e-6)
+
+
+def test_the_error_of_first_order_is_of_second_order():
+    env, actions = SPACES["grid"]
+    fitted = PolicyRelevantFeatures(
+        env, trajectory=actions, relative=True, scale=False
+    ).fit(log_rewards(env))
+    direction = np.random.default_rng(1).normal(size=(1, env.n_objects))
+    base = log_policy_at(env, fitted.mean_[None], fitted)
+    steps = np.array([0.1, 0.05, 0.025, 0.0125])
+    errors = []
+    for step in steps:
+        X = fitted.mean_ + step * direction
+        change = log_policy_at(env, X, fitted) - base
+        errors.append(np.abs(change - fitted.transform(X)).max())
+    order = np.polyfit(np.log(steps), np.log(errors), 1)[0]
+    assert order == pytest.approx(2, abs=0.1)
+
+
+def paths_from(env, state):
+    """Yield the probability-free paths from a state: edges and end."""
+    if env.is_terminal(state):
+        yield [], state
+        return
+    for action in env.valid_mask(state).nonzero()[:, 0]:
+        for edges, end in paths_from(env, env.step(state, action)):
+            yield [(state, action), *edges], end
+
+
+@pytest.mark.parametrize("name", ["grid", "graphs", "sequences"])
+def test_laws_of_outcomes_against_all_paths(name):
+    env, _ = SPACES[name]
+    solution = solve_exact(env, log_rewards(env, 1))
+    graph = solution.graph
+    starts = torch.tensor([0, 1, graph.n_states - 1, graph.n_states + 2])
+    laws = exact_outcome_laws(graph, solution.log_policy_table[0], starts)
+    for start, law in zip(starts[:3], laws, strict=False):
+        expected = torch.zeros(env.n_objects, dtype=torch.float64)
+        for edges, end in paths_from(env, graph.states[start]):
+            logs = [solution.log_policy(state)[0, action] for state, action in edges]
+            expected[env.object_index(end)] += torch.stack(logs).sum().exp()
+        torch.testing.assert_close(law, expected, rtol=0, atol=1e-12)
+    assert laws[3].nonzero().tolist() == [[2]]
+
+
+def test_laws_in_small_parts_are_the_same(monkeypatch):
+    module = "gflownet_envs.policy_relevant_features.outcome_laws._VALUES_AT_ONCE"
+    env, _ = SPACES["grid"]
+    solution = solve_exact(env, log_rewards(env, 1))
+    arguments = solution.graph, solution.log_policy_table[0], torch.arange(5)
+    whole = exact_outcome_laws(*arguments)
+    monkeypatch.setattr(module, 1)
+    assert torch.equal(exact_outcome_laws(*arguments), whole)
+
+
+def test_at_the_last_step_of_a_tree_they_are_the_logits():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7], scale=False).fit(X)
+    last = fitted.feature_steps_ == 2
+    features = (fitted.transform(X) + fitted.mean_ @ fitted.components_.T)[:, last]
+    logits = log_policy_at(SELECTION, X, fitted)[:, last]
+    np.testing.assert_allclose(np.diff(features), np.diff(logits), atol=1e-12)
+
+
+def test_names_scales_and_excluded_steps():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
+    assert fitted.get_feature_names_out().tolist() == [
+        *("a=x", "a=y", "a=z", "b=p", "b=q", "c=u", "c=v", "c=w")
+    ]
+    features = fitted.transform(X)
+    np.testing.assert_allclose(features.mean(axis=0), 0, atol=1e-12)
+    for step in range(3):
+        block = features[:, fitted.feature_steps_ == step]
+        assert block.var(axis=0).sum() == pytest.approx(1)
+        rows = fitted.components_[fitted.feature_steps_ == step]
+        np.testing.assert_allclose(rows.sum(axis=1), 1 / fitted.step_scales_[step])
+    for excluded in (("b",), (1,)):
+        less = clone(fitted).set_params(exclude_steps=excluded).fit(X)
+        kept = fitted.feature_steps_ != 1
+        np.testing.assert_array_equal(less.components_, fitted.components_[kept])
+        assert np.isnan(less.step_scales_).tolist() == [False, True, False]
+
+
+def test_relative_features_cancel_under_the_pilot():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7], relative=True).fit(
+        X
+    )
+    policy = np.exp(log_policy_at(SELECTION, fitted.mean_[None], fitted)[0])
+    features = fitted.transform(X)
+    for step in range(3):
+        own = fitted.feature_steps_ == step
+        np.testing.assert_allclose(features[:, own] @ policy[own], 0, atol=1e-12)
+
+
+def test_steps_without_a_choice_have_no_features():
+    env, _ = SPACES["grid"]
+    walk = trajectory_of_actions(env, [3, 1, 3, 4])  # after three moves only stop
+    fitted = PolicyRelevantFeatures(env, trajectory=walk).fit(log_rewards(env))
+    assert set(fitted.feature_steps_) == {0, 1, 2}
+    assert fitted.get_feature_names_out()[0] == f"{env.step_names[0]}=down"
+    with pytest.raises(ValueError, match="no step of the trajectory leaves a choice"):
+        clone(fitted).set_params(exclude_steps=(0, 1, 2)).fit(log_rewards(env))
+
+
+def test_the_inverse_has_the_features_and_leaves_the_rest_at_the_mean():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
+    features = fitted.transform(X)
+    back = fitted.inverse_transform(features)
+    np.testing.assert_allclose(fitted.transform(back), features, atol=1e-10)
+    unseen = back - fitted.mean_
+    residual = X - back
+    np.testing.assert_allclose(residual @ fitted.components_.T, 0, atol=1e-10)
+    assert np.abs(unseen @ residual.T).max() < 1e-9 * np.abs(X).max()
+    with pytest.raises(ValueError, match=r"features has 2 columns, but .* 8"):
+        fitted.inverse_transform(np.zeros((1, 2)))
+
+
+def test_without_a_trajectory_the_pilot_goes_its_likeliest_way():
+    env, _ = SPACES["grid"]
+    X = log_rewards(env)
+    fitted = PolicyRelevantFeatures(env).fit(X)
+    solution = solve_exact(env, X.mean(axis=0, keepdims=True))
+    for state, action in zip(
+        fitted.trajectory_.states, fitted.trajectory_.actions, strict=False
+    ):
+        assert int(solution.log_policy(state)[0].argmax()) == int(action)
+
+
+def test_sampled_weights_are_near_the_exact_ones():
+    env, actions = SPACES["grid"]
+    X, n_samples = log_rewards(env), 4000
+    exact = PolicyRelevantFeatures(env, trajectory=actions, scale=False).fit(X)
+    sampled = clone(exact).set_params(n_samples=n_samples, random_state=0).fit(X)
+    assert (exact.exact_weights_, sampled.exact_weights_) == (True, False)
+    p = exact.components_
+    error = (sampled.components_ - p) / np.sqrt(
+        np.maximum(p * (1 - p), 1e-12) / n_samples
+    )
+    reachable = p > 1e-9
+    assert (sampled.components_[~reachable] == 0).all()
+    assert np.abs(error[reachable & (p < 1 - 1e-9)]).max() < 4.5
+    assert 0.7 < error[reachable & (p < 1 - 1e-9)].std() < 1.3
+    again = clone(sampled).fit(X)
+    np.testing.assert_array_equal(again.components_, sampled.components_)
+
+
+def test_a_space_too_large_to_list_gets_a_trained_pilot_and_sampled_weights():
+    env = SEQUENCES
+    X = log_rewards(env, spread=0.3) / 2
+    spec = TrainingSpec(n_iterations=400, hidden=(16,), check_every=0)
+    fitted = PolicyRelevantFeatures(
+        env, max_states=3, training=spec, scale=False, relative=True, random_state=0
+    ).fit(X)
+    assert not fitted.exact_weights_
+    exact = PolicyRelevantFeatures(
+        env, trajectory=fitted.trajectory_, scale=False, relative=True
+    ).fit(X)
+    assert exact.exact_weights_
+    ours, theirs = fitted.transform(X), exact.transform(X)
+    assert np.abs(ours - theirs).max() < 0.15 * np.abs(theirs).max()
+
+
+def test_a_given_pilot_or_graph_is_used():
+    env, actions = SPACES["grid"]
+    X = log_rewards(env)
+    graph = StateGraph.from_environment(env)
+    plain = PolicyRelevantFeatures(env, trajectory=actions).fit(X)
+    listed = PolicyRelevantFeatures(graph, trajectory=actions).fit(X)
+    np.testing.assert_array_equal(listed.components_, plain.components_)
+    uniform = solve_exact(graph, np.zeros((1, env.n_objects)))
+    given = PolicyRelevantFeatures(
+        graph, trajectory=actions, pilot=uniform, scale=False
+    )
+    starts = graph.children[0, [1, 3, 4]]
+    laws = exact_outcome_laws(graph, uniform.log_policy_table[0], starts)
+    np.testing.assert_array_equal(given.fit(X).components_[:3], laws.numpy())
+    with pytest.raises(ValueError, match="pilot must have one member, got one with 12"):
+        given.set_params(pilot=solve_exact(env, X)).fit(X)
+
+
+def test_in_a_pipeline():
+    X = log_rewards(SELECTION, 60, spread=0.1)
+    solution = solve_exact(SELECTION, X)
+    trajectory = trajectory_of_actions(SELECTION, [1, 3, 7])
+    first = policies_along(SELECTION, solution, trajectory).y[:, :3]
+    y = np.log(first[:, 1:] / first[:, :1])
+    features = PolicyRelevantFeatures(SELECTION, trajectory=trajectory)
+    pipeline = make_pipeline(features, LinearRegression())
+    assert cross_val_score(pipeline, X, y).min() > 0.95
+    two = make_pipeline(features, PCA(2)).set_output(transform="pandas")
+    assert two.fit_transform(X).shape == (60, 2)
+    frame = clone(features).set_output(transform="pandas").fit_transform(X)
+    assert frame.columns[0] == "a=x"
+
+
+def test_pickles_keep_the_numbers():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
+    loaded = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(loaded.transform(X), fitted.transform(X))
+    assert clone(fitted).get_params().keys() == fitted.get_params().keys()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"environment": "grid"}, "environment must be an Environment or a State"),
+        (
+            {"environment": DagEnvironment(6)},
+            "the objects of dag-6-15 are not numbered",
+        ),
+        ({"exclude_steps": "b"}, r"must be a sequence, got 'b'; write \('b',\)"),
+        ({"exclude_steps": ("d",)}, r"among \['a', 'b', 'c'\].* got 'd'"),
+        ({"exclude_steps": (3,)}, "exclude_steps .* got 3"),
+        ({"relative": 1}, "relative must be a bool, got 1"),
+        ({"n_samples": 0}, "n_samples must be at least 1, got 0"),
+        ({"pilot": "greedy"}, "pilot must be one of .* got 'greedy'"),
+        ({"pilot": "exact", "max_states": 2}, "pilot='exact' needs a listed space"),
+        ({"training": 3}, "training must be a TrainingSpec or None, got 3"),
+        ({"trajectory": [0]}, "actions must end in a terminal state"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    features = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7])
+    with pytest.raises(ValueError, match=message):
+        features.set_params(**parameters).fit(log_rewards(SELECTION))
+
+
+def test_bad_rewards():
+    features = PolicyRelevantFeatures(SELECTION)
+    with pytest.raises(ValueError, match=r"one column per object of .*, 18, got 5"):
+        features.fit(np.zeros((3, 5)))
+    with pytest.raises(ValueError, match="NaN"):
+        features.fit(np.full((3, 18), np.nan))
+
+
+def test_bad_laws():
+    solution = solve_exact(SELECTION, np.zeros((1, 18)))
+    table = solution.log_policy_table[0]
+    with pytest.raises(ValueError, match=r"log_policy must have shape \(10, 8\)"):
+        exact_outcome_laws(solution.graph, table[:3], torch.tensor([0]))
+    with pytest.raises(ValueError, match=r"starts must be in \[0, 28\), got 28"):
+        exact_outcome_laws(solution.graph, table, torch.tensor([28]))
+    rng = np.random.RandomState(0)
+    with pytest.raises(ValueError, match="n_samples must be at least 1, got 0"):
+        sampled_outcome_laws(SELECTION, solution, SELECTION.initial_state((1,)), 0, rng)
