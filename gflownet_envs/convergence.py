@@ -135,15 +135,20 @@ class Checker:
         return torch.cat(parts).numpy()
 
 
-def reward_of(reward: RewardSource, batch: RolloutBatch) -> Tensor:  # shape: (E, B)
+def reward_of(
+    reward: RewardSource | ObjectReward, batch: RolloutBatch
+) -> Tensor:  # shape: (E, B)
     """Return log R of what the trajectories of a batch ended in.
+
+    A sampler that gives objects by their numbers is only taken for a reward that knows
+    them (`ObjectReward`).
 
     Raises
     ------
     ValueError
         If a reward gives another shape than one number a trajectory.
     """
-    if batch.objects is not None and isinstance(reward, ObjectReward):
+    if batch.objects is not None:
         return reward.of_objects(batch.objects)
     log_reward = reward.of_states(batch.final_states)
     expected = tuple(batch.final_states.shape[:-1])

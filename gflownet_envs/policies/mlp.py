@@ -89,30 +89,25 @@ class StackedMLP(torch.nn.Module):
         """Precision of the parameters."""
         return self.weights[0].dtype
 
-    def features(
-        self,
-        inputs: Tensor,  # shape: (B, F) or (E, B, F)
-    ) -> Tensor:  # shape: (E, B, H)
-        """Return the values of the last hidden layer."""
-        inputs = inputs.expand(self.n_members, *inputs.shape[-2:])
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            inputs = torch.relu(torch.baddbmm(bias, inputs, weight))
-        return inputs
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
+        """Return weights and biases, layer by layer.
 
-    def head(
-        self,
-        features: Tensor,  # shape: (E, B, H)
-        columns: slice = slice(None),
-    ) -> Tensor:  # shape: (E, B, A)
-        """Return the outputs in `columns`, from the values of the last hidden layer."""
-        weight, bias = self.weights[-1], self.biases[-1]
-        return torch.baddbmm(bias[..., columns], features, weight[..., columns])
+        Ask once for many uses: reading a `torch.nn.ParameterList` takes as long as a
+        small product of matrices.
+        """
+        parameters = list(self.parameters())  # the weights, then the biases
+        n_layers = len(parameters) // 2
+        return list(zip(parameters[:n_layers], parameters[n_layers:], strict=True))
 
     def forward(
         self,
         inputs: Tensor,  # shape: (B, F) or (E, B, F)
     ) -> Tensor:  # shape: (E, B, A)
-        return self.head(self.features(inputs))
+        *hidden_layers, (weight, bias) = self.layers()
+        values = inputs.expand(self.n_members, *inputs.shape[-2:])
+        for own_weight, own_bias in hidden_layers:
+            values = torch.relu(torch.baddbmm(own_bias, values, own_weight))
+        return torch.baddbmm(bias, values, weight)
 
     def outputs(
         self,

@@ -36,6 +36,7 @@ def cumulative_policy(
     logits: Tensor,  # shape: (..., A)
     mask: Tensor,  # shape: (..., A), bool
     exploration: Exploration = ON_POLICY,
+    policy: Tensor | None = None,  # shape: (..., A), softmax of the logits if known
 ) -> Tensor:  # shape: (..., A)
     """Return cumulative probabilities of the sampled policy.
 
@@ -53,11 +54,12 @@ def cumulative_policy(
     if exploration.temperature != 1:
         # the largest becomes 0, so that no quotient overflows
         logits = logits - logits.amax(dim=-1, keepdim=True)
-        logits = logits / exploration.temperature
-    policy = torch.softmax(logits, dim=-1)
+        policy = torch.softmax(logits / exploration.temperature, dim=-1)
+    elif policy is None:
+        policy = torch.softmax(logits, dim=-1)
     if exploration.epsilon > 0:
         share = exploration.epsilon / mask.sum(dim=-1, keepdim=True)
-        policy = policy.mul_(1 - exploration.epsilon).addcmul_(mask, share)
+        policy = (policy * (1 - exploration.epsilon)).addcmul_(mask, share)
     return policy.cumsum(dim=-1)
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.policies.heads import HeadLayout, masked_log_policy
+from gflownet_envs.policies.heads import HeadLayout
 from gflownet_envs.policies.mlp import StackedMLP
 from gflownet_envs.sampling.batch import RolloutBatch
 from gflownet_envs.sampling.exploration import (
@@ -16,23 +16,20 @@ from gflownet_envs.sampling.exploration import (
     inverse_cdf_sample,
     with_forced,
 )
+from gflownet_envs.sampling.policy_tape import PolicyTable, PolicyTape
 from gflownet_envs.state_graph import StateGraph
 
 
-class _Group(NamedTuple):
-    """Layers whose states are all evaluated, and that use the same actions."""
+class _Walk(NamedTuple):
+    """What a batch did, E·B trajectories in a row and step by step."""
 
-    ids: Tensor  # shape: (n,), the states
-    columns: slice
-    all_open: bool
-
-
-class _SharedPolicy(NamedTuple):
-    """The policy in all states of a group."""
-
-    log_policy: Tensor  # shape: (E, n, n_columns)
-    cdf: Tensor  # shape: (E, n, n_columns)
-    flow: Tensor | None  # shape: (E, n, 1)
+    actions: Tensor  # shape: (T, E · B)
+    alive: Tensor  # shape: (T, E · B), bool
+    cells: Tensor  # shape: (T, E · B), where log P_F is on the tape
+    rows: Tensor  # shape: (T, E · B), of the state in its table, member by member
+    edges: Tensor  # shape: (T, E · B), places in the tables of the graph
+    objects: Tensor  # shape: (E · B,)
+    tables: list[PolicyTable]  # T of them
 
 
 class TableSampler:
@@ -41,7 +38,8 @@ class TableSampler:
     The network sees each state of a layer once when the layer has no more states than
     the batch has trajectories (such layers are "shared"), and the sampled states
     otherwise. For Buchwald–Hartwig and a batch of 32, 17 + 32 evaluations replace
-    4 × 32. Agrees with `PlainSampler` up to rounding.
+    4 × 32. Agrees with `PlainSampler` up to rounding. The roll-out itself makes no
+    graph of autograd; `PolicyTape` has the gradient of log P_F.
 
     Parameters
     ----------
@@ -67,19 +65,42 @@ class TableSampler:
         self.layout = HeadLayout(n_actions) if layout is None else layout
         if self.layout.n_backward_actions:
             raise ValueError("TableSampler has no learned backward policy")
-        self._n_states = graph.n_states
         self._log_pb = graph.log_pb.to(device, dtype)
         self._encodings = graph.encodings.to(device, dtype)
-        self._children = graph.children.to(device)
         self._mask = graph.mask.to(device)
-        self._columns = [graph.open_columns(t) for t in self._steps]
-        self._groups, self._place = _group_layers(graph, batch_size, self._columns)
-        ids = torch.cat([torch.arange(0), *(group.ids for group in self._groups)])
-        self._shared_encodings = self._encodings[ids.to(device)]
+        self._log_mask = torch.zeros_like(self._log_pb).masked_fill_(
+            ~self._mask, float("-inf")
+        )
+        # a policy that is no number may take a closed action: it goes somewhere too
+        somewhere = graph.children.amax(dim=1, keepdim=True)
+        self._children = graph.children.where(graph.mask, somewhere).to(device)
         self._may_have_ended = [
             bool((graph.children[: graph.layer_offsets[t]] >= graph.n_states).any())
             for t in self._steps
         ]
+        self._columns = [graph.open_columns(t) for t in self._steps]
+        self._share_layers(batch_size)
+
+    def _share_layers(self, batch_size: int) -> None:
+        """Put the states of small layers, the first at least, into one table."""
+        ids, self._first_row, n_shared = [], {}, 0
+        for t in self._steps:
+            layer = self.graph.layer(t)
+            if layer.stop - layer.start <= batch_size:
+                self._first_row[t] = n_shared
+                ids.append(torch.arange(layer.start, layer.stop))
+                n_shared += layer.stop - layer.start
+        shared_ids = torch.cat(ids).to(self._mask.device)
+        used = [self._columns[t][0] for t in self._first_row]
+        first, last = min(c.start for c in used), max(c.stop for c in used)
+        # products of matrices are fastest with a multiple of 8 columns
+        stop = min(first + -(-(last - first) // 8) * 8, self.layout.n_actions)
+        columns = slice(first, stop)
+        self._shared_columns = columns
+        self._shared_encodings = self._encodings[shared_ids]
+        self._shared_mask = self._mask[shared_ids][:, columns]
+        self._shared_all_open = bool(self._shared_mask.all())
+        self._shared_log_mask = self._log_mask[shared_ids][:, columns]
 
     @property
     def environment(self) -> Environment:
@@ -98,145 +119,121 @@ class TableSampler:
         forced: Tensor | None = None,  # shape: (E, B, T), −1 where free
     ) -> RolloutBatch:
         n_members, batch_size, _ = uniforms.shape
-        shared = self._shared_policies(network, exploration)
-        ids = uniforms.new_zeros((n_members, batch_size), dtype=torch.int64)
-        everybody = torch.ones_like(ids, dtype=torch.bool)
-        taken, log_pf, log_pb, living, log_flow = [], [], [], [], []
-        for t in self._steps:
-            alive = ids < self._n_states if self._may_have_ended[t] else None
-            here = ids if alive is None else ids.where(alive, self.graph.layer(t).start)
-            u = uniforms[:, :, t].contiguous()
-            if t in self._place:
-                actions, log_p, flow = self._shared_step(shared, here, u, forced, t)
-            else:
-                actions, log_p, flow = self._sampled_step(
-                    network, here, u, exploration, forced, t
-                )
-            edges = here * self._mask.shape[1] + actions
-            log_q = self._log_pb.view(-1)[edges]
-            following = self._children.view(-1)[edges]
-            if alive is not None:
-                following = following.where(alive, ids)
-                log_p, log_q = log_p.where(alive, 0.0), log_q.where(alive, 0.0)
-                actions = actions.where(alive, -1)
-            ids = following
-            taken.append(actions)
-            log_pf.append(log_p)
-            log_pb.append(log_q)
-            living.append(everybody if alive is None else alive)
-            log_flow.append(flow)
+        n_sampled_layers = self.graph.n_layers - len(self._first_row)
+        n_rows = len(self._shared_encodings) + batch_size * n_sampled_layers
+        tape = PolicyTape(network, n_rows)
+        if forced is not None:
+            forced = forced.flatten(0, 1)
+        with torch.no_grad():
+            walk = self._walk(tape, uniforms, exploration, forced)
+        log_pf, log_flow = self._picked(tape, walk)
+        log_pb = self._log_pb.take(walk.edges)
+        actions, alive = walk.actions, walk.alive
+        if any(self._may_have_ended):
+            actions = actions.where(alive, -1)
+            log_pf, log_pb = log_pf.where(alive, 0.0), log_pb.where(alive, 0.0)
+
+        def by_member(values: Tensor) -> Tensor:  # (T, E · B) -> (E, B, T)
+            return values.view(-1, n_members, batch_size).movedim(0, -1)
+
         return RolloutBatch(
-            actions=torch.stack(taken, dim=-1),
-            log_pf=torch.stack(log_pf, dim=-1),
-            log_pb=torch.stack(log_pb, dim=-1),
-            alive=torch.stack(living, dim=-1),
-            objects=ids - self._n_states,
-            log_flow=torch.stack(log_flow, dim=-1) if self.layout.has_flow else None,
+            actions=by_member(actions),
+            log_pf=by_member(log_pf),
+            log_pb=by_member(log_pb),
+            alive=by_member(alive),
+            objects=walk.objects.view(n_members, batch_size),
+            log_flow=None if log_flow is None else by_member(log_flow),
         )
 
-    def _shared_policies(
-        self,
-        network: StackedMLP,
-        exploration: Exploration,
-    ) -> list[_SharedPolicy]:
-        """Evaluate the policy in all states of the shared layers, group by group."""
-        features = network.features(self._shared_encodings)
-        found, start = [], 0
-        for group in self._groups:
-            own = features[:, start : start + len(group.ids)]
-            start += len(group.ids)
-            log_policy, mask = self._log_policy(
-                network, own, group.ids, group.columns, group.all_open
-            )
-            cdf = cumulative_policy(log_policy, mask, exploration)
-            flow = network.head(own, self.layout.flow) if self.layout.has_flow else None
-            found.append(_SharedPolicy(log_policy, cdf, flow))
-        return found
-
-    def _shared_step(
-        self,
-        shared: list[_SharedPolicy],
-        ids: Tensor,  # shape: (E, B)
-        uniforms: Tensor,  # shape: (E, B)
-        forced: Tensor | None,  # shape: (E, B, T)
-        step: int,
-    ) -> tuple[Tensor, Tensor, Tensor | None]:  # shapes: (E, B) each
-        """Sample where the policy of the whole layer is known; return log P_F too."""
-        number, offset = self._place[step]
-        log_policy, cdf, flow = shared[number]
-        start = self._groups[number].columns.start
-        n_members, n_rows, n_columns = log_policy.shape
-        first = n_rows * torch.arange(n_members, device=ids.device)[:, None]
-        rows = ids - offset + first
-        chosen = inverse_cdf_sample(cdf.view(-1, n_columns)[rows], uniforms)
-        actions = with_forced(chosen + start, forced, step)
-        log_pf = log_policy.view(-1).take(rows * n_columns + actions - start)
-        return actions, log_pf, None if flow is None else flow.reshape(-1)[rows]
-
-    def _sampled_step(
-        self,
-        network: StackedMLP,
-        ids: Tensor,  # shape: (E, B)
-        uniforms: Tensor,  # shape: (E, B)
-        exploration: Exploration,
-        forced: Tensor | None,  # shape: (E, B, T)
-        step: int,
-    ) -> tuple[Tensor, Tensor, Tensor | None]:  # shapes: (E, B) each
-        """Evaluate the policy in the sampled states alone."""
-        columns, all_open = self._columns[step]
-        features = network.features(self._encodings[ids])
-        log_policy, mask = self._log_policy(network, features, ids, columns, all_open)
-        cdf = cumulative_policy(log_policy, mask, exploration)
-        actions = inverse_cdf_sample(cdf, uniforms) + columns.start
-        actions = with_forced(actions, forced, step)
-        place = (actions - columns.start)[..., None]
-        log_pf = log_policy.gather(-1, place)[..., 0]
+    def _picked(
+        self, tape: PolicyTape, walk: _Walk
+    ) -> tuple[Tensor, Tensor | None]:  # shapes: (T, E · B) each
+        """Return log P_F and the log-flow of what a walk saw."""
         if not self.layout.has_flow:
-            return actions, log_pf, None
-        return actions, log_pf, network.head(features, self.layout.flow)[..., 0]
+            return tape.pick(walk.cells)
+        visited = zip(walk.tables, walk.rows, strict=True)
+        places = torch.stack([tape.places(*one) for one in visited])
+        return tape.pick(walk.cells, self.layout.flow, places)
 
-    def _log_policy(
+    def _walk(
         self,
-        network: StackedMLP,
-        features: Tensor,  # shape: (E, n, H)
-        ids: Tensor,  # shape: (n,) or (E, n)
-        columns: slice,
-        all_open: bool,
-    ) -> tuple[Tensor, Tensor]:  # shapes: (E, n, n_columns), and (n, …) or (E, n, …)
-        """Return log P_F and the mask over the columns that a layer uses."""
-        logits = network.head(features, columns)
-        if all_open:
-            mask = torch.ones((), dtype=torch.bool, device=logits.device)
-            return torch.log_softmax(logits, dim=-1), mask.expand_as(logits)
-        mask = self._mask[:, columns][ids.to(logits.device)]
-        return masked_log_policy(logits, mask), mask
+        tape: PolicyTape,
+        uniforms: Tensor,  # shape: (E, B, T)
+        exploration: Exploration,
+        forced: Tensor | None,  # shape: (E · B, T)
+    ) -> _Walk:
+        """Sample trajectories of all members, and note what they saw."""
+        n_members, batch_size, n_steps = uniforms.shape
+        shared = self._shared_policy(tape, exploration)
+        everyone = torch.arange(n_members * batch_size, device=uniforms.device)
+        first_row = everyone // batch_size * len(self._shared_encodings)
+        everybody = torch.ones_like(everyone, dtype=torch.bool)
+        by_step = uniforms.movedim(-1, 0).reshape(n_steps, -1)
+        ids = torch.zeros_like(everyone)
+        steps, tables = [], []
+        for t in self._steps:
+            alive, here = everybody, ids
+            if self._may_have_ended[t]:
+                alive = ids < self.graph.n_states
+                here = ids.where(alive, self.graph.layer(t).start)
+            if t in self._first_row:
+                table, cdf = shared
+                rows = here + first_row
+                if self._first_row[t] != self.graph.layer(t).start:
+                    rows += self._first_row[t] - self.graph.layer(t).start
+                choices = cdf.flatten(0, 1).index_select(0, rows)
+            else:
+                states = here.view(n_members, batch_size)
+                table, cdf = self._sampled_policy(tape, states, exploration, t)
+                rows, choices = everyone, cdf.flatten(0, 1)
+            actions = inverse_cdf_sample(choices, by_step[t])
+            if table.columns.start:
+                actions += table.columns.start
+            actions = with_forced(actions, forced, t)
+            cells = torch.add(actions, rows, alpha=choices.shape[1])
+            if table.first_cell != table.columns.start:
+                cells += table.first_cell - table.columns.start
+            edges = torch.add(actions, here, alpha=self._mask.shape[1])
+            following = self._children.take(edges)
+            ids = following.where(alive, ids) if self._may_have_ended[t] else following
+            steps.append((actions, alive, cells, rows, edges))
+            tables.append(table)
+        columns = (torch.stack(column) for column in zip(*steps, strict=True))
+        return _Walk(*columns, objects=ids - self.graph.n_states, tables=tables)
+
+    def _shared_policy(
+        self, tape: PolicyTape, exploration: Exploration
+    ) -> tuple[PolicyTable, Tensor]:
+        """Evaluate the states of all shared layers; return the sampled CDF too."""
+        table = tape.add(
+            self._shared_encodings,
+            self._shared_columns,
+            None if self._shared_all_open else self._shared_log_mask,
+        )
+        return table, _cdf(table, self._shared_mask, exploration)
+
+    def _sampled_policy(
+        self,
+        tape: PolicyTape,
+        ids: Tensor,  # shape: (E, B)
+        exploration: Exploration,
+        step: int,
+    ) -> tuple[PolicyTable, Tensor]:
+        """Evaluate the states of one batch; return the sampled CDF too."""
+        columns, all_open = self._columns[step]
+        encodings = self._encodings.index_select(0, ids.flatten())
+        encodings = encodings.view(*ids.shape, -1)
+        mask, log_mask = self._mask.new_ones((1, columns.stop - columns.start)), None
+        if not all_open:
+            mask = self._mask[ids][..., columns]
+            log_mask = self._log_mask[ids][..., columns]
+        table = tape.add(encodings, columns, log_mask)
+        return table, _cdf(table, mask, exploration)
 
 
-def _group_layers(
-    graph: StateGraph,
-    batch_size: int,
-    columns: list[tuple[slice, bool]],
-) -> tuple[list[_Group], dict[int, tuple[int, int]]]:
-    """Put shared layers that use the same actions together.
-
-    Returns the groups, and for each shared layer the number of its group and what to
-    subtract from a state's number to have its row there.
-    """
-    members: dict[tuple[int, int], list[int]] = {}
-    for t in range(graph.n_layers):
-        layer = graph.layer(t)
-        if layer.stop - layer.start <= batch_size:
-            used = columns[t][0]
-            members.setdefault((used.start, used.stop), []).append(t)
-    groups: list[_Group] = []
-    place: dict[int, tuple[int, int]] = {}
-    for (start, stop), steps in members.items():
-        n_rows, ids = 0, []
-        for t in steps:
-            layer = graph.layer(t)
-            place[t] = (len(groups), layer.start - n_rows)
-            ids.append(torch.arange(layer.start, layer.stop))
-            n_rows += layer.stop - layer.start
-        all_open = all(columns[t][1] for t in steps)
-        groups.append(_Group(torch.cat(ids), slice(start, stop), all_open))
-    return groups, place
+def _cdf(
+    table: PolicyTable,
+    mask: Tensor,  # shape: (n, C) or (E, n, C), bool
+    exploration: Exploration,
+) -> Tensor:  # shape: (E, n, C)
+    return cumulative_policy(table.log_policy, mask, exploration, table.policy)

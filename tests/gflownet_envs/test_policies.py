@@ -51,11 +51,12 @@ def test_arrays_round_trip():
     assert torch.equal(stack(inputs), copy(inputs))
 
 
-def test_head_columns_are_those_of_the_whole_head():
+def test_layers_are_the_weights_with_their_biases():
     stack = StackedMLP((4, 8, 5), member_streams(0, (0, 1)))
-    features = stack.features(torch.randn(7, 4))
-    some = stack.head(features, slice(1, 4))
-    torch.testing.assert_close(some, stack.head(features)[..., 1:4])
+    (first, first_bias), (last, last_bias) = stack.layers()
+    inputs = torch.randn(7, 4)
+    values = torch.relu(inputs @ first + first_bias) @ last + last_bias
+    torch.testing.assert_close(stack(inputs), values)
 
 
 def test_masked_actions_have_probability_zero_and_no_gradient():
