@@ -75,8 +75,11 @@ class NatafTransformer(IsoprobabilisticTransformer):
     With marginal laws and R given, nothing is learned. R is *not* the correlation of
     the inputs, which is smaller in size for other marginals than normal ones [2]_.
 
-    A value at the end of a learned support gets the score that half a row of the data
-    lies beyond; the map back is then exact inside and stops short of the end.
+    A value at or near a finite end of a learned support gets the score that half a row
+    of the data lies beyond; the map back stops short of the end.
+
+    A column of few distinct values is spread out between them, and varies more than
+    it does in the data.
 
     References
     ----------
@@ -206,7 +209,8 @@ class RosenblattTransformer(IsoprobabilisticTransformer):
     *Limits.* A kernel estimate needs many rows: its error falls as
     :math:`n^{-2/(4 + d)}`. With more than about five columns, or fewer than some
     hundreds of rows, the likelihood usually chooses h = 1 or nearly so. Data on a
-    manifold (fewer sources than columns) have no density: use a PCA before. One
+    manifold (fewer sources than columns) have no density: use a PCA before. Columns
+    of few distinct values have none either, and make the bandwidth too small. One
     evaluation costs n d operations a row, of the inverse some ten times that.
 
     References
@@ -270,10 +274,12 @@ class RosenblattTransformer(IsoprobabilisticTransformer):
     def _chosen_bandwidth(self, rows: FloatArray, weights: FloatArray) -> float:
         if not isinstance(self.bandwidth, str):
             return float(self.bandwidth)
-        if weights.sum() <= rows.shape[1] + 1:  # too few rows to leave one out
+        varies = np.flatnonzero(np.ptp(rows, axis=0) > 0)  # a constant wants h = 0
+        rows, correlation = rows[:, varies], self.correlation_[np.ix_(varies, varies)]
+        if weights.sum() <= len(varies) + 1:  # too few rows to leave one out
             return 1.0
         found = [
-            leave_one_out_log_likelihood(rows, weights, h, self.correlation_)
+            leave_one_out_log_likelihood(rows, weights, h, correlation)
             for h in BANDWIDTHS
         ]
         return BANDWIDTHS[int(np.argmax(found))]

@@ -44,7 +44,8 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row.
+            Frequency of each row. Weights that add up to less than the number of rows
+            are scaled up to it.
 
         Returns
         -------
@@ -58,7 +59,7 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
             singular correlation.
         """
         X = validate_data(self, X, dtype=np.float64)
-        weights = checked_sample_weight(sample_weight, X)
+        weights = _frequencies(checked_sample_weight(sample_weight, X))
         owner, names = type(self).__name__, input_names(self)
         self._check_parameters(owner, X.shape[1])
         specifications = check_distribution(owner, self.distribution, X.shape[1])
@@ -215,3 +216,9 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
     def _is_sequential(self) -> bool:
         """Whether each output takes out the inputs before it."""
         return True
+
+
+def _frequencies(weights: FloatArray) -> FloatArray:  # shape: (n_samples,)
+    """Scale normalised weights so that each row counts once on average."""
+    count, total = np.count_nonzero(weights), weights.sum()
+    return weights * (count / total) if total < count else weights

@@ -86,18 +86,19 @@ class DistributionMap(MarginalMap):
     ----------
     frozen : frozen scipy.stats law
         With distribution function F.
-    farthest : float
-        Largest size of a score; values at the end of the support and beyond it get it.
+    lowest, highest : float
+        Scores of the ends of the support and of what lies beyond them.
     """
 
     frozen: Any
-    farthest: float
+    lowest: float
+    highest: float
 
     def to_normal(self, column: FloatArray) -> FloatArray:
         below, above = self.frozen.cdf(column), self.frozen.sf(column)
         with np.errstate(divide="ignore"):
             scores = np.where(below < 0.5, ndtri(below), -ndtri(above))
-        return np.clip(scores, -self.farthest, self.farthest)
+        return np.clip(scores, self.lowest, self.highest)
 
     def from_normal(self, scores: FloatArray) -> FloatArray:
         tail = ndtr(-np.abs(scores))
@@ -149,9 +150,9 @@ def marginal_map(
 ) -> MarginalMap:
     """Return the map of a law.
 
-    The ends of a support that was learned are values of the column. They get the
-    score that half a row of the data lies beyond, as with an empirical law, or that
-    of the farthest other row, not an infinite one.
+    The finite ends of a support that was learned are values of the column. They get
+    the score that half a row of the data lies beyond, as with an empirical law, or
+    that of the farthest other row, not an infinite one.
 
     Raises
     ------
@@ -177,13 +178,19 @@ def marginal_map(
         masses = law.table.masses
         middles = np.cumsum(masses) - masses / 2.0
         return EmpiricalMap(law.table.points, ndtri(middles), law.scale)
-    found = DistributionMap(_frozen(owner, name, law), _FARTHEST)
+    frozen = _frozen(owner, name, law)
+    found = DistributionMap(frozen, -_FARTHEST, _FARTHEST)
     if not law.learned:
         return found
     sizes = np.abs(found.to_normal(present))
     half_a_row = -float(ndtri(0.5 / max(weights.sum(), 2.0)))
     farthest = max(half_a_row, float(sizes[sizes < _FARTHEST].max(initial=0.0)))
-    return replace(found, farthest=farthest)
+    low, high = frozen.support()
+    return replace(
+        found,
+        lowest=-farthest if np.isfinite(low) else -_FARTHEST,
+        highest=farthest if np.isfinite(high) else _FARTHEST,
+    )
 
 
 def _frozen(owner: str, name: str, law: InputLaw) -> Any:

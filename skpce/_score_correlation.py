@@ -17,7 +17,8 @@ def standardized(scores: FloatArray, weights: FloatArray) -> FloatArray:
     """Return scores of mean 0 and variance 1; zeros for a constant column."""
     centred = scores - np.average(scores, axis=0, weights=weights)
     spread = np.sqrt(np.average(np.square(centred), axis=0, weights=weights))
-    return centred / np.where(spread > 0, spread, 1.0)
+    varies = np.ptp(scores[weights > 0], axis=0) > 0  # a mean of copies is rounded
+    return np.where(varies, centred / np.where(varies, spread, 1.0), 0.0)
 
 
 def best_shrinkage(

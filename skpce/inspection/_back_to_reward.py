@@ -14,7 +14,7 @@ from .._input_laws import NormalLaw
 from .._parameters import check_real
 from ._back_to_reward_result import RewardEffects
 from ._column_groups import column_groups
-from ._dependent_inputs import closed_form, q2_reasons
+from ._dependent_inputs import closed_form, has_variance, q2_reasons
 from ._moved_columns import MovedColumns
 from ._normal_projection import variance_along
 from ._original_space import NormalParts
@@ -159,24 +159,43 @@ def back_to_reward(
         latent_total_order=closed_form(_behind(expansion), alone)[1],
         loading=moved.loading(),
         column_names=names,
+        predicted_variance=last.group @ moved.values.var(axis=0) * has_variance(last),
         unexplained=1.0 - np.clip(last.q2, 0.0, 1.0),
         linear=moved.embedding is not None,
         supported=tuple(not reason for reason in reasons),
         reasons=reasons,
-        cautions=_cautions(kept, list(players)),
+        cautions=_cautions(kept, effect, list(players)),
     )
 
 
-def _cautions(kept: FloatArray, names: list[str]) -> tuple[str, ...]:
+def _cautions(
+    kept: FloatArray,  # shape: (n_features,)
+    effect: FloatArray,  # shape: (n_rows, n_features)
+    names: list[str],
+) -> tuple[str, ...]:
     """Say of which features the embedding does not see what they do alone."""
+    found = []
     faint = np.flatnonzero(kept < _KEPT)
-    if not faint.size:
-        return ()
-    shown = ", ".join(names[i] for i in faint[:3]) + (", ..." if faint.size > 3 else "")
-    return (
-        f"the embedding keeps less than half of a move of {faint.size} of {len(names)} "
-        f"features on their own ({shown}): their figures follow what goes with them, "
-        "and a policy solved again with such a move can answer otherwise",
+    if faint.size:
+        found.append(
+            f"the embedding keeps less than half of a move of {faint.size} of "
+            f"{len(names)} features on their own ({_first(faint, names)}): their "
+            "figures follow what goes with them, and a policy solved again with such "
+            "a move can answer otherwise"
+        )
+    outside = np.flatnonzero(np.isnan(effect).any(axis=0))
+    if outside.size:
+        found.append(
+            f"{outside.size} of {len(names)} features ({_first(outside, names)}) have "
+            "no effect of one standard deviation: the embedding gives NaN or infinity "
+            "for rows that are moved by it"
+        )
+    return tuple(found)
+
+
+def _first(chosen: NDArray[np.intp], names: list[str]) -> str:
+    return ", ".join(names[i] for i in chosen[:3]) + (
+        ", ..." if chosen.size > 3 else ""
     )
 
 
@@ -188,8 +207,9 @@ def _behind(expansion: PipelineExpansion) -> PipelineExpansion:
 def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArray]:
     """Return both shares of each group, with the standard errors of the ratios."""
     group = moved.expansion.last.group
+    varies = has_variance(moved.expansion.last)
     centred = moved.values - moved.values.mean(axis=0)
-    whole = np.square(centred) @ group.T  # shape: (n_samples, n_targets)
+    whole = np.where(varies, np.square(centred) @ group.T, 0.0)
     shape = (len(group), len(players))
     tables = {
         name: np.zeros(shape)
@@ -225,6 +245,6 @@ def _told(moved: MovedColumns) -> FloatArray:
         parts = NormalParts.of(embedding, last.laws)
         faded = parts.directions * np.sqrt(parts.retained)[:, np.newaxis]
         return last.share(variance_along(last.coefficients, last.multi_indices, faded))
-    variance = last.group @ moved.values.var(axis=0, ddof=1)
+    variance = last.group @ moved.values.var(axis=0, ddof=1) * has_variance(last)
     safe = np.where(variance > 0, variance, 1.0)[:, np.newaxis]
     return np.where(variance[:, np.newaxis] > 0, last.group @ moved.told() / safe, 0.0)

@@ -38,7 +38,8 @@ class RewardEffects(TidyResult):
         it drives and by what goes with it. None for groups.
     effect_size : ndarray of shape (n_targets, n_features)
         Length of the change of the log-ratios of a step (or of an output) when the
-        column rises by one standard deviation.
+        column rises by one standard deviation; NaN where the embedding has no value
+        for the rows so moved.
     effect : ndarray of shape (n_rows, n_features)
         The same change, signed, of each centred log-ratio or output.
     kept : ndarray of shape (n_features,)
@@ -56,6 +57,8 @@ class RewardEffects(TidyResult):
         Correlation of each column of X with each of them.
     column_names : tuple of str
         Columns of X.
+    predicted_variance : ndarray of shape (n_targets,)
+        Variance of the prediction over the rows of X.
     unexplained : ndarray of shape (n_targets,)
         One minus the leave-one-out Q²: what no column drives.
     linear : bool
@@ -84,6 +87,7 @@ class RewardEffects(TidyResult):
     latent_total_order: FloatArray
     loading: FloatArray
     column_names: tuple[str, ...]
+    predicted_variance: FloatArray
     unexplained: FloatArray
     linear: bool
     supported: tuple[bool, ...]

@@ -22,6 +22,10 @@ from ._subset_redraws import BATCHES, Estimates, Redraws
 from ._visible_dependence import independence_words, law_cautions
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Variance over the square of the mean that is rounding.
+_ROUNDING = 1e-24
 
 # Draws that are enough to say how many leave the laws of the expansion.
 _OUTSIDE_DRAWS = 1000
@@ -217,7 +221,7 @@ def _result(
     cautions: tuple[str, ...],
 ) -> DependentSobolIndices:
     last = expansion.last
-    varies = last.variance > 0  # rounding is no variance
+    varies = has_variance(last)
     shares, errors, law_errors = (
         Estimates(*(np.where(varies[:, np.newaxis], table, 0.0) for table in tables))
         for tables in estimates
@@ -273,11 +277,17 @@ def closed_form(
     return last.share(squared @ ~others.T), last.share(squared @ touched.T)
 
 
+def has_variance(last: LastStep) -> BoolArray:  # shape: (n_targets,)
+    """Tell which targets vary; next to their constant term rounding is no variance."""
+    constant = last.group @ np.square(last.coefficients[:, 0])
+    return last.variance > _ROUNDING * constant
+
+
 def q2_reasons(last: LastStep, min_q2: float) -> tuple[tuple[str, ...], ...]:
     """Say, target by target, why the expansion does not predict."""
     reasons: list[tuple[str, ...]] = []
-    for q2, variance in zip(last.q2, last.variance, strict=True):
-        if np.isnan(q2) or variance == 0:
+    for q2, varies in zip(last.q2, has_variance(last), strict=True):
+        if np.isnan(q2) or not varies:
             reasons.append(("the expansion has no variance",))
         elif q2 < min_q2:
             reasons.append(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._affine_map import AffineMap, affine_map
-from ._pipeline_expansion import PipelineExpansion
+from ._pipeline_expansion import OutsideDomainError, PipelineExpansion
 
 FloatArray = NDArray[np.float64]
 
@@ -75,7 +75,10 @@ class MovedColumns:
         return self.expansion(rows)
 
     def raised(self, columns: list[int]) -> FloatArray:  # shape: (n_rows,)
-        """Return half the mean change from one deviation below to one above."""
+        """Return half the mean change from one deviation below to one above.
+
+        NaN where a moved row leaves the domain of the embedding.
+        """
         if self.embedding is not None:
             step = self._matrix[:, columns] @ self.scale[columns]
             high, low = (self.latent + sign * step for sign in (1.0, -1.0))
@@ -84,7 +87,10 @@ class MovedColumns:
             step = np.zeros_like(self.mean)
             step[columns] = self.scale[columns]
             X = self.expansion.inputs.values
-            change = self.expansion(X + step) - self.expansion(X - step)
+            try:
+                change = self.expansion(X + step) - self.expansion(X - step)
+            except OutsideDomainError:
+                return np.full(self.values.shape[1], np.nan)
         return 0.5 * change.mean(axis=0)
 
     def kept(self, columns: list[int]) -> float:

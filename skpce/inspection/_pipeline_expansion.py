@@ -7,13 +7,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
 
+from .._feature_names import refuse_other_names
 from .._fitted_pipeline import unwrapped
 from .._surrogate import CompositionalPCESurrogate
 from ._fitted_model import Inputs, read_inputs
 from ._last_expansion import LastStep, last_step, split_pipeline
 
 FloatArray = NDArray[np.float64]
+
+
+class OutsideDomainError(ValueError):
+    """Rows for which a step before the expansion has no finite value."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +60,28 @@ class PipelineExpansion:
         )
 
     def latent(self, values: FloatArray) -> FloatArray:
-        """Return what the expansion gets for rows; shape (n_samples, n_inputs)."""
+        """Return what the expansion gets for rows; shape (n_samples, n_inputs).
+
+        Raises
+        ------
+        OutsideDomainError
+            If the steps before it give NaN or infinity.
+        """
         if self.is_direct:
             return values
         table = self.inputs.like(values)
         for _, step in self.steps:
             table = step.transform(table)
-        return np.asarray(table, dtype=np.float64)
+        latent = np.asarray(table, dtype=np.float64)
+        lost = int((~np.isfinite(latent).all(axis=1)).sum())
+        if lost:
+            raise OutsideDomainError(
+                f"The steps before the expansion give NaN or infinity for {lost} of "
+                f"{len(latent)} rows that were drawn or moved, as the logarithm of a "
+                "negative number does; expected finite values. Transform X before the "
+                "pipeline, or give a law with the support of the columns."
+            )
+        return latent
 
     def at_latent(self, Z: FloatArray) -> FloatArray:
         """Evaluate the expansion; shape (n_samples, n_rows)."""
@@ -77,7 +98,8 @@ def pipeline_expansion(estimator: Any, X: Any) -> PipelineExpansion:
     Raises
     ------
     ValueError
-        If it does not end in an expansion, or X is bad or has other columns.
+        If it does not end in an expansion, or X is bad or has other columns, or the
+        columns in another order.
     NotFittedError
         If it is not fitted.
     """
@@ -96,4 +118,6 @@ def pipeline_expansion(estimator: Any, X: Any) -> PipelineExpansion:
             f"X has {inputs.values.shape[1]} features but the estimator was fitted on "
             f"{expected}."
         )
+    if not isinstance(first, ColumnTransformer):  # which takes columns by name
+        refuse_other_names("X", inputs.names, getattr(first, "feature_names_in_", None))
     return PipelineExpansion(steps, last, inputs, expansion)

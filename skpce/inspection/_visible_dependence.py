@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from .._isoprobabilistic import RosenblattTransformer
 from .._isoprobabilistic_base import IsoprobabilisticTransformer
+from .._marginal_maps import EmpiricalMap
+from ._fitted_model import Inputs
 from ._input_tests import InputTests, input_tests
 from ._pipeline_expansion import PipelineExpansion
 
@@ -19,6 +23,10 @@ _LEVEL = 0.01
 # Rows and columns of the tests, whose cost is their square.
 _MOST_ROWS = 1000
 _MOST_COLUMNS = 30
+
+# Quantiles of a marginal law, and excess of its standard deviation worth a caution.
+_GRID = 2000
+_TIED_EXCESS = 0.1
 
 # Share of the draws beyond the support of a law that is worth a caution.
 _OUTSIDE_SHARE = 0.01
@@ -69,11 +77,15 @@ def independence_words(
     """Say what X shows, and where the closed form is farthest off."""
     inputs = expansion.inputs
     seen = dependence_seen(inputs.values, inputs.names)
-    head = (
-        "no dependence of two columns is visible in X"
-        if seen is None
-        else f"{seen}, and the closed form assumes that they are not"
-    )
+    if seen is None:
+        n_columns = len(inputs.names)
+        tested = f"the first {_MOST_COLUMNS} of {n_columns} columns of "
+        head = (
+            "no dependence of two columns is visible in "
+            f"{tested if n_columns > _MOST_COLUMNS else ''}X"
+        )
+    else:
+        head = f"{seen}, and the closed form assumes that they are not"
     if np.isnan(closed_total).any():
         return f"{head}; there is none for the columns before an embedding"
     difference = np.abs(closed_total - total)
@@ -100,8 +112,9 @@ def law_cautions(
     if left is not None:
         found.append(
             f"the joint law leaves dependence in X that it should take out: {left}; "
-            "law=RosenblattTransformer() knows other copulas than the Gaussian one"
+            f"{_remedy(law)}"
         )
+    found += _tied_columns(inputs, law)
     last = expansion.last
     Z = expansion.latent(draws)
     outside = np.any(
@@ -114,3 +127,26 @@ def law_cautions(
             "expansion, which extrapolates there"
         )
     return tuple(found)
+
+
+def _remedy(law: IsoprobabilisticTransformer) -> str:
+    if isinstance(law, RosenblattTransformer):
+        return "a column that is a function of others has no density, so leave it out"
+    return "law=RosenblattTransformer() knows other copulas than the Gaussian one"
+
+
+def _tied_columns(inputs: Inputs, law: IsoprobabilisticTransformer) -> list[str]:
+    """Name columns whose few values the law spreads, so that it varies too much."""
+    scores = ndtri((np.arange(_GRID) + 0.5) / _GRID)
+    found = []
+    for name, column, one in zip(inputs.names, inputs.values.T, law.maps_, strict=True):
+        if not isinstance(one, EmpiricalMap) or 2 * len(one.values) > len(column):
+            continue
+        excess = one.from_normal(scores).std() / column.std() - 1.0
+        if abs(excess) > _TIED_EXCESS:
+            found.append(
+                f"the joint law draws between the {len(one.values)} distinct values of "
+                f"{name}, whose standard deviation becomes {1 + excess:.2f} times that "
+                "of X; the share of what it drives is too large"
+            )
+    return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_integer, check_option
 from ..inspection import RewardEffects, Verdict, back_to_reward
@@ -42,6 +42,9 @@ class RewardEffectsDisplay:
     supported : sequence of bool or None, default=None
         Whether the attribution of each step is supported; None takes that of the
         effects.
+    unexplained : array-like of shape (n_steps,) or None, default=None
+        One minus Q² of each step, NaN without variance; None takes that of the
+        effects.
 
     Attributes
     ----------
@@ -73,10 +76,17 @@ class RewardEffectsDisplay:
     """
 
     def __init__(
-        self, effects: RewardEffects, *, supported: tuple[bool, ...] | None = None
+        self,
+        effects: RewardEffects,
+        *,
+        supported: Sequence[bool] | None = None,
+        unexplained: ArrayLike | None = None,
     ) -> None:
         self.effects = effects
         self.supported = effects.supported if supported is None else tuple(supported)
+        self.unexplained = np.asarray(
+            effects.unexplained if unexplained is None else unexplained, dtype=float
+        )
 
     @classmethod
     def from_estimator(
@@ -96,7 +106,8 @@ class RewardEffectsDisplay:
         pipeline, X, groups
             As in :func:`skpce.inspection.back_to_reward`.
         verdict : Verdict or None, default=None
-            Says which steps are attributable; None takes the leave-one-out Q².
+            Says which steps are attributable, and gives their cross-fitted Q²; None
+            takes the leave-one-out Q².
         ax, **kwargs
             As in :meth:`plot`.
 
@@ -112,11 +123,14 @@ class RewardEffectsDisplay:
             about other steps.
         """
         effects = back_to_reward(pipeline, X, groups=groups)
-        supported = None
+        supported = unexplained = None
         if verdict is not None:
             refuse_other_steps(verdict, effects.target_names)
             supported = verdict.attributable
-        return cls(effects, supported=supported).plot(ax=ax, **kwargs)
+            q2 = np.array([step.q2 for step in verdict.steps])
+            unexplained = 1.0 - np.clip(q2, 0.0, 1.0)
+        display = cls(effects, supported=supported, unexplained=unexplained)
+        return display.plot(ax=ax, **kwargs)
 
     def leading(self, target: int, measure: str, n_shown: int = 10) -> NDArray[np.intp]:
         """Return the positions of the features that are largest in size.
@@ -232,7 +246,7 @@ class RewardEffectsDisplay:
 
     def _title(self, target: int) -> str:
         name = label(self.effects.target_names[target])
-        unexplained = self.effects.unexplained[target]
+        unexplained = self.unexplained[target]
         if np.isnan(unexplained):
             return f"{name}\n{NO_VARIANCE}"
         tail = "" if self.supported[target] else f"\n{NOT_SUPPORTED}"
@@ -245,7 +259,7 @@ class RewardEffectsDisplay:
         rows = np.flatnonzero(effects.row_targets == target)
         shown = self.leading(target, measure, n_shown)
         table = effects.effect[np.ix_(rows, shown)].T
-        largest = float(np.abs(table).max(initial=0.0)) or 1.0
+        largest = float(np.abs(np.nan_to_num(table)).max(initial=0.0)) or 1.0
         size = 4.0 + 0.7 * len(rows), 2.4 + 0.4 * len(shown)
         ax = make_axes(ax, size)
         prefix = f"{effects.target_names[target]}:"

@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import (
     CompositionalPCESurrogate,
+    ConstantTargetWarning,
     LogRatioTransformer,
     PolynomialChaosRegressor,
 )
@@ -94,6 +95,7 @@ def test_moves_by_prediction(fitted):
         for target in (0, 1):
             own = step == target
             variance = whole[:, own].var(axis=0).sum()
+            assert found.predicted_variance[target] == pytest.approx(variance)
             driven = part[:, own].var(axis=0).sum() / variance
             assert found.driven[target, player] == pytest.approx(driven, abs=1e-8)
             product = (part - part.mean(axis=0)) * (whole - whole.mean(axis=0))
@@ -295,6 +297,69 @@ def test_a_search_is_read_like_its_best_estimator(fitted):
     np.testing.assert_array_equal(one.share, other.share)
 
 
+def test_a_mask_leaves_out_what_is_never_chosen():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    y = softmax(np.c_[X[:, 0], np.full(100, -np.inf), np.zeros(100)], axis=1)
+    y = np.hstack([y, softmax(np.c_[X[:, 1], np.zeros(100)], axis=1)])
+    model = make_pipeline(
+        StandardScaler(),
+        CompositionalPCESurrogate(1, steps={"a": 3, "b": 2}),
+    ).fit(X, y)
+    found = back_to_reward(model, X)
+    assert found.row_names == ("a:0", "a:2", "b:0", "b:1")
+    np.testing.assert_array_equal(found.row_targets, [0, 0, 1, 1])
+    s = X.std(axis=0) / 2
+    exact = [[s[0], 0], [-s[0], 0], [0, s[1]], [0, -s[1]]]
+    np.testing.assert_allclose(found.effect, exact, atol=0.01)
+    np.testing.assert_allclose(found.driven, np.eye(2), atol=1e-3)
+
+
+def test_a_target_without_variance_has_no_shares():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.c_[X[:, 0], np.full(60, 0.3)]
+    with pytest.warns(ConstantTargetWarning):
+        found = back_to_reward(PolynomialChaosRegressor(2).fit(X, y), X)
+    for name in ("share", "driven", "told", "share_standard_error"):
+        assert np.all(getattr(found, name)[1] == 0), name
+    assert found.reasons == ((), ("the expansion has no variance",))
+
+
+def test_a_constant_column_is_not_moved(fitted):
+    X, y = rewards()
+    wider = np.c_[X, np.full(len(X), 7.0)]
+    pipeline = make_pipeline(PCA(3), CompositionalPCESurrogate(2, steps=STEPS))
+    found = back_to_reward(pipeline.fit(wider, y), wider)
+    for name in ("share", "driven", "told", "effect"):
+        np.testing.assert_allclose(getattr(found, name)[:, 6], 0.0, atol=1e-12)
+    assert np.isnan(found.kept[6])
+
+
+def test_columns_in_another_order_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    pce = PolynomialChaosRegressor(1)
+    for model in (pce, make_pipeline(FunctionTransformer(np.square), pce)):
+        model.fit(frame, X[:, 0])
+        with pytest.raises(ValueError, match=r"\['b', 'a'\]; expected \['a', 'b'\]"):
+            back_to_reward(model, frame[["b", "a"]])
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_moves_that_leave_the_domain_of_a_step_have_no_effect(display_class):
+    X = np.exp(np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 0.1])
+    model = make_pipeline(FunctionTransformer(np.log), PolynomialChaosRegressor(1))
+    found = back_to_reward(model.fit(X, np.log(X).sum(axis=1)), X)
+    assert np.isnan(found.effect[0, 0])
+    assert found.effect[0, 1] == pytest.approx(0.1, rel=0.2)
+    assert found.share[0, 0] > 0.9
+    (caution,) = found.cautions
+    assert caution.startswith("1 of 2 features (x0) have no effect of one standard")
+    display = display_class(found).plot(kind="heatmap", measure="effect_size")
+    assert display.leading(0, "effect_size").tolist() == [1, 0]
+    assert display.image_.get_clim()[1] == pytest.approx(found.effect[0, 1])
+
+
 def test_bad_input(fitted):
     pipeline, X = fitted
     with pytest.raises(ValueError, match="last step is LinearRegression"):
@@ -369,7 +434,8 @@ def test_a_verdict_decides(fitted, display_class):
     )
     verdict = Verdict(steps, 60, 99, 0.9, ())
     display = display_class.from_estimator(pipeline, X, verdict=verdict)
-    assert display.axes_[0].get_title(loc="left").endswith("not attributable")
+    title = display.axes_[0].get_title(loc="left")
+    assert title == "catalyst\nunexplained: 0.50\nnot attributable"
     other = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="verdict is about the steps"):
         display_class.from_estimator(other, X, verdict=verdict)

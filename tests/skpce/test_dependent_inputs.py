@@ -9,15 +9,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import softmax
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import (
     CompositionalPCESurrogate,
+    ConstantTargetWarning,
     NatafTransformer,
     PolynomialChaosRegressor,
     RosenblattTransformer,
@@ -457,6 +459,82 @@ def test_draws_outside_the_laws_of_the_expansion():
     law = NatafTransformer("uniform")
     found = dependent_sobol_indices(pce, X, law=law, random_state=0)
     assert found.cautions == ()
+
+
+def test_a_law_that_spreads_a_column_of_few_values_says_so():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=300), rng.integers(0, 2, size=300), rng.poisson(50, 300)]
+    pce = PolynomialChaosRegressor(1).fit(X, X[:, 0] + 2 * X[:, 1])
+    found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
+    spread = found.law.sample(50_000, random_state=0).std(axis=0) / X.std(axis=0)
+    np.testing.assert_allclose(spread, [1, 1.25, 1], atol=0.03)
+    (caution,) = [text for text in found.cautions if "distinct values" in text]
+    assert "the 2 distinct values of x1" in caution
+    assert "becomes 1.25 times" in caution
+
+
+def test_a_target_without_variance_has_no_shares():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.c_[X[:, 0], np.full(60, 0.3)]
+    with pytest.warns(ConstantTargetWarning):
+        pce = PolynomialChaosRegressor(2).fit(X, y)
+    found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
+    assert np.all(found.shapley[1] == 0)
+    assert found.reasons == ((), ("the expansion has no variance",))
+
+
+def test_columns_in_another_order_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    pce = PolynomialChaosRegressor(1)
+    by_name = ColumnTransformer([("scaled", StandardScaler(), ["a", "b"])])
+    taken = make_pipeline(by_name, pce).fit(frame, X[:, 0])
+    one, other = (
+        dependent_sobol_indices(taken, frame[names], n_samples=16384, random_state=0)
+        for names in (["a", "b"], ["b", "a"])
+    )
+    np.testing.assert_allclose(one.shapley, other.shapley[:, ::-1], atol=0.01)
+    squares = make_pipeline(FunctionTransformer(np.square), pce)
+    for model in (pce, squares):
+        model.fit(frame, X[:, 0])
+        with pytest.raises(ValueError, match=r"\['b', 'a'\]; expected \['a', 'b'\]"):
+            dependent_sobol_indices(model, frame[["b", "a"]])
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_draws_outside_the_domain_of_a_step_are_refused():
+    X = np.random.default_rng(0).lognormal(size=(100, 2))
+    logarithm = make_pipeline(FunctionTransformer(np.log), PolynomialChaosRegressor(1))
+    logarithm.fit(X, np.log(X[:, 0]))
+    with pytest.raises(ValueError, match=r"give NaN or infinity for \d+ of 64 rows"):
+        dependent_sobol_indices(logarithm, X, n_samples=1024, random_state=0)
+    law = NatafTransformer(stats.lognorm(1.0))
+    found = dependent_sobol_indices(logarithm, X, law=law, random_state=0)
+    assert found.first_order[0, 0] == pytest.approx(1.0, abs=0.02)
+
+
+def test_what_is_tested_of_many_columns():
+    X = np.random.default_rng(0).normal(size=(100, 31))
+    pce = PolynomialChaosRegressor(1).fit(X, X[:, 0])
+    groups = {"first": range(15), "second": range(15, 31)}
+    found = dependent_sobol_indices(
+        pce, X, groups=groups, n_samples=1024, random_state=0
+    )
+    assert "visible in the first 30 of 31 columns of X" in found.independence
+
+
+def test_a_copy_of_a_column():
+    x = np.random.default_rng(0).normal(size=(500, 2))
+    X = x[:, [0, 0, 1]]
+    pce = PolynomialChaosRegressor(1).fit(X, x.sum(axis=1))
+    found = dependent_sobol_indices(pce, X, random_state=0)
+    np.testing.assert_allclose(found.shapley, [[0.25, 0.25, 0.5]], atol=0.05)
+    np.testing.assert_allclose(found.total_order[0, :2], 0.0, atol=0.01)
+    np.testing.assert_allclose(found.first_order[0, :2], 0.5, atol=0.05)
+    kernel = dependent_sobol_indices(
+        pce, X, law=RosenblattTransformer(), n_samples=1024, random_state=0
+    )
+    assert any("has no density, so leave it out" in text for text in kernel.cautions)
 
 
 def test_an_expansion_that_predicts_nothing_is_not_supported():

@@ -18,6 +18,7 @@ from skpce.plotting import (
     MainEffectsDisplay,
     PolicyDistributionDisplay,
     PrismDisplay,
+    RewardEffectsDisplay,
     SobolDisplay,
     StepVarianceDisplay,
 )
@@ -111,9 +112,23 @@ def interaction(names, **kwargs):
     return InteractionDisplay(values, 0.0, 0.9, names, title=LONG[0], **kwargs).plot()
 
 
-def many(n_actions):
+def reward_effects(n_features, kind, measure="share"):
     rng = np.random.default_rng(0)
-    return rng.dirichlet(np.full(n_actions, 2.0), size=30)
+    X = rng.normal(size=(60, n_features))
+    names = [f"{name} {i}" for i, name in enumerate(LONG * n_features)][:n_features]
+    groups = {name: [i] for i, name in enumerate(names)}
+    y = np.hstack([many(3, 60), many(2, 60)])
+    model = make_pipeline(
+        PCA(2), CompositionalPCESurrogate(1, steps={LONG[0]: 3, LONG[1]: 2})
+    )
+    return RewardEffectsDisplay.from_estimator(
+        model.fit(X, y), X, groups=groups, kind=kind, measure=measure
+    )
+
+
+def many(n_actions, size=30):
+    rng = np.random.default_rng(0)
+    return rng.dirichlet(np.full(n_actions, 2.0), size=size)
 
 
 def names_of(n):
@@ -139,6 +154,9 @@ PICTURES = {
     "embedding": lambda: embedding(3, 3),
     "embedding of 10": lambda: embedding(10, 10),
     "embedding of 20": lambda: embedding(20, 20),
+    "reward, bars": lambda: reward_effects(4, "bars"),
+    "reward, bars of 12": lambda: reward_effects(12, "bars", "effect_size"),
+    "reward, heat map": lambda: reward_effects(12, "heatmap", "driven"),
     "47 actions": lambda: PolicyDistributionDisplay.from_samples(
         {"ensemble": many(47), "surrogate": many(47)}, range(47), step_name=LONG[0]
     ).plot(),

@@ -232,6 +232,39 @@ def test_a_constant_column_stays_constant():
         np.testing.assert_array_equal(found.sample(9, random_state=0)[:, 1], 7.0)
 
 
+def test_constant_columns_change_nothing_for_the_others():
+    _, X = dependent_rows(200)
+    wider = np.c_[X, np.full((200, 2), [0.3, 0.1])]  # whose means are rounded
+    laws = [*LAWS, stats.norm(), stats.norm()]
+    found = NatafTransformer(laws).fit(wider)
+    np.testing.assert_array_equal(found.correlation_[:3, 3:], 0.0)
+    np.testing.assert_array_equal(found.correlation_[3:, 3:], np.eye(2))
+    for rows in (X, parabola()):
+        wider = np.c_[rows, np.full(len(rows), 7.0)]
+        one, other = (RosenblattTransformer().fit(x).bandwidth_ for x in (rows, wider))
+        assert one == other
+
+
+@pytest.mark.parametrize("kind", [NatafTransformer, RosenblattTransformer])
+@pytest.mark.parametrize("distribution", ["empirical", "gamma"])
+def test_normalised_weights_are_copies_too(kind, distribution):
+    _, X = dependent_rows(100)
+    plain = kind(distribution).fit(X)
+    normalised = kind(distribution).fit(X, sample_weight=np.full(100, 0.01))
+    assert abs(plain.correlation_[0, 1]) > 0.4
+    np.testing.assert_allclose(normalised.transform(X), plain.transform(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("distribution", ["exponential", "gamma"])
+def test_the_infinite_end_of_a_learned_support_is_no_end(distribution):
+    x = np.random.default_rng(0).exponential(size=(100, 1))
+    far = x.max() * np.array([[1.5], [2.0], [3.0]])
+    found = NatafTransformer(distribution).fit(x)
+    back = found.inverse_transform(found.transform(far))
+    np.testing.assert_allclose(back, far, rtol=1e-6)
+    assert found.transform(x).min() > -5
+
+
 def test_names():
     X = pd.DataFrame(parabola(), columns=["a", "b"])
     X["c"] = np.random.default_rng(1).normal(size=len(X))
