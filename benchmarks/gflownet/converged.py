@@ -1,18 +1,25 @@
 """Distance to the exact law on every kind of space that can be listed.
 
 ``default`` is `TrainingSpec()`, ``paper`` `PAPER_TRAINING` (trajectory balance with a
-slow log Z). Rewards: the 625 quadrant rewards of the grid, yield-like tables of the
-Buchwald–Hartwig shape, the modes of a hypergrid, random scores of tokens and of
-parents.
+slow log Z); where a space has settings of its own, ``own`` says how they differ from
+`TrainingSpec()`. Rewards: the 625 quadrant rewards of the grid, yield-like tables of
+the Buchwald–Hartwig shape, the modes of a hypergrid, random scores of tokens and of
+parents, and misfits of expressions to noisy targets. Graphs and expressions are there
+once an encoding, with the same rewards; the gap is `max_gap` of
+`wiener_regression_rewards`, and distances are those to the law with it.
 
-Run: ``python benchmarks/gflownet/converged.py``
+Run: ``python benchmarks/gflownet/converged.py``, or some of the spaces alone with
+``--only graphs expressions``, some of the settings with ``--settings default own``
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import warnings
 from collections.abc import Iterator
+from dataclasses import asdict
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -25,25 +32,38 @@ from gflownet_envs import (
     HypergridEnvironment,
     SequentialSelectionEnvironment,
     StateGraph,
+    SymbolicExpressionEnvironment,
     TokenSequenceEnvironment,
     TrainingSpec,
     hypergrid_mode_rewards,
     log_reward_table,
     quadrant_shift_rewards,
     train_ensemble,
+    wiener_regression_rewards,
 )
 from gflownet_envs.convergence import NotConvergedWarning
 from gflownet_envs.rewards.local_scores import LocalScoreReward
 
 SIZES = {"catalyst": 4, "base": 3, "aryl halide": 16, "additive": 24}
+SETTINGS = ("default", "own", "paper")
 
 
-def spaces(n_members: int, seed: int) -> Iterator[tuple[str, Environment, np.ndarray]]:
-    """Yield a name, an environment and a table of log-rewards."""
+class Space(NamedTuple):
+    """A name, an environment, a table of log-rewards, and settings of its own."""
+
+    name: str
+    environment: Environment
+    log_reward: np.ndarray
+    own: TrainingSpec | None = None
+
+
+def spaces(n_members: int, seed: int) -> Iterator[Space]:
+    """Yield all spaces with their rewards."""
     rng = np.random.default_rng(seed)
     grid = GridEnvironment()
     rewards = quadrant_shift_rewards(grid)[0].numpy()
-    yield "grid 5×5", grid, rewards[rng.choice(len(rewards), n_members, replace=False)]
+    rows = rng.choice(len(rewards), n_members, replace=False)
+    yield Space("grid 5×5", grid, rewards[rows])
     selection = SequentialSelectionEnvironment(
         {name: [str(i) for i in range(size)] for name, size in SIZES.items()}
     )
@@ -51,28 +71,76 @@ def spaces(n_members: int, seed: int) -> Iterator[tuple[str, Environment, np.nda
     effects = [rng.normal(scale=2.0, size=(n_members, n)) for n in SIZES.values()]
     table = sum(e[:, levels[:, i]] for i, e in enumerate(effects))
     table = table + rng.normal(scale=1.0, size=table.shape)
-    yield "4 × 3 × 16 × 24 levels", selection, table
+    yield Space("4 × 3 × 16 × 24 levels", selection, table)
     hypergrid = HypergridEnvironment(n_dims=2, side=8)
     r0 = np.geomspace(0.01, 0.3, n_members)
-    yield "hypergrid 8×8", hypergrid, hypergrid_mode_rewards(hypergrid, r0=r0).numpy()
+    table = hypergrid_mode_rewards(hypergrid, r0=r0).numpy()
+    yield Space("hypergrid 8×8", hypergrid, table)
     tokens = TokenSequenceEnvironment(
         ["a", "b", "c", "d", "end"], max_length=5, end_token="end"
     )
     states = tokens.object_states(torch.arange(tokens.n_objects)).numpy()
     weights = rng.normal(size=(n_members, 6, 5))
     table = weights[:, states, np.arange(5)].sum(axis=-1)
-    yield "4 tokens and an end, 5 steps", tokens, table
-    dag = DagEnvironment(5)
-    scores = rng.normal(size=(n_members, 5, 32))
-    graph = StateGraph.from_environment(dag)
-    table = log_reward_table(LocalScoreReward(dag, scores), graph)
-    yield "graphs of 5 nodes", dag, table.numpy()
+    yield Space("4 tokens and an end, 5 steps", tokens, table)
+    yield from graphs(rng.normal(size=(n_members, 5, 32)))
+    yield from expressions(np.random.default_rng(seed).normal(size=(n_members, 2)))
+
+
+def graphs(scores: np.ndarray) -> Iterator[Space]:
+    """Yield graphs of five nodes in both encodings, for scores of shape (E, 5, 32)."""
+    for label, encoding in (("adjacency", "adjacency"), ("sets", "parent_sets")):
+        dag = DagEnvironment(5, encoding=encoding)
+        reward = LocalScoreReward(dag, scores)
+        table = log_reward_table(reward, StateGraph.from_environment(dag))
+        yield Space(f"graphs of 5 nodes, {label}", dag, table.numpy())
+
+
+def expressions(scores: np.ndarray) -> Iterator[Space]:
+    """Yield expressions, for the scores of two modes of noise, shape (E, 2)."""
+    less_exploration = TrainingSpec(exploration_epsilon=0.01)
+    for label, encoding, max_gap, own in (
+        ("tokens", "tokens", None, None),
+        ("tokens, gap 20", "tokens", 20.0, None),
+        ("values, gap 20", "values", 20.0, less_exploration),
+    ):
+        environment = SymbolicExpressionEnvironment(encoding=encoding)
+        table = wiener_regression_rewards(environment, scores, max_gap=max_gap)
+        yield Space(f"expressions, {label}", environment, table.numpy(), own)
+
+
+def settings_of(space: Space, chosen: list[str]) -> Iterator[tuple[str, TrainingSpec]]:
+    """Yield the settings of a space that were asked for, with labels."""
+    if "default" in chosen:
+        yield "default", TrainingSpec()
+    if "own" in chosen and space.own is not None:
+        usual, own = asdict(TrainingSpec()), asdict(space.own)
+        changes = [f"{name}={own[name]}" for name in own if own[name] != usual[name]]
+        yield f"own: {', '.join(changes)}", space.own
+    if "paper" in chosen:
+        yield "paper", PAPER_TRAINING
+
+
+def measure(space: Space, label: str, spec: TrainingSpec) -> None:
+    """Train an ensemble and print a row of the table."""
+    environment = space.environment
+    n_states = StateGraph.from_environment(environment).n_states
+    found = train_ensemble(environment, space.log_reward, spec, seed=1).diagnostics
+    print(
+        f"| {space.name} | {n_states:,} | {environment.n_objects:,} | {label} | "
+        f"{found.distance.mean():.4f} / {found.distance.max():.4f} | "
+        f"{found.effective_sample_share.min():.2f} | "
+        f"{found.cpu_seconds.mean():.2f} |",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--members", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", default=[""], help="parts of names")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", NotConvergedWarning)
     print(
@@ -80,18 +148,12 @@ def main() -> None:
         "effective sample share | CPU-s a member |"
     )
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for name, environment, log_reward in spaces(arguments.members, arguments.seed):
-        n_states = StateGraph.from_environment(environment).n_states
-        for label, spec in (("default", TrainingSpec()), ("paper", PAPER_TRAINING)):
-            ensemble = train_ensemble(environment, log_reward, spec, seed=1)
-            found = ensemble.diagnostics
-            print(
-                f"| {name} | {n_states:,} | {environment.n_objects:,} | {label} | "
-                f"{found.distance.mean():.4f} / {found.distance.max():.4f} | "
-                f"{found.effective_sample_share.min():.2f} | "
-                f"{found.cpu_seconds.mean():.2f} |",
-                flush=True,
-            )
+    for space in spaces(arguments.members, arguments.seed):
+        if any(part in space.name for part in arguments.only):
+            for label, spec in settings_of(space, arguments.settings):
+                measure(space, label, spec)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"\npeak memory {peak:.2f} GB")
 
 
 if __name__ == "__main__":

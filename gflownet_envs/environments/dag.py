@@ -9,8 +9,11 @@ from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
 
+ENCODINGS = ("parent_sets", "adjacency")
+
 _MAX_LISTED_NODES = 5
 _MAX_NODES = 62  # sets of nodes are bits of an int64
+_MAX_ENCODED_NODES = 8  # above, sets of parents would be more than 2,048 columns
 _MAX_TABLED_NODES = 12  # a table of the members of all sets has 2^n rows
 
 
@@ -25,8 +28,14 @@ class DagEnvironment(Environment):
     Learning 2003; Deleu et al., UAI 2022).
 
     The number of edges grades the space, and a graph with k edges has k parents. The
-    encoding is the adjacency without its diagonal beside the share of `max_edges` that
-    is used.
+    encoding ends with the share of `max_edges` that is used. Before it stand
+
+    - ``"adjacency"``: the adjacency without its diagonal, or
+    - ``"parent_sets"``: for each node, one-hot, its set of parents, then for each node,
+      one-hot, the set of nodes that may be its parents (those it does not reach):
+      :math:`n 2^n` columns. Where log R is a sum of scores of a node given its parents
+      (`LocalScoreReward`), log R is linear in the first half, and the second half says
+      which sets are still to come.
 
     Up to five nodes, the graphs are listed when the environment is made and numbered
     (29,281 for five nodes). Above, objects have no numbers; `parent_sets` is what a
@@ -39,6 +48,8 @@ class DagEnvironment(Environment):
     max_edges : int, optional
         After so many edges only stop is left. Default: n_nodes (n_nodes − 1) / 2, which
         no acyclic graph exceeds.
+    node_names : sequence of str, optional
+        Actions are named by them. Default: the numbers of the nodes.
 
     Examples
     --------
@@ -52,7 +63,14 @@ class DagEnvironment(Environment):
     tensor([0, 1, 0])
     """
 
-    def __init__(self, n_nodes: int, max_edges: int | None = None) -> None:
+    def __init__(
+        self,
+        n_nodes: int,
+        max_edges: int | None = None,
+        *,
+        encoding: str | None = None,
+        node_names: Sequence[str] | None = None,
+    ) -> None:
         require_at_least("n_nodes", n_nodes, 1)
         if n_nodes > _MAX_NODES:
             raise ValueError(f"n_nodes must be at most {_MAX_NODES}, got {n_nodes}")
@@ -68,11 +86,15 @@ class DagEnvironment(Environment):
         self.max_edges = most if max_edges is None else max_edges
         self.name = f"dag-{n_nodes}-{self.max_edges}"
         edges = tuple(permutations(range(n_nodes), 2))
-        self.action_names = (*(f"{i} → {j}" for i, j in edges), "stop")
+        self.node_names = _validated_names(node_names, n_nodes)
+        named = permutations(self.node_names, 2)
+        self.action_names = (*(f"{i} → {j}" for i, j in named), "stop")
         self.step_names = (*(f"edge {t + 1}" for t in range(self.max_edges)), "stop")
         self.n_backward_actions = len(self.action_names)
         self.state_size = 2 * n_nodes + 2
-        self.encoding_size = len(edges) + 1
+        self.encoding = _validated_encoding(encoding, n_nodes)
+        n_columns = len(edges) if self.encoding == "adjacency" else n_nodes * 2**n_nodes
+        self.encoding_size = n_columns + 1
         self._set_action_tables(edges)
         self._codes: Tensor | None = None
         if n_nodes <= _MAX_LISTED_NODES:
@@ -231,11 +253,28 @@ class DagEnvironment(Environment):
     def encode(
         self,
         states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., A), float32
-        """Return the edges as 0 and 1, and their number as a share of `max_edges`."""
-        edges = self._source_in_set_of_target(self.parent_sets(states))
+    ) -> Tensor:  # shape: (..., F), float32
+        """Return the edges or the sets as 0 and 1, and the share of `max_edges`."""
+        parents = self.parent_sets(states)
+        if self.encoding == "adjacency":
+            columns = (self._source_in_set_of_target(parents),)
+        else:
+            everybody = 2**self.n_nodes - 1
+            candidates = everybody & ~self._reached_sets(states)
+            columns = (self._one_hot_sets(parents), self._one_hot_sets(candidates))
         share = states[..., -2:-1].to(torch.float32) / max(self.max_edges, 1)
-        return torch.cat((edges.to(torch.float32), share), dim=-1)
+        return torch.cat((*(c.to(torch.float32) for c in columns), share), dim=-1)
+
+    def _one_hot_sets(
+        self,
+        sets: Tensor,  # shape: (..., n_nodes), the set of node j without j
+    ) -> Tensor:  # shape: (..., n_nodes * 2^(n_nodes - 1)), bool
+        n_nodes, device = self.n_nodes, sets.device
+        below = (1 << torch.arange(n_nodes, device=device)) - 1
+        # the bits above j move down by one, since j itself is never there
+        numbers = (sets & below) | ((sets >> 1) & ~below)
+        values = torch.arange(2 ** (n_nodes - 1), device=device)
+        return (numbers[..., None] == values).flatten(start_dim=-2)
 
     def _code(
         self,
@@ -258,3 +297,26 @@ class DagEnvironment(Environment):
         code = int(self._codes[index])
         edges = [name for a, name in enumerate(self.action_names) if code >> a & 1]
         return ", ".join(edges) if edges else "no edges"
+
+
+def _validated_names(names: Sequence[str] | None, n_nodes: int) -> tuple[str, ...]:
+    """Return the names of the nodes; raise ValueError if they do not fit."""
+    if names is None:
+        return tuple(str(i) for i in range(n_nodes))
+    if len(set(names)) != n_nodes or len(names) != n_nodes:
+        raise ValueError(f"node_names must be {n_nodes} distinct names, got {names!r}")
+    return tuple(names)
+
+
+def _validated_encoding(encoding: str | None, n_nodes: int) -> str:
+    """Return the name of the encoding; raise ValueError if it cannot be used."""
+    if encoding is None:
+        return "parent_sets" if n_nodes <= _MAX_LISTED_NODES else "adjacency"
+    if encoding not in ENCODINGS:
+        raise ValueError(f"encoding must be one of {ENCODINGS}, got {encoding!r}")
+    if encoding == "parent_sets" and n_nodes > _MAX_ENCODED_NODES:
+        raise ValueError(
+            f"encoding='parent_sets' has columns for at most {_MAX_ENCODED_NODES} "
+            f"nodes, got {n_nodes}"
+        )
+    return encoding

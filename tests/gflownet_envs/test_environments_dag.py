@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from gflownet_envs import DagEnvironment, StateGraph
-from gflownet_envs.testing import sample_uniformly
+from gflownet_envs.rewards.local_scores import LocalScoreReward
+from gflownet_envs.rewards.source import as_reward_source
+from gflownet_envs.testing import check_environment, sample_uniformly
 
 
 def adjacency_matrix(env, state):
@@ -77,13 +79,61 @@ def test_sets_of_62_nodes_fit_their_bits():
 
 
 def test_encoding_is_the_adjacency_and_the_share_of_edges():
-    env = DagEnvironment(4, max_edges=5)
+    env = DagEnvironment(4, max_edges=5, encoding="adjacency")
     for state in sample_uniformly(env, 5).before:
         matrix = adjacency_matrix(env, state)
         flat = matrix[~np.eye(4, dtype=bool)]
         encoding = env.encode(state)
         assert encoding[:-1].tolist() == flat.tolist()
         assert encoding[-1].item() == pytest.approx(matrix.sum() / 5)
+
+
+def test_encoding_of_sets_is_parents_and_nodes_that_may_be_parents():
+    env = DagEnvironment(4, max_edges=5, encoding="parent_sets")
+    assert env.encoding_size == 4 * 2**4 + 1
+    for state in sample_uniformly(env, 5).before:
+        matrix = adjacency_matrix(env, state)
+        reaches = np.linalg.matrix_power(np.eye(4) + matrix, 4) > 0
+        encoding = env.encode(state)
+        assert encoding[-1].item() == pytest.approx(matrix.sum() / 5)
+        halves = encoding[:-1].reshape(2, 4, 8)
+        assert (halves.sum(dim=-1) == 1).all()
+        for node in range(4):
+            others = [i for i in range(4) if i != node]
+            parents = [i for i in others if matrix[i, node]]
+            candidates = [i for i in others if not reaches[node, i]]
+            for half, members in zip(halves, (parents, candidates), strict=True):
+                number = sum(2 ** others.index(i) for i in members)
+                assert half[node].argmax().item() == number
+
+
+def test_log_reward_of_local_scores_is_linear_in_the_encoding_of_sets():
+    env = DagEnvironment(4)
+    states = StateGraph.from_environment(env).final_states()
+    scores = np.random.default_rng(0).standard_normal((1, 4, 16))
+    log_reward = LocalScoreReward(env, scores).of_states(states[None])[0].numpy()
+    squared = {}
+    for encoding in ("parent_sets", "adjacency"):
+        design = DagEnvironment(4, encoding=encoding).encode(states).numpy()
+        design = np.column_stack([np.ones(len(states)), design])
+        fitted = design @ np.linalg.lstsq(design, log_reward, rcond=None)[0]
+        squared[encoding] = np.mean((fitted - log_reward) ** 2)
+    assert squared["parent_sets"] < 1e-10
+    assert squared["adjacency"] > 0.1
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2, 3])
+@pytest.mark.parametrize("encoding", ["parent_sets", "adjacency"])
+def test_the_contract_with_either_encoding(n_nodes, encoding):
+    check_environment(DagEnvironment(n_nodes, encoding=encoding))
+
+
+def test_default_encodings_and_rewards_that_fit_both():
+    assert DagEnvironment(5).encoding == "parent_sets"
+    assert DagEnvironment(6).encoding == "adjacency"
+    check_environment(DagEnvironment(8, max_edges=4, encoding="parent_sets"))
+    reward = LocalScoreReward(DagEnvironment(3), np.zeros((1, 3, 8)))
+    assert as_reward_source(reward, DagEnvironment(3, encoding="adjacency")) is reward
 
 
 def test_backward_removes_the_edge_whatever_the_order():
@@ -134,6 +184,14 @@ def test_objects_above_five_nodes_have_no_numbers():
         ({"n_nodes": 2.0}, "n_nodes must be"),
         ({"n_nodes": 3, "max_edges": -1}, "max_edges must be at least 0, got -1"),
         ({"n_nodes": 3, "max_edges": 4}, "max_edges must be at most 3, .* got 4"),
+        (
+            {"n_nodes": 3, "encoding": "sets"},
+            "encoding must be one of .*, got 'sets'",
+        ),
+        (
+            {"n_nodes": 9, "encoding": "parent_sets"},
+            "columns for at most 8 nodes, got 9",
+        ),
     ],
 )
 def test_bad_sizes(arguments, message):

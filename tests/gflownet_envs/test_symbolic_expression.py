@@ -18,7 +18,7 @@ from gflownet_envs import (
     wiener_regression_rewards,
 )
 from gflownet_envs.rewards.wiener_regression import wiener_modes
-from gflownet_envs.testing import check_environment
+from gflownet_envs.testing import check_environment, sample_uniformly
 
 TOKENS = ("sin", "cos", "+", "−", "x", "2")
 
@@ -106,6 +106,52 @@ def test_values_are_those_of_python(index, x):
     assert value.item() == pytest.approx(expected, abs=1e-12)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=9))
+def test_the_encoding_holds_values_of_ways_to_finish(choices):
+    env, state, tokens = nine(), nine().initial_state(), []
+    for choice in choices:
+        allowed = env.valid_mask(state).nonzero()[:, 0]
+        action = allowed[choice % len(allowed)]
+        if env.is_terminal(env.step(state, action)):
+            break
+        state = env.step(state, action)
+        tokens.append(env.action_names[action])
+    endings = ("x", "2", "sin x", "cos x", "sin 2", "cos 2")
+    if tokens and tokens[-1] in ("x", "2"):
+        endings = ("",) * 6
+    encoding = env.encode(state)
+    octal = sum(
+        (env.action_names.index(token) + 1) * 8.0**-place
+        for place, token in enumerate(tokens, start=1)
+    )
+    is_last = [float(tokens[-1:] == [token]) for token in TOKENS]
+    is_step = [float(len(tokens) == step) for step in range(9)]
+    assert encoding[:16].tolist() == [*is_step, *is_last, octal]
+    blocks = 8 * encoding[16:].reshape(6, 9).double()
+    for block, ending in zip(blocks, endings, strict=True):
+        name = " ".join([*tokens, ending]).strip()
+        expected = [python_value(name, x) for x in np.linspace(0, 2 * np.pi, 8)]
+        np.testing.assert_allclose(block[:-1], expected, atol=1e-5)
+        mean_square = np.mean(np.square(expected)) / 8
+        assert block[-1].item() == pytest.approx(mean_square, abs=1e-5)
+
+
+def test_encodings_differ_where_one_number_does_not_hold_all_digits():
+    env = SymbolicExpressionEnvironment(10)
+    states = torch.unique(sample_uniformly(env, 400).before, dim=0)
+    encodings = env.encode(states)
+    assert encodings.shape == (len(states), env.encoding_size)
+    assert len(torch.unique(encodings, dim=0)) == len(states)
+    assert (states[:, 8] >= 0).any()
+
+
+def test_the_contract_with_tokens_alone():
+    env = SymbolicExpressionEnvironment(4, encoding="tokens")
+    assert env.encoding_size == 3 * 7 + 4
+    check_environment(env)
+
+
 def test_values_of_unfinished_expressions():
     states = nine().initial_state((2,))
     with pytest.raises(ValueError, match="finished expressions, got"):
@@ -170,12 +216,34 @@ def test_the_exact_policies_sample_the_rewards():
     torch.testing.assert_close(law, torch.softmax(log_reward, dim=1))
 
 
+@pytest.mark.parametrize("max_gap", [2.0, 5.0, 12.0])
+def test_how_far_a_largest_gap_moves_the_law(max_gap):
+    z = np.random.default_rng(1).standard_normal((4, 2))
+    exact = wiener_regression_rewards(nine(), z)
+    raised = wiener_regression_rewards(nine(), z, max_gap=max_gap)
+    lowest = exact.max(dim=1, keepdim=True).values - max_gap
+    torch.testing.assert_close(raised, torch.maximum(exact, lowest))
+    law, moved = torch.softmax(exact, dim=1), torch.softmax(raised, dim=1)
+    distance = 0.5 * (law - moved).abs().sum(dim=1)
+    bound = nine().n_objects * math.exp(-max_gap)
+    assert (distance <= bound).all()
+    assert (raised.logsumexp(1) - exact.logsumexp(1) <= math.log1p(bound)).all()
+    assert (distance > 0).all()
+
+
+def test_encodings_have_names():
+    with pytest.raises(ValueError, match=r"encoding must be one of .*, got 'value'"):
+        SymbolicExpressionEnvironment(3, encoding="value")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"scores": [0.0, 1.0]}, r"scores must have shape \(n_members, n_inputs\)"),
         ({"scores": [[np.inf]]}, "got inf for member 0, column 0"),
         ({"n_points": 1}, "n_points must be at least 2, got 1"),
+        ({"max_gap": 0.0}, "max_gap must be None or positive, got 0.0"),
+        ({"max_gap": math.inf}, "max_gap must be None or positive, got inf"),
     ],
 )
 def test_bad_arguments(arguments, message):
