@@ -1,0 +1,516 @@
+"""The theorems of lean/ as properties of the code, and the project in lean/ as text.
+
+T1 to T8 and A are the names of docs/mathematics.md, "Theorems".
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.polynomial.legendre import leggauss
+from scipy import stats
+from scipy.linalg import helmert
+
+from skpce import (
+    LogRatioTransformer,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+    build_multi_indices,
+)
+from skpce._shapley import shapley_effects
+from skpce._sobol import closed_index, interaction_index, sobol_indices, total_index
+from skpce.metrics import total_variation_distance
+from skpce.sample_size import (
+    coefficient_error_bound,
+    smallest_eigenvalue,
+    sobol_error_bound,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+LEAN = sorted((ROOT / "lean" / "Skpce").glob("*.lean"))
+
+UNIFORM = stats.uniform(-1, 2)
+NORMAL = stats.norm(0, 1)
+
+LARGEST_STEP = 200
+ROUNDING = 1e-12
+
+several = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=25, deadline=None, derandomize=True)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def policy(logits):
+    """Return the softmax as the code computes it, from clr coordinates."""
+    logits = np.atleast_2d(logits)
+    uniform = np.full((1, logits.shape[1]), 1.0 / logits.shape[1])
+    transformer = LogRatioTransformer("clr", mask=np.ones(logits.shape[1], dtype=bool))
+    return transformer.fit(uniform).inverse_transform(logits)
+
+
+@st.composite
+def logit_pairs(draw):
+    """Draw two vectors of logits: apart, near, equal, nearly tied, of any width."""
+    rng = np.random.default_rng(draw(seeds))
+    n_parts = draw(st.integers(2, LARGEST_STEP))
+    w = draw(st.sampled_from([0.0, 1e-9, 1.0, 30.0, 300.0])) * rng.normal(size=n_parts)
+    change = rng.choice([-1.0, 0.0, 1.0], size=n_parts)
+    if draw(st.booleans()):
+        change = rng.normal(size=n_parts)
+    step = draw(st.sampled_from([0.0, 1e-8, 1e-3, 0.1, 1.0, 10.0, 200.0]))
+    return w + step * change + draw(st.floats(-50, 50)), w
+
+
+def opposite_halves(n_parts, distance):
+    """Return v and -v, with the distance on one half and its negative on the other."""
+    sign = np.where(np.arange(n_parts) < n_parts // 2, 1.0, -1.0)
+    return distance * sign, -distance * sign
+
+
+# T1: truncation
+
+
+@pytest.mark.parametrize(("n_features", "degree"), [(1, 6), (2, 4), (3, 3), (4, 2)])
+def test_t1_kept_terms_are_those_up_to_the_total_degree(n_features, degree):
+    grid = itertools.product(range(degree + 1), repeat=n_features)
+    expected = {j for j in grid if sum(j) <= degree}
+    kept = build_multi_indices(n_features, degree).tolist()
+    assert len(kept) == len(expected)
+    assert {tuple(j) for j in kept} == expected
+
+
+def power_expansion(law, power, degree):
+    """Return coefficients and squared norm of |x|^power, by quadrature on one side."""
+    end = 1.0 if law is UNIFORM else 45.0  # Hermite functions of degree 400 end at 40
+    nodes, weights = leggauss(2000)
+    x = 0.5 * end * (nodes + 1.0)
+    weights = end * weights * law.pdf(x)  # twice the half line
+    features = PolynomialChaosFeatures(degree, distribution=law).fit(np.zeros((1, 1)))
+    even = np.arange(degree + 1) % 2 == 0
+    coefficients = np.zeros(degree + 1)
+    coefficients[even] = (weights * x**power) @ features.transform(x[:, None])[:, even]
+    return coefficients, float(weights @ x ** (2 * power))
+
+
+@pytest.mark.parametrize(
+    ("law", "power", "norm", "rate"),
+    [
+        (UNIFORM, 1, 1 / 3, 1.5),
+        (UNIFORM, 3, 1 / 7, 3.5),
+        (NORMAL, 1, 1.0, 0.75),
+        (NORMAL, 3, 15.0, 1.75),
+    ],
+    ids=["legendre-x", "legendre-x3", "hermite-x", "hermite-x3"],
+)
+def test_t1_rate_of_a_kink(law, power, norm, rate):
+    """|x|^a has a + 1/2 derivatives in L2: rate s for Legendre, s/2 for Hermite."""
+    coefficients, measured_norm = power_expansion(law, power, degree=400)
+    np.testing.assert_allclose(measured_norm, norm)
+    tail = np.cumsum(np.square(coefficients[::-1]))[::-1]
+    # What lies beyond degree 400 is what the same power law leaves there.
+    beyond = tail[300] / ((400 / 300) ** (2 * rate) - 1.0)
+    degrees = np.array([80, 100, 126, 160, 200, 252])
+    errors = np.sqrt(tail[degrees + 1] + beyond)
+    slope = np.polyfit(np.log(1 + degrees), np.log(errors), 1)[0]
+    assert abs(slope + rate) < 0.03
+
+
+def test_t1_error_of_a_kink_agrees_with_the_missing_norm():
+    coefficients, norm = power_expansion(NORMAL, 1, degree=100)
+    error = np.sqrt(norm - np.cumsum(np.square(coefficients)))
+    # E|x| = sqrt(2/pi); the even coefficients that follow are known in closed form.
+    np.testing.assert_allclose(coefficients[0], np.sqrt(2 / np.pi), rtol=1e-12)
+    np.testing.assert_allclose(coefficients[2], 1 / np.sqrt(np.pi), rtol=1e-10)
+    assert np.all(np.diff(error[::2]) < 0)
+    assert abs(np.log(error[100] / error[50]) / np.log(2) + 0.75) < 0.02
+
+
+@few
+@given(seeds, st.floats(0, 4), st.integers(0, 6))
+def test_t1_bound(seed, rate, degree):
+    rng = np.random.default_rng(seed)
+    j = build_multi_indices(3, 12)
+    total = j.sum(axis=1)
+    c = rng.normal(size=len(j)) * (1.0 + total) ** -rng.uniform(0, 6)
+    weighted_norm = np.linalg.norm((1.0 + total) ** rate * c)
+    error = np.linalg.norm(c[total > degree])
+    assert error <= weighted_norm * (1.0 + degree) ** -rate * (1 + ROUNDING)
+
+
+# T2 and A: indices
+
+
+def every_share(c, j):
+    """Return all kinds of indices of one target as one vector."""
+    c = np.atleast_2d(c)
+    indices = sobol_indices(c, j)
+    groups = [[0], [1], [0, 1], [1, 2]]
+    return np.concatenate(
+        [
+            indices.first_order[0],
+            indices.total_order[0],
+            shapley_effects(c, j)[0],
+            *(kind(c, j, u) for u in groups for kind in (closed_index, total_index)),
+            *(interaction_index(c, j, u) for u in groups),
+        ]
+    )
+
+
+@several
+@given(
+    seeds,
+    st.sampled_from([1e-9, 1e-3, 0.1, 0.5, 1.0, 10.0]),
+    st.sampled_from([0.0, 1e-6, 1.0, 1e6]),
+)
+def test_a_shares_move_by_at_most_the_bound(seed, noise, scale):
+    rng = np.random.default_rng(seed)
+    j = build_multi_indices(3, 3)
+    c = rng.normal(size=len(j)) * 10.0 ** rng.uniform(-3, 0, size=len(j))
+    estimate = scale * c if scale != 1.0 else c
+    estimate = estimate + noise * rng.normal(size=len(j)) * (rng.random(len(j)) < 0.5)
+    squared_error = float(np.sum(np.square(estimate - c)))
+    difference = np.abs(every_share(estimate, j) - every_share(c, j))
+    for known in (c, estimate):
+        variance = sobol_indices(known[None], j).total_variance[0]
+        bound = sobol_error_bound(squared_error, variance)
+        assert np.all(difference <= bound + ROUNDING)
+
+
+def test_a_holds_when_the_estimate_has_no_variance():
+    j = build_multi_indices(3, 1)
+    c = np.array([5.0, 2.0, 0.0, 0.0])
+    nothing = np.array([5.0, 0.0, 0.0, 0.0])
+    assert np.all(every_share(nothing, j) == 0.0)
+    assert every_share(c, j)[0] == 1.0 == float(sobol_error_bound(4.0, 4.0))
+
+
+@pytest.mark.parametrize("angle", [1e-6, 0.1, 0.3, np.pi / 4 - 1e-3, 0.7])
+def test_a_is_attained(angle):
+    """Angles mirrored at the diagonal, the estimate the foot of the perpendicular."""
+    j = build_multi_indices(3, 1)
+    other = np.pi / 2 - angle
+    c = np.array([0.0, np.cos(angle), np.sin(angle), 0.0])
+    direction = np.array([0.0, np.cos(other), np.sin(other), 0.0])
+    estimate = (c @ direction) * direction
+    bound = sobol_error_bound(np.sum(np.square(estimate - c)), 1.0)
+    difference = abs(every_share(estimate, j) - every_share(c, j))[0]
+    np.testing.assert_allclose(difference, bound, rtol=1e-7)
+
+
+@few
+@given(seeds, st.floats(0.5, 3))
+def test_t2_indices_of_the_truncation_converge(seed, decay):
+    rng = np.random.default_rng(seed)
+    j = build_multi_indices(3, 10)
+    total = j.sum(axis=1)
+    c = rng.normal(size=len(j)) * np.exp(-decay * total)
+    variance = sobol_indices(c[None], j).total_variance[0]
+    for degree in range(1, 11):
+        kept = np.where(total <= degree, c, 0.0)
+        distance = np.linalg.norm(c - kept)
+        difference = np.abs(every_share(kept, j) - every_share(c, j))
+        assert np.all(difference <= distance / np.sqrt(variance) + ROUNDING)
+    assert np.all(difference == 0.0), "nothing is cut off at the largest degree"
+
+
+# T3 and T6: the simplex
+
+
+@several
+@given(logit_pairs())
+def test_t3_the_softmax_lies_on_the_simplex(pair):
+    for logits in pair:
+        p = policy(logits)[0]
+        assert np.all(p >= 0.0)
+        np.testing.assert_allclose(p.sum(), 1.0, rtol=1e-12)
+        if np.ptp(logits) < 700.0:  # below, floating point has no positive number
+            assert np.all(p > 0.0)
+
+
+@several
+@given(
+    st.sampled_from(["alr", "clr", "ilr"]),
+    seeds,
+    st.integers(2, LARGEST_STEP),
+    st.sampled_from([1e-8, 1.0, 20.0]),
+)
+def test_t3_log_ratios_and_softmax_are_inverse(kind, seed, n_parts, spread):
+    rng = np.random.default_rng(seed)
+    p = policy(spread * rng.uniform(-1, 1, size=(3, n_parts)))
+    transformer = LogRatioTransformer(kind, reference=int(rng.integers(n_parts))).fit(p)
+    z = transformer.transform(p)
+    np.testing.assert_allclose(transformer.inverse_transform(z), p, rtol=1e-9)
+    z = spread * rng.uniform(-1, 1, size=z.shape)
+    if kind == "clr":
+        z -= z.mean(axis=1, keepdims=True)
+    back = transformer.transform(transformer.inverse_transform(z))
+    np.testing.assert_allclose(back, z, atol=1e-10 * max(spread, 1.0))
+
+
+@few
+@given(seeds, st.integers(2, 30), st.sampled_from(["alr", "clr", "ilr"]))
+def test_t3_masked_parts(seed, n_parts, kind):
+    rng = np.random.default_rng(seed)
+    mask = rng.random(n_parts) < 0.6
+    mask[rng.choice(n_parts, size=2, replace=False)] = True
+    y = np.zeros((4, n_parts))
+    y[:, mask] = rng.dirichlet(np.ones(mask.sum()), size=4)
+    transformer = LogRatioTransformer(kind, mask=mask).fit(y)
+    back = transformer.inverse_transform(transformer.transform(y))
+    assert np.all(back[:, ~mask] == 0.0)
+    alone = LogRatioTransformer(kind).fit(y[:, mask])
+    z = transformer.transform(y)
+    np.testing.assert_allclose(back[:, mask], alone.inverse_transform(z), rtol=1e-12)
+    np.testing.assert_allclose(back, y, rtol=1e-9)
+
+
+@several
+@given(logit_pairs(), st.floats(-300, 300))
+def test_t6_a_shift_of_all_logits_changes_nothing(pair, shift):
+    logits = pair[0]
+    slack = 1e-13 * (1.0 + np.abs(logits).max() + abs(shift))
+    distance = np.abs(policy(logits + shift) - policy(logits)).sum()
+    assert distance <= slack
+    # The converse: equal policies have logits that differ by a constant.
+    p = policy(np.clip(logits, -20, 20))
+    recovered = LogRatioTransformer("clr").fit_transform(p)[0]
+    assert np.ptp(recovered - np.clip(logits, -20, 20)) <= 1e-9
+
+
+# T4, T5 and T7: how far a policy moves
+
+
+@settings(several, max_examples=200)
+@given(logit_pairs())
+@example(opposite_halves(2, 0.0))
+@example(opposite_halves(2, 1e-4))
+@example(opposite_halves(LARGEST_STEP, 1e-4))
+@example(opposite_halves(3, 50.0))
+def test_t5_the_softmax_is_1_lipschitz(pair):
+    v, w = pair
+    distance = np.abs(policy(v) - policy(w)).sum()
+    spread = np.ptp(v - w)
+    slack = 1e-13 * (1.0 + np.abs(v).max() + np.abs(w).max())
+    assert distance <= 2.0 * np.tanh(spread / 4.0) + slack
+    assert distance <= np.abs(v - w).max() + slack
+
+
+@pytest.mark.parametrize("n_parts", [2, 4, LARGEST_STEP])
+@pytest.mark.parametrize("spread", [1e-3, 0.1, 1.0, 5.0, 40.0])
+def test_t5_is_attained(n_parts, spread):
+    v, w = opposite_halves(n_parts, spread / 4.0)
+    distance = np.abs(policy(v) - policy(w)).sum()
+    np.testing.assert_allclose(distance, 2.0 * np.tanh(spread / 4.0), rtol=1e-9)
+    if spread == 1e-3:  # no constant below 1 would do
+        assert distance / np.abs(v - w).max() > 1.0 - 1e-6
+
+
+@several
+@given(logit_pairs(), seeds, st.sampled_from([1e-3, 1.0, 1e4]), st.floats(-10, 10))
+def test_t7_values_differ_by_half_the_distance_times_the_range(pair, seed, scale, at):
+    p, q = policy(pair[0])[0], policy(pair[1])[0]
+    distance = total_variation_distance(p[None], q[None])[0]
+    np.testing.assert_allclose(distance, np.abs(p - q).sum() / 2, atol=1e-12)
+    payoff = at + scale * np.random.default_rng(seed).normal(size=len(p))
+    slack = 1e-12 * np.abs(payoff).max()
+    assert abs(p @ payoff - q @ payoff) <= np.ptp(payoff) * distance + slack
+    best = at + scale * (p > q)  # the payoff that attains it
+    np.testing.assert_allclose(abs((p - q) @ best), scale * distance, atol=1e-9 * scale)
+
+
+def legendre_constants(multi_indices):
+    """Lipschitz constants of the Legendre products on the cube, in the sup norm.
+
+    |P_k| is at most 1 and |P_k'| at most k(k+1)/2, both attained at 1.
+    """
+    size = np.sqrt(2.0 * multi_indices + 1.0)
+    ratio = multi_indices * (multi_indices + 1.0) / 2.0
+    return size.prod(axis=1) * ratio.sum(axis=1)
+
+
+@few
+@given(seeds, st.integers(2, 12), st.integers(1, 4), st.sampled_from([0.01, 1.0]))
+def test_t4_the_policy_is_lipschitz_in_the_inputs(seed, n_parts, degree, scale):
+    rng = np.random.default_rng(seed)
+    features = PolynomialChaosFeatures(degree, distribution=UNIFORM)
+    x, step = rng.uniform(-1, 1, size=(2, 40, 2))
+    y = np.clip(x + rng.choice([1e-6, 0.1, 2.0], size=(40, 1)) * step, -1, 1)
+    design = features.fit(x).transform(np.vstack([x, y]))
+    constants = legendre_constants(features.multi_indices_)
+    c = scale * rng.normal(size=(n_parts, len(constants)))
+    apart = np.abs(c[:, None] - c[None]) @ constants
+    p, q = np.split(policy(design @ c.T), 2)
+    moved = np.abs(x - y).max(axis=1)
+    assert np.all(np.abs(p - q).sum(axis=1) <= 0.5 * apart.max() * moved + 1e-12)
+
+
+def test_t4_is_attained_by_two_actions_with_linear_logits():
+    features = PolynomialChaosFeatures(1, distribution=UNIFORM).fit(np.zeros((1, 1)))
+    constants = legendre_constants(features.multi_indices_)
+    c = np.array([[0.0, 0.5], [0.0, -0.5]])
+    p, q = policy(features.transform([[1e-4], [-1e-4]]) @ c.T)
+    bound = 0.5 * (np.abs(c[0] - c[1]) @ constants) * 2e-4
+    np.testing.assert_allclose(np.abs(p - q).sum(), bound, rtol=1e-6)
+
+
+# T8: totals
+
+
+def random_compositions(seed, n_parts, n_members=12):
+    rng = np.random.default_rng(seed)
+    y = policy(3 * rng.normal(size=(n_members, n_parts)))
+    return y, rng.dirichlet(np.ones(n_members)), rng
+
+
+def weighted_variance(z, weights):
+    return weights @ np.square(z - weights @ z)
+
+
+@few
+@given(seeds, st.integers(2, LARGEST_STEP))
+def test_t8_alr_total_is_the_aitchison_total_and_the_reference(seed, n_parts):
+    y, weights, rng = random_compositions(seed, n_parts)
+    reference = int(rng.integers(n_parts))
+    alr = LogRatioTransformer("alr", reference=reference).fit_transform(y)
+    clr = weighted_variance(LogRatioTransformer("clr").fit_transform(y), weights)
+    np.testing.assert_allclose(
+        weighted_variance(alr, weights).sum(),
+        clr.sum() + n_parts * clr[reference],
+        rtol=1e-9,
+    )
+
+
+@few
+@given(seeds, st.integers(2, LARGEST_STEP))
+def test_t8_aitchison_total_does_not_depend_on_the_basis(seed, n_parts):
+    y, weights, rng = random_compositions(seed, n_parts)
+    clr = LogRatioTransformer("clr").fit_transform(y)
+    ilr = LogRatioTransformer("ilr").fit_transform(y)
+    rotation = np.linalg.qr(rng.normal(size=(n_parts - 1, n_parts - 1)))[0]
+    total = weighted_variance(clr, weights).sum()
+    mirrored = LogRatioTransformer("ilr").fit_transform(y[:, ::-1])
+    for z in (ilr, ilr @ rotation, mirrored):
+        found = weighted_variance(z, weights).sum()
+        np.testing.assert_allclose(found, total, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_parts", [2, 3, 24, LARGEST_STEP])
+def test_t8_the_helmert_matrix_is_a_contrast_matrix(n_parts):
+    identity = np.eye(n_parts)
+    transformer = LogRatioTransformer("ilr").fit(np.full((1, n_parts), 1.0 / n_parts))
+    H = transformer.geometry_.to_coordinates(identity).T
+    np.testing.assert_allclose(H, helmert(n_parts), atol=1e-12)
+    np.testing.assert_allclose(H @ H.T, identity[1:, 1:], atol=1e-12)
+    np.testing.assert_allclose(H.T @ H, identity - 1.0 / n_parts, atol=1e-12)
+    np.testing.assert_allclose(H.sum(axis=1), 0.0, atol=1e-12)
+
+
+# A: from the noise to the coefficients
+
+
+@few
+@given(seeds, st.integers(12, 60), st.sampled_from([1e-6, 0.3, 10.0]))
+def test_a_least_squares_fits_the_projection_of_the_noise(seed, n_members, noise):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n_members, 2))
+    pce = PolynomialChaosRegressor(2, distribution=UNIFORM, solver="ols")
+    c = rng.normal(size=6)
+    design = pce.fit(X, X[:, 0]).transform(X)
+    error = noise * rng.standard_t(3, size=n_members)
+    missed = pce.fit(X, design @ c + error).coefficients_[0] - c
+    fitted = design @ missed
+    np.testing.assert_allclose(fitted @ fitted, error @ fitted, rtol=1e-6)
+    eigenvalue = smallest_eigenvalue(design)
+    assert n_members * eigenvalue * (missed @ missed) <= (fitted @ fitted) * (1 + 1e-6)
+
+
+def test_a_all_indices_are_within_the_bound_as_often_as_promised():
+    rng = np.random.default_rng(0)
+    n_members, n_trials, risk = 40, 2000, 0.2
+    X = rng.uniform(-1, 1, size=(n_members, 2))
+    features = PolynomialChaosFeatures(2, distribution=UNIFORM).fit(X)
+    design, j = features.transform(X), features.multi_indices_
+    c = np.array([0.3, 1.0, -0.5, 0.2, 0.4, 0.0])
+    noise = 0.4 * rng.normal(size=(n_trials, n_members))
+    estimates = c + noise @ np.linalg.pinv(design).T
+    squared_error = coefficient_error_bound(
+        0.16,
+        n_members,
+        len(c),
+        smallest_eigenvalue=smallest_eigenvalue(design),
+        confidence_level=1 - risk,
+    )
+    exceeded = np.sum(np.square(estimates - c), axis=1) > squared_error
+    assert exceeded.mean() <= risk + 3 * np.sqrt(risk * (1 - risk) / n_trials)
+    true, found = sobol_indices(c[None], j), sobol_indices(estimates, j)
+    wrong = np.maximum(
+        np.abs(found.first_order - true.first_order).max(axis=1),
+        np.abs(found.total_order - true.total_order).max(axis=1),
+    )
+    bound = sobol_error_bound(squared_error, true.total_variance[0])
+    assert bound < 1.0
+    assert np.all(exceeded[wrong > bound])
+
+
+# The project in lean/
+
+
+def code_of(path):
+    """Return the text without comments and docstrings."""
+    text = re.sub(r"/-.*?-/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"--.*", "", text)
+
+
+def declared():
+    return {
+        name
+        for path in LEAN
+        for name in re.findall(
+            r"^(?:theorem|def|noncomputable def|structure|abbrev) (\S+)",
+            code_of(path),
+            flags=re.MULTILINE,
+        )
+    }
+
+
+@pytest.mark.parametrize("path", LEAN, ids=lambda path: path.stem)
+def test_lean_files_leave_nothing_open(path):
+    code = code_of(path)
+    forbidden = r"\b(sorry|admit|axiom|native_decide|unsafe|implemented_by)\b"
+    assert re.findall(forbidden, code.replace("#print axioms", "")) == []
+    assert "import Mathlib\n" not in path.read_text(encoding="utf-8")
+    assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 100
+
+
+def test_every_claim_is_guarded():
+    text = (ROOT / "lean" / "Skpce" / "Claims.lean").read_text(encoding="utf-8")
+    claims = re.findall(r"^theorem (\w+)", text, flags=re.MULTILINE)
+    assert claims
+    assert re.findall(r"^#print axioms (\w+)", text, flags=re.MULTILINE) == claims
+    assert text.count("#guard_msgs in") == len(claims)
+
+
+@pytest.mark.parametrize("page", ["lean/README.md", "docs/mathematics.md"])
+def test_the_tables_name_theorems_that_exist(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`Skpce\.([\w.']+)`", text))
+    assert len(named) > 15
+    assert named <= declared() | {f"Claims.{name}" for name in declared()}
+
+
+def test_mathlib_is_pinned():
+    manifest = json.loads((ROOT / "lean" / "lake-manifest.json").read_text())
+    mathlib = {p["name"]: p for p in manifest["packages"]}["mathlib"]
+    assert re.fullmatch(r"[0-9a-f]{40}", mathlib["rev"])
+    lakefile = (ROOT / "lean" / "lakefile.toml").read_text(encoding="utf-8")
+    assert f'rev = "{mathlib["inputRev"]}"' in lakefile
+    toolchain = (ROOT / "lean" / "lean-toolchain").read_text().strip()
+    assert toolchain == f"leanprover/lean4:{mathlib['inputRev']}"
+    assert "autoImplicit = false" in lakefile
