@@ -14,7 +14,7 @@ from gflownet_envs.environments.base import Environment
 from gflownet_envs.objectives import OBJECTIVES, BalanceTerms, log_z_estimates
 from gflownet_envs.policies import HeadLayout, PolicyNetwork, StackedGRU, StackedMLP
 from gflownet_envs.random_streams import MemberStream, Purpose, UniformChunks
-from gflownet_envs.rewards.source import RewardSource, RewardTable
+from gflownet_envs.rewards.source import ObjectReward, RewardSource
 from gflownet_envs.sampling import (
     Exploration,
     PlainSampler,
@@ -152,6 +152,7 @@ class _Block:
             job.streams,
             graph=job.graph,
             batch_size=spec.batch_size,
+            dtype=dtype,
         )
         self._stopped: dict[int, dict[str, np.ndarray]] = {}
         self._is_active = torch.ones(n_members, dtype=torch.bool, device=job.device)
@@ -229,12 +230,25 @@ class _Block:
             losses = losses.where(self._is_active, 0.0)
         self._optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()
+        if self._spec.max_gradient_norm is not None:
+            self._shorten_gradients(self._spec.max_gradient_norm)
         reported = log_z.detach().clone()
         self._optimizer.step()
         if self._n_replayed:
             fresh = slice(self._n_replayed, None)
             self._replay.add(batch.actions[:, fresh], log_reward[:, fresh])
         return losses.detach(), reported
+
+    @torch.no_grad()
+    def _shorten_gradients(self, largest: float) -> None:
+        """Shorten each member's gradient to a norm, all its parameters together."""
+        parameters = [p for g in self._optimizer.param_groups for p in g["params"]]
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        squares = [g.square().reshape(len(g), -1).sum(dim=1) for g in gradients]
+        norm = torch.stack(squares).sum(dim=0).sqrt()
+        factor = (largest / norm).clamp(max=1.0)
+        for gradient in gradients:
+            gradient.mul_(factor.view(-1, *(1,) * (gradient.ndim - 1)))
 
     def _next(self, chunks: UniformChunks) -> Tensor:
         return torch.from_numpy(chunks.next()).to(self._device, self.network.dtype)
@@ -292,7 +306,7 @@ def _make_sampler(job: BlockJob, layout: HeadLayout, dtype: torch.dtype) -> Samp
         job.graph is not None
         and job.spec.policy == "mlp"
         and not layout.n_backward_actions
-        and isinstance(job.reward, RewardTable)
+        and isinstance(job.reward, ObjectReward)
     )
     if not fits:
         return PlainSampler(job.environment, layout)

@@ -30,6 +30,9 @@ class TrainingSpec:
     adam_betas : tuple of float, default=(0.9, 0.99)
         Losses fall by orders of magnitude, so the second moment forgets faster than
         Adam's usual 0.999.
+    max_gradient_norm : float or None, default=None
+        Longer gradients of a member, all its parameters taken together (log Z too, as
+        one vector), are shortened to this Euclidean norm. None leaves them.
     initialization : {"he", "linear"}, default="he"
         See `StackedMLP`.
     log_z_learning_rate : float, default=0.1
@@ -85,6 +88,7 @@ class TrainingSpec:
     learning_rate: float = 0.01
     final_learning_rate_fraction: float = 0.01
     adam_betas: tuple[float, float] = (0.9, 0.99)
+    max_gradient_norm: float | None = None
     initialization: str = "he"
     log_z_learning_rate: float = 0.1
     log_z_init: float | None = None
@@ -147,6 +151,9 @@ class TrainingSpec:
             value = getattr(self, name)
             valid = value is None or (_is_finite(value) and 0 < value <= 1)
             _require(valid, self, name, "None or a number in (0, 1]")
+        norm = self.max_gradient_norm
+        valid = norm is None or (_is_finite(norm) and norm > 0)
+        _require(valid, self, "max_gradient_norm", "None or a positive number")
         is_bool = isinstance(self.learn_backward_policy, bool)
         _require(is_bool, self, "learn_backward_policy", "True or False")
         known = self.log_z_init is None or _is_finite(self.log_z_init)

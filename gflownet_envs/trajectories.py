@@ -13,6 +13,8 @@ from gflownet_envs.environments.base import Environment
 from gflownet_envs.reward_table import validated_log_reward
 from gflownet_envs.state_graph import StateGraph
 
+_LOWEST_LOG = -700.0  # exp of less is no normal float64
+
 
 class PolicySource(Protocol):
     """Anything with the policies of an ensemble: exact or trained."""
@@ -189,7 +191,8 @@ def policies_along(
     """Return the policies of all members in the states of a trajectory.
 
     Each step contributes the actions `environment.step_actions` names, the parts of a
-    composition. Masked ones stay, with probability 0 and False in the mask.
+    composition. Masked ones stay, with probability 0 and False in the mask. Others have
+    a probability of at least e⁻⁷⁰⁰, which double precision tells from 0.
 
     Examples
     --------
@@ -202,8 +205,9 @@ def policies_along(
     """
     states = trajectory.states[:-1]
     columns = [list(environment.step_actions(t)) for t in range(len(trajectory))]
-    policy = policy_source.log_policy(states).to(torch.float64).exp()
     mask = environment.valid_mask(states)
+    log_policy = policy_source.log_policy(states).to(torch.float64)
+    policy = log_policy.where(~mask, log_policy.clamp(min=_LOWEST_LOG)).exp()
     steps = range(len(trajectory))
     return PoliciesAlong(
         y=torch.cat([policy[:, t, columns[t]] for t in steps], dim=1).cpu().numpy(),

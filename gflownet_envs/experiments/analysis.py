@@ -68,6 +68,8 @@ class Analysis:
     degree : int
     pipeline : Pipeline
         Fitted on the training members.
+    input_features : tuple of str or None
+        Names of the inputs, where they are the reward features themselves.
     verdict : Verdict
         Cross-fitted on the training members.
     held_out_q2 : ndarray of shape (n_steps,)
@@ -82,6 +84,7 @@ class Analysis:
 
     degree: int
     pipeline: Pipeline
+    input_features: tuple[str, ...] | None
     verdict: Verdict
     held_out_q2: np.ndarray
     expansion_alr_sum: np.ndarray
@@ -152,6 +155,7 @@ def analyse(
     return Analysis(
         degree=degree,
         pipeline=pipeline,
+        input_features=dataset.feature_names if preset.n_components is None else None,
         verdict=found,
         held_out_q2=held_out_q2(pipeline, test),
         expansion_alr_sum=expansion_alr_sum(pipeline, train),

@@ -14,10 +14,14 @@ from skpce.plotting import CoverageDisplay, PolicyDistributionDisplay, SobolDisp
 
 #: Steps shown in the figure of the policies at most.
 _MAX_POLICY_PANELS = 6
+#: Actions that a panel of the overview has room for; more are drawn closer.
+_MOST_ROWS = 30
 #: Steps whose policies the overview shows.
 _N_OVERVIEW_STEPS = 3
 #: Longer names of actions need lines of their own: panels go below each other.
 _LONG_NAME = 8
+#: Still longer ones are written smaller in the overview.
+_VERY_LONG_NAME = 24
 
 
 def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
@@ -47,7 +51,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
         summary_figure(results),
         "Attribution with its unexplained part, and coverage on held-out members.",
     )
-    return figures
+    return figures | results.task.extra_figures(results)
 
 
 def _figure(width: float, height: float) -> Any:
@@ -71,7 +75,12 @@ def sobol_figure(source: SourceResults) -> Any:
 
 def _draw_sobol(source: SourceResults, ax: Any) -> None:
     main = source.main
-    SobolDisplay.from_estimator(main.pipeline, verdict=main.verdict, ax=ax)
+    SobolDisplay.from_estimator(
+        main.pipeline,
+        input_features=main.input_features,
+        verdict=main.verdict,
+        ax=ax,
+    )
     ax.set_title(f"{source.dataset.source} policies, degree {main.degree}")
 
 
@@ -130,8 +139,11 @@ def overview_figure(results: RunResults) -> Any:
     """
     source = results.headline
     shown = _spread_steps(source.dataset, _N_OVERVIEW_STEPS)
-    figure = _figure(11.0, max(7.0, 4.0 + 0.32 * source.dataset.n_steps))
-    top, bottom = figure.subfigures(2, 1, height_ratios=(1.25, 1))
+    upper = max(4.0, 1.4 + 0.32 * source.dataset.n_steps)
+    most = max(int(source.dataset.mask[c].sum()) for c in source.dataset.step_slices)
+    lower = max(3.2, 1.2 + 0.2 * min(most, _MOST_ROWS))
+    figure = _figure(11.0, upper + lower)
+    top, bottom = figure.subfigures(2, 1, height_ratios=(upper, lower))
     system, attribution = top.subplots(1, 2, width_ratios=(1, 1.25))
     results.task.draw_system(results, system)
     _draw_sobol(source, attribution)
@@ -147,9 +159,33 @@ def overview_figure(results: RunResults) -> Any:
             ax=ax,
         )
         ax.get_legend().remove()
+        _name_the_likeliest(ax, source.dataset, step)
+    _make_room(panels)
     handles, labels = panels[0].get_legend_handles_labels()
     bottom.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
+
+
+def _make_room(panels: Sequence[Any]) -> None:
+    """Label the probabilities once, in the middle, and write very long names small."""
+    label = max((ax.get_xlabel() for ax in panels), key=len)
+    for number, ax in enumerate(panels):
+        ax.set_xlabel(label if number == len(panels) // 2 else "")
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        if max(map(len, names)) > _VERY_LONG_NAME:
+            ax.tick_params(axis="y", labelsize=6)
+
+
+def _name_the_likeliest(ax: Any, dataset: PolicyDataset, step: int) -> None:
+    """Leave the names of the likeliest actions where there are too many for a panel."""
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    if len(names) <= _MOST_ROWS:
+        return
+    columns = dataset.step_slices[step]
+    mean = dataset.test.y[:, columns].mean(axis=0)
+    order = np.argsort(-mean)[: _MOST_ROWS // 3]
+    kept = {dataset.action_names[columns][i] for i in order}
+    ax.set_yticks(ax.get_yticks(), [n if n in kept else "" for n in names], size=7)
 
 
 def _spread_steps(dataset: PolicyDataset, n_shown: int) -> list[int]:

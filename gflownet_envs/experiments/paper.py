@@ -9,6 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from skpce.metrics import ks_indistinguishable_fraction
+
 if TYPE_CHECKING:
     from gflownet_envs.experiments.run import SourceResults
 
@@ -94,3 +98,122 @@ def shift_claim(text: str, early: str, late: str) -> PaperClaim:
         return figures, bool(before[0] > before[1] and after[1] > after[0])
 
     return PaperClaim(text, "PC1 leads early, PC2 late", measure)
+
+
+def gain_claim(text: str, early: str, late: str) -> PaperClaim:
+    """Claim that the first input leads early and the second gains until a late step.
+
+    By total-order indices; gaining is a larger part of the sum of the two.
+    """
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        indices = source.main.surrogate.step_total_sobol_indices_
+        names = source.dataset.step_names
+        late_step = late if late in names else _last_choice(source)
+        before, after = indices[names.index(early)], indices[names.index(late_step)]
+        figures = (
+            f"{early} {before[0]:.2f} and {before[1]:.2f}, "
+            f"{late_step} {after[0]:.2f} and {after[1]:.2f}"
+        )
+        gains = after[1] / after[:2].sum() > before[1] / before[:2].sum()
+        return figures, bool(before[0] > before[1] and gains)
+
+    return PaperClaim(text, "yes", measure)
+
+
+def _last_choice(source: SourceResults) -> str:
+    """Name the last step of the trajectory that leaves a choice."""
+    steps = source.main.verdict.steps
+    return next(step.step for step in reversed(steps) if step.q2 == step.q2)
+
+
+def indistinguishable_claim(n_passed: int, n_pairs: int) -> PaperClaim:
+    """Claim how many pairs of action and step a two-sample test cannot tell apart.
+
+    Held-out members against the push-forward of the inputs, Kolmogorov–Smirnov with
+    Bonferroni (the paper's supplementary table 2).
+    """
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        test = source.dataset.test
+        draws = source.main.surrogate.sample(2000, residual=None, random_state=0)
+        found = ks_indistinguishable_fraction(
+            test.y, draws, steps=test.steps, mask=test.mask
+        )
+        passed = round(found.fraction * found.n_pairs)
+        agrees = abs(found.fraction - n_passed / n_pairs) <= 0.1
+        return f"{passed} of {found.n_pairs}", agrees
+
+    return PaperClaim(
+        "pairs of action and step that Kolmogorov–Smirnov cannot tell apart",
+        f"{n_passed} of {n_pairs}",
+        measure,
+    )
+
+
+def explained_variance_claim(value: float) -> PaperClaim:
+    """Claim what share of the variance of the reward features the components hold."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        ours = float(source.main.pipeline[0].explained_variance_ratio_.sum())
+        return f"{ours:.1%}", abs(ours - value) <= 0.05
+
+    return PaperClaim(
+        "variance of the reward features that the components hold",
+        f"{value:.1%}",
+        measure,
+    )
+
+
+def mean_coverage_claim(value: float) -> PaperClaim:
+    """Claim the coverage of the push-forward's 95 % intervals, mean over the steps."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        found = source.main.calibration["push-forward alone"]
+        ours = float(np.nanmean(found.coverage[-1]))
+        return f"{ours:.2f}", abs(ours - value) <= 0.05
+
+    return PaperClaim(
+        "coverage of 95 % intervals (push-forward), mean over steps",
+        f"{value:.2f}",
+        measure,
+    )
+
+
+def uniform_component_claim() -> PaperClaim:
+    """Claim that the first component is the mean of the reward features.
+
+    Measured as the cosine of its loadings with equal loadings.
+    """
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        loadings = source.main.pipeline[0].components_[0]
+        cosine = abs(loadings.mean()) * np.sqrt(len(loadings))
+        cosine /= np.linalg.norm(loadings)
+        return f"cosine {cosine:.2f}", bool(cosine >= 0.9)
+
+    return PaperClaim("PC1 is the mean level of the reward", "yes", measure)
+
+
+def two_modes_claim(action: str) -> PaperClaim:
+    """Claim that the surrogate gives an action's probability two modes at some step.
+
+    Two modes are what :meth:`CompositionalPCESurrogate.predicted_modes` says.
+    """
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        dataset, surrogate = source.dataset, source.main.surrogate
+        found = []
+        for step, columns in enumerate(dataset.step_slices):
+            names = dataset.action_names[columns]
+            mask = dataset.mask[columns]
+            if action not in names or mask.sum() < 2 or not mask[names.index(action)]:
+                continue
+            modes = surrogate.predicted_modes(step, names.index(action), random_state=0)
+            if modes.bimodal:
+                found.append(dataset.step_names[step])
+        return ", ".join(found) if found else "at no step", bool(found)
+
+    return PaperClaim(
+        f"probability of {action} has two modes", "at later steps", measure
+    )

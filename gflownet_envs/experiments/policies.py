@@ -31,7 +31,7 @@ class Policies:
     Attributes
     ----------
     exact : PolicyDataset or None
-        Of all members; None where the objects cannot be listed.
+        Of all members; None where they are not known.
     trained : PolicyDataset or None
         Of the members that were trained; None when they are only solved.
     ensemble : TrainedEnsemble or None
@@ -87,6 +87,11 @@ def make_policies(
     if study.environment.is_enumerable:
         solution = solve_exact(study.environment, study.reward)
         exact = _dataset(study, solution, "exact", study.reward.n_members, seed)
+        progress("solving exactly", 1, 1)
+    elif study.exact_policies is not None:
+        exact = _dataset(
+            study, study.exact_policies, "exact", study.reward.n_members, seed
+        )
         progress("solving exactly", 1, 1)
     elif not train:
         raise ValueError(

@@ -24,6 +24,7 @@ def build_report(
         report.add_png(*figures[f"sobol_{name}"])
         _add_table(report, tables.shares_table(results.sources[name]))
     _add_policies(report, results, figures)
+    _add_own_figures(report, results, figures)
     _add_calibration(report, results, figures)
     _add_original_coordinates(report, results)
     _add_paper(report, results)
@@ -95,6 +96,17 @@ def _add_policies(
     )
     for name in results.sources:
         report.add_png(*figures[f"policies_{name}"])
+
+
+def _add_own_figures(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
+    """Add the figures of the task itself, which no other section shows."""
+    kinds = ("sobol", "coverage", "policies")
+    others = {f"{kind}_{name}" for kind in kinds for name in results.sources}
+    for name in figures:
+        if name not in others | {"overview", "summary"}:
+            report.add_png(*figures[name])
 
 
 def _add_calibration(

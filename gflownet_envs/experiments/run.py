@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +255,7 @@ def _find(
         store=store,
         progress=report,
     )
+    study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
     noise = _training_noise(policies)
     sources = {}
     for dataset in (policies.trained, policies.exact):

@@ -87,7 +87,9 @@ def shares_table(source: SourceResults) -> Table:
     from skpce.plotting import SobolDisplay
 
     main = source.main
-    display = SobolDisplay.from_fit(main.pipeline, verdict=main.verdict)
+    display = SobolDisplay.from_fit(
+        main.pipeline, input_features=main.input_features, verdict=main.verdict
+    )
     rows = tuple(
         (
             step,
@@ -318,7 +320,7 @@ def _split_texts(split: VarianceSplit) -> list[str]:
 
 def paper_table(results: RunResults) -> Table | None:
     """The paper's figures beside ours; None for a task without claims."""
-    claims = results.task.paper_claims
+    claims = results.task.claims(results.preset)
     if not claims:
         return None
     columns = ["claim", "paper"]

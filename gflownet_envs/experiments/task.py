@@ -14,9 +14,10 @@ from gflownet_envs.environments.base import Environment
 from gflownet_envs.experiments.paper import PaperClaim
 from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training_spec import TrainingSpec
-from gflownet_envs.trajectories import Trajectory
+from gflownet_envs.trajectories import PolicySource, Trajectory
 
 if TYPE_CHECKING:
+    from gflownet_envs.experiments.policies import Policies
     from gflownet_envs.experiments.run import RunResults
 
 Progress = Callable[[str, int, int], None]
@@ -110,6 +111,8 @@ class Study:
         Facts found on the way, such as the held-out R² of the proxies.
     cpu_seconds : dict
         CPU time of the stages so far.
+    exact_policies : PolicySource or None
+        Exact policies of all members in spaces too large for `solve_exact`.
     """
 
     environment: Environment
@@ -124,6 +127,7 @@ class Study:
     feature_unit: str
     tables: tuple[Table, ...] = ()
     cpu_seconds: dict[str, float] = field(default_factory=dict)
+    exact_policies: PolicySource | None = None
 
 
 class Task(ABC):
@@ -155,6 +159,27 @@ class Task(ABC):
         ]
         ax.text(0.02, 0.98, "\n".join(lines), va="top", transform=ax.transAxes)
         ax.set_axis_off()
+
+    def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
+        """Return the paper's claims that a preset can speak about. Here: all."""
+        return self.paper_claims
+
+    def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:
+        """Return figures beside those of every task, as `make_figures` does.
+
+        Here: none.
+        """
+        return {}
+
+    def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
+        """Return tables about the policies, beside those of every task. Here: none.
+
+        Parameters
+        ----------
+        study : Study
+        policies : Policies
+        """
+        return ()
 
     @abstractmethod
     def prepare(

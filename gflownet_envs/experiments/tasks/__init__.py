@@ -5,10 +5,30 @@ from types import MappingProxyType
 
 from gflownet_envs.experiments.task import Preset, Task
 from gflownet_envs.experiments.tasks.buchwald_hartwig import BuchwaldHartwigTask
+from gflownet_envs.experiments.tasks.continuous_grid import ContinuousGridTask
 from gflownet_envs.experiments.tasks.grid import GridTask
+from gflownet_envs.experiments.tasks.llm_arithmetic import LlmArithmeticTask
+from gflownet_envs.experiments.tasks.molecules import MoleculesTask
+from gflownet_envs.experiments.tasks.sachs import SachsTask
+from gflownet_envs.experiments.tasks.strategy_reasoning import StrategyReasoningTask
+from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
+from gflownet_envs.experiments.tasks.symbolic_regression import SymbolicRegressionTask
 
 TASKS: Mapping[str, Task] = MappingProxyType(
-    {task.name: task for task in (GridTask(), BuchwaldHartwigTask())}
+    {
+        task.name: task
+        for task in (
+            GridTask(),
+            ContinuousGridTask(),
+            SymbolicRegressionTask(),
+            LlmArithmeticTask(),
+            StrategyReasoningTask(),
+            BuchwaldHartwigTask(),
+            SachsTask(),
+            StructureLearningTask(),
+            MoleculesTask(),
+        )
+    }
 )
 
 

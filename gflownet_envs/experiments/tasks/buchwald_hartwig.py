@@ -40,6 +40,17 @@ from gflownet_envs.trajectories import trajectory_of_actions
 #: The paper's τ: log R is the predicted yield in percent over τ.
 TEMPERATURE = 4.0
 
+#: The variant that leaves out the absent halide and the absent additive.
+WITHOUT_CONTROLS = "without controls"
+
+_DEFAULT = Preset(
+    n_train=50,
+    n_test=100,
+    training=TrainingSpec(),
+    n_components=5,
+    degrees=(1, 3),
+    proxy=ProxySpec(),
+)
 _SMOKE_PROXY = ProxySpec(max_epochs=2, hidden=(16,))
 
 
@@ -78,14 +89,8 @@ class BuchwaldHartwigTask(Task):
             n_permutations=119,
             proxy=_SMOKE_PROXY,
         ),
-        "default": Preset(
-            n_train=50,
-            n_test=100,
-            training=TrainingSpec(),
-            n_components=5,
-            degrees=(1, 3),
-            proxy=ProxySpec(),
-        ),
+        "default": _DEFAULT,
+        "no-controls": replace(_DEFAULT, variant=WITHOUT_CONTROLS),
         "paper": Preset(
             n_train=50,
             n_test=100,
@@ -106,7 +111,10 @@ class BuchwaldHartwigTask(Task):
         progress: Progress,
         options: Mapping[str, Any],
     ) -> Study:
-        data = fetch_buchwald_hartwig(data_home=options.get("data_home"))
+        data = fetch_buchwald_hartwig(
+            data_home=options.get("data_home"),
+            controls=preset.variant != WITHOUT_CONTROLS,
+        )
         environment = SequentialSelectionEnvironment(data.levels, name=self.name)
         combinations = environment.object_levels().numpy()
         members = np.arange(preset.n_train + preset.n_test)

@@ -90,3 +90,21 @@ def copies(
         patch.setattr(analysis, "verdict", spy)
         results = run_task("grid", preset="tiny", out=out, n_replicates=2, n_control=3)
     return out, results, dict(zip(results.sources, asked, strict=True))
+
+
+@pytest.fixture(scope="session")
+def smoke_runs(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], tuple[RunResults, Any]]:
+    """Results and folder of the preset ``smoke`` of a task, made once, no pictures."""
+    made: dict[str, tuple[RunResults, Any]] = {}
+
+    def run(name: str) -> tuple[RunResults, Any]:
+        if name not in made:
+            out = tmp_path_factory.mktemp(name)
+            with pytest.MonkeyPatch.context() as patch:
+                draw_nothing(patch)
+                made[name] = run_task(name, preset="smoke", out=out), out
+        return made[name]
+
+    return run

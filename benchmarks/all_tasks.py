@@ -1,0 +1,177 @@
+"""Run every task with some presets and write the table of ``docs/tasks/table.md``.
+
+Each run is a process of its own, so that its memory is its own. Finished runs in the
+folder are kept: delete a folder to run it again.
+
+Run: ``python benchmarks/all_tasks.py --presets default paper --out runs
+--write docs/tasks/table.md``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+from gflownet_envs.experiments.tasks import TASKS
+
+COLUMNS = (
+    "task",
+    "states",
+    "objects",
+    "members",
+    "CPU-s: proxy",
+    "training",
+    "exact",
+    "surrogate",
+    "verdict",
+    "all",
+    "peak MB",
+    "distance to exact, mean / worst",
+    "training noise",
+    "leave-one-out Q²",
+    "cross-fitted Q²",
+    "coverage at 95 %",
+    "attributable steps",
+)
+
+
+def run(task: str, preset: str, folder: Path) -> None:
+    """Run one task in a process of its own, unless it is finished."""
+    if (folder / "run_record.json").exists():
+        return
+    command = "from gflownet_envs.experiments.command_line import main; main()"
+    arguments = ["run", task, "--preset", preset, "--out", str(folder)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(
+        [sys.executable, "-c", command, *arguments], check=True, env=environment
+    )
+
+
+def over_steps(values: list[float | None], digits: int = 2) -> str:
+    """Return one number a step; median and range where there are many steps."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return "–"
+    if len(known) <= 6:
+        return " ".join(f"{value:.{digits}f}" for value in known)
+    middle, low, high = median(known), min(known), max(known)
+    return (
+        f"median {middle:.{digits}f}, {low:.{digits}f} to {high:.{digits}f}, "
+        f"{len(known)} steps"
+    )
+
+
+def row(folder: Path) -> list[str]:
+    """Return the row of a finished run; of its trained policies."""
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    record = json.loads((folder / "run_record.json").read_text(encoding="utf-8"))
+    sizes, cpu = results["sizes"], record["cpu_seconds"]
+    source = results["policies"]["trained"]
+    main = next(a for a in source["analyses"] if a["degree"] == source["main_degree"])
+    verdict = [step for step in main["verdict"] if step["q2"] is not None]
+    distance = results["distance_to_exact"]
+    coverage = main["calibration"]["given the inputs"]["coverage"][-1]
+    known = [value for value in coverage if value is not None]
+    return [
+        results["task"],
+        count(sizes["n_states"]),
+        count(sizes["n_objects"]),
+        f"{sizes['n_train']} + {sizes['n_test']}",
+        seconds(cpu.get("proxies", 0.0)),
+        seconds(cpu["training"] + cpu.get("control", 0.0)),
+        seconds(cpu["exact"]),
+        f"{cpu['surrogate']:.2f}",
+        seconds(cpu["verdict"]),
+        seconds(sum(cpu.values())),
+        f"{record['peak_memory_bytes'] / 1e6:.0f}",
+        "not known"
+        if distance is None
+        else f"{distance['mean']:.4f} / {distance['worst']:.4f}",
+        over_steps([step["noise_share"] for step in verdict]),
+        over_steps(main["conditional_loo_q2"]),
+        over_steps([step["q2"] for step in verdict]),
+        f"{sum(known) / len(known):.2f}",
+        f"{sum(step['attributable'] for step in verdict)} of {len(verdict)}",
+    ]
+
+
+def count(number: int | None) -> str:
+    """Return a number with separators."""
+    return "not listed" if number is None else f"{number:,}"
+
+
+def seconds(value: float) -> str:
+    """Return seconds as a short number."""
+    return f"{value:.3g}"
+
+
+def claims(folder: Path) -> list[list[str]]:
+    """Return the claims of the paper that a run checked."""
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    found = []
+    for claim in results["beside_the_paper"]:
+        line = [results["task"], claim["claim"], claim["paper"]]
+        for source in ("exact", "trained"):
+            agrees = claim.get(f"{source} agrees")
+            word = "" if agrees is None else " (agrees)" if agrees else " (does not)"
+            line.append(f"{claim.get(source, '–')}{word}")
+        found.append(line)
+    return found
+
+
+def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [list(columns), ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def page(folders: dict[str, list[Path]]) -> str:
+    """Return the tables of all presets."""
+    parts = []
+    for preset, its_folders in folders.items():
+        rows = [row(folder) for folder in its_folders]
+        total = sum(float(line[9]) for line in rows) / 60
+        parts += [
+            f"### Preset `{preset}`\n",
+            table(COLUMNS, rows),
+            f"All together: {total:.1f} CPU-minutes.\n",
+        ]
+    parts.append("### The paper's claims\n")
+    for preset, its_folders in folders.items():
+        found = [line for folder in its_folders for line in claims(folder)]
+        parts += [
+            f"Preset `{preset}`:\n",
+            table(
+                ("task", "claim", "paper", "exact policies", "trained policies"), found
+            ),
+        ]
+    return "\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--presets", nargs="+", default=["default", "paper"])
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
+    parser.add_argument("--out", type=Path, default=Path("runs"))
+    parser.add_argument("--write", type=Path, help="the page of tables")
+    arguments = parser.parse_args()
+    folders: dict[str, list[Path]] = {preset: [] for preset in arguments.presets}
+    for preset, its_folders in folders.items():
+        for task in arguments.tasks:
+            folder = arguments.out / f"{task}-{preset}"
+            run(task, preset, folder)
+            its_folders.append(folder)
+    text = page(folders)
+    if arguments.write is None:
+        print(text)
+    else:
+        arguments.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

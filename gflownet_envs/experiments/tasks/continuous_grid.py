@@ -1,0 +1,135 @@
+"""The continuous grid: a plane with three bumps of uncertain height."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gflownet_envs.blocks import Store
+from gflownet_envs.environments.plane_walk import PlaneWalkEnvironment
+from gflownet_envs.exact import solve_exact
+from gflownet_envs.experiments.paper import indistinguishable_claim
+from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
+from gflownet_envs.rewards.gaussian_bumps import (
+    BUMP_CENTRES,
+    BUMP_WIDTH,
+    bump_profiles,
+    gaussian_bump_rewards,
+    log_mean_bump_reward,
+)
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.trajectories import greedy_trajectory
+
+if TYPE_CHECKING:
+    from gflownet_envs.experiments.run import RunResults
+
+_BUMPS = ("upper bump", "left bump", "right bump")
+
+
+class ContinuousGridTask(Task):
+    """A walk in a plane whose reward field has three uncertain bumps."""
+
+    name = "continuous-grid"
+    title = "Continuous grid with three uncertain bumps"
+    summary = (
+        "A walker starts in the middle of a plane, makes up to four moves of a fixed "
+        "stride and stops. The log reward of the place where it stops is a field of "
+        "three Gaussian bumps, whose heights are independent standard normal numbers. "
+        "Which height drives which move?"
+    )
+    paper_claims = (indistinguishable_claim(3, 20),)
+    presets: Mapping[str, Preset] = {
+        "smoke": Preset(
+            n_train=20,
+            n_test=10,
+            training=TrainingSpec(n_iterations=30, hidden=(16,)),
+            n_components=None,
+            degrees=(1, 2),
+            n_permutations=119,
+        ),
+        "default": Preset(
+            n_train=50,
+            n_test=100,
+            training=TrainingSpec(n_iterations=500),
+            n_components=None,
+            degrees=(2, 1, 3),
+        ),
+        "paper": Preset(
+            n_train=50,
+            n_test=100,
+            training=replace(PAPER_TRAINING, n_iterations=400),
+            n_components=None,
+            degrees=(5, 1),
+            solver="paper",
+        ),
+    }
+
+    def prepare(
+        self,
+        preset: Preset,
+        *,
+        seed: int,
+        store: Store | None,
+        progress: Progress,
+        options: Mapping[str, Any],
+    ) -> Study:
+        environment = PlaneWalkEnvironment()
+        n_members = preset.n_train + preset.n_test
+        heights = np.random.default_rng(seed).normal(size=(n_members, len(_BUMPS)))
+        pilot = solve_exact(environment, log_mean_bump_reward(environment))
+        trajectory = greedy_trajectory(environment, pilot.log_policy)
+        return Study(
+            environment=environment,
+            reward=RewardTable(
+                environment, gaussian_bump_rewards(environment, heights)
+            ),
+            reward_features=heights,
+            feature_names=_BUMPS,
+            n_train=preset.n_train,
+            n_test=preset.n_test,
+            members=np.arange(n_members),
+            trajectory=trajectory,
+            levels={},
+            feature_unit="height of a bump of log R",
+            tables=(
+                Table(
+                    "The reward field",
+                    ("what", "value"),
+                    (
+                        *(
+                            (f"centre of the {name}", f"({x:g}, {y:g})")
+                            for name, (x, y) in zip(_BUMPS, BUMP_CENTRES, strict=True)
+                        ),
+                        ("width of the bumps", BUMP_WIDTH),
+                        ("places that can be reached", environment.n_objects),
+                        (
+                            "reference trajectory (greedy under the mean reward)",
+                            " → ".join(
+                                environment.action_names[a] for a in trajectory.actions
+                            ),
+                        ),
+                    ),
+                ),
+            ),
+        )
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the bumps, the places that can be reached and the reference walk."""
+        axis = torch.linspace(-1.1, 1.1, 111, dtype=torch.float64)
+        y, x = torch.meshgrid(axis, axis, indexing="ij")
+        field = bump_profiles(torch.stack((x, y), dim=-1)).square().sum(dim=-1)
+        ax.contourf(x.numpy(), y.numpy(), field.numpy(), levels=12, cmap="Greens")
+        environment = results.study.environment
+        places = environment.positions().numpy()
+        ax.plot(*places.T, "o", color="0.5", markersize=2)
+        states = results.study.trajectory.states
+        walk = places[environment.object_index(states).numpy()]
+        ax.plot(*walk.T, "k-o", markersize=4)
+        ax.plot(*walk[0], "ko", markersize=9, fillstyle="none")
+        ax.set(title="variance of the field, reference walk", xlabel="x", ylabel="y")
+        ax.set_aspect("equal")

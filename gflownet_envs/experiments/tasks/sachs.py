@@ -1,0 +1,335 @@
+"""The Sachs proteins: real cells, and exact policies without a list of graphs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.decomposition import PCA
+from torch import Tensor
+
+from gflownet_envs.blocks import Store
+from gflownet_envs.datasets import fetch_sachs
+from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
+from gflownet_envs.environments.dag import DagEnvironment
+from gflownet_envs.experiments.graph_claims import (
+    alr_range_claim,
+    leading_input_claim,
+    mean_error_claim,
+    pairs_claim,
+)
+from gflownet_envs.experiments.graph_drawing import Edge, draw_graph
+from gflownet_envs.experiments.graph_study import (
+    covariance_names,
+    edges_of_trajectory,
+    levels_of_nodes,
+    marginals_table,
+    scores_above_empty,
+    stopping_table,
+    trajectory_table,
+)
+from gflownet_envs.experiments.paper import explained_variance_claim
+from gflownet_envs.experiments.task import (
+    Preset,
+    Progress,
+    Study,
+    Table,
+    Task,
+    stage,
+)
+from gflownet_envs.graph_flows import GraphFlows
+from gflownet_envs.graph_posterior import adjacency
+from gflownet_envs.rewards.bge_score import (
+    STANDARDIZATIONS,
+    sample_covariances,
+    subsample_rows,
+)
+from gflownet_envs.rewards.local_scores import LocalScoreReward
+from gflownet_envs.sampling import PlainSampler
+from gflownet_envs.trained_ensemble import TrainedEnsemble
+from gflownet_envs.training import train_ensemble
+from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.trajectories import Trajectory, greedy_trajectory
+
+if TYPE_CHECKING:
+    from gflownet_envs.experiments.policies import Policies
+    from gflownet_envs.experiments.run import RunResults
+
+#: The paper's largest number of edges.
+MAX_EDGES = 18
+
+_MAPK_EDGES = (("Raf", "Mek"), ("Mek", "Erk"), ("PKA", "P38"))
+_N_SAMPLED = 256  # graphs of each trained member behind its edge marginals
+
+
+@dataclass(frozen=True)
+class SachsCells:
+    """What the members see of the 853 cells.
+
+    Attributes
+    ----------
+    n_rows : int
+        Cells that a member sees.
+    standardize : {"global", "member"}
+        See `subsample_rows`.
+    logarithms : bool
+        Of the fluorescence, which has heavy tails.
+    pilot : {"exact", "trained"}
+        The policy on the first subsample whose greedy roll-out is the reference
+        trajectory.
+    proteins : tuple of str or None
+        Some of the eleven.
+    """
+
+    n_rows: int = 200
+    standardize: str = STANDARDIZATIONS[0]
+    logarithms: bool = False
+    pilot: str = "exact"
+    proteins: tuple[str, ...] | None = None
+
+
+class SachsTask(Task):
+    """Eleven proteins of a signalling network."""
+
+    name = "sachs"
+    title = "Sachs protein network under few cells"
+    summary = (
+        "A policy adds the edges of a directed acyclic graph on eleven proteins one "
+        "by one and stops. The reward is the Bayesian score (BGe) of the graph on 200 "
+        "of 853 measured cells; each member has other cells. Which covariances drive "
+        "which edge? The graphs are too many to list; the exact policies come from "
+        "sums over sets of nodes."
+    )
+    paper_claims = (
+        explained_variance_claim(0.384),
+        alr_range_claim(1.0e5, 1.4e5),
+        leading_input_claim("the MAPK edges follow PC2", _MAPK_EDGES, leader=1),
+        leading_input_claim(
+            "all other edges follow PC1", _MAPK_EDGES, leader=0, others=True
+        ),
+        mean_error_claim(0.016),
+        pairs_claim(12, 111),
+    )
+    presets: Mapping[str, Preset] = {
+        "smoke": Preset(
+            n_train=12,
+            n_test=4,
+            training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8),
+            n_components=2,
+            degrees=(1,),
+            n_permutations=19,
+            proxy=SachsCells(proteins=("Raf", "Mek", "Erk", "PKA", "PKC", "P38")),
+        ),
+        "default": Preset(
+            n_train=30,
+            n_test=50,
+            training=TrainingSpec(
+                n_iterations=1000,
+                batch_size=16,
+                hidden=(128, 128),
+                learning_rate=3e-3,
+                block_size=10,
+            ),
+            n_components=2,
+            degrees=(1, 3),
+            proxy=SachsCells(),
+        ),
+        "paper": Preset(
+            n_train=30,
+            n_test=50,
+            training=replace(
+                PAPER_TRAINING,
+                n_iterations=3000,
+                batch_size=16,
+                hidden=(128, 128),
+                max_gradient_norm=1.0,
+                block_size=10,
+            ),
+            n_components=2,
+            degrees=(5, 1),
+            solver="paper",
+            proxy=SachsCells(pilot="trained"),
+        ),
+    }
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the reference trajectory among the edges of the published network."""
+        environment = results.study.environment
+        draw_graph(
+            ax,
+            environment.node_names,
+            edges_of_trajectory(environment, results.study.trajectory),
+            known=_published_edges(environment),
+            known_name="published",
+        )
+        ax.set_title("reference trajectory, edges in order")
+
+    def prepare(
+        self,
+        preset: Preset,
+        *,
+        seed: int,
+        store: Store | None,
+        progress: Progress,
+        options: Mapping[str, Any],
+    ) -> Study:
+        cells: SachsCells = preset.proxy
+        data = fetch_sachs(data_home=options.get("data_home"))
+        names = cells.proteins or tuple(data.feature_names)
+        columns = [data.feature_names.index(name) for name in names]
+        rows = np.log(data.data) if cells.logarithms else data.data
+        members = np.arange(preset.n_train + preset.n_test)
+        samples = subsample_rows(
+            rows[:, columns],
+            cells.n_rows,
+            members=members,
+            seed=seed,
+            standardize=cells.standardize,
+        )
+        n_pairs = len(names) * (len(names) - 1) // 2
+        environment = DagEnvironment(
+            len(names), max_edges=min(MAX_EDGES, n_pairs), node_names=names
+        )
+        reward = LocalScoreReward(environment, scores_above_empty(samples))
+        started = time.process_time()
+        trajectory = _reference(reward, preset, seed, store, progress)
+        covariances = sample_covariances(samples)
+        return Study(
+            environment=environment,
+            reward=reward,
+            reward_features=covariances,
+            feature_names=covariance_names(names),
+            n_train=preset.n_train,
+            n_test=preset.n_test,
+            members=members,
+            trajectory=trajectory,
+            levels={"protein": levels_of_nodes(names)},
+            feature_unit="sample covariance of standardised columns",
+            tables=(
+                _cells_table(cells, len(rows), covariances[: preset.n_train]),
+                trajectory_table(
+                    environment,
+                    trajectory,
+                    f"greedy roll-out of the {cells.pilot} policy on the first "
+                    "subsample",
+                    _published_edges(environment),
+                    "published",
+                ),
+            ),
+            cpu_seconds={"pilot": time.process_time() - started},
+            exact_policies=GraphFlows(reward),
+        )
+
+    def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
+        """Return how far training came, edges, and what stopping does to D."""
+        rows = slice(0, study.n_train)
+        flows = GraphFlows(study.reward.select(rows))
+        exact = flows.edge_marginals()
+        ensemble, trained, tables = policies.ensemble, None, []
+        if ensemble is not None:
+            first = [ensemble.rewards.index(row) for row in range(study.n_train)]
+            some = ensemble.subset([ensemble.members[place] for place in first])
+            trained = _sampled_marginals(some)
+            tables.append(_gap_table(some, flows.log_z().numpy()))
+        tables.append(
+            marginals_table(
+                study.environment,
+                exact,
+                trained,
+                f"{_N_SAMPLED} sampled graphs a member",
+                _published_edges(study.environment),
+                "published",
+                n_shown=20,
+            )
+        )
+        sources = (policies.trained, policies.exact)
+        tables += [
+            stopping_table(found.train) for found in sources if found is not None
+        ]
+        return tuple(tables)
+
+
+def _published_edges(environment: DagEnvironment) -> list[Edge]:
+    """Return the edges of the 2005 paper among the proteins; no truth, a reference."""
+    names = environment.node_names
+    return [edge for edge in CONSENSUS_EDGES if set(edge) <= set(names)]
+
+
+def _reference(
+    reward: LocalScoreReward,
+    preset: Preset,
+    seed: int,
+    store: Store | None,
+    progress: Progress,
+) -> Trajectory:
+    """Return the greedy roll-out of the policy on the first subsample."""
+    first = reward.select(slice(0, 1))
+    if preset.proxy.pilot == "exact":
+        return greedy_trajectory(reward.environment, GraphFlows(first).log_policy)
+    pilot = train_ensemble(
+        reward.environment,
+        first,
+        preset.training,
+        seed=seed,
+        store=store,
+        progress=stage(progress, "training the pilot"),
+    )
+    return greedy_trajectory(reward.environment, pilot.log_policy)
+
+
+def _sampled_marginals(ensemble: TrainedEnsemble) -> Tensor:  # shape: (E, d, d)
+    """Return the shares of graphs with each edge, sampled with common numbers."""
+    environment = ensemble.environment
+    sampler = PlainSampler(environment)
+    generator = torch.Generator().manual_seed(0)
+    shape = (1, _N_SAMPLED, environment.max_steps)
+    uniforms = torch.rand(shape, generator=generator, dtype=ensemble.network.dtype)
+    with torch.no_grad():
+        batch = sampler(ensemble.network, uniforms.expand(ensemble.n_members, -1, -1))
+    return adjacency(environment, batch.final_states).double().mean(dim=1)
+
+
+def _gap_table(ensemble: TrainedEnsemble, log_z: np.ndarray) -> Table:
+    """Return effective sample shares, and log Z that samples miss."""
+    found = ensemble.diagnostics
+    gap = log_z - found.log_z_estimate
+    return Table(
+        "Distance from convergence (training members)",
+        ("what", "smallest", "median", "largest"),
+        tuple(
+            (what, *(float(q) for q in np.quantile(values, (0, 0.5, 1))))
+            for what, values in (
+                ("effective sample size as a share", found.effective_sample_share),
+                ("log Z, exact", log_z),
+                ("log Z, exact less that of sampled graphs", gap),
+                ("loss, mean of the last 100 iterations", found.final_loss),
+            )
+        ),
+    )
+
+
+def _cells_table(
+    cells: SachsCells,
+    n_cells: int,
+    covariances: np.ndarray,  # shape: (n_train, d * d)
+) -> Table:
+    order = "all cells, before they are drawn"
+    if cells.standardize == "member":
+        order = "the cells of the member"
+    shares = PCA(2).fit(covariances).explained_variance_ratio_
+    return Table(
+        "Cells and inputs",
+        ("what", "value"),
+        (
+            ("cells", n_cells),
+            ("cells that a member sees, drawn without replacement", cells.n_rows),
+            ("logarithms of the fluorescence", cells.logarithms),
+            ("standardised by", order),
+            ("share of the covariances in PC1", float(shares[0])),
+            ("share of the covariances in PC2", float(shares[1])),
+        ),
+    )

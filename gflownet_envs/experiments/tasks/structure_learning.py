@@ -1,0 +1,258 @@
+"""Graphs of five nodes: all 29,281 of them, and the exact posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sklearn.decomposition import PCA
+from torch import Tensor
+
+from gflownet_envs.blocks import Store
+from gflownet_envs.datasets import make_linear_gaussian_data
+from gflownet_envs.environments.dag import DagEnvironment
+from gflownet_envs.exact import solve_exact, terminating_distribution
+from gflownet_envs.experiments.graph_claims import pairs_claim
+from gflownet_envs.experiments.graph_drawing import draw_graph
+from gflownet_envs.experiments.graph_study import (
+    covariance_names,
+    edges_in_preferred_order,
+    edges_of_trajectory,
+    levels_of_nodes,
+    marginals_table,
+    scores_above_empty,
+    stopping_table,
+    trajectory_table,
+)
+from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
+from gflownet_envs.graph_posterior import edge_marginals
+from gflownet_envs.object_rewards import log_reward_table
+from gflownet_envs.rewards.bge_score import sample_covariances, subsample_rows
+from gflownet_envs.rewards.local_scores import LocalScoreReward
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.state_graph import StateGraph
+from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.trajectories import mean_log_reward
+
+if TYPE_CHECKING:
+    from gflownet_envs.experiments.policies import Policies
+    from gflownet_envs.experiments.run import RunResults
+
+_STANDARDIZE = "global"
+
+
+@dataclass(frozen=True)
+class SimulatedRows:
+    """What the members see of the simulated network.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows that are simulated.
+    n_rows : int
+        Of these, the rows that a member sees.
+    n_solved_only : int
+        Members beyond those that are trained: held out, and solved exactly.
+    max_gap : float or None
+        Graphs whose log R is further below that of the best one are lifted to this
+        distance. No probability of a set of graphs changes by more than the number of
+        graphs times exp(−max_gap): 6e-5 for 20. Log-ratios of rare actions do.
+    encoding : str or None
+        Of the graphs, for the networks; see `DagEnvironment`.
+    """
+
+    n_samples: int = 853
+    n_rows: int = 50
+    n_solved_only: int = 100
+    max_gap: float | None = 20.0
+    encoding: str | None = None
+
+
+class StructureLearningTask(Task):
+    """Bayesian structure learning with an exact posterior."""
+
+    name = "structure-learning"
+    title = "Structure learning on five nodes under few observations"
+    summary = (
+        "A policy adds the edges of a directed acyclic graph one by one and stops. "
+        "The reward is the Bayesian score (BGe) of the graph on 50 of 853 simulated "
+        "rows; each member has other rows. Which covariances drive which edge? All "
+        "29,281 graphs can be listed: the posterior is exact."
+    )
+    paper_claims = (pairs_claim(7, 26),)
+    presets: Mapping[str, Preset] = {
+        "smoke": Preset(
+            n_train=12,
+            n_test=4,
+            training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8),
+            n_components=2,
+            degrees=(1,),
+            n_permutations=19,
+            proxy=SimulatedRows(n_solved_only=8, max_gap=None),
+        ),
+        "default": Preset(
+            n_train=30,
+            n_test=10,
+            training=TrainingSpec(n_iterations=2000, block_size=10),
+            n_components=5,
+            degrees=(1, 2),
+            proxy=SimulatedRows(),
+        ),
+        "paper": Preset(
+            n_train=30,
+            n_test=50,
+            training=replace(
+                PAPER_TRAINING,
+                n_iterations=3000,
+                batch_size=16,
+                hidden=(128, 128),
+                max_gradient_norm=1.0,
+                block_size=10,
+            ),
+            n_components=2,
+            degrees=(5, 1),
+            solver="paper",
+            proxy=SimulatedRows(max_gap=None, encoding="adjacency"),
+        ),
+    }
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the edges of the reference trajectory, which are the true ones."""
+        environment = results.study.environment
+        edges = edges_of_trajectory(environment, results.study.trajectory)
+        draw_graph(
+            ax, environment.node_names, edges, known=edges, known_name="simulated"
+        )
+        ax.set_title("simulated network, edges in order")
+
+    def prepare(
+        self,
+        preset: Preset,
+        *,
+        seed: int,
+        store: Store | None,
+        progress: Progress,
+        options: Mapping[str, Any],
+    ) -> Study:
+        rows = preset.proxy
+        data = make_linear_gaussian_data(n_samples=rows.n_samples)
+        environment = DagEnvironment(
+            len(data.feature_names),
+            encoding=rows.encoding,
+            node_names=data.feature_names,
+        )
+        members = np.arange(preset.n_train + preset.n_test + rows.n_solved_only)
+        samples = subsample_rows(
+            data.data,
+            rows.n_rows,
+            members=members,
+            seed=seed,
+            standardize=_STANDARDIZE,
+        )
+        covariances = sample_covariances(samples)
+        scores = scores_above_empty(samples)
+        graph = StateGraph.from_environment(environment)
+        table = log_reward_table(LocalScoreReward(environment, scores), graph)
+        if rows.max_gap is not None:
+            best = table.amax(dim=1, keepdim=True)
+            table = torch.maximum(table, best - rows.max_gap)
+        reward = RewardTable(environment, table)
+        pilot = solve_exact(
+            graph, mean_log_reward(table[: preset.n_train], environment)
+        )
+        trajectory = edges_in_preferred_order(environment, pilot, data.edges)
+        return Study(
+            environment=environment,
+            reward=reward,
+            reward_features=covariances,
+            feature_names=covariance_names(data.feature_names),
+            n_train=preset.n_train,
+            n_test=preset.n_test,
+            members=members,
+            trajectory=trajectory,
+            levels={"node": levels_of_nodes(data.feature_names)},
+            feature_unit="sample covariance of standardised columns",
+            tables=(
+                _data_table(data, rows, covariances, table, preset.n_train),
+                trajectory_table(
+                    environment,
+                    trajectory,
+                    "the edges of the simulated network, always the one that the "
+                    "exact policy under the mean reward likes best",
+                    data.edges,
+                    "simulated",
+                ),
+            ),
+        )
+
+    def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
+        """Return what stopping does to D, and the probabilities of edges."""
+        graph = policies.solution.graph
+        n_shown = study.reward.n_members
+        trained = None
+        if policies.ensemble is not None:
+            n_shown = study.n_train + study.n_test
+            trained = _trained_marginals(graph, policies, n_shown)
+        law = torch.softmax(policies.solution.log_reward[:n_shown], dim=1)
+        sources = (policies.trained, policies.exact)
+        return (
+            *(stopping_table(found.train) for found in sources if found is not None),
+            marginals_table(
+                study.environment,
+                edge_marginals(graph, law),
+                trained,
+                "over the whole law of each policy",
+                make_linear_gaussian_data(n_samples=1).edges,
+                "simulated",
+                n_shown=20,
+            ),
+        )
+
+
+def _trained_marginals(
+    graph: StateGraph, policies: Policies, n_rewards: int
+) -> Tensor:  # shape: (n_rewards, d, d)
+    """Return the edge marginals of the first policy of each reward."""
+    ensemble = policies.ensemble
+    marginals = []
+    for reward in range(n_rewards):
+        member = ensemble.members[ensemble.rewards.index(reward)]
+        table = ensemble.subset([member]).log_policy_table(graph)
+        marginals.append(edge_marginals(graph, terminating_distribution(graph, table)))
+    return torch.cat(marginals)
+
+
+def _data_table(
+    data: Any,
+    rows: SimulatedRows,
+    covariances: np.ndarray,  # shape: (E, 25)
+    table: Tensor,  # shape: (E, n_objects)
+    n_train: int,
+) -> Table:
+    law = torch.softmax(table, dim=1)
+    entropy = -(law * law.clamp(min=1e-300).log()).sum(dim=1)
+    shares = PCA().fit(covariances[:n_train]).explained_variance_ratio_.cumsum()
+    return Table(
+        "Data and rewards",
+        ("what", "value"),
+        (
+            ("rows simulated", rows.n_samples),
+            ("rows that a member sees", rows.n_rows),
+            ("standardised by", "all rows, before they are drawn"),
+            ("edges of the network", ", ".join(" → ".join(e) for e in data.edges)),
+            ("graphs", table.shape[1]),
+            ("largest distance of log R from the best graph", _gap_text(rows.max_gap)),
+            ("share of the covariances in 2 components", float(shares[1])),
+            ("the same, 5 components", float(shares[4])),
+            ("log Z, mean over members", float(table.logsumexp(dim=1).mean())),
+            ("log Z, standard deviation", float(table.logsumexp(dim=1).std())),
+            ("effective number of graphs, median", float(entropy.exp().median())),
+        ),
+    )
+
+
+def _gap_text(max_gap: float | None) -> float | str:
+    return "any" if max_gap is None else max_gap

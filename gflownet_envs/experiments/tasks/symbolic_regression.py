@@ -1,0 +1,156 @@
+"""Symbolic regression: expressions that fit a target under Wiener noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gflownet_envs.blocks import Store
+from gflownet_envs.environments.symbolic_expression import (
+    SymbolicExpressionEnvironment,
+)
+from gflownet_envs.exact import solve_exact
+from gflownet_envs.experiments.paper import gain_claim, indistinguishable_claim
+from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.rewards.wiener_regression import (
+    INTERVAL_LENGTH,
+    target,
+    wiener_modes,
+    wiener_regression_rewards,
+)
+from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.trajectories import greedy_trajectory
+
+if TYPE_CHECKING:
+    from gflownet_envs.experiments.run import RunResults
+
+#: The variant whose rewards are not raised.
+AS_PAPER = "as the paper has it"
+
+_MODES = ("mode 1", "mode 2")
+
+#: Log R below the best by more than this is raised: expressions that no policy should
+#: write would otherwise be all that the loss is about.
+_MAX_GAP = 20.0
+
+
+class SymbolicRegressionTask(Task):
+    """Expressions of up to nine tokens, rewarded for their fit to a noisy target."""
+
+    name = "symbolic-regression"
+    title = "Symbolic regression under Wiener noise"
+    summary = (
+        "A policy writes an expression in sin, cos, +, −, x and 2, one token at a "
+        "time. Its log reward is minus the mean squared error to sin x + 2 − x plus a "
+        "path of noise, which two independent standard normal scores determine. Which "
+        "mode of the noise drives which token?"
+    )
+    paper_claims = (
+        gain_claim("mode 1 leads early, mode 2 gains later", "token 1", "token 8"),
+        indistinguishable_claim(0, 63),
+    )
+    presets: Mapping[str, Preset] = {
+        "smoke": Preset(
+            n_train=16,
+            n_test=8,
+            training=TrainingSpec(
+                policy="gru", n_iterations=10, hidden=(16,), batch_size=16
+            ),
+            n_components=None,
+            degrees=(1, 2),
+            n_permutations=119,
+        ),
+        "default": Preset(
+            n_train=100,
+            n_test=50,
+            training=TrainingSpec(exploration_epsilon=0.01),
+            n_components=None,
+            degrees=(3, 1, 5),
+        ),
+        "paper": Preset(
+            n_train=100,
+            n_test=50,
+            training=replace(
+                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=500
+            ),
+            n_components=None,
+            degrees=(5, 1),
+            solver="paper",
+            n_permutations=199,
+            variant=AS_PAPER,
+        ),
+    }
+
+    def prepare(
+        self,
+        preset: Preset,
+        *,
+        seed: int,
+        store: Store | None,
+        progress: Progress,
+        options: Mapping[str, Any],
+    ) -> Study:
+        environment = SymbolicExpressionEnvironment()
+        n_members = preset.n_train + preset.n_test
+        scores = np.random.default_rng(seed).normal(size=(n_members, len(_MODES)))
+        # as the paper has them, without
+        gap = None if preset.variant == AS_PAPER else _MAX_GAP
+        log_reward = wiener_regression_rewards(environment, scores, max_gap=gap)
+        no_noise = np.zeros((1, len(_MODES)))
+        without_noise = wiener_regression_rewards(environment, no_noise, max_gap=gap)
+        pilot = solve_exact(environment, without_noise)
+        trajectory = greedy_trajectory(environment, pilot.log_policy)
+        law = torch.softmax(without_noise[0], dim=0)
+        best = int(law.argmax())
+        written = int(environment.object_index(trajectory.states[-1]))
+        fit = float(without_noise[0, written])
+        return Study(
+            environment=environment,
+            reward=RewardTable(environment, log_reward),
+            reward_features=scores,
+            feature_names=_MODES,
+            n_train=preset.n_train,
+            n_test=preset.n_test,
+            members=np.arange(n_members),
+            trajectory=trajectory,
+            levels={},
+            feature_unit="score of a mode of the noise",
+            tables=(
+                Table(
+                    "The expressions",
+                    ("what", "value"),
+                    (
+                        ("finished expressions", environment.n_objects),
+                        ("best without noise", environment.object_name(best)),
+                        ("its probability without noise", float(law[best])),
+                        (
+                            "reference trajectory (greedy without noise)",
+                            environment.object_name(int(written)),
+                        ),
+                        ("its log reward without noise", fit),
+                        ("smallest log reward of a member", float(log_reward.min())),
+                    ),
+                ),
+            ),
+        )
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the target with one standard deviation of the noise."""
+        x = torch.linspace(0, INTERVAL_LENGTH, 200, dtype=torch.float64)
+        deviation = wiener_modes(x, len(_MODES)).square().sum(dim=1).sqrt()
+        centre, spread = target(x).numpy(), deviation.numpy()
+        ax.fill_between(x, centre - spread, centre + spread, color="0.85")
+        ax.plot(x, centre, "k", label="sin x + 2 − x ± noise")
+        study = results.study
+        written = study.trajectory.states[-1:]
+        values = study.environment.values(written, x)[0]
+        number = int(study.environment.object_index(written[0]))
+        label = f"reference: {study.environment.object_name(number)}"
+        ax.plot(x, values, "C0--", label=label)
+        ax.set(xlabel="x", title="target and reference expression")
+        ax.legend(frameon=False, fontsize="small")

@@ -1,0 +1,227 @@
+"""Molecules: toy chains and real fragments, against direct computation."""
+
+import json
+import sys
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs.experiments import molecule_studies, tables
+from gflownet_envs.experiments.molecule_drawing import molecule_laws, molecules_figure
+from gflownet_envs.experiments.report import build_report
+from gflownet_envs.experiments.run import run_task
+from gflownet_envs.experiments.tasks import molecules as task_file
+from gflownet_envs.experiments.tasks.molecules import MoleculesTask
+from gflownet_envs.rewards.toy_fragments import (
+    POSITIONS,
+    TOY_FRAGMENTS,
+    descriptor_score,
+)
+
+FRAGMENTS = {
+    "C=C": (0, 1),
+    "CO": (0, 1),
+    "c1cc[nH+]cc1": (1, 3),  # charged: left out
+    "c1ccccc1": (0, 2, 3),
+    "C1CCNCC1": (0, 3),
+    "CC(N)=O": (0, 2),
+}
+MEASURED = [f"{'C' * n}{tail}" for n in range(1, 16) for tail in ("O", "N", "C=O")]
+
+
+def few_fragments(*, min_attachments, data_home):
+    assert min_attachments == 2
+    return SimpleNamespace(
+        smiles=tuple(FRAGMENTS), attachments=tuple(FRAGMENTS.values())
+    )
+
+
+def few_measurements(*, data_home, return_X_y):
+    return np.array(MEASURED, dtype=object), np.linspace(4, 8, len(MEASURED))
+
+
+def give_few_data(patch):
+    patch.setattr(molecule_studies, "fetch_fragments", few_fragments)
+    patch.setattr(molecule_studies, "fetch_seh", few_measurements)
+
+
+@pytest.fixture(scope="module")
+def toy(smoke_runs):
+    return smoke_runs("molecules")
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """A run of the preset ``smoke-real`` on five fragments, with pictures."""
+    pytest.importorskip("rdkit")
+    out = tmp_path_factory.mktemp("molecules-real")
+    with pytest.MonkeyPatch.context() as patch:
+        give_few_data(patch)
+        return run_task("molecules", preset="smoke-real", out=out), out
+
+
+# Toy chains.
+
+
+def test_the_first_choice_is_the_marginal_of_all_chains(toy):
+    """Brute force over 8,000 chains, from the networks' predictions."""
+    study = toy[0].study
+    members = slice(0, study.reward.n_members)
+    reward = study.reward(members, torch.arange(8000)).numpy()
+    weights = np.exp(reward - reward.max(axis=1, keepdims=True))
+    by_first = weights.reshape(-1, 20, 400).sum(axis=2)
+    exact = toy[0].sources["exact"].dataset
+    expected = by_first / by_first.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(exact.y[:, :20], expected, atol=1e-6)
+
+
+def test_features_are_the_rewards_of_the_reference_chains(toy):
+    study = toy[0].study
+    names = list(TOY_FRAGMENTS)
+    chains = [[names.index(f) for f in n.split(" | ")] for n in study.feature_names]
+    states = torch.tensor(chains).expand(18, -1, -1)
+    log_reward = study.reward.of_states(states)
+    np.testing.assert_allclose(study.reward_features / 0.1, log_reward, rtol=1e-5)
+
+
+def test_the_reference_is_the_reference_chain_of_the_best_score(toy):
+    study = toy[0].study
+    names = list(TOY_FRAGMENTS)
+    chains = [[names.index(f) for f in n.split(" | ")] for n in study.feature_names]
+    scores = descriptor_score(np.array(chains))
+    assert study.trajectory.states[-1].tolist() == chains[int(scores.argmax())]
+    facts = dict(study.tables[1].rows)
+    assert facts["its score"] == scores.max() > scores.mean()
+
+
+def test_levels_are_the_chains_with_a_fragment_at_a_position(toy):
+    study = toy[0].study
+    for t, (position, columns_of) in enumerate(study.levels.items()):
+        assert position == POSITIONS[t]
+        for fragment, columns in columns_of.items():
+            assert all(
+                (name.split(" | ")[t] == fragment) == (i in columns)
+                for i, name in enumerate(study.feature_names)
+            )
+
+
+# Real molecules.
+
+
+def test_rewards_are_activity_and_rdkits_drug_likeness(real):
+    qed = pytest.importorskip("rdkit.Chem.QED").qed
+    chem = pytest.importorskip("rdkit.Chem")
+    study = real[0].study
+    assert study.environment.n_objects == 25  # five neutral fragments, two positions
+    for number in (0, 7, 24):
+        quality = qed(chem.MolFromSmiles(study.molecules.smiles[number]))
+        expected = study.reward_features[:, number] / 0.25 + np.log(quality)
+        np.testing.assert_allclose(study.reward.log_reward[:, number], expected)
+
+
+def test_the_reference_is_greedy_under_the_mean_reward(real):
+    study = real[0].study
+    mean = study.reward.log_reward[:12].mean(dim=0).exp().reshape(5, 5)
+    first = int(mean.sum(dim=1).argmax())
+    assert study.trajectory.states[-1].tolist() == [first, int(mean[first].argmax())]
+
+
+def test_a_molecule_has_the_probability_of_all_its_chains(real):
+    study, policies = real[0].study, real[0].policies
+    only_exact = replace(policies, ensemble=None)
+    laws = molecule_laws(study, only_exact)
+    law = torch.softmax(study.reward.log_reward, dim=1).numpy()
+    copies = Counter(study.molecules.smiles)
+    assert max(copies.values()) > 1
+    for smiles, column in zip(laws.smiles, laws.law.T, strict=True):
+        chains = [i for i, name in enumerate(study.molecules.smiles) if name == smiles]
+        np.testing.assert_allclose(column, law[:, chains].sum(axis=1))
+    trained = molecule_laws(study, policies).law
+    np.testing.assert_allclose(trained.sum(axis=1), 1)
+    assert not np.allclose(trained, laws.law, atol=1e-4)
+
+
+def test_the_report_lists_and_draws_the_likeliest_molecules(real):
+    results, out = real
+    facts = json.loads((out / "results.json").read_text(encoding="utf-8"))["facts"]
+    listed = facts["Likeliest molecules (trained policies, mean over members)"]
+    mean = molecule_laws(results.study, results.policies).law.mean(axis=0)
+    np.testing.assert_allclose(
+        [row[1] for row in listed], np.sort(mean)[::-1][: len(listed)]
+    )
+    assert all(low <= row <= high for _, row, low, high, *_ in listed)
+    assert (out / "figures" / "molecules.png").read_bytes().startswith(b"\x89PNG")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("Likeliest molecules of all members together") == 2  # and alt
+    panels = molecules_figure(results.study, results.policies).axes
+    assert len(panels) == 16
+    assert panels[0].get_xlabel().startswith(f"{mean.max():.2%}, QED")
+
+
+# The task.
+
+
+def test_claims_are_about_the_papers_chains_only(toy):
+    task = MoleculesTask()
+    assert {p: len(task.claims(s)) for p, s in task.presets.items()} == {
+        "smoke": 0,
+        "smoke-real": 0,
+        "default": 0,
+        "toy": 11,
+        "paper": 11,
+    }
+    assert tables.paper_table(toy[0]) is None
+
+
+def test_claims_about_five_positions():
+    source = SimpleNamespace(
+        dataset=SimpleNamespace(step_names=POSITIONS),
+        main=SimpleNamespace(
+            expansion_alr_sum=np.array([16.0, 20.0, 27.0, 12.0, 25.0]),
+            calibration={
+                "push-forward alone": SimpleNamespace(
+                    coverage=np.array([[0.1] * 5, [0.95, 0.7, np.nan, 0.8, 0.9]])
+                )
+            },
+        ),
+    )
+    scaffolds, decorations = POSITIONS[:2], POSITIONS[3:]
+    claims = (
+        (task_file.alr_range_claim(scaffolds, 19.1, 19.4), "16.0, 20.0", True),
+        (task_file.alr_range_claim(decorations, 14.4, 17.6), "12.0, 25.0", False),
+        (task_file.alr_ratio_claim("linker", scaffolds, 1.5), "1.50", True),
+        (task_file.alr_ratio_claim("linker", decorations, 2), "1.46", False),
+        (task_file.coverage_range_claim(0.68, 0.98), "0.70 to 0.95", True),
+        (task_file.coverage_range_claim(0.80, 0.98), "0.70 to 0.95", False),
+    )
+    for claim, figure, agrees in claims:
+        assert claim.measure(source) == (figure, agrees)
+
+
+def test_an_unknown_variant_is_named():
+    preset = replace(MoleculesTask.presets["smoke"], variant="both")
+    with pytest.raises(ValueError, match=r"one of \('toy', 'real'\), got 'both'"):
+        MoleculesTask().prepare(
+            preset, seed=0, store=None, progress=lambda *_: None, options={}
+        )
+
+
+def test_without_rdkit_the_extra_is_named(monkeypatch, tmp_path):
+    give_few_data(monkeypatch)
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(ImportError, match=r"needs rdkit: pip install 'skpce\[chem\]'"):
+        run_task("molecules", preset="smoke-real", out=tmp_path / "run")
+
+
+def test_figures_of_a_task_have_a_place_in_the_report(toy):
+    results = toy[0]
+    kinds = ("sobol", "coverage", "policies")
+    names = [f"{k}_{source}" for source in results.sources for k in kinds]
+    figures = {n: (b"", n) for n in (*names, "overview", "summary", "own_picture")}
+    page = build_report(results, figures).to_html()
+    assert page.count("<figcaption>own_picture</figcaption>") == 1
+    assert page.count("<figcaption>overview</figcaption>") == 1

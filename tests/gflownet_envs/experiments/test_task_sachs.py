@@ -1,0 +1,240 @@
+"""The Sachs task: rewards, exact policies, reference trajectory, claims."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+from sklearn.utils import Bunch
+
+from gflownet_envs.datasets import make_linear_gaussian_data
+from gflownet_envs.datasets._sachs import CONSENSUS_EDGES, FEATURE_NAMES
+from gflownet_envs.environments.dag import DagEnvironment
+from gflownet_envs.experiments import figures, graph_claims
+from gflownet_envs.experiments.graph_study import (
+    edges_in_preferred_order,
+    edges_of_trajectory,
+)
+from gflownet_envs.experiments.tasks import sachs
+from gflownet_envs.experiments.tasks.sachs import SachsTask
+from gflownet_envs.graph_flows import GraphFlows
+from gflownet_envs.rewards.bge_score import log_marginal_likelihoods, subsample_rows
+
+
+def simulated_cells(**_):
+    """Stand in for the cells: logarithms from the published network."""
+    network = {
+        name: tuple(i for i, j in CONSENSUS_EDGES if j == name)
+        for name in FEATURE_NAMES
+    }
+    rows = make_linear_gaussian_data(network, 300).data
+    return Bunch(data=np.exp(rows), feature_names=list(FEATURE_NAMES))
+
+
+@pytest.fixture(scope="module")
+def run(smoke_runs):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sachs, "fetch_sachs", simulated_cells)
+        return smoke_runs("sachs")
+
+
+def test_a_run_knows_exact_policies_without_a_list_of_graphs(run):
+    results, out = run
+    record = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert set(record["policies"]) == {"trained", "exact"}
+    assert record["sizes"]["n_objects"] is None
+    assert record["distance_to_exact"] is None  # of the whole law, which has no list
+    noise = record["training_noise"]["exact"]["total_variation"]
+    assert min(noise) > 0.1  # four iterations train nothing
+    exact = results.sources["exact"].dataset
+    flows = GraphFlows(results.study.reward.select(slice(5, 6)))
+    for step, state in enumerate(results.study.trajectory.states[:-1]):
+        expected = flows.log_policy(state)[0].exp()
+        found = exact.y[5, exact.step_slices[step]]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_the_reference_is_the_greedy_path_of_the_first_member(run):
+    results, _ = run
+    dataset = results.sources["exact"].dataset
+    for columns, action in zip(dataset.step_slices, dataset.trajectory, strict=True):
+        names = dataset.action_names[columns]
+        assert names[int(dataset.y[0, columns].argmax())] == action
+
+
+def test_rewards_are_sums_of_scores_of_families(run):
+    """log R = Σ log p(family) − log p(parents), less that of no edges."""
+    study = run[0].study
+    names = study.environment.node_names
+    columns = [FEATURE_NAMES.index(name) for name in names]
+    rows = simulated_cells().data[:, columns]
+    samples = subsample_rows(rows, 200, members=study.members)
+    log_p = log_marginal_likelihoods(samples)
+    expected = np.zeros(len(samples))
+    parents = dict.fromkeys(range(6), 0)
+    for source, target in edges_of_trajectory(study.environment, study.trajectory):
+        parents[names.index(target)] |= 1 << names.index(source)
+    for node, its_parents in parents.items():
+        expected += log_p[:, its_parents | 1 << node] - log_p[:, its_parents]
+        expected -= log_p[:, 1 << node]
+    final = study.trajectory.states[-1].expand(len(samples), 1, -1)
+    np.testing.assert_allclose(study.reward.of_states(final)[:, 0], expected)
+
+
+def test_sampled_marginals_come_from_the_policies(run):
+    """A policy that stops at once has no edges; the other always adds the first."""
+    ensemble = run[0].policies.ensemble.subset(run[0].policies.ensemble.members[:2])
+    with torch.no_grad():
+        for weight in ensemble.network.weights:
+            weight.zero_()
+        last = ensemble.network.biases[-1]
+        last[0, 0, -1] = 100.0
+        last[1, 0, 0] = 100.0
+        last[1, 0, -1] = 50.0
+    found = sachs._sampled_marginals(ensemble)
+    assert (found[0] == 0).all()
+    expected = torch.zeros(6, 6, dtype=torch.float64)
+    expected[0, 1] = 1.0
+    assert torch.equal(found[1], expected)
+
+
+def test_the_variance_d_is_split_as_it_is_measured_elsewhere(run):
+    results, _ = run
+    for source in results.sources.values():
+        caption = f"What stopping does to the variances ({source.dataset.source} "
+        table = next(t for t in results.study.tables if t.caption.startswith(caption))
+        found = dict(zip(table.columns, zip(*table.rows, strict=True), strict=True))
+        np.testing.assert_allclose(found["D, reference stop"], source.fragility.alr_sum)
+        total = np.array(found["D, reference stop"]) * (
+            1 - np.array(found["share of D by the reference"])
+        )
+        np.testing.assert_allclose(total, source.fragility.aitchison_variance)
+
+
+def test_the_picture_marks_published_edges(run):
+    axes = Figure().subplots()
+    SachsTask().draw_system(run[0], axes)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels[0] == "published"
+    arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None)]
+    environment, trajectory = run[0].study.environment, run[0].study.trajectory
+    drawn = {frozenset(e) for e in edges_of_trajectory(environment, trajectory)}
+    published = {frozenset(e) for e in sachs._published_edges(environment)}
+    assert len(arrows) == len(drawn | published)
+
+
+def test_edges_in_an_order_that_a_policy_prefers(run):
+    study = run[0].study
+    pilot = GraphFlows(study.reward.select(slice(0, 1)))
+    edges = [("PKA", "Raf"), ("Raf", "Mek"), ("PKC", "PKA")]
+    trajectory = edges_in_preferred_order(study.environment, pilot, edges)
+    assert sorted(edges_of_trajectory(study.environment, trajectory)) == sorted(edges)
+    first = pilot.log_policy(study.environment.initial_state())[0]
+    places = [study.environment.action_names.index(" → ".join(e)) for e in edges]
+    assert int(trajectory.actions[0]) == max(places, key=lambda a: float(first[a]))
+
+
+def test_nodes_have_names():
+    env = DagEnvironment(3, node_names=["a", "b", "c"])
+    assert env.action_names[:3] == ("a → b", "a → c", "b → a")
+    assert env.object_name(env.n_objects - 1).count("→") == 3
+    for names in (["a", "b"], ["a", "b", "b"]):
+        with pytest.raises(ValueError, match="node_names must be 3 distinct names"):
+            DagEnvironment(3, node_names=names)
+
+
+# Claims.
+
+
+def fake_source(trajectory, indices, alr=(), y=None):
+    steps = (len(y[0]),) if y is not None else (3,) * len(trajectory)
+    dataset = SimpleNamespace(trajectory=trajectory, steps=steps)
+    surrogate = SimpleNamespace(step_total_sobol_indices_=np.array(indices))
+    main = SimpleNamespace(surrogate=surrogate, expansion_alr_sum=np.array(alr))
+    fragility = SimpleNamespace(alr_sum=np.array(alr))
+    return SimpleNamespace(dataset=dataset, main=main, fragility=fragility)
+
+
+@pytest.mark.parametrize(
+    ("indices", "others", "agrees"),
+    [
+        ([[0.2, 0.9], [0.9, 0.1], [0.5, 0.5]], False, True),
+        ([[0.9, 0.2], [0.9, 0.1], [0.5, 0.5]], False, False),
+        ([[0.2, 0.9], [0.9, 0.1], [0.1, 0.9]], True, True),
+        ([[0.2, 0.9], [0.1, 0.9], [0.9, 0.1]], True, False),
+    ],
+)
+def test_which_component_leads(indices, others, agrees):
+    claim = graph_claims.leading_input_claim(
+        "MAPK", [("Raf", "Mek")], leader=int(not others), others=others
+    )
+    source = fake_source(("Mek → Raf", "PKA → Akt", "stop"), indices)
+    text, found = claim.measure(source)
+    assert found == agrees
+    assert text.startswith("PKA → Akt" if others else "Mek → Raf")
+    none = fake_source(("stop",), [[0.1, 0.9]])
+    assert claim.measure(none) == ("no such edge on the trajectory", False)
+
+
+def test_the_range_of_the_variances_leaves_the_stop_out():
+    claim = graph_claims.alr_range_claim(1e5, 1.4e5)
+    edges = ("a → b", "b → c", "stop")
+    source = fake_source(edges, np.zeros((3, 2)), alr=[1.0e5, 1.4e5, 3.0])
+    assert claim.measure(source)[1]
+    source = fake_source(edges, np.zeros((3, 2)), alr=[1.0e5, 3.0e5, 1e5])
+    assert claim.measure(source) == (
+        "1.0e+05 to 3.0e+05 (members 1.0e+05 to 3.0e+05)",
+        False,
+    )
+
+
+def test_the_error_of_the_mean_policy_stands_beside():
+    y = np.array([[0.5, 0.5], [0.7, 0.3]])
+    dataset = SimpleNamespace(
+        train=SimpleNamespace(y=y),
+        test=SimpleNamespace(y=y[:1], X=None, n_members=1),
+    )
+    pipeline = SimpleNamespace(predict=lambda X: np.array([[0.516, 0.484]]))
+    source = SimpleNamespace(dataset=dataset, main=SimpleNamespace(pipeline=pipeline))
+    text, agrees = graph_claims.mean_error_claim(0.016).measure(source)
+    assert text == "0.0160 (mean policy 0.1000)"
+    assert agrees
+
+
+# The real cells.
+
+
+def test_the_real_cells():
+    folder = os.environ.get("SKPCE_DATA")
+    if not folder or not (Path(folder) / "sachs_observational.csv").exists():
+        pytest.skip("SKPCE_DATA is not set to a folder with sachs_observational.csv")
+    task = SachsTask()
+    preset = task.presets["default"]
+    study = task.prepare(
+        preset, seed=0, store=None, progress=lambda *_: None, options={}
+    )
+    assert study.environment.node_names == FEATURE_NAMES
+    assert (study.environment.n_actions, study.environment.max_edges) == (111, 18)
+    assert study.reward_features.shape == (80, 121)
+    assert len(sachs._published_edges(study.environment)) == 17
+    facts = dict(study.tables[0].rows)
+    shares = [facts[f"share of the covariances in PC{i}"] for i in (1, 2)]
+    assert 0.8 < sum(shares) < 0.95
+    assert facts["standardised by"] == "all cells, before they are drawn"
+
+
+def test_crowded_panels_name_the_likeliest_actions():
+    names = tuple(f"a → {i}" for i in range(40))
+    y = np.linspace(1, 2, 40)[None] / 60
+    dataset = SimpleNamespace(
+        test=SimpleNamespace(y=y), step_slices=(slice(0, 40),), action_names=names
+    )
+    axes = Figure().subplots()
+    axes.set_yticks(range(40), names)
+    figures._name_the_likeliest(axes, dataset, 0)
+    shown = [label.get_text() for label in axes.get_yticklabels()]
+    assert shown == [""] * 30 + list(names[30:])

@@ -1,0 +1,138 @@
+"""Structure learning on five nodes: rewards, trajectory, marginals, picture."""
+
+import json
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.figure import Figure
+
+from gflownet_envs.datasets import SIX_EDGE_NETWORK, make_linear_gaussian_data
+from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
+from gflownet_envs.rewards.bge_score import subsample_rows
+
+NAMES = tuple(SIX_EDGE_NETWORK)
+
+
+@pytest.fixture(scope="module")
+def run(smoke_runs):
+    return smoke_runs("structure-learning")
+
+
+@pytest.fixture(scope="module")
+def samples(run):
+    """The rows of the members, drawn again."""
+    rows = run[0].preset.proxy
+    data = make_linear_gaussian_data(n_samples=rows.n_samples).data
+    return subsample_rows(data, rows.n_rows, members=run[0].study.members)
+
+
+def edges_of(name):
+    return {tuple(e.split(" → ")) for e in name.split(", ") if " → " in e}
+
+
+def test_the_trajectory_adds_the_simulated_edges(run):
+    results, out = run
+    record = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert record["sizes"]["n_objects"] == 29_281
+    assert record["trajectory"][-1] == "stop"
+    true = {(i, j) for j, parents in SIX_EDGE_NETWORK.items() for i in parents}
+    assert edges_of(", ".join(record["trajectory"][:-1])) == true
+    assert results.headline.dataset.steps == (21,) * 7
+
+
+def test_the_order_of_the_edges_is_that_of_the_mean_reward(run):
+    """The likeliest first edge of the network, from the list of all graphs."""
+    study = run[0].study
+    mean = study.reward.log_reward[: study.n_train].mean(dim=0)
+    weight = torch.exp(mean - mean.max())
+    graphs = [edges_of(name) for name in study.environment.object_names()]
+    true = {(i, j) for j, parents in SIX_EDGE_NETWORK.items() for i in parents}
+    flow = {  # one of the orders of the edges of a graph begins with each of them
+        edge: sum(
+            float(w) / len(graph)
+            for w, graph in zip(weight, graphs, strict=True)
+            if edge in graph
+        )
+        for edge in true
+    }
+    first = study.environment.action_names[study.trajectory.actions[0]]
+    assert tuple(first.split(" → ")) == max(flow, key=flow.get)
+
+
+def test_inputs_are_the_covariances_of_the_rows(run, samples):
+    study = run[0].study
+    for member in (0, 13):
+        expected = np.cov(samples[member], rowvar=False).ravel()
+        np.testing.assert_allclose(study.reward_features[member], expected)
+    column = study.feature_names.index("cov(Mek, Erk)")
+    assert column in study.levels["node"]["Mek"]
+    assert column in study.levels["node"]["Erk"]
+    assert column not in study.levels["node"]["PKA"]
+    assert len(study.levels["node"]["PKA"]) == 9
+
+
+def test_rewards_are_relative_to_no_edges_and_alike_for_equivalent_graphs(run):
+    study = run[0].study
+    names = study.environment.object_names()
+    table = study.reward.log_reward
+    assert (table[:, names.index("no edges")] == 0).all()
+    for i, j in combinations(NAMES, 2):
+        forth, back = names.index(f"{i} → {j}"), names.index(f"{j} → {i}")
+        torch.testing.assert_close(table[:, forth], table[:, back])
+
+
+def test_one_edge_is_worth_what_the_correlation_says(run, samples):
+    """For many rows, log BF ≈ −n/2 log(1 − r²) − ½ log n + O(1)."""
+    study = run[0].study
+    names = study.environment.object_names()
+    n_rows = samples.shape[1]
+    for i, j in combinations(range(5), 2):
+        found = study.reward.log_reward[:, names.index(f"{NAMES[i]} → {NAMES[j]}")]
+        r = np.array([np.corrcoef(rows[:, i], rows[:, j])[0, 1] for rows in samples])
+        expected = -0.5 * n_rows * np.log1p(-(r**2)) - 0.5 * np.log(n_rows)
+        np.testing.assert_allclose(found.numpy(), expected, atol=3.0)
+
+
+def test_marginals_are_those_of_the_list_of_graphs(run):
+    study = run[0].study
+    table = next(t for t in study.tables if t.caption.startswith("Probabilities"))
+    assert len(table.rows) == 20
+    law = torch.softmax(study.reward.log_reward[:16], dim=1)
+    graphs = [edges_of(name) for name in study.environment.object_names()]
+    for edge, kind, mean, spread, trained, off in table.rows[:4]:
+        pair = tuple(edge.split(" → "))
+        expected = law[:, [pair in graph for graph in graphs]].sum(dim=1)
+        assert mean == pytest.approx(float(expected.mean()))
+        assert spread == pytest.approx(float(expected.std()))
+        assert 0 <= trained <= 1
+        assert 0 <= off <= 1
+        if pair[0] in SIX_EDGE_NETWORK[pair[1]]:
+            assert kind == "simulated"
+
+
+def test_the_picture_has_all_edges(run):
+    axes = Figure().subplots()
+    StructureLearningTask().draw_system(run[0], axes)
+    labels = {text.get_text() for text in axes.texts}
+    assert labels >= {*NAMES, *"123456"}
+    arrows = [text for text in axes.texts if getattr(text, "arrow_patch", None)]
+    assert len(arrows) == 6
+
+
+def test_the_gap_lifts_the_worst_graphs_and_moves_the_law_by_less_than_it_says(run):
+    results, _ = run
+    proxy = replace(results.preset.proxy, n_solved_only=0, max_gap=12.0)
+    preset = replace(results.preset, proxy=proxy, n_test=1)
+    lifted = results.task.prepare(
+        preset, seed=0, store=None, progress=lambda *_: None, options={}
+    ).reward.log_reward
+    plain = results.study.reward.log_reward[: len(lifted)]
+    gap = lifted.amax(dim=1) - lifted.amin(dim=1)
+    torch.testing.assert_close(gap, torch.full_like(gap, 12.0))
+    apart = torch.softmax(lifted, dim=1) - torch.softmax(plain, dim=1)
+    distance = 0.5 * apart.abs().sum(dim=1)
+    assert (distance > 0).all()
+    assert (distance < lifted.shape[1] * np.exp(-12.0)).all()

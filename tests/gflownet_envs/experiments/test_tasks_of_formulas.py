@@ -1,0 +1,171 @@
+"""Tasks whose rewards are formulas or process reward models: runs and claims."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs.exact import solve_exact
+from gflownet_envs.experiments import paper
+from gflownet_envs.experiments.figures import overview_figure
+
+NAMES = (
+    "continuous-grid",
+    "symbolic-regression",
+    "llm-arithmetic",
+    "strategy-reasoning",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_has_what_every_task_has(smoke_runs, name):
+    results, out = smoke_runs(name)
+    record = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert record["task"] == name
+    assert set(record["policies"]) == {"trained", "exact"}
+    assert record["sizes"]["n_objects"] == results.study.environment.n_objects
+    assert (
+        0 < record["distance_to_exact"]["mean"] <= record["distance_to_exact"]["worst"]
+    )
+    for source in results.sources.values():
+        dataset = source.dataset
+        for columns in dataset.step_slices:
+            np.testing.assert_allclose(dataset.y[:, columns].sum(axis=1), 1, atol=1e-6)
+        assert len(source.main.verdict.steps) == len(results.study.trajectory)
+    claims = [row["claim"] for row in record["beside_the_paper"]]
+    assert len(claims) == len(results.task.paper_claims) > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exact_policies_are_flows_of_the_rewards(smoke_runs, name):
+    """The policy of the first step, from the total reward behind each action."""
+    results, _ = smoke_runs(name)
+    study = results.study
+    graph = results.policies.solution.graph
+    environment = study.environment
+    member = 3
+    state = study.trajectory.states[0]
+    allowed = environment.valid_mask(state).nonzero()[:, 0]
+    if name == "continuous-grid":  # no tree: counted by the solver of another reward
+        alone = solve_exact(graph, study.reward.log_reward[[member]])
+        expected = alone.log_policy(state)[0, allowed].exp()
+    else:
+        finals = graph.final_states()
+        own = study.reward.select(np.array([member]))
+        weights = own.of_states(finals[None])[0].double().exp()
+        behind = [
+            weights[(finals == environment.step(state, action))[:, 0]].sum()
+            for action in allowed
+        ]
+        expected = torch.stack(behind) / weights.sum()
+    columns = results.policies.exact.step_slices[0]
+    policy = torch.from_numpy(results.policies.exact.y[member, columns])
+    torch.testing.assert_close(policy[policy > 0], expected, atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("name", ["continuous-grid", "symbolic-regression"])
+def test_known_inputs_are_used_as_they_are(smoke_runs, name):
+    results, _ = smoke_runs(name)
+    main = results.sources["exact"].main
+    assert main.input_features == results.study.feature_names
+    X = results.study.reward_features
+    np.testing.assert_array_equal(main.pipeline[:-1].transform(X), X)
+    assert main.surrogate.n_features_in_ == X.shape[1]
+
+
+def test_the_rewards_of_the_plane_are_its_bumps(smoke_runs):
+    study = smoke_runs("continuous-grid")[0].study
+    places = study.environment.positions().numpy()
+    centres = np.array([(0.0, 0.75), (-0.5, -0.25), (0.5, -0.25)])
+    squared = ((places[:, None] - centres) ** 2).sum(axis=2)
+    expected = study.reward_features @ np.exp(-squared / (2 * 0.35**2)).T
+    np.testing.assert_allclose(study.reward.log_reward.numpy(), expected, atol=1e-12)
+
+
+def test_the_reference_expression_is_the_greedy_one_without_noise(smoke_runs):
+    study = smoke_runs("symbolic-regression")[0].study
+    facts = {row[0]: row[1] for row in study.tables[0].rows}
+    assert facts["finished expressions"] == 25_190
+    assert facts["best without noise"] == "sin x + 2 − x"
+    written = int(study.environment.object_index(study.trajectory.states[-1]))
+    shown = facts["reference trajectory (greedy without noise)"]
+    assert study.environment.object_name(written) == shown
+
+
+def test_the_features_of_reward_models_are_scores_of_the_problems(smoke_runs):
+    study = smoke_runs("llm-arithmetic")[0].study
+    assert study.reward_features.shape == (24, 40)
+    groups = study.levels["problems"]
+    assert [len(columns) for columns in groups.values()] == [20, 20]
+    name = study.feature_names[0].split()
+    states = torch.tensor([[study.environment.action_names.index(t) for t in name]])
+    scores = study.reward.scores(states)[:, 0]
+    np.testing.assert_allclose(study.reward_features[:, 0], scores, atol=1e-6)
+
+
+def test_the_overview_shows_system_attribution_and_policies(smoke_runs):
+    pytest.importorskip("matplotlib")
+    results, _ = smoke_runs("continuous-grid")
+    figure = overview_figure(results)
+    top, bottom = figure.subfigs
+    assert len(top.axes) == 2
+    assert [ax.get_title() for ax in bottom.axes] == ["move 1", "move 3", "move 4"]
+
+
+# Claims of the paper.
+
+
+def fake_source(**parts):
+    """A source whose main analysis has the given attributes."""
+    steps = [SimpleNamespace(step=s, q2=0.5) for s in ("a", "b")]
+    dataset = SimpleNamespace(step_names=("a", "b"))
+    main = SimpleNamespace(verdict=SimpleNamespace(steps=steps), **parts)
+    return SimpleNamespace(main=main, dataset=dataset)
+
+
+@pytest.mark.parametrize(
+    ("indices", "agrees"),
+    [
+        ([[0.8, 0.2], [0.6, 0.4]], True),
+        ([[0.8, 0.2], [0.9, 0.1]], False),
+        ([[0.4, 0.6], [0.1, 0.9]], False),
+    ],
+)
+def test_gain_claim_wants_the_first_to_lead_and_the_second_to_gain(indices, agrees):
+    surrogate = SimpleNamespace(step_total_sobol_indices_=np.array(indices))
+    claim = paper.gain_claim("text", "a", "b")
+    figures, found = claim.measure(fake_source(surrogate=surrogate))
+    assert found is agrees
+    assert figures.startswith(f"a {indices[0][0]:.2f}")
+    # A step that the trajectory does not reach: the last one with a choice.
+    claim = paper.gain_claim("text", "a", "z")
+    assert claim.measure(fake_source(surrogate=surrogate)) == (figures, found)
+
+
+def test_claims_about_components_read_the_fitted_pca():
+    pca = SimpleNamespace(
+        explained_variance_ratio_=np.array([0.2, 0.05]),
+        components_=np.array([[0.5, 0.5, 0.5, 0.5], [1, -1, 0, 0]]),
+    )
+    source = fake_source(pipeline=[pca])
+    assert paper.explained_variance_claim(0.244).measure(source) == ("25.0%", True)
+    assert paper.explained_variance_claim(0.5).measure(source) == ("25.0%", False)
+    assert paper.uniform_component_claim().measure(source) == ("cosine 1.00", True)
+    pca.components_ = np.array([[1.0, -1.0, 1.0, -1.0]])
+    assert paper.uniform_component_claim().measure(source) == ("cosine 0.00", False)
+
+
+def test_claims_of_coverage_and_tests_on_a_real_run(smoke_runs):
+    source = smoke_runs("llm-arithmetic")[0].sources["exact"]
+    found = source.main.calibration["push-forward alone"].coverage[-1]
+    figure, agrees = paper.mean_coverage_claim(float(np.nanmean(found))).measure(source)
+    assert (figure, agrees) == (f"{np.nanmean(found):.2f}", True)
+    figure, _ = paper.indistinguishable_claim(0, 63).measure(source)
+    passed, n_pairs = map(int, figure.split(" of "))
+    assert 0 <= passed <= n_pairs == source.dataset.test.mask.sum()
+    figure, agrees = paper.two_modes_claim("EOS").measure(source)
+    assert agrees == (figure != "at no step")
