@@ -3,6 +3,10 @@
 from ._any_estimator import ModelSobolIndices, sobol_indices
 from ._back_to_reward import back_to_reward
 from ._back_to_reward_result import RewardEffects
+from ._compare_embeddings import compare_embeddings
+from ._compare_embeddings_candidates import EmbeddingSetting
+from ._compare_embeddings_inputs import HeldOutInputs
+from ._compare_embeddings_result import ComparedEmbedding, EmbeddingComparison
 from ._dependent_inputs import dependent_sobol_indices
 from ._dependent_inputs_result import DependentSobolIndices
 from ._dependent_shapley import ShapleyEffects, shapley_effects
@@ -19,7 +23,11 @@ from ._verdict import verdict
 from ._verdict_result import StepVerdict, Verdict
 
 __all__ = [
+    "ComparedEmbedding",
     "DependentSobolIndices",
+    "EmbeddingComparison",
+    "EmbeddingSetting",
+    "HeldOutInputs",
     "InputTests",
     "ModelSobolIndices",
     "OriginalSpaceIndices",
@@ -30,6 +38,7 @@ __all__ = [
     "VarianceSplit",
     "Verdict",
     "back_to_reward",
+    "compare_embeddings",
     "dependent_sobol_indices",
     "input_tests",
     "original_space_indices",
