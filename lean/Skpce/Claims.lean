@@ -48,7 +48,9 @@ theorem t1_rate (b : HilbertBasis (σ → ℕ) ℝ (MeasureTheory.Lp ℝ 2 μ))
 
 omit [Fintype σ] [DecidableEq σ] in
 /-- **T2.** First-order, total and closed indices, and every other share of the variance with
-weights `θ` between 0 and 1, move by at most the L² distance over the standard deviation. -/
+weights `θ` between 0 and 1, move by at most the L² distance over the standard deviation. `b 0`,
+which the sums leave out, may be any function of the basis; the indices are Sobol indices when it
+is the constant. -/
 theorem t2_bound (b : HilbertBasis (σ → ℕ) ℝ (MeasureTheory.Lp ℝ 2 μ))
     (f g : MeasureTheory.Lp ℝ 2 μ) {θ : {j : σ → ℕ // j ≠ 0} → ℝ} (hθ0 : ∀ j, 0 ≤ θ j)
     (hθ1 : ∀ j, θ j ≤ 1) (hD : 0 < ∑' j : {j : σ → ℕ // j ≠ 0}, ⟪b j.1, g⟫_ℝ ^ 2) :
@@ -64,7 +66,7 @@ theorem t2_converges (b : HilbertBasis (σ → ℕ) ℝ (MeasureTheory.Lp ℝ 2 
     (g : MeasureTheory.Lp ℝ 2 μ) {θ : {j : σ → ℕ // j ≠ 0} → ℝ} (hθ0 : ∀ j, 0 ≤ θ j)
     (hθ1 : ∀ j, θ j ≤ 1) (hD : 0 < ∑' j : {j : σ → ℕ // j ≠ 0}, ⟪b j.1, g⟫_ℝ ^ 2)
     {T : ℕ → MeasureTheory.Lp ℝ 2 μ}
-    (hT : T = fun p => ∑ j ∈ (Fintype.piFinset (fun _ : σ => Finset.range (p + 1))).filter
+    (hT : T = fun p : ℕ => ∑ j ∈ (Fintype.piFinset (fun _ : σ => Finset.range (p + 1))).filter
       (fun j => ∑ i, j i ≤ p), ⟪b j, g⟫_ℝ • b j) :
     Filter.Tendsto
       (fun p => (∑' j : {j : σ → ℕ // j ≠ 0}, θ j * ⟪b j.1, T p⟫_ℝ ^ 2)
@@ -111,7 +113,7 @@ theorem t4_lipschitz [Nonempty ι] {J X : Type*} [PseudoMetricSpace X] {s : Fins
     ∑ k, |Real.exp (∑ j ∈ s, c k j * ψ j x) / ∑ l, Real.exp (∑ j ∈ s, c l j * ψ j x)
         - Real.exp (∑ j ∈ s, c k j * ψ j y) / ∑ l, Real.exp (∑ j ∈ s, c l j * ψ j y)|
       ≤ R / 2 * dist x y :=
-  sum_abs_policy_sub_le hψ hR hx hy
+  sum_abs_policy_sub_le (s := s) (ψ := ψ) (c := c) (x := x) (y := y) hψ hR hx hy
 
 /-- **T5.** The softmax is 1-Lipschitz from the largest difference to ℓ₁. -/
 theorem t5_lipschitz (v w : ι → ℝ) :
@@ -137,7 +139,7 @@ theorem t7_value [Nonempty ι] (v w : ι → ℝ) {u : ι → ℝ} {m M : ℝ} (
 `C n k` stands for the centred log-ratio. -/
 theorem t8_alr [Nonempty ι] {Ω : Type*} [Fintype Ω] {P : Ω → ι → ℝ} (hP : ∀ n k, 0 < P n k)
     (w : Ω → ℝ) (r : ι) {C : Ω → ι → ℝ}
-    (hC : C = fun n k =>
+    (hC : C = fun (n : Ω) (k : ι) =>
       Real.log (P n k) - (∑ l, Real.log (P n l)) / (Fintype.card ι : ℝ)) :
     ∑ k, ∑ n, w n * (Real.log (P n k / P n r) - ∑ m, w m * Real.log (P m k / P m r)) ^ 2
       = (∑ k, ∑ n, w n * (C n k - ∑ m, w m * C m k) ^ 2)
@@ -153,12 +155,13 @@ theorem t8_ilr [Nonempty ι] [DecidableEq ι] {κ Ω : Type*} [Fintype κ] [Deci
     (h2 : ∀ k l, ∑ i, H i k * H i l
       = (if k = l then (1 : ℝ) else 0) - 1 / (Fintype.card ι : ℝ))
     (h3 : ∀ i, ∑ k, H i k = 0) (P : Ω → ι → ℝ) (w : Ω → ℝ) {C : Ω → ι → ℝ}
-    (hC : C = fun n k =>
+    (hC : C = fun (n : Ω) (k : ι) =>
       Real.log (P n k) - (∑ l, Real.log (P n l)) / (Fintype.card ι : ℝ)) :
     ∑ i, ∑ n, w n * ((∑ k, H i k * C n k) - ∑ m, w m * ∑ k, H i k * C m k) ^ 2
       = ∑ k, ∑ n, w n * (C n k - ∑ m, w m * C m k) ^ 2 := by
   subst hC
-  exact sum_ensembleVar_ilr ⟨h1, h2, h3⟩ P w
+  have hH : IsContrast H := ⟨h1, h2, h3⟩
+  exact sum_ensembleVar_ilr hH P w
 
 /-! ### A: from the coefficients to the indices -/
 

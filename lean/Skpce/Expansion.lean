@@ -97,7 +97,7 @@ theorem hasSum_coefficient (b : HilbertBasis J ℝ E) (g : E) :
     HasSum (fun j => coefficient b g j • b j) g := by
   -- `HilbertBasis.repr_apply_apply`, `HilbertBasis.hasSum_repr`:
   -- Mathlib.Analysis.InnerProductSpace.l2Space
-  have h : (fun j => b.repr g j • b j) = fun j => coefficient b g j • b j :=
+  have h : (fun j : J => b.repr g j • b j) = fun j : J => coefficient b g j • b j :=
     funext (fun j => congrArg (fun t : ℝ => t • b j) (b.repr_apply_apply g j))
   rw [← h]
   exact b.hasSum_repr g
@@ -233,7 +233,7 @@ variable {ι : Type*} [Fintype ι] {J X : Type*}
 
 /-- The finite expansion with terms `s`, basis functions `ψ` and one row of coefficients for each
 part `k`, at the input `x`. -/
-def expansion (s : Finset J) (ψ : J → X → ℝ) (c : ι → J → ℝ) (x : X) (k : ι) : ℝ :=
+noncomputable def expansion (s : Finset J) (ψ : J → X → ℝ) (c : ι → J → ℝ) (x : X) (k : ι) : ℝ :=
   ∑ j ∈ s, c k j * ψ j x
 
 /-- **T4.** Let every basis function be Lipschitz on `U` with constant `L j`, and let

@@ -112,14 +112,15 @@ theorem summable_weight {θ c : J → ℝ} (hθ0 : ∀ j, 0 ≤ θ j) (hθ1 : �
 /-- The products of two square-summable families are summable. -/
 theorem summable_mul {x y : J → ℝ} (hx : Summable (fun j => x j ^ 2))
     (hy : Summable (fun j => y j ^ 2)) : Summable (fun j => x j * y j) := by
+  have hle : ∀ j, ‖x j * y j‖ ≤ x j ^ 2 + y j ^ 2 := by
+    intro j
+    rw [Real.norm_eq_abs]
+    refine abs_le.mpr ⟨?_, ?_⟩
+    · linarith [sq_nonneg (x j + y j), sq_nonneg (x j), sq_nonneg (y j)]
+    · linarith [sq_nonneg (x j - y j), sq_nonneg (x j), sq_nonneg (y j)]
   -- `Summable.of_norm_bounded`: Mathlib.Analysis.Normed.Group.InfiniteSum
   -- `Summable.add`: Mathlib.Topology.Algebra.InfiniteSum.Basic
-  refine Summable.of_norm_bounded (fun j => x j ^ 2 + y j ^ 2) (hx.add hy) (fun j => ?_)
-  show ‖x j * y j‖ ≤ x j ^ 2 + y j ^ 2
-  rw [Real.norm_eq_abs]
-  refine abs_le.mpr ⟨?_, ?_⟩
-  · linarith [sq_nonneg (x j + y j), sq_nonneg (x j), sq_nonneg (y j)]
-  · linarith [sq_nonneg (x j - y j), sq_nonneg (x j), sq_nonneg (y j)]
+  exact Summable.of_norm_bounded (fun j => x j ^ 2 + y j ^ 2) (hx.add hy) hle
 
 /-- The squared distance of two square-summable families. -/
 theorem hasSum_sq_sub {x y : J → ℝ} (hx : Summable (fun j => x j ^ 2))

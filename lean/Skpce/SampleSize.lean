@@ -19,6 +19,7 @@ hypothesis.
 * `Skpce.sum_sq_fitted_error`: least squares fits the projection of the noise.
 * `Skpce.coefficientTail_of_fitted`: a tail bound of the fitted noise gives one of the
   coefficients, with the smallest eigenvalue of the design.
+* `Skpce.CoefficientTail.comp_injective`: the same bound holds without the constant term.
 * `Skpce.measure_share_error_le` (A): under `CoefficientTail` all Sobol indices at once are
   within `√β / √D`, with probability at least `1 - δ`.
 -/
@@ -75,9 +76,33 @@ exceeds `β` with probability at most `δ`. -/
 def CoefficientTail (P : Measure Ω) (d : Ω → J → ℝ) (c : J → ℝ) (β : ℝ) (δ : ENNReal) : Prop :=
   P {ω : Ω | β < ∑ j, (d ω j - c j) ^ 2} ≤ δ
 
+/-- A bound for all coefficients is one for some of them, such as those of the terms other than
+the constant, which make up the variance. -/
+theorem CoefficientTail.comp_injective {K : Type*} [Fintype K] {P : Measure Ω}
+    {d : Ω → J → ℝ} {c : J → ℝ} {β : ℝ} {δ : ENNReal} (htail : CoefficientTail P d c β δ)
+    {e : K → J} (he : Function.Injective e) :
+    CoefficientTail P (fun ω k => d ω (e k)) (fun k => c (e k)) β δ := by
+  -- `hasSum_le_inj`: Mathlib.Topology.Algebra.InfiniteSum.Order
+  -- `hasSum_fintype`: Mathlib.Topology.Algebra.InfiniteSum.Defs
+  have hle : ∀ ω, ∑ k, (d ω (e k) - c (e k)) ^ 2 ≤ ∑ j, (d ω j - c j) ^ 2 := fun ω =>
+    hasSum_le_inj (f := fun k : K => (d ω (e k) - c (e k)) ^ 2)
+      (g := fun j : J => (d ω j - c j) ^ 2) e he (fun j _ => sq_nonneg (d ω j - c j))
+      (fun k => le_refl ((d ω (e k) - c (e k)) ^ 2))
+      (hasSum_fintype (fun k : K => (d ω (e k) - c (e k)) ^ 2))
+      (hasSum_fintype (fun j : J => (d ω j - c j) ^ 2))
+  have hsub : {ω : Ω | β < ∑ k, (d ω (e k) - c (e k)) ^ 2}
+      ⊆ {ω : Ω | β < ∑ j, (d ω j - c j) ^ 2} := by
+    intro ω hω
+    have hlt : β < ∑ k, (d ω (e k) - c (e k)) ^ 2 := hω
+    show β < ∑ j, (d ω j - c j) ^ 2
+    exact hlt.trans_le (hle ω)
+  -- `MeasureTheory.measure_mono`: Mathlib.MeasureTheory.OuterMeasure.Basic
+  exact (measure_mono (μ := P) hsub).trans htail
+
 /-- From the fitted noise to the coefficients. If `lam` is at most the smallest eigenvalue of
-`Ψᵀ Ψ` and the squared norm of `Ψ (d - c)` exceeds `χ` with probability at most `δ`, then the
-squared error of the coefficients exceeds `χ / lam` with probability at most `δ`. -/
+`Ψᵀ Ψ`, which is what `hΨ` says, and the squared norm of `Ψ (d - c)` exceeds `χ` with probability
+at most `δ`, then the squared error of the coefficients exceeds `χ / lam` with probability at
+most `δ`. -/
 theorem coefficientTail_of_fitted {N : Type*} [Fintype N] {P : Measure Ω} {Ψ : N → J → ℝ}
     {d : Ω → J → ℝ} {c : J → ℝ} {lam χ : ℝ} {δ : ENNReal} (hlam : 0 < lam)
     (hΨ : ∀ v : J → ℝ, lam * ∑ j, v j ^ 2 ≤ ∑ n, (∑ j, Ψ n j * v j) ^ 2)
@@ -93,7 +118,6 @@ theorem coefficientTail_of_fitted {N : Type*} [Fintype N] {P : Measure Ω} {Ψ :
       hΨ (fun j => d ω j - c j)
     show χ < ∑ n, (∑ j, Ψ n j * (d ω j - c j)) ^ 2
     linarith
-  -- `MeasureTheory.measure_mono`: Mathlib.MeasureTheory.OuterMeasure.Basic
   exact (measure_mono (μ := P) hsub).trans htail
 
 /-- **A.** Under the tail hypothesis, with probability at least `1 - δ` every share with weights
@@ -110,7 +134,6 @@ theorem measure_share_error_le {P : Measure Ω} {d : Ω → J → ℝ} {c : J �
     obtain ⟨θ, hθ0, hθ1, hlt⟩ := hω
     show β < ∑ j, (d ω j - c j) ^ 2
     refine not_le.mp (fun hle => ?_)
-    -- `hasSum_fintype`: Mathlib.Topology.Algebra.InfiniteSum.Defs
     -- `HasSum.summable`: Mathlib.Topology.Algebra.InfiniteSum.Defs
     have hbound := abs_share_sub_le hθ0 hθ1 (hasSum_fintype (fun j => c j ^ 2)).summable
       (hasSum_fintype (fun j => d ω j ^ 2)).summable hD

@@ -35,7 +35,8 @@ variable {σ E : Type*} [NormedAddCommGroup E] [InnerProductSpace ℝ E]
 abbrev NonConstant (σ : Type*) : Type _ :=
   {j : σ → ℕ // j ≠ 0}
 
-/-- The coefficients of `g` other than that of the constant `b 0`. -/
+/-- The coefficients of `g` other than that of `b 0`, the constant. That `b 0` is constant gives
+the indices their meaning; no theorem here needs it. -/
 noncomputable def slopes (b : HilbertBasis (σ → ℕ) ℝ E) (g : E) (j : NonConstant σ) : ℝ :=
   coefficient b g j.1
 
@@ -45,15 +46,15 @@ noncomputable def termWeight (T : Set (NonConstant σ)) : NonConstant σ → ℝ
 
 /-- First-order index of input `i`: the terms in which no other input occurs. -/
 noncomputable def firstOrder (b : HilbertBasis (σ → ℕ) ℝ E) (g : E) (i : σ) : ℝ :=
-  share (termWeight {j | ∀ l, l ≠ i → j.1 l = 0}) (slopes b g)
+  share (termWeight {j : NonConstant σ | ∀ l, l ≠ i → j.1 l = 0}) (slopes b g)
 
 /-- Total index of input `i`: the terms in which it occurs. -/
 noncomputable def totalOrder (b : HilbertBasis (σ → ℕ) ℝ E) (g : E) (i : σ) : ℝ :=
-  share (termWeight {j | j.1 i ≠ 0}) (slopes b g)
+  share (termWeight {j : NonConstant σ | j.1 i ≠ 0}) (slopes b g)
 
 /-- Closed index of a set `u` of inputs: the terms in which no input outside `u` occurs. -/
 noncomputable def closedIndex (b : HilbertBasis (σ → ℕ) ℝ E) (g : E) (u : Set σ) : ℝ :=
-  share (termWeight {j | ∀ l, l ∉ u → j.1 l = 0}) (slopes b g)
+  share (termWeight {j : NonConstant σ | ∀ l, l ∉ u → j.1 l = 0}) (slopes b g)
 
 /-- The weights of a set of terms are not negative. -/
 theorem termWeight_nonneg (T : Set (NonConstant σ)) (j : NonConstant σ) :
@@ -92,7 +93,8 @@ theorem tsum_sq_slopes_sub_le (b : HilbertBasis (σ → ℕ) ℝ E) (f g : E) :
     funext (fun j => congrArg (fun t : ℝ => t ^ 2) (coefficient_sub b f g j.1).symm)
   rw [hfun]
   -- `hasSum_le_inj`: Mathlib.Topology.Algebra.InfiniteSum.Order
-  exact hasSum_le_inj (g := fun j => coefficient b (f - g) j ^ 2)
+  exact hasSum_le_inj (f := fun j : NonConstant σ => slopes b (f - g) j ^ 2)
+    (g := fun j : σ → ℕ => coefficient b (f - g) j ^ 2)
     (fun j : NonConstant σ => j.1) Subtype.val_injective
     (fun j _ => sq_nonneg (coefficient b (f - g) j))
     (fun j => le_refl (slopes b (f - g) j ^ 2)) (summable_sq_slopes b (f - g)).hasSum
@@ -129,13 +131,14 @@ theorem tendsto_share_truncation (b : HilbertBasis (σ → ℕ) ℝ E) (g : E)
       (nhds 0) := by
     have h := hnorm.div_const (√(totalVariance (slopes b g)))
     rwa [zero_div] at h
-  refine tendsto_iff_norm_sub_tendsto_zero.mpr ?_
+  have hle : ∀ p, ‖share θ (slopes b (truncation b p g)) - share θ (slopes b g)‖
+      ≤ ‖truncation b p g - g‖ / √(totalVariance (slopes b g)) := by
+    intro p
+    rw [Real.norm_eq_abs]
+    exact abs_share_slopes_sub_le b (truncation b p g) g hθ0 hθ1 hD
   -- `squeeze_zero`: Mathlib.Topology.MetricSpace.Pseudo.Lemmas
-  refine squeeze_zero (fun p => norm_nonneg _) (fun p => ?_) hbound
-  show ‖share θ (slopes b (truncation b p g)) - share θ (slopes b g)‖
-    ≤ ‖truncation b p g - g‖ / √(totalVariance (slopes b g))
-  rw [Real.norm_eq_abs]
-  exact abs_share_slopes_sub_le b (truncation b p g) g hθ0 hθ1 hD
+  exact tendsto_iff_norm_sub_tendsto_zero.mpr
+    (squeeze_zero (fun p => norm_nonneg _) hle hbound)
 
 /-- **T2.** First-order indices of the truncation converge. -/
 theorem tendsto_firstOrder_truncation (b : HilbertBasis (σ → ℕ) ℝ E) (g : E) (i : σ)

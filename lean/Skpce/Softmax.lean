@@ -29,6 +29,8 @@ The map from log-ratios to a policy, as `scipy.special.softmax` and
 
 namespace Skpce
 
+section Softmax
+
 variable {ι : Type*} [Fintype ι]
 
 /-- The softmax of `v` at part `k`: `exp v_k` over the sum of the exponentials. There is no
@@ -95,20 +97,20 @@ theorem softmax_eq_softmax_iff [Nonempty ι] (v w : ι → ℝ) :
 theorem softmax_log {p : ι → ℝ} (hp : ∀ k, 0 < p k) (hp1 : ∑ k, p k = 1) :
     softmax (fun k => Real.log (p k)) = p := by
   funext k
-  have h : ∑ l, Real.exp (Real.log (p l)) = 1 :=
+  have h : ∑ l, Real.exp (Real.log (p l)) = ∑ l, p l :=
     -- `Real.exp_log`: Mathlib.Analysis.SpecialFunctions.Log.Basic
-    (Finset.sum_congr rfl (fun l _ => Real.exp_log (hp l))).trans hp1
+    Finset.sum_congr rfl (fun l _ => Real.exp_log (hp l))
   show Real.exp (Real.log (p k)) / ∑ l, Real.exp (Real.log (p l)) = p k
   -- `div_one`: Mathlib.Algebra.Group.Basic
-  rw [h, Real.exp_log (hp k), div_one]
+  rw [h, hp1, Real.exp_log (hp k), div_one]
+
+end Softmax
 
 /-! ### Masks -/
 
 section Mask
 
-omit [Fintype ι]
-
-variable [DecidableEq ι]
+variable {ι : Type*} [DecidableEq ι]
 
 /-- The softmax over the possible parts `m`: masked parts do not enter the denominator and are
 exactly `0`. With no possible part it is `0` everywhere. -/

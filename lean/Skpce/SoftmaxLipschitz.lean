@@ -199,7 +199,7 @@ theorem sum_abs_softmax_sub_le_norm (v w : ι → ℝ) :
   · have habs : ∀ k, |v k - w k| ≤ ‖v - w‖ := by
       intro k
       -- `norm_le_pi_norm`: Mathlib.Analysis.Normed.Group.Constructions
-      have hk := norm_le_pi_norm (v - w) k
+      have hk : ‖(v - w) k‖ ≤ ‖v - w‖ := norm_le_pi_norm (v - w) k
       -- `Real.norm_eq_abs`: Mathlib.Analysis.Normed.Group.Basic
       rwa [Pi.sub_apply, Real.norm_eq_abs] at hk
     have hrange : ∀ k l, (v k - w k) - (v l - w l) ≤ 2 * ‖v - w‖ := by

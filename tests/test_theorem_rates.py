@@ -1,0 +1,226 @@
+"""Theorems T1, T2 and A as properties of the code: truncation, coefficients, indices.
+
+Names as in docs/mathematics.md, "Theorems".
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.polynomial.legendre import leggauss
+from scipy import stats
+
+from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor, build_multi_indices
+from skpce._shapley import shapley_effects
+from skpce._sobol import closed_index, interaction_index, sobol_indices, total_index
+from skpce.sample_size import (
+    coefficient_error_bound,
+    smallest_eigenvalue,
+    sobol_error_bound,
+)
+
+UNIFORM = stats.uniform(-1, 2)
+NORMAL = stats.norm(0, 1)
+
+ROUNDING = 1e-12
+
+several = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=25, deadline=None, derandomize=True)
+seeds = st.integers(0, 2**32 - 1)
+
+
+# T1: truncation
+
+
+@pytest.mark.parametrize(("n_features", "degree"), [(1, 6), (2, 4), (3, 3), (4, 2)])
+def test_t1_kept_terms_are_those_up_to_the_total_degree(n_features, degree):
+    grid = itertools.product(range(degree + 1), repeat=n_features)
+    expected = {j for j in grid if sum(j) <= degree}
+    kept = build_multi_indices(n_features, degree).tolist()
+    assert len(kept) == len(expected)
+    assert {tuple(j) for j in kept} == expected
+
+
+def power_expansion(law, power, degree):
+    """Return coefficients and squared norm of |x|^power, by quadrature on one side."""
+    end = 1.0 if law is UNIFORM else 45.0  # Hermite functions of degree 400 end at 40
+    nodes, weights = leggauss(2000)
+    x = 0.5 * end * (nodes + 1.0)
+    weights = end * weights * law.pdf(x)  # twice the half line
+    features = PolynomialChaosFeatures(degree, distribution=law).fit(np.zeros((1, 1)))
+    even = np.arange(degree + 1) % 2 == 0
+    coefficients = np.zeros(degree + 1)
+    coefficients[even] = (weights * x**power) @ features.transform(x[:, None])[:, even]
+    return coefficients, float(weights @ x ** (2 * power))
+
+
+@pytest.mark.parametrize(
+    ("law", "power", "norm", "rate"),
+    [
+        (UNIFORM, 1, 1 / 3, 1.5),
+        (UNIFORM, 3, 1 / 7, 3.5),
+        (NORMAL, 1, 1.0, 0.75),
+        (NORMAL, 3, 15.0, 1.75),
+    ],
+    ids=["legendre-x", "legendre-x3", "hermite-x", "hermite-x3"],
+)
+def test_t1_rate_of_a_kink(law, power, norm, rate):
+    """|x|^a has a + 1/2 derivatives in L2: rate s for Legendre, s/2 for Hermite."""
+    coefficients, measured_norm = power_expansion(law, power, degree=400)
+    np.testing.assert_allclose(measured_norm, norm)
+    tail = np.cumsum(np.square(coefficients[::-1]))[::-1]
+    # What lies beyond degree 400 is what the same power law leaves there.
+    beyond = tail[300] / ((400 / 300) ** (2 * rate) - 1.0)
+    degrees = np.array([80, 100, 126, 160, 200, 252])
+    errors = np.sqrt(tail[degrees + 1] + beyond)
+    slope = np.polyfit(np.log(1 + degrees), np.log(errors), 1)[0]
+    assert abs(slope + rate) < 0.03
+
+
+def test_t1_error_of_a_kink_agrees_with_the_missing_norm():
+    coefficients, norm = power_expansion(NORMAL, 1, degree=100)
+    error = np.sqrt(norm - np.cumsum(np.square(coefficients)))
+    # E|x| = sqrt(2/pi); the even coefficients that follow are known in closed form.
+    np.testing.assert_allclose(coefficients[0], np.sqrt(2 / np.pi), rtol=1e-12)
+    np.testing.assert_allclose(coefficients[2], 1 / np.sqrt(np.pi), rtol=1e-10)
+    assert np.all(np.diff(error[::2]) < 0)
+    assert abs(np.log(error[100] / error[50]) / np.log(2) + 0.75) < 0.02
+
+
+@few
+@given(seeds, st.floats(0, 4), st.integers(0, 6))
+def test_t1_bound(seed, rate, degree):
+    rng = np.random.default_rng(seed)
+    j = build_multi_indices(3, 12)
+    total = j.sum(axis=1)
+    c = rng.normal(size=len(j)) * (1.0 + total) ** -rng.uniform(0, 6)
+    weighted_norm = np.linalg.norm((1.0 + total) ** rate * c)
+    error = np.linalg.norm(c[total > degree])
+    assert error <= weighted_norm * (1.0 + degree) ** -rate * (1 + ROUNDING)
+
+
+# T2 and A: indices
+
+
+def every_share(c, j):
+    """Return all kinds of indices of one target as one vector."""
+    c = np.atleast_2d(c)
+    indices = sobol_indices(c, j)
+    groups = [[0], [1], [0, 1], [1, 2]]
+    return np.concatenate(
+        [
+            indices.first_order[0],
+            indices.total_order[0],
+            shapley_effects(c, j)[0],
+            *(kind(c, j, u) for u in groups for kind in (closed_index, total_index)),
+            *(interaction_index(c, j, u) for u in groups),
+        ]
+    )
+
+
+@several
+@given(
+    seeds,
+    st.sampled_from([1e-9, 1e-3, 0.1, 0.5, 1.0, 10.0]),
+    st.sampled_from([0.0, 1e-6, 1.0, 1e6]),
+)
+def test_a_shares_move_by_at_most_the_bound(seed, noise, scale):
+    rng = np.random.default_rng(seed)
+    j = build_multi_indices(3, 3)
+    c = rng.normal(size=len(j)) * 10.0 ** rng.uniform(-3, 0, size=len(j))
+    estimate = scale * c if scale != 1.0 else c
+    estimate = estimate + noise * rng.normal(size=len(j)) * (rng.random(len(j)) < 0.5)
+    squared_error = float(np.sum(np.square(estimate - c)))
+    difference = np.abs(every_share(estimate, j) - every_share(c, j))
+    for known in (c, estimate):
+        variance = sobol_indices(known[None], j).total_variance[0]
+        bound = sobol_error_bound(squared_error, variance)
+        assert np.all(difference <= bound + ROUNDING)
+
+
+def test_a_holds_when_the_estimate_has_no_variance():
+    j = build_multi_indices(3, 1)
+    c = np.array([5.0, 2.0, 0.0, 0.0])
+    nothing = np.array([5.0, 0.0, 0.0, 0.0])
+    assert np.all(every_share(nothing, j) == 0.0)
+    assert every_share(c, j)[0] == 1.0 == float(sobol_error_bound(4.0, 4.0))
+
+
+@pytest.mark.parametrize("angle", [1e-6, 0.1, 0.3, np.pi / 4 - 1e-3, 0.7])
+def test_a_is_attained(angle):
+    """Angles mirrored at the diagonal, the estimate the foot of the perpendicular."""
+    j = build_multi_indices(3, 1)
+    other = np.pi / 2 - angle
+    c = np.array([0.0, np.cos(angle), np.sin(angle), 0.0])
+    direction = np.array([0.0, np.cos(other), np.sin(other), 0.0])
+    estimate = (c @ direction) * direction
+    bound = sobol_error_bound(np.sum(np.square(estimate - c)), 1.0)
+    difference = abs(every_share(estimate, j) - every_share(c, j))[0]
+    np.testing.assert_allclose(difference, bound, rtol=1e-7)
+
+
+@few
+@given(seeds, st.floats(0.5, 3))
+def test_t2_indices_of_the_truncation_converge(seed, decay):
+    rng = np.random.default_rng(seed)
+    j = build_multi_indices(3, 10)
+    total = j.sum(axis=1)
+    c = rng.normal(size=len(j)) * np.exp(-decay * total)
+    variance = sobol_indices(c[None], j).total_variance[0]
+    for degree in range(1, 11):
+        kept = np.where(total <= degree, c, 0.0)
+        distance = np.linalg.norm(c - kept)
+        difference = np.abs(every_share(kept, j) - every_share(c, j))
+        assert np.all(difference <= distance / np.sqrt(variance) + ROUNDING)
+    assert np.all(difference == 0.0), "nothing is cut off at the largest degree"
+
+
+# A: from the noise to the coefficients
+
+
+@few
+@given(seeds, st.integers(12, 60), st.sampled_from([1e-6, 0.3, 10.0]))
+def test_a_least_squares_fits_the_projection_of_the_noise(seed, n_members, noise):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n_members, 2))
+    pce = PolynomialChaosRegressor(2, distribution=UNIFORM, solver="ols")
+    c = rng.normal(size=6)
+    design = pce.fit(X, X[:, 0]).transform(X)
+    error = noise * rng.standard_t(3, size=n_members)
+    missed = pce.fit(X, design @ c + error).coefficients_[0] - c
+    fitted = design @ missed
+    np.testing.assert_allclose(fitted @ fitted, error @ fitted, rtol=1e-6)
+    eigenvalue = smallest_eigenvalue(design)
+    assert n_members * eigenvalue * (missed @ missed) <= (fitted @ fitted) * (1 + 1e-6)
+
+
+def test_a_all_indices_are_within_the_bound_as_often_as_promised():
+    rng = np.random.default_rng(0)
+    n_members, n_trials, risk = 40, 2000, 0.2
+    X = rng.uniform(-1, 1, size=(n_members, 2))
+    features = PolynomialChaosFeatures(2, distribution=UNIFORM).fit(X)
+    design, j = features.transform(X), features.multi_indices_
+    c = np.array([0.3, 1.0, -0.5, 0.2, 0.4, 0.0])
+    noise = 0.4 * rng.normal(size=(n_trials, n_members))
+    estimates = c + noise @ np.linalg.pinv(design).T
+    squared_error = coefficient_error_bound(
+        0.16,
+        n_members,
+        len(c),
+        smallest_eigenvalue=smallest_eigenvalue(design),
+        confidence_level=1 - risk,
+    )
+    exceeded = np.sum(np.square(estimates - c), axis=1) > squared_error
+    assert exceeded.mean() <= risk + 3 * np.sqrt(risk * (1 - risk) / n_trials)
+    true, found = sobol_indices(c[None], j), sobol_indices(estimates, j)
+    wrong = np.maximum(
+        np.abs(found.first_order - true.first_order).max(axis=1),
+        np.abs(found.total_order - true.total_order).max(axis=1),
+    )
+    bound = sobol_error_bound(squared_error, true.total_variance[0])
+    assert bound < 1.0
+    assert np.all(exceeded[wrong > bound])
