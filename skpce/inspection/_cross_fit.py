@@ -31,14 +31,17 @@ def final_estimator(pipeline: Any) -> tuple[str, Any]:
     """Return the parameter prefix and the innermost last estimator.
 
     Looks through pipelines and through meta-estimators that hold one estimator (a
-    grid search, a target transformation).
+    grid search, a target transformation), not through a surrogate on another regressor.
     """
     if isinstance(pipeline, Pipeline):
         name, last = pipeline.steps[-1]
         prefix, inner = final_estimator(last)
         return f"{name}__{prefix}", inner
+    known = pipeline.get_params(deep=False) if hasattr(pipeline, "get_params") else {}
+    if "degree" in known or "steps" in known:  # an expansion, on any regressor
+        return "", pipeline
     for name in ("estimator", "regressor"):
-        wrapped = getattr(pipeline, name, None)
+        wrapped = known.get(name)
         if hasattr(wrapped, "fit") and hasattr(wrapped, "get_params"):
             prefix, inner = final_estimator(wrapped)
             return f"{name}__{prefix}", inner

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -426,3 +427,15 @@ def test_the_inputs_of_a_search_are_those_of_its_best_estimator(ensemble):
         assert found.inputs.law_p_values.shape == (2,)
         assert not np.isnan(found.inputs.law_p_values).any()
         assert found.n_terms == 6
+
+
+def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own():
+    """Not those of the regressor inside, which knows none."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    logits = np.c_[X[:, :1], np.zeros((40, 2)), X[:, 1:], np.zeros((40, 1))]
+    y = np.c_[softmax(logits[:, :3], axis=1), softmax(logits[:, 3:], axis=1)]
+    surrogate = CompositionalPCESurrogate(1, steps=(3, 2), regressor=Lasso(1e-3))
+    found = verdict(surrogate, X, y, n_permutations=19, random_state=0)
+    assert len(found.steps) == 2
+    assert all(step.q2 > 0.8 for step in found.steps)
