@@ -168,22 +168,28 @@ class Checks:
     """
 
     n_members: int
-    _losses: list[Tensor] = field(default_factory=list)
-    _log_z: list[Tensor] = field(default_factory=list)
+    n_averaged: int = 100  # iterations behind the loss and log Z of a check
+    _n_iterations: int = 0
+    _recent: Tensor | None = None  # shape: (n_averaged, 2, E)
     _rows: list[dict[str, np.ndarray]] = field(default_factory=list)
     _frozen: dict[int, int] = field(default_factory=dict)
 
     def add_iteration(self, losses: Tensor, log_z: Tensor) -> None:
-        """Remember the losses and log Z of an iteration, shapes (E,)."""
-        self._losses.append(losses)
-        self._log_z.append(log_z)
+        """Remember the losses and log Z of an iteration, shapes (E,).
 
-    def add_check(
-        self, iteration: int, seen: dict[str, np.ndarray], n_averaged: int
-    ) -> None:
+        In one tensor: small ones that stay between large ones that come and go would
+        keep the memory of these.
+        """
+        if self._recent is None:
+            self._recent = losses.new_zeros(self.n_averaged, 2, self.n_members)
+        row = self._recent[self._n_iterations % self.n_averaged]
+        row[0], row[1] = losses, log_z
+        self._n_iterations += 1
+
+    def add_check(self, iteration: int, seen: dict[str, np.ndarray]) -> None:
         """Remember what a check saw, with means over the last iterations."""
-        loss = torch.stack(self._losses[-n_averaged:]).double().mean(dim=0)
-        log_z = torch.stack(self._log_z[-n_averaged:]).double().mean(dim=0)
+        kept = self._recent[: min(self._n_iterations, self.n_averaged)]
+        loss, log_z = kept.double().mean(dim=0)
         self._rows.append(
             {
                 "iteration": np.full(self.n_members, iteration),

@@ -26,8 +26,6 @@ from gflownet_envs.state_graph import StateGraph, TooManyStatesError
 from gflownet_envs.threads import torch_threads
 from gflownet_envs.training_spec import TrainingSpec
 
-_N_AVERAGED = 100  # iterations that the final loss and log Z average over
-
 Sampler = PlainSampler | TableSampler
 
 
@@ -169,7 +167,7 @@ class _Block:
             done = iteration + 1
             is_last = done == spec.n_iterations
             if is_last or (spec.check_every and done % spec.check_every == 0):
-                checks.add_check(done, self._checker(self.network), _N_AVERAGED)
+                checks.add_check(done, self._checker(self.network))
                 self._stop_members(checks, is_last)
                 if len(self._stopped) == len(self._streams):
                     break
