@@ -1,7 +1,8 @@
 """Write the tables of ``docs/results_tables.md`` from the folders of finished runs.
 
 Run: ``python benchmarks/results_page.py runs/grid-default runs/grid-paper
-runs/buchwald-hartwig-default runs/buchwald-hartwig-paper > docs/results_tables.md``
+runs/buchwald-hartwig-default runs/buchwald-hartwig-no-controls
+runs/buchwald-hartwig-paper > docs/results_tables.md``
 """
 
 from __future__ import annotations

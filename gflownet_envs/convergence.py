@@ -183,7 +183,7 @@ class Checks:
         if self._recent is None:
             self._recent = losses.new_zeros(self.n_averaged, 2, self.n_members)
         row = self._recent[self._n_iterations % self.n_averaged]
-        row[0], row[1] = losses, log_z
+        torch.stack((losses, log_z), out=row)
         self._n_iterations += 1
 
     def add_check(self, iteration: int, seen: dict[str, np.ndarray]) -> None:

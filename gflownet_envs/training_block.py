@@ -1,5 +1,6 @@
 """One block of members that are trained together."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -161,9 +162,7 @@ class _Block:
         checks = Checks(len(self._streams))
         for iteration in range(spec.n_iterations):
             report(iteration)
-            losses, log_z = self._update(iteration)
-            self._refuse_divergence(losses, iteration)
-            checks.add_iteration(losses, log_z)
+            checks.add_iteration(*self._update(iteration))
             done = iteration + 1
             is_last = done == spec.n_iterations
             if is_last or (spec.check_every and done % spec.check_every == 0):
@@ -226,8 +225,11 @@ class _Block:
         )
         if self._stopped:  # what happens to them after does not matter
             losses = losses.where(self._is_active, 0.0)
+        total = losses.sum()
+        if not math.isfinite(total.item()):
+            self._refuse_divergence(losses, iteration)
         self._optimizer.zero_grad(set_to_none=True)
-        losses.sum().backward()
+        total.backward()
         if self._spec.max_gradient_norm is not None:
             self._shorten_gradients(self._spec.max_gradient_norm)
         reported = log_z.detach().clone()
@@ -288,9 +290,9 @@ class _Block:
 
     def _refuse_divergence(self, losses: Tensor, iteration: int) -> None:
         """Stop with the members that diverged: their policies are nothing."""
-        if bool(torch.isfinite(losses).all()):
-            return
         rows = (~torch.isfinite(losses)).nonzero()[:, 0]
+        if not len(rows):  # finite, and their sum too large for the precision
+            return
         members = [self._members[i] for i in rows]
         raise ValueError(
             f"training diverged: the loss of the members {members} is not finite in "
