@@ -16,6 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from gflownet_envs.experiments.tasks import TASKS
 
@@ -37,6 +38,7 @@ COLUMNS = (
     "cross-fitted Q²",
     "coverage at 95 %",
     "attributable steps",
+    "the same, exact policies",
 )
 
 
@@ -72,8 +74,8 @@ def row(folder: Path) -> list[str]:
     record = json.loads((folder / "run_record.json").read_text(encoding="utf-8"))
     sizes, cpu = results["sizes"], record["cpu_seconds"]
     source = results["policies"]["trained"]
-    main = next(a for a in source["analyses"] if a["degree"] == source["main_degree"])
-    verdict = [step for step in main["verdict"] if step["q2"] is not None]
+    main = main_analysis(source)
+    verdict = steps_with_choice(main)
     distance = results["distance_to_exact"]
     coverage = main["calibration"]["given the inputs"]["coverage"][-1]
     known = [value for value in coverage if value is not None]
@@ -96,8 +98,24 @@ def row(folder: Path) -> list[str]:
         over_steps(main["conditional_loo_q2"]),
         over_steps([step["q2"] for step in verdict]),
         f"{sum(known) / len(known):.2f}",
-        f"{sum(step['attributable'] for step in verdict)} of {len(verdict)}",
+        attributable(verdict),
+        attributable(steps_with_choice(main_analysis(results["policies"]["exact"]))),
     ]
+
+
+def main_analysis(source: dict[str, Any]) -> dict[str, Any]:
+    """Return the analysis of the degree that the preset reports."""
+    return next(a for a in source["analyses"] if a["degree"] == source["main_degree"])
+
+
+def steps_with_choice(analysis: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the verdicts on the steps that leave a choice."""
+    return [step for step in analysis["verdict"] if step["q2"] is not None]
+
+
+def attributable(verdict: list[dict[str, Any]]) -> str:
+    """Count the steps whose attribution is supported."""
+    return f"{sum(step['attributable'] for step in verdict)} of {len(verdict)}"
 
 
 def count(number: int | None) -> str:

@@ -100,7 +100,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         False where they were sampled.
     n_features_in_ : int
         Number of objects.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns of X, where it has such.
 
     Notes
