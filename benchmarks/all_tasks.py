@@ -44,7 +44,7 @@ COLUMNS = (
 
 def run(task: str, preset: str, folder: Path) -> None:
     """Run one task in a process of its own, unless it is finished."""
-    if (folder / "run_record.json").exists():
+    if (folder / "report.html").exists():  # the last file of a run
         return
     command = "from gflownet_envs.experiments.command_line import main; main()"
     arguments = ["run", task, "--preset", preset, "--out", str(folder)]
@@ -125,7 +125,7 @@ def count(number: int | None) -> str:
 
 def seconds(value: float) -> str:
     """Return seconds as a short number."""
-    return f"{value:.3g}"
+    return f"{float(f'{value:.3g}'):g}"
 
 
 def claims(folder: Path) -> list[list[str]]:

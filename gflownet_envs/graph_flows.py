@@ -46,6 +46,7 @@ from gflownet_envs.rewards.local_scores import LocalScoreReward
 
 _MAX_NODES = 12
 _LEAST = 1e-300  # probability of an edge
+_LEAST_TOTAL = 1e-300  # relative to the best graph; less has few digits
 _VALUES_AT_ONCE = 2**24  # products of sets, powers and members
 
 
@@ -185,7 +186,7 @@ class GraphFlows:
             for scores in self._scores.split(size)
         ]
         total, by_edge, scale = zip(*parts, strict=True)
-        if not (torch.cat(total) > 0).all():
+        if not (torch.cat(total) > _LEAST_TOTAL).all():
             raise ValueError(
                 f"graphs of at most {self.environment.max_edges} edges are too "
                 "unlikely beside the best graph, which double precision compares "

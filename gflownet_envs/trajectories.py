@@ -13,7 +13,9 @@ from gflownet_envs.environments.base import Environment
 from gflownet_envs.reward_table import validated_log_reward
 from gflownet_envs.state_graph import StateGraph
 
-_LOWEST_LOG = -700.0  # exp of less is no normal float64
+#: Least log-probability of a possible action in a data set: exp of less is no normal
+#: float64.
+LOWEST_LOG = -700.0
 
 
 class PolicySource(Protocol):
@@ -207,7 +209,7 @@ def policies_along(
     columns = [list(environment.step_actions(t)) for t in range(len(trajectory))]
     mask = environment.valid_mask(states)
     log_policy = policy_source.log_policy(states).to(torch.float64)
-    policy = log_policy.where(~mask, log_policy.clamp(min=_LOWEST_LOG)).exp()
+    policy = log_policy.where(~mask, log_policy.clamp(min=LOWEST_LOG)).exp()
     steps = range(len(trajectory))
     return PoliciesAlong(
         y=torch.cat([policy[:, t, columns[t]] for t in steps], dim=1).cpu().numpy(),

@@ -38,6 +38,8 @@ def alr_range_claim(lowest: float, highest: float) -> PaperClaim:
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         adds = [action != "stop" for action in source.dataset.trajectory]
+        if not any(adds):
+            return "no edge on the trajectory", False
         expansion = source.main.expansion_alr_sum[adds]
         members = source.fragility.alr_sum[adds]
         agrees = (1 - TOLERANCE) * lowest <= np.nanmin(expansion) and np.nanmax(

@@ -13,7 +13,12 @@ from gflownet_envs.experiments.graph_drawing import Edge, edge_kind
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.bge_score import bge_scores
-from gflownet_envs.trajectories import PolicySource, Trajectory, trajectory_of_actions
+from gflownet_envs.trajectories import (
+    LOWEST_LOG,
+    PolicySource,
+    Trajectory,
+    trajectory_of_actions,
+)
 from skpce import LogRatioTransformer
 
 
@@ -153,7 +158,8 @@ def stopping_table(dataset: PolicyDataset) -> Table:
 
     D, the sum of the variances of log P(action) / P(stop), is the Aitchison variance
     plus K times the variance of the centred log-ratio of `stop`, with K possible
-    actions.
+    actions. Where log P(stop) would be below the least of a data set (`LOWEST_LOG`) it
+    is held there, and the variances are too small: the last column counts the members.
     """
     clr = LogRatioTransformer("clr", steps=dataset.steps, mask=dataset.mask)
     values = clr.fit_transform(dataset.y)
@@ -173,6 +179,7 @@ def stopping_table(dataset: PolicyDataset) -> Table:
                 float(variance[-1]) / total,
                 float(log_stop.mean()),
                 float(log_stop.std()),
+                int((log_stop <= LOWEST_LOG + 1e-6).sum()),
             )
         )
     return Table(
@@ -186,6 +193,7 @@ def stopping_table(dataset: PolicyDataset) -> Table:
             "share of the Aitchison variance by stop",
             "log P(stop), mean",
             "sd",
+            f"members held at {LOWEST_LOG:g}",
         ),
         tuple(rows),
     )

@@ -103,13 +103,16 @@ def shift_claim(text: str, early: str, late: str) -> PaperClaim:
 def gain_claim(text: str, early: str, late: str) -> PaperClaim:
     """Claim that the first input leads early and the second gains until a late step.
 
-    By total-order indices; gaining is a larger part of the sum of the two.
+    By total-order indices; gaining is a larger part of the sum of the two. The last
+    step with a choice stands in for a late step that has none or is not there.
     """
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         indices = source.main.surrogate.step_total_sobol_indices_
         names = source.dataset.step_names
-        late_step = late if late in names else _last_choice(source)
+        last = _last_choice(source)
+        is_there = late in names and names.index(late) <= names.index(last)
+        late_step = late if is_there else last
         before, after = indices[names.index(early)], indices[names.index(late_step)]
         figures = (
             f"{early} {before[0]:.2f} and {before[1]:.2f}, "
@@ -196,9 +199,10 @@ def uniform_component_claim() -> PaperClaim:
 
 
 def two_modes_claim(action: str) -> PaperClaim:
-    """Claim that the surrogate gives an action's probability two modes at some step.
+    """Claim that the surrogate gives an action's probability two modes at later steps.
 
-    Two modes are what :meth:`CompositionalPCESurrogate.predicted_modes` says.
+    One step after the first is enough. Two modes are what
+    :meth:`CompositionalPCESurrogate.predicted_modes` says.
     """
 
     def measure(source: SourceResults) -> tuple[str, bool]:
@@ -212,7 +216,8 @@ def two_modes_claim(action: str) -> PaperClaim:
             modes = surrogate.predicted_modes(step, names.index(action), random_state=0)
             if modes.bimodal:
                 found.append(dataset.step_names[step])
-        return ", ".join(found) if found else "at no step", bool(found)
+        is_late = any(step != dataset.step_names[0] for step in found)
+        return ", ".join(found) if found else "at no step", is_late
 
     return PaperClaim(
         f"probability of {action} has two modes", "at later steps", measure

@@ -89,7 +89,10 @@ class RunResults:
         ``"trained"`` (when the members were trained) and ``"exact"`` (when the space
         can be enumerated).
     cpu_seconds : dict of str to float
-        Proxies, training, exact solution, surrogate, verdict (over all processes).
+        Proxies, training, exact solution, surrogate, verdict (over all processes), and
+        what else preparing the study ("rest of the study"), the findings of the task
+        ("findings") and calibration, fragility and shares ("calibration") took. Not
+        the writing of the files.
     wall_seconds : float
     peak_memory : int
         Largest resident size of this process so far, in bytes.
@@ -240,10 +243,14 @@ def _find(
 ) -> RunResults:
     """Do the work of a run; only finished blocks are written."""
     started = time.perf_counter()
+    clock = time.process_time()
     store = BlockStore(folder / "blocks")
     study = task.prepare(
         settings, seed=seed, store=store, progress=report, options=options
     )
+    # Proxies that an earlier run stored took their time then.
+    rest = time.process_time() - clock - sum(study.cpu_seconds.values())
+    cpu_seconds = {**study.cpu_seconds, "rest of the study": max(0.0, rest)}
     policies = make_policies(
         study,
         settings.training,
@@ -255,9 +262,12 @@ def _find(
         store=store,
         progress=report,
     )
+    clock = time.process_time()
     study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
+    findings_seconds = time.process_time() - clock
     noise = _training_noise(policies)
     sources = {}
+    clock = time.process_time()
     for dataset in (policies.trained, policies.exact):
         if dataset is not None:
             sources[dataset.source] = _analyse_source(
@@ -269,6 +279,9 @@ def _find(
                 n_jobs=n_jobs,
                 progress=report,
             )
+    cpu_seconds |= policies.cpu_seconds
+    cpu_seconds["findings"] = findings_seconds
+    cpu_seconds |= _analysis_seconds(sources, time.process_time() - clock)
     return RunResults(
         task=task,
         preset_name=preset_name,
@@ -279,7 +292,7 @@ def _find(
         policies=policies,
         noise=noise,
         sources=sources,
-        cpu_seconds=_cpu_seconds(study, policies, sources),
+        cpu_seconds=cpu_seconds,
         wall_seconds=time.perf_counter() - started,
         peak_memory=peak_memory(),
     )
@@ -352,13 +365,13 @@ def _analyse_source(
     )
 
 
-def _cpu_seconds(
-    study: Study, policies: Policies, sources: Mapping[str, SourceResults]
+def _analysis_seconds(
+    sources: Mapping[str, SourceResults], spent_here: float
 ) -> dict[str, float]:
+    """Return the CPU-seconds of the analyses, given those of this process."""
     analyses = [a for source in sources.values() for a in source.analyses]
-    return {
-        **study.cpu_seconds,
-        **policies.cpu_seconds,
-        "surrogate": sum(a.fit_cpu_seconds for a in analyses),
-        "verdict": sum(a.verdict.cpu_seconds for a in analyses),
-    }
+    surrogate = sum(a.fit_cpu_seconds for a in analyses)
+    verdict = sum(a.verdict.cpu_seconds for a in analyses)
+    # With several processes the verdict may take more than was spent in this one.
+    rest = max(0.0, spent_here - surrogate - verdict)
+    return {"surrogate": surrogate, "verdict": verdict, "calibration": rest}

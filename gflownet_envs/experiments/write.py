@@ -37,7 +37,7 @@ def write_run(results: RunResults, folder: Path) -> None:
     }
     report = build_report(results, pictures)
     record = results_record(results)
-    remove_stale(folder, results)
+    remove_stale(folder, results, set(pictures))
     write_json(folder / "results.json", record)
     write_json(folder / "run_record.json", run_record(results))
     write_arrays(folder / "ensemble.safetensors", *ensemble_arrays(results))
@@ -87,18 +87,17 @@ def _png(figure: Any) -> bytes:
     return stream.getvalue()
 
 
-def remove_stale(folder: Path, results: RunResults) -> None:
-    """Remove what an earlier run left in the folder that this one did not make.
+def remove_stale(folder: Path, results: RunResults, pictures: set[str]) -> None:
+    """Remove what an earlier run left in the folder that this one does not make.
 
     Pictures of trained policies must not stand beside the results of a run that
-    trained none.
+    trained none, nor those of another preset beside this one's.
     """
-    missing = {"trained", "exact"}.difference(results.sources)
-    if not missing:
-        return
-    stale = [folder / "dataset_exact.safetensors"]
-    for source in missing:
-        stale += (folder / "figures").glob(f"*_{source}.png")
+    stale = [
+        path for path in (folder / "figures").glob("*.png") if path.stem not in pictures
+    ]
+    if set(results.sources) != {"trained", "exact"}:
+        stale.append(folder / "dataset_exact.safetensors")
     for path in stale:
         path.unlink(missing_ok=True)
 

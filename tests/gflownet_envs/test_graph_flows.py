@@ -106,3 +106,8 @@ def test_what_is_refused():
     cut = GraphFlows(random_reward(DagEnvironment(4, max_edges=1), 3000.0))
     with pytest.raises(ValueError, match="at most 1 edges are too unlikely"):
         cut.log_z()
+    scores = np.zeros((1, 2, 4))
+    scores[0, 1, 0b01] = 740.0  # exp(-740) is no normal number: few digits
+    cut = GraphFlows(LocalScoreReward(DagEnvironment(2, max_edges=0), scores))
+    with pytest.raises(ValueError, match="at most 0 edges are too unlikely"):
+        cut.log_z()

@@ -5,11 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gflownet_envs.experiments.graph_claims import alr_range_claim
 from gflownet_envs.experiments.paper import (
     alr_sum_claim,
     coverage_claim,
+    gain_claim,
     order_claim,
     shift_claim,
+    two_modes_claim,
 )
 
 
@@ -57,3 +60,54 @@ def source():
 )
 def test_our_figure_stands_beside_the_papers(source, claim, figure, agrees):
     assert claim.measure(source) == (figure, agrees)
+
+
+def test_the_last_step_with_a_choice_stands_in_for_one_without(source):
+    """Neither a step that is missing nor one that is forced has indices."""
+    source.dataset.step_names = ("first", "last", "forced")
+    indices = source.main.surrogate.step_total_sobol_indices_
+    indices = np.vstack((indices, [[np.nan, np.nan]]))
+    source.main.surrogate.step_total_sobol_indices_ = indices
+    source.main.verdict = SimpleNamespace(
+        steps=[
+            SimpleNamespace(step=step, q2=q2)
+            for step, q2 in zip(
+                source.dataset.step_names, (0.5, 0.4, np.nan), strict=True
+            )
+        ]
+    )
+    expected = ("first 0.90 and 0.20, last 0.30 and 0.80", True)
+    for late in ("last", "forced", "missing"):
+        assert gain_claim("x", "first", late).measure(source) == expected
+
+
+@pytest.mark.parametrize(
+    ("bimodal", "figure", "agrees"),
+    [
+        (set(), "at no step", False),
+        ({0}, "first", False),  # not a later step
+        ({0, 1}, "first, last", True),
+    ],
+)
+def test_two_modes_at_later_steps(bimodal, figure, agrees):
+    dataset = SimpleNamespace(
+        step_names=("first", "last"),
+        step_slices=(slice(0, 2), slice(2, 4)),
+        action_names=("go", "EOS", "go", "EOS"),
+        mask=np.ones(4, dtype=bool),
+    )
+    surrogate = SimpleNamespace(
+        predicted_modes=lambda step, part, random_state: SimpleNamespace(
+            bimodal=step in bimodal
+        )
+    )
+    found = SimpleNamespace(dataset=dataset, main=SimpleNamespace(surrogate=surrogate))
+    assert two_modes_claim("EOS").measure(found) == (figure, agrees)
+
+
+def test_a_trajectory_that_stops_at_once_has_no_range(source):
+    source.dataset.trajectory = ("stop",)
+    assert alr_range_claim(1.0, 2.0).measure(source) == (
+        "no edge on the trajectory",
+        False,
+    )

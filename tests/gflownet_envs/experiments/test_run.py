@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 from gflownet_envs import storage, training
-from gflownet_envs.experiments import analysis, run, tables
+from gflownet_envs.experiments import analysis, run, tables, write
+from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
 from skpce.metrics import crps_score
@@ -49,6 +51,33 @@ def test_results_have_no_times(tiny):
     assert record["wall_seconds"] > 0
 
 
+def test_the_stages_add_up_to_the_time_of_the_run(run_tiny, tmp_path, monkeypatch):
+    def slow_findings(self, study, policies):
+        work_for(0.3)
+        return ()
+
+    def slow_shares(*args):
+        work_for(0.2)
+        return {}
+
+    monkeypatch.setattr(GridTask, "findings", slow_findings)
+    monkeypatch.setattr(run, "level_shares", slow_shares)
+    monkeypatch.setattr(write, "write_run", lambda *args: None)
+    started = time.process_time()
+    seconds = run_tiny(tmp_path, solver="exact").cpu_seconds
+    spent = time.process_time() - started
+    assert seconds["findings"] >= 0.3
+    assert seconds["calibration"] >= 0.2
+    assert seconds["rest of the study"] > 0
+    assert 0.8 * spent < sum(seconds.values()) <= spent
+
+
+def work_for(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
 # The exact solver.
 
 
@@ -60,6 +89,7 @@ def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
     # What a run with trained policies left must not stand beside exact results.
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "sobol_trained.png").touch()
+    (tmp_path / "figures" / "molecules.png").touch()  # nor that of another preset
     (tmp_path / "dataset_exact.safetensors").touch()
     results = run_tiny(tmp_path, solver="exact")
     assert set(results.sources) == {"exact"}
@@ -77,6 +107,7 @@ def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
     assert tables.training_table(results) is None
     pictures = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert not any("trained" in name for name in pictures)
+    assert "molecules.png" not in pictures
 
 
 def test_exact_columns_never_fill_in_for_trained_ones(tiny):

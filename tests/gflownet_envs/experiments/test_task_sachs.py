@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,11 +19,13 @@ from gflownet_envs.experiments import figures, graph_claims
 from gflownet_envs.experiments.graph_study import (
     edges_in_preferred_order,
     edges_of_trajectory,
+    stopping_table,
 )
 from gflownet_envs.experiments.tasks import sachs
 from gflownet_envs.experiments.tasks.sachs import SachsTask
 from gflownet_envs.graph_flows import GraphFlows
 from gflownet_envs.rewards.bge_score import log_marginal_likelihoods, subsample_rows
+from gflownet_envs.trajectories import LOWEST_LOG
 
 
 def simulated_cells(**_):
@@ -113,6 +116,15 @@ def test_the_variance_d_is_split_as_it_is_measured_elsewhere(run):
             1 - np.array(found["share of D by the reference"])
         )
         np.testing.assert_allclose(total, source.fragility.aitchison_variance)
+
+
+def test_members_whose_stopping_is_too_rare_are_counted(run):
+    train = run[0].sources["exact"].dataset.train
+    y, stop = train.y.copy(), train.step_slices[0].stop - 1
+    y[:3, stop] = np.exp(LOWEST_LOG)
+    table = stopping_table(replace(train, y=y))
+    assert table.columns[-1] == "members held at -700"
+    assert [row[-1] for row in table.rows] == [3] + [0] * (len(table.rows) - 1)
 
 
 def test_the_picture_marks_published_edges(run):
