@@ -30,6 +30,7 @@ source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = [
     "_build",
     "results_tables.md",
+    "tasks/table.md",
     "benchmarks_tables.md",
     "benchmarks_gflownet_tables.md",
     "user_guide/coverage_tables.md",
