@@ -152,6 +152,7 @@ class SachsTask(Task):
             n_components=2,
             degrees=(5, 1),
             solver="paper",
+            n_permutations=199,
             proxy=SachsCells(pilot="trained"),
         ),
     }
