@@ -39,24 +39,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from reactions import Reactions, add_options, markdown_table, publish
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.linear_model import LinearRegression
 
-from gflownet_envs import (
-    SequentialSelectionEnvironment,
-    policies_along,
-    solve_exact,
-    train_yield_proxies,
-    trajectory_of_actions,
-    yield_log_reward,
-)
-from gflownet_envs.block_store import BlockStore
-from gflownet_envs.datasets import fetch_buchwald_hartwig
+from gflownet_envs import policies_along, solve_exact
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from gflownet_envs.rewards.gaussian_process import (
-    gaussian_process_modes,
-    one_hot_levels,
-)
+from gflownet_envs.rewards.gaussian_process import gaussian_process_modes
 from skpce.embedding import BetaVAE, NormalizingFlow
 from skpce.inspection import input_tests
 
@@ -112,35 +101,11 @@ def flat(seed: int) -> np.ndarray:
     return drawn @ rng.normal(size=(60, N_ENTRIES))
 
 
-class Yields:
-    """Reactions, proxies, exact policies."""
-
-    def __init__(self, blocks: str | None) -> None:
-        self.data = fetch_buchwald_hartwig()
-        self.environment = SequentialSelectionEnvironment(self.data.levels)
-        self.levels = self.environment.object_levels().numpy()
-        self.predictions = train_yield_proxies(
-            self.data.data,
-            self.data.target,
-            self.levels,
-            members=range(N_FIT + N_FRESH),
-            store=BlockStore(blocks) if blocks else None,
-        ).predictions
-
-    def entries(self, seed: int) -> np.ndarray:
-        """Predictions of 500 reactions, the same for every seed."""
-        rng = np.random.default_rng(0)
-        chosen = rng.choice(len(self.levels), N_ENTRIES, replace=False)
-        return self.predictions[:, chosen]
-
-    def reference(self) -> Any:
-        """The reaction of highest measured yield."""
-        best = self.data.data[np.argmax(self.data.target)]
-        actions = (np.array(self.environment.offsets) + best).tolist()
-        return trajectory_of_actions(self.environment, actions)
-
-    def one_hot(self, levels: np.ndarray) -> np.ndarray:
-        return one_hot_levels(levels, self.environment.sizes)
+def yields(reactions: Reactions) -> np.ndarray:
+    """Predictions of 500 reactions."""
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(len(reactions.levels), N_ENTRIES, replace=False)
+    return reactions.predictions(N_FIT + N_FRESH)[:, chosen]
 
 
 def r2(embedding: Any, X: np.ndarray, mean: np.ndarray) -> float:
@@ -169,15 +134,7 @@ def measure(embedding: Any, rows: np.ndarray) -> dict[str, float]:
     }
 
 
-def print_table(columns: list[str], rows: list[list[str]]) -> None:
-    print(f"| {' | '.join(columns)} |")
-    print("|" + " --- |" * len(columns))
-    for row in rows:
-        print(f"| {' | '.join(row)} |")
-    print()
-
-
-def embeddings_table(ensembles: dict[str, Callable], n_seeds: int) -> None:
+def embeddings_table(ensembles: dict[str, Callable], n_seeds: int) -> str:
     rows, columns = [], []
     for ensemble, draw in ensembles.items():
         for name, make in EMBEDDINGS.items():
@@ -189,12 +146,12 @@ def embeddings_table(ensembles: dict[str, Callable], n_seeds: int) -> None:
                 for c, m in zip(columns, medians, strict=True)
             ]
             rows.append([ensemble, name, *shown])
-    print_table(["ensemble", "embedding", *columns], rows)
+    return markdown_table(["ensemble", "embedding", *columns], rows)
 
 
-def first_order_table(yields: Yields) -> None:
-    environment, trajectory = yields.environment, yields.reference()
-    log_reward = yield_log_reward(yields.predictions)
+def first_order_table(reactions: Reactions) -> str:
+    environment, trajectory = reactions.environment, reactions.reference
+    log_reward = reactions.log_reward(N_FIT + N_FRESH)
     started = time.process_time()
     features = PolicyRelevantFeatures(
         environment, trajectory=trajectory, scale=False
@@ -229,26 +186,25 @@ def first_order_table(yields: Yields) -> None:
         rows.append([name, str(own.sum()), *shown])
     columns = ["step", "actions", "R² of first order", "R² to second order"]
     columns += ["rms change", "rms first order"]
-    print_table(columns, rows)
-    print(f"CPU seconds of the fit: {seconds:.2f}\n")
+    return f"{markdown_table(columns, rows)}\nCPU seconds of the fit: {seconds:.2f}\n"
 
 
-def modes_table(yields: Yields) -> None:
-    data = yields.data
+def modes_table(reactions: Reactions) -> str:
+    data = reactions.data
     rng = np.random.default_rng(0)
     order = rng.permutation(len(data.target))
     n_seen = round(TRAINED_ON * len(order))
     seen, unseen = order[:n_seen], order[n_seen:]
     started = time.process_time()
     modes = gaussian_process_modes(
-        yields.one_hot(data.data[seen]),
+        reactions.one_hot(data.data[seen]),
         data.target[seen],
-        yields.one_hot(yields.levels),
+        reactions.one_hot(reactions.levels),
         n_modes=50,
         random_state=0,
     )
     seconds = time.process_time() - started
-    sizes = yields.environment.sizes
+    sizes = reactions.environment.sizes
     places = np.ravel_multi_index(data.data[unseen].T, sizes)
     target = data.target[unseen]
     score = (
@@ -264,23 +220,24 @@ def modes_table(yields: Yields) -> None:
         *([f"variance held by {d} modes", f"{shares[d - 1]:.1%}"] for d in (5, 15, 50)),
         ["CPU seconds", f"{seconds:.1f}"],
     ]
-    print_table(["Gaussian process", "value"], rows)
+    return markdown_table(["Gaussian process", "value"], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--no-yields", action="store_true", help="needs no data")
-    parser.add_argument("--blocks", help="folder where trained proxies are kept")
+    add_options(parser)
     arguments = parser.parse_args()
     ensembles: dict[str, Callable] = {"sources": sources, "flat": flat}
-    yields = None if arguments.no_yields else Yields(arguments.blocks)
-    if yields is not None:
-        ensembles["yields"] = yields.entries
-    embeddings_table(ensembles, arguments.seeds)
-    if yields is not None:
-        first_order_table(yields)
-        modes_table(yields)
+    reactions = None if arguments.no_yields else Reactions(arguments.blocks)
+    if reactions is not None:
+        entries = yields(reactions)
+        ensembles["yields"] = lambda seed: entries
+    tables = [embeddings_table(ensembles, arguments.seeds)]
+    if reactions is not None:
+        tables += [first_order_table(reactions), modes_table(reactions)]
+    publish("\n".join(tables), arguments.write)
 
 
 if __name__ == "__main__":

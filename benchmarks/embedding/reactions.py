@@ -1,0 +1,129 @@
+"""Buchwald–Hartwig reactions for the studies of embeddings.
+
+Rewards are yields predicted by networks that each saw 30 % of the data, policies are
+exact along the reference trajectory. Trained networks are kept in a folder, so that
+the studies train each network once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from gflownet_envs import (
+    SequentialSelectionEnvironment,
+    policies_along,
+    solve_exact,
+    train_yield_proxies,
+    trajectory_of_actions,
+    yield_log_reward,
+)
+from gflownet_envs.block_store import BlockStore
+from gflownet_envs.datasets import fetch_buchwald_hartwig
+from gflownet_envs.rewards.gaussian_process import one_hot_levels
+from gflownet_envs.rewards.yield_proxy import PAPER_PROXY, ProxySpec
+
+RECIPES = {"default": ProxySpec(), "paper": PAPER_PROXY}
+
+
+class Reactions:
+    """Data, environment, predictions and exact policies.
+
+    Attributes
+    ----------
+    data : Bunch
+        Measured reactions.
+    environment : SequentialSelectionEnvironment
+        Catalyst, base, aryl halide, additive.
+    levels : ndarray of shape (4608, 4), int
+        Levels of every reaction.
+    reference : Trajectory
+        To the reaction of highest measured yield.
+    """
+
+    def __init__(self, blocks: str | None = None) -> None:
+        self.data = fetch_buchwald_hartwig()
+        self.environment = SequentialSelectionEnvironment(self.data.levels)
+        self.levels = self.environment.object_levels().numpy()
+        best = self.data.data[np.argmax(self.data.target)]
+        self.reference = trajectory_of_actions(
+            self.environment, (np.array(self.environment.offsets) + best).tolist()
+        )
+        self._store = BlockStore(blocks) if blocks else None
+
+    def predictions(
+        self, n_members: int, recipe: str = "default"
+    ) -> np.ndarray:  # shape: (n_members, 4608)
+        """Return predicted yields in percent of members 0, 1, ...
+
+        They are trained fifty at a time, so that the first members of a longer run are
+        those of a shorter one.
+        """
+        rounded = -(-n_members // 50) * 50
+        return np.concatenate(
+            [
+                train_yield_proxies(
+                    self.data.data,
+                    self.data.target,
+                    self.levels,
+                    RECIPES[recipe],
+                    members=range(first, first + 50),
+                    store=self._store,
+                ).predictions
+                for first in range(0, rounded, 50)
+            ]
+        )[:n_members]
+
+    def log_reward(
+        self, n_members: int, recipe: str = "default"
+    ) -> np.ndarray:  # shape: (n_members, 4608)
+        """Return log R: predicted yields over the paper's temperature."""
+        return yield_log_reward(self.predictions(n_members, recipe))
+
+    def policies(
+        self,
+        log_reward: np.ndarray,  # shape: (E, 4608)
+    ) -> np.ndarray:  # shape: (E, 47)
+        """Return exact policies along the reference trajectory, steps side by side."""
+        policies = solve_exact(self.environment, log_reward)
+        return policies_along(self.environment, policies, self.reference).y
+
+    @cached_property
+    def steps(self) -> dict[str, int]:
+        """Number of actions of each step."""
+        return dict(
+            zip(self.environment.step_names, self.environment.sizes, strict=True)
+        )
+
+    def one_hot(
+        self,
+        levels: np.ndarray,  # shape: (n, 4), int
+    ) -> np.ndarray:  # shape: (n, 47)
+        """Return the one-hot vectors of reactions."""
+        return one_hot_levels(levels, self.environment.sizes)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add where trained networks are kept and where the page goes."""
+    parser.add_argument("--blocks", help="folder where trained networks are kept")
+    parser.add_argument("--write", help="file of the page, Markdown; else printed only")
+
+
+def publish(
+    page: str,
+    path: str | None,
+) -> None:
+    """Print a page; write it too where a path is given."""
+    print(page)
+    if path is not None:
+        Path(path).write_text(page, encoding="utf-8")
+
+
+def markdown_table(columns: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
