@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gflownet_envs.experiments.fragility import fragility
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce import LogRatioTransformer
+from skpce.inspection import back_to_reward
 
 
 def level_shares(
@@ -38,30 +39,15 @@ def level_shares(
     shares : dict of str to dict of str to ndarray of shape (n_steps,)
         NaN for a step without choice.
     """
-    clr = LogRatioTransformer("clr", steps=dataset.steps, mask=dataset.mask)
-    observed = clr.fit_transform(dataset.y)
-    total = _variance_by_step(observed, clr.coordinate_steps_, dataset.n_steps)
-    mean = dataset.X.mean(axis=0)
-    shares: dict[str, dict[str, np.ndarray]] = {}
-    for component, columns_of in levels.items():
-        shares[component] = {}
-        for level, columns in columns_of.items():
-            moved = np.tile(mean, (dataset.n_members, 1))
-            moved[:, columns] = dataset.X[:, columns]
-            predicted = clr.transform(pipeline.predict(moved))
-            variance = _variance_by_step(
-                predicted, clr.coordinate_steps_, dataset.n_steps
-            )
-            shares[component][level] = variance / total
+    shares: dict[str, dict[str, np.ndarray]] = {component: {} for component in levels}
+    places = [(component, level) for component in levels for level in levels[component]]
+    if not places:
+        return shares
+    # Levels of two components may have one name.
+    groups = {str(i): levels[c][level] for i, (c, level) in enumerate(places)}
+    effects = back_to_reward(pipeline, dataset.X, groups=groups)
+    total = fragility(dataset).aitchison_variance
+    to_observed = effects.predicted_variance / np.where(total > 0, total, np.nan)
+    for (component, level), driven in zip(places, effects.driven.T, strict=True):
+        shares[component][level] = driven * to_observed
     return shares
-
-
-def _variance_by_step(
-    clr: np.ndarray,  # shape: (n_members, n_coordinates)
-    step_of_coordinate: np.ndarray,  # shape: (n_coordinates,)
-    n_steps: int,
-) -> np.ndarray:  # shape: (n_steps,)
-    variance = np.full(n_steps, np.nan)
-    for step in np.unique(step_of_coordinate):
-        variance[step] = clr[:, step_of_coordinate == step].var(axis=0).sum()
-    return variance

@@ -73,7 +73,11 @@ def coverage_claim(step: str, value: float) -> PaperClaim:
 
 
 def order_claim(text: str, first: str, second: str) -> PaperClaim:
-    """Claim that one step has a larger Aitchison variance than another."""
+    """Claim that one step has a larger Aitchison variance than another.
+
+    The paper says "more fragile", or of higher variance; other measures of fragility
+    can order the steps otherwise, and the report shows them side by side.
+    """
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         names = source.dataset.step_names
@@ -81,7 +85,7 @@ def order_claim(text: str, first: str, second: str) -> PaperClaim:
         low, high = variance[names.index(second)], variance[names.index(first)]
         return f"{first} {high:.2f}, {second} {low:.2f}", bool(high > low)
 
-    return PaperClaim(text, f"{first} > {second}", measure)
+    return PaperClaim(f"{text} (Aitchison variance)", f"{first} > {second}", measure)
 
 
 def shift_claim(text: str, early: str, late: str) -> PaperClaim:
