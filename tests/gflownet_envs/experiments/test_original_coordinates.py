@@ -7,6 +7,7 @@ from scipy.special import rel_entr, softmax
 from gflownet_envs.experiments.fragility import fragility
 from gflownet_envs.experiments.original_coordinates import level_shares
 from gflownet_envs.policy_dataset import PolicyDataset
+from skpce import CompositionalPCESurrogate
 
 
 def make_dataset(X, y, steps, mask):
@@ -46,49 +47,48 @@ def dataset():
     return make_dataset(X, y, (3, 3, 1), np.ones(7) == [1, 1, 1, 1, 0, 1, 1])
 
 
-class LinearPolicies:
-    """The clr of the first step is linear in X; the second step never changes."""
-
-    def __init__(self, weights):
-        self.weights = weights
-
-    def predict(self, X):
-        y = np.zeros((len(X), 7))
-        y[:, :3] = softmax(X @ self.weights, axis=1)
-        y[:, [3, 5]] = 0.5
-        y[:, 6] = 1.0
-        return y
+def clr(y):
+    log = np.log(y)
+    return log - log.mean(axis=1, keepdims=True)
 
 
 def test_level_shares_of_a_linear_model(dataset):
-    weights = np.random.default_rng(1).normal(size=(4, 3))
-    centred = weights - weights.mean(axis=1, keepdims=True)  # rows of clr
+    surrogate = CompositionalPCESurrogate(
+        1, solver="ols", steps=dataset.steps, mask=dataset.mask
+    )
     columns = {"A": {"low": np.array([0]), "high": np.array([1, 2])}, "B": {}}
-    columns["B"]["all"] = np.arange(4)
-    found = level_shares(LinearPolicies(weights), dataset, columns)
-    log = np.log(dataset.y[:, :3])
-    total = (log - log.mean(axis=1, keepdims=True)).var(axis=0).sum()
-    covariance = np.cov(dataset.X.T, ddof=0)
-    for component, levels in columns.items():
-        for level, chosen in levels.items():
-            part = covariance[np.ix_(chosen, chosen)]
-            moved = np.trace(centred[chosen].T @ part @ centred[chosen])
-            share = found[component][level]
-            np.testing.assert_allclose(share, [moved / total, 0, np.nan], atol=1e-12)
+    columns["B"]["low"] = np.arange(4)
+    found = level_shares(surrogate.fit(dataset.X, dataset.y), dataset, columns)
+    centred = dataset.X - dataset.X.mean(axis=0)
+    covariance = centred.T @ centred / len(centred)
+    expected = {component: {} for component in columns}
+    for step in ([0, 1, 2], [3, 5]):
+        observed = clr(dataset.y[:, step])
+        weights = np.linalg.lstsq(centred, observed - observed.mean(axis=0))[0]
+        for component, levels in columns.items():
+            for level, chosen in levels.items():
+                part = covariance[np.ix_(chosen, chosen)]
+                moved = np.trace(weights[chosen].T @ part @ weights[chosen])
+                share = moved / observed.var(axis=0).sum()
+                expected[component].setdefault(level, []).append(share)
+    for component, levels in expected.items():
+        for level, shares in levels.items():
+            np.testing.assert_allclose(
+                found[component][level], [*shares, np.nan], rtol=1e-9
+            )
 
 
 def test_fragility_by_hand(dataset):
     found = fragility(dataset)
     y = dataset.y[:, :3]
-    log = np.log(y)
-    clr = log - log.mean(axis=1, keepdims=True)
-    total = clr.var(axis=0).sum()
+    log, centred = np.log(y), clr(y)
+    total = centred.var(axis=0).sum()
     alr = (log[:, :2] - log[:, 2:]).var(axis=0).sum()
     assert found.aitchison_variance[0] == pytest.approx(total, rel=1e-12)
     assert found.variance_per_freedom[0] == pytest.approx(total / 2, rel=1e-12)
     assert found.alr_sum[0] == pytest.approx(alr, rel=1e-12)
     # Design note 5.1: the sum of alr variances depends on the reference.
-    assert alr == pytest.approx(total + 3 * clr[:, 2].var(), rel=1e-10)
+    assert alr == pytest.approx(total + 3 * centred[:, 2].var(), rel=1e-10)
     distance = 0.5 * np.abs(y - y.mean(axis=0)).sum(axis=1).mean()
     assert found.total_variation[0] == pytest.approx(distance, rel=1e-12)
     assert found.alr_reference == ("0-2", "1-2", "2-0")
@@ -100,9 +100,8 @@ def test_fragility_by_hand(dataset):
 
 def test_the_alr_identity_holds_with_a_mask(dataset):
     found = fragility(dataset)
-    log = np.log(dataset.y[:, [3, 5]])
-    clr = log - log.mean(axis=1, keepdims=True)
-    identity = found.aitchison_variance[1] + 2 * clr[:, 1].var()
+    last = clr(dataset.y[:, [3, 5]])[:, 1]
+    identity = found.aitchison_variance[1] + 2 * last.var()
     assert found.alr_sum[1] == pytest.approx(identity, rel=1e-10)
     assert found.variance_per_freedom[1] == found.aitchison_variance[1]
 
