@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.stats import norm, uniform
+from scipy.stats import uniform
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
@@ -17,15 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import PolynomialChaosRegressor
-from skpce._multi_index import build_multi_indices
 from skpce.inspection import shapley_effects, sobol_indices
-from skpce.inspection._normal_projection import (
-    explained_variance,
-    symmetric_tensors,
-    variance_along,
-)
-from skpce.inspection._subset_values import subset_shapley
 
 LAW = uniform(-np.pi, 2 * np.pi)
 
@@ -373,144 +363,4 @@ def test_a_linear_pipeline_of_dependent_features_is_refused_in_words():
 # Shapley effects ------------------------------------------------------------------
 
 
-def brute_shapley(values, d):
-    """Mean gain over all orders; values maps a frozenset to a number."""
-    effects = np.zeros(d)
-    orders = list(itertools.permutations(range(d)))
-    for order in orders:
-        seen = frozenset()
-        for i in order:
-            effects[i] += values[seen | {i}] - values[seen]
-            seen |= {i}
-    return effects / len(orders) / values[frozenset(range(d))]
-
-
-def test_shapley_of_a_game_against_all_orders():
-    d = 4
-    values = np.random.default_rng(0).uniform(size=(1, 2**d))
-    values[0, 0] = 0
-    game = {
-        frozenset(i for i in range(d) if u >> i & 1): values[0, u] for u in range(2**d)
-    }
-    np.testing.assert_allclose(subset_shapley(values, d)[0], brute_shapley(game, d))
-
-
-def test_independent_effects_are_those_of_sobol_indices(box):
-    effects = shapley_effects(ishigami, box, distribution=LAW, random_state=0)
-    found = sobol_indices(ishigami, box, distribution=LAW, random_state=0)
-    np.testing.assert_array_equal(effects.effects, found.shapley)
-    assert effects.effects.sum() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_gaussian_effects_of_a_linear_model(seed):
-    """Conditional variances of a linear model, summed over all orders."""
-    rng = np.random.default_rng(seed)
-    d = 4
-    X = rng.normal(size=(400, d)) @ rng.normal(size=(d, d))
-    b = rng.normal(size=d)
-    covariance = np.cov(X.T, bias=True)
-    game = {frozenset(): 0.0}
-    for size in range(1, d + 1):
-        for u in itertools.combinations(range(d), size):
-            cross = covariance[:, u].T @ b
-            inner = np.linalg.solve(covariance[np.ix_(u, u)], cross)
-            game[frozenset(u)] = cross @ inner
-    found = shapley_effects(
-        lambda X: X @ b, X, dependence="gaussian", solver="ols", random_state=seed
-    )
-    np.testing.assert_allclose(found.effects[0], brute_shapley(game, d), atol=1e-6)
-    assert found.supported == (True,)
-
-
-@pytest.mark.parametrize("rho", [-0.6, 0.0, 0.9])
-def test_gaussian_effects_of_a_square(rho):
-    """f = a^2 + b: Var E[f|a] = 2 + rho^2, Var E[f|b] = 1 + 2 rho^4, Var f = 3."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(500, 2))
-    X = (X - X.mean(axis=0)) @ np.linalg.inv(
-        np.linalg.cholesky(np.cov(X.T, bias=True))
-    ).T
-    X = X @ np.linalg.cholesky([[1, rho], [rho, 1]]).T
-    found = shapley_effects(
-        lambda X: X[:, 0] ** 2 + X[:, 1],
-        X,
-        dependence="gaussian",
-        solver="ols",
-        random_state=0,
-    )
-    first = 0.5 * ((2 + rho**2) + 3 - (1 + 2 * rho**4)) / 3
-    np.testing.assert_allclose(found.effects[0], [first, 1 - first], atol=1e-6)
-    assert found.total_variance[0] == pytest.approx(3)
-
-
-def test_gaussian_effects_of_a_copy_are_shared():
-    """A singular covariance: two equal columns, one fixed."""
-    x = np.random.default_rng(0).normal(size=(200, 2))
-    X = np.c_[x[:, 0], x[:, 0], x[:, 1], np.full(200, 3.0)]
-    found = shapley_effects(
-        lambda X: X[:, 0] + X[:, 2], X, dependence="gaussian", random_state=0
-    )
-    assert found.effects[0, 0] == pytest.approx(found.effects[0, 1], abs=1e-6)
-    assert found.effects[0, 3] == 0
-    assert found.effects.sum() == pytest.approx(1)
-    assert "gaussian columns" in str(found)
-    assert list(found.to_frame().columns)[:3] == ["target", "feature", "shapley"]
-
-
-def test_too_many_dependent_columns_are_refused():
-    X = np.random.default_rng(0).normal(size=(50, 13))
-    with pytest.raises(ValueError, match="13 columns that vary"):
-        shapley_effects(lambda X: X[:, 0], X, dependence="gaussian")
-    with pytest.raises(ValueError, match="degree=9 is too high for 8 dependent"):
-        shapley_effects(lambda X: X[:, 0], X[:, :8], dependence="gaussian", degree=9)
-
-
 # Normal projections ---------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def expansion():
-    multi_indices = build_multi_indices(3, 3)
-    coefficients = np.random.default_rng(0).normal(size=(2, len(multi_indices)))
-    return coefficients, multi_indices
-
-
-def test_a_tensor_keeps_the_variance(expansion):
-    coefficients, multi_indices = expansion
-    tensors = symmetric_tensors(coefficients, multi_indices)
-    np.testing.assert_allclose(
-        explained_variance(tensors, np.eye(3)),
-        np.square(coefficients[:, 1:]).sum(axis=1),
-    )
-
-
-def test_a_direction_is_a_subset_of_one(expansion):
-    coefficients, multi_indices = expansion
-    u = np.array([[0.2, -0.5, 0.6]])
-    np.testing.assert_allclose(
-        variance_along(coefficients, multi_indices, u)[:, 0],
-        explained_variance(symmetric_tensors(coefficients, multi_indices), u.T),
-    )
-
-
-@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
-def test_mehler_against_monte_carlo(expansion):
-    """E[f(t) f(t')] - mean^2 for t, t' with cross-covariance P."""
-    coefficients, multi_indices = expansion
-    rng = np.random.default_rng(1)
-    basis = PolynomialChaosRegressor(3, distribution=norm(0, 1), solver="ols")
-    basis.fit(rng.normal(size=(50, 3)), np.zeros(50))
-    root = rng.normal(size=(3, 2))
-    root /= 1.2 * np.linalg.norm(root, 2)
-    shared = rng.normal(size=(400_000, 2)) @ root.T
-    rest = np.linalg.cholesky(np.eye(3) - root @ root.T)
-    first, second = (
-        basis.transform(shared + rng.normal(size=shared.shape) @ rest.T)[:, 1:]
-        @ coefficients[:, 1:].T
-        for _ in range(2)
-    )
-    sampled = np.mean(first * second, axis=0)
-    error = np.std(first * second, axis=0) / np.sqrt(len(first))
-    exact = explained_variance(symmetric_tensors(coefficients, multi_indices), root)
-    assert np.all(np.abs(sampled - exact) < 4 * error)

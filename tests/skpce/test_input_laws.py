@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from skpce import InputOutsideSupportWarning, PolynomialChaosFeatures
 from skpce._input_laws import (
     NAMED_LAWS,
     ContinuousLaw,
-    DiscreteLaw,
     learn_input_laws,
 )
 
@@ -356,104 +354,8 @@ def test_a_beta_law_of_two_values_is_finite():
 
 # Closed forms of recurrences, for laws that are given as a density or a table.
 
-Q = np.exp(-(0.3**2))
-
-
-@pytest.mark.parametrize(
-    ("frozen", "a", "b"),
-    [
-        (stats.norm(1, 2), lambda k: 1 + 0 * k, lambda k: 4 * k),
-        (stats.uniform(-1, 2), lambda k: 0 * k, lambda k: k**2 / (4 * k**2 - 1)),
-        (stats.expon(), lambda k: 2 * k + 1, lambda k: k**2),
-        (stats.gamma(0.2), lambda k: 2 * k + 0.2, lambda k: k * (k - 0.8)),
-        (stats.arcsine(-1, 2), lambda k: 0 * k, lambda k: np.where(k == 1, 0.5, 0.25)),
-        (stats.semicircular(), lambda k: 0 * k, lambda k: 0.25 + 0 * k),
-        (  # Stieltjes and Wigert, with q = exp(-sigma^2)
-            stats.lognorm(0.3),
-            lambda k: Q ** (-2 * k - 0.5) * (1 + Q - Q ** (k + 1)),
-            lambda k: Q ** (2 - 4 * k) * (1 - Q**k),
-        ),
-    ],
-    ids=[
-        "Hermite",
-        "Legendre",
-        "Laguerre",
-        "Laguerre of a small shape",
-        "Chebyshev",
-        "Chebyshev of the second kind",
-        "Stieltjes-Wigert",
-    ],
-)
-def test_a_density_gives_the_recurrence_of_its_family(frozen, a, b):
-    law = ContinuousLaw.from_frozen(frozen)
-    degree = 12
-    found_a, found_b = law.recurrence(degree)
-    k = np.arange(degree + 1.0)
-    expected_a = (a(k[:-1]) - law.location) / law.scale
-    np.testing.assert_allclose(found_a, expected_a, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("frozen", "a", "b"),
-    [
-        (
-            stats.randint(2, 22),
-            lambda k: 11.5 + 0 * k,
-            lambda k: k**2 * (400 - k**2) / (4 * (4 * k**2 - 1)),
-        ),
-        (stats.poisson(3.5), lambda k: k + 3.5, lambda k: 3.5 * k),
-        (
-            stats.binom(15, 0.3),
-            lambda k: 0.3 * (15 - k) + 0.7 * k,
-            lambda k: 0.21 * k * (16 - k),
-        ),
-        (
-            stats.nbinom(4, 0.6),
-            lambda k: (k + 0.4 * (k + 4)) / 0.6,
-            lambda k: 0.4 * k * (k + 3) / 0.36,
-        ),
-    ],
-    ids=["Chebyshev", "Charlier", "Krawtchouk", "Meixner"],
-)
-def test_a_table_gives_the_recurrence_of_its_family(frozen, a, b):
-    law = DiscreteLaw.from_frozen(frozen)
-    found_a, found_b = law.recurrence(10)
-    k = np.arange(11.0)
-    expected_a = (a(k[:-1]) - law.location) / law.scale
-    np.testing.assert_allclose(found_a, expected_a, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found_b, b(k[1:]) / law.scale**2, rtol=1e-9)
-
-
-def test_empirical_law_of_a_large_normal_sample_approaches_hermite():
-    distance = []
-    for size in (500, 50_000):
-        column = np.random.default_rng(SEED).normal(size=size)
-        a, b = law_of("empirical", column).recurrence(4)
-        distance.append(np.abs([a, b / np.arange(1.0, 5.0) - 1]).max())
-    assert distance[1] < min(0.1, distance[0] / 3)
-
-
-def test_empirical_polynomials_are_orthonormal_under_the_data():
-    column = np.random.default_rng(SEED).exponential(size=300)
-    weights = np.random.default_rng(SEED).integers(0, 3, size=300).astype(float)
-    law = law_of("empirical", column, weights)
-    found = gram(law, 8, column, weights)
-    np.testing.assert_allclose(found, np.eye(9), atol=TOLERANCE)
-
 
 # Categories.
-
-
-@pytest.mark.parametrize("levels", [[0.0, 1.0], [1.0, 4.0, 7.0, 9.0], np.arange(12.0)])
-def test_contrasts_are_orthonormal_under_the_frequencies(levels):
-    column = np.random.default_rng(SEED).choice(levels, size=300)
-    column[: len(levels)] = levels
-    weights = np.random.default_rng(SEED).uniform(0.1, 2, size=300)
-    law = law_of("categorical", column, weights)
-    assert law.largest_degree == len(levels) - 1
-    found = gram(law, len(levels) - 1, column, weights)
-    np.testing.assert_allclose(found, np.eye(len(levels)), atol=1e-12)
 
 
 def test_unseen_levels_are_average_and_warn():
@@ -487,91 +389,7 @@ def test_categories_have_no_derivative_and_no_recurrence():
 # What is refused.
 
 
-@pytest.mark.parametrize(
-    ("frozen", "degree", "message"),
-    [
-        (stats.t(3), 2, r"stats.t\(df=3\), which does not carry degree 2: its moment "),
-        (stats.t(3), 2, "moment of order 4 .*Lower the degree, map.*QuantileTransf"),
-        (stats.pareto(5, scale=2), 3, r"pareto\(b=5, scale=2\).*logarithm of the inp"),
-        (stats.lognorm(1.0), 20, r"lognorm\(s=1\).*degree 20.*take the logarithm"),
-        (stats.zipf(4), 2, r"zipf\(a=4\).*moment of order 4"),
-        (stats.poisson(0.1), 15, r"poisson\(mu=0.1\).*orthonormal only up to"),
-    ],
-)
-def test_degrees_that_a_law_does_not_carry(frozen, degree, message):
-    law = law_of(frozen)
-    with pytest.raises(ValueError, match=f"'distribution' parameter of PCE.*{message}"):
-        law.check_degree("PCE", "x0", degree)
-
-
-def test_a_recurrence_without_moments_is_refused():
-    with pytest.raises(ValueError, match=r"no recurrence of degree 2.*t\(df=3\)"):
-        law_of(stats.t(3)).recurrence(2)
-
-
-def test_a_density_of_another_mass_is_refused():
-    class Half(stats.rv_continuous):
-        def _pdf(self, x):
-            return 0.5 + 0 * x
-
-        def _cdf(self, x):
-            return x
-
-    law = ContinuousLaw(0.5, 0.3, learned=False, frozen=Half(a=0, b=1, name="half")())
-    with pytest.raises(ValueError, match=r"density integrates to 0\.5"):
-        law.check_degree("PCE", "x0", 2)
-
-
-def test_clustered_values_carry_few_degrees():
-    rng = np.random.default_rng(SEED)
-    column = np.concatenate([rng.normal(m, 1e-7, size=20) for m in (0, 1, 2)])
-    law = law_of("empirical", column)
-    law.check_degree("PCE", "x0", 2)
-    with pytest.raises(ValueError, match=r"empirical law of 60 distinct.*tight groups"):
-        law.check_degree("PCE", "x0", 30)
-
-
-def test_values_equal_up_to_rounding_are_one():
-    assert law_of("empirical", [0.1 + 0.2, 0.3, 1.0]).largest_degree == 1
-
-
-@pytest.mark.parametrize(
-    "specification", ["lognormal", stats.gamma, stats.multivariate_normal([0, 0]), 3]
-)
-def test_the_error_names_all_laws(specification):
-    listed = "'beta', 'categorical', 'empirical', 'exponential', 'gamma', 'normal', "
-    with pytest.raises(ValueError, match=f"{listed}'uniform', a frozen law of scipy"):
-        PolynomialChaosFeatures(distribution=specification).fit(np.eye(3, 2))
-
-
-@pytest.mark.parametrize("frozen", [stats.cauchy(), stats.pareto(1.5), stats.t(2)])
-def test_laws_without_variance_are_refused(frozen):
-    with pytest.raises(ValueError, match=r"standard deviation (nan|inf).*Quantile"):
-        PolynomialChaosFeatures(distribution=frozen).fit(np.eye(3, 2))
-
-
 # Supports.
-
-
-@pytest.mark.parametrize(
-    ("specification", "inside", "outside", "described"),
-    [
-        (stats.expon(1), [1.0, 50.0], [0.5], r"\[1, inf\]"),
-        (stats.triang(0.5), [0.0, 1.0], [-0.1, 2.0], r"\[0, 1\]"),
-        (stats.binom(3, 0.5), [0.0, 3.0], [-1.0, 1.5, 4.0], r"\{0, 1, 2, 3\}"),
-        (stats.randint(0, 50), [49.0], [50.0], r"\{0, 1, 2, ..., 49\}"),
-        (stats.poisson(2), [0.0, 400.0], [-1.0, 2.5], r"the whole steps of \[0, inf\]"),
-    ],
-)
-def test_values_off_the_support_warn(specification, inside, outside, described):
-    law = law_of(specification)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        law.warn_outside(np.array(inside), "x0")
-    n_outside = len(outside)
-    message = f"{n_outside} of {n_outside} values of x0 lie outside {described}"
-    with pytest.warns(InputOutsideSupportWarning, match=message):
-        law.warn_outside(np.array(outside), "x0")
 
 
 def test_a_few_draws_of_a_discrete_law_have_no_p_value():

@@ -1,0 +1,267 @@
+"""The number of members that a fitted expansion asks for."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import softmax
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._predictive import make_generator
+from skpce.sample_size import (
+    VacuousBoundWarning,
+    coefficient_error_bound,
+    required_ensemble_size,
+    smallest_eigenvalue,
+    sobol_error_bound,
+)
+from skpce.sample_size._designs import SimulatedDesigns
+
+SEED = 0
+
+
+NORMAL = stats.norm(0, 1)
+
+
+UNIFORM = stats.uniform(-1, 2)
+
+
+def linear_fit(n_members=100, noise=0.3, solver="ols", seed=SEED, degree=2):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 2))
+    y = X[:, 0] + X[:, 0] * X[:, 1] + noise * rng.normal(size=n_members)
+    pce = PolynomialChaosRegressor(degree, distribution=NORMAL, solver=solver)
+    return pce.fit(X, y)
+
+
+def policies(n_members=80, noise=0.2, seed=SEED, **options):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 2))
+    blank = np.zeros(n_members)
+    first = np.c_[X[:, 0], blank, -X[:, 1]] + noise * rng.normal(size=(n_members, 3))
+    second = noise * rng.normal(size=(n_members, 4))
+    y = np.hstack([softmax(first, axis=1), softmax(second, axis=1)])
+    surrogate = CompositionalPCESurrogate(
+        2, steps={"driven": 3, "noise": 4}, distribution=NORMAL, **options
+    )
+    return surrogate.fit(X, y), X, y
+
+
+def required(estimator, **options):
+    """Without the warning, which has its own tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VacuousBoundWarning)
+        return required_ensemble_size(estimator, **options)
+
+
+def test_required_size_satisfies_the_bound_and_one_member_less_does_not():
+    """By hand, with the eigenvalue of the simulated designs."""
+    pce = linear_fit()
+    found = required(pce, tolerance=0.05)
+    n = int(found.n_required[0])
+    designs = SimulatedDesigns(pce.basis_, 19, make_generator(0))
+    while designs.sizes[-1] < n:
+        designs.grow()
+
+    def bound(size):
+        error = coefficient_error_bound(
+            found.noise_variance,
+            size,
+            6,
+            smallest_eigenvalue=designs.eigenvalue(size),
+            method="f",
+        )
+        return sobol_error_bound(error, found.signal_variance[0])
+
+    assert bound(n) <= 0.05 < bound(n - 1)
+
+
+def test_new_designs_have_the_eigenvalue_that_the_plan_counts_on():
+    """The smallest of 19 is undercut by one design in 20."""
+    pce = linear_fit(degree=3)
+    found = required(pce, tolerance=0.1)
+    n = int(found.n_required[0])
+    squared = found.signal_variance[0] * 0.1**2
+    counted_on = coefficient_error_bound(
+        found.noise_variance, n, 10, smallest_eigenvalue=1.0, method="f"
+    )
+    rng = np.random.default_rng(SEED + 1)
+    new = [
+        smallest_eigenvalue(pce.transform(rng.normal(size=(n, 2)))) for _ in range(200)
+    ]
+    below = np.sum(np.array(new) < counted_on / squared)
+    assert below <= stats.binom(200, 0.15).ppf(0.999)
+
+
+def test_a_linear_model_needs_what_the_formula_says():
+    """P = 2 and a large size: the eigenvalue is near 1, the formula explicit."""
+    rng = np.random.default_rng(SEED)
+    X = rng.uniform(-1, 1, size=(200, 1))
+    pce = PolynomialChaosRegressor(1, distribution=UNIFORM, solver="ols")
+    pce.fit(X, np.sqrt(3) * X[:, 0] + 0.5 * rng.normal(size=200))
+    found = required(
+        pce, tolerance=0.02, method="chi2", noise_variance=0.25, signal_variance=1.0
+    )
+    formula = 0.25 * stats.chi2(2).ppf(0.95) / 0.02**2
+    assert 1.0 < found.n_required[0] / formula < 1.1
+
+
+def test_the_fit_gives_noise_signal_and_counts():
+    pce = linear_fit(2000, noise=0.5)
+    found = required(pce)
+    assert found.names == ("y",)
+    assert (found.n_available, found.n_terms) == (2000, 6)
+    assert found.noise_variance[0] == pytest.approx(0.25, rel=0.1)
+    assert found.signal_variance[0] == pytest.approx(2.0, rel=0.15)
+    assert found.smallest_eigenvalue == pytest.approx(
+        smallest_eigenvalue(pce.transform(pce._samples.inputs))
+    )
+    assert found.is_sufficient.all()
+    assert not found.is_vacuous.any()
+
+
+def test_the_bound_of_a_fit_holds_for_its_indices():
+    """Least squares, well specified: all indices, as often as the level says."""
+    truth = np.array([0.5, 0.0])
+    n_fits, held = 60, 0
+    for seed in range(n_fits):
+        pce = linear_fit(60, noise=0.3, seed=seed)
+        found = required(pce, n_designs=1, confidence_level=0.8)
+        off = max(
+            np.abs(pce.sobol_indices_[0] - truth).max(),
+            np.abs(pce.total_sobol_indices_[0] - [1.0, 0.5]).max(),
+        )
+        held += off <= found.bound[0]
+    assert held >= stats.binom(n_fits, 0.8).ppf(1e-3)
+
+
+def test_required_size_is_monotone():
+    pce = linear_fit()
+    start = {"tolerance": 0.1, "noise_variance": 0.1, "signal_variance": 1.0}
+
+    def size(**changes):
+        return required(pce, **(start | changes)).n_required[0]
+
+    assert size(tolerance=0.05) > size() > size(tolerance=0.2)
+    assert size(noise_variance=0.2) > size()
+    assert size(signal_variance=2.0) < size()
+    assert size(confidence_level=0.99) > size()
+    assert size(method="markov") > size(method="f") > size(method="chi2")
+    assert size(noise_variance=0.0) >= 7
+    assert size(n_designs=40) >= size(n_designs=1)
+
+
+def test_steps_without_signal_or_choice():
+    surrogate, _, _ = policies()
+    with pytest.warns(VacuousBoundWarning, match="says nothing about noise: the noise"):
+        found = required_ensemble_size(surrogate, tolerance=0.2)
+    assert found.names == ("driven", "noise")
+    assert np.isfinite(found.n_required[0])
+    if surrogate.diagnostics_.loo_q2[1] <= 0:
+        assert found.n_required[1] == math.inf
+    else:
+        assert found.n_required[1] > 10 * found.n_required[0]
+    X = np.random.default_rng(SEED).normal(size=(20, 1))
+    y = np.hstack([softmax(np.c_[X, -X], axis=1), np.ones((20, 1))])
+    only = CompositionalPCESurrogate(1, steps=(2, 1)).fit(X, y)
+    found = required(only)
+    assert np.isnan(found.n_required[1])
+    assert np.isnan(found.bound[1])
+    assert "nothing to attribute" in str(found)
+
+
+def test_a_step_is_the_same_in_every_log_ratio():
+    sizes = [
+        required(policies(log_ratio=kind)[0]).n_required
+        for kind in ("alr", "clr", "ilr")
+    ]
+    np.testing.assert_array_equal(sizes[0], sizes[1])
+    np.testing.assert_array_equal(sizes[0], sizes[2])
+
+
+def test_the_noise_of_a_step_is_the_trace_over_its_coordinates():
+    surrogate, _, _ = policies(n_members=2000, noise=0.3, solver="ols")
+    found = required(surrogate)
+    # Noise 0.3² in each of K logits leaves K - 1 dimensions after centring.
+    assert found.noise_variance[0] == pytest.approx(2 * 0.09, rel=0.1)
+    assert found.noise_variance[1] == pytest.approx(3 * 0.09, rel=0.1)
+
+
+def test_more_terms_than_members_is_vacuous_and_not_refused():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(30, 5))
+    pce = PolynomialChaosRegressor(3, distribution=NORMAL)
+    pce.fit(X, X[:, 0] + 0.01 * rng.normal(size=30))
+    with pytest.warns(VacuousBoundWarning, match="no more members than terms"):
+        found = required_ensemble_size(pce)
+    assert found.n_terms == 56 > found.n_available
+    assert found.bound[0] == 1.0
+    assert found.n_required[0] > 56
+    assert "vacuous" in str(found)
+    least = PolynomialChaosRegressor(3, distribution=NORMAL, solver="ols").fit(
+        X, X[:, 0]
+    )
+    assert required(least).n_required[0] == math.inf
+    assert required(least, signal_variance=1.0).n_required[0] == math.inf
+
+
+def test_a_constant_target_and_several_targets():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(60, 2))
+    y = np.c_[X[:, 0] + 0.1 * rng.normal(size=60), np.ones(60)]
+    pce = PolynomialChaosRegressor(1, distribution=NORMAL)
+    with pytest.warns(UserWarning, match="without variance"):
+        pce.fit(X, y)
+    found = required(pce)
+    assert found.names == ("y0", "y1")
+    assert np.isnan(found.n_required[1])
+
+
+def test_a_fit_from_sums_is_the_same():
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(80, 2))
+    y = X[:, 0] + 0.2 * rng.normal(size=80)
+    options = {"distribution": NORMAL, "solver": "ols"}
+    whole = PolynomialChaosRegressor(2, **options).fit(X, y)
+    sums = PolynomialChaosRegressor(2, criterion="gcv", **options).fit(X, y)
+    assert sums._samples is None
+    one, other = required(whole), required(sums)
+    assert one.smallest_eigenvalue == pytest.approx(other.smallest_eigenvalue)
+    assert one.n_required[0] == pytest.approx(other.n_required[0], rel=0.15)
+
+
+def test_the_answer_is_reproducible_and_leaves_the_fit_alone():
+    pce = linear_fit()
+    before = pce.coefficients_.copy()
+    assert required(pce).n_required[0] == required(pce).n_required[0]
+    np.testing.assert_array_equal(before, pce.coefficients_)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tolerance", 1.0),
+        ("confidence_level", 0.0),
+        ("method", "t"),
+        ("isotropic", None),
+        ("n_designs", 0),
+        ("noise_variance", [1.0, 2.0]),
+        ("signal_variance", -1.0),
+    ],
+)
+def test_required_size_names_bad_input(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of required_ensemble"):
+        required_ensemble_size(linear_fit(), **{name: value})
+
+
+def test_required_size_wants_a_fitted_expansion():
+    with pytest.raises(ValueError, match=r"'estimator'.*Got Ridge"):
+        required_ensemble_size(Ridge())
+    with pytest.raises(NotFittedError):
+        required_ensemble_size(PolynomialChaosRegressor())
