@@ -358,9 +358,3 @@ def test_a_linear_pipeline_of_dependent_features_is_refused_in_words():
     found = sobol_indices(model, X, random_state=0)
     assert found.supported == (False,)
     assert len(found.reasons[0]) == 2
-
-
-# Shapley effects ------------------------------------------------------------------
-
-
-# Normal projections ---------------------------------------------------------------

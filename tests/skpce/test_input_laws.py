@@ -352,12 +352,6 @@ def test_a_beta_law_of_two_values_is_finite():
     assert np.isfinite(law.evaluate(np.array([0.0, 0.5, 1.0]), 5)).all()
 
 
-# Closed forms of recurrences, for laws that are given as a density or a table.
-
-
-# Categories.
-
-
 def test_unseen_levels_are_average_and_warn():
     law = law_of("categorical", [1.0, 2.0, 2.0, 5.0])
     column = np.array([2.0, 3.0, 1.5, 99.0])
@@ -384,12 +378,6 @@ def test_categories_have_no_derivative_and_no_recurrence():
         law.recurrence(1)
     with pytest.raises(ValueError, match="2 levels have 1 contrasts, not 2"):
         law.evaluate(np.ones(2), 2)
-
-
-# What is refused.
-
-
-# Supports.
 
 
 def test_a_few_draws_of_a_discrete_law_have_no_p_value():

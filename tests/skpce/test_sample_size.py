@@ -304,9 +304,6 @@ def test_the_interval_is_narrow_at_the_ends():
     assert high == pytest.approx(0.01)
 
 
-# From a fit
-
-
 # Bad input
 
 
