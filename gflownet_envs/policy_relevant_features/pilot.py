@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 import torch
@@ -89,6 +90,34 @@ def fit_pilot(
         return solve_exact(graph, log_reward[None])
     seed = int(rng.randint(2**31))
     return train_ensemble(environment, log_reward[None], training, seed=seed)
+
+
+def kept_steps(
+    names: Sequence[str],
+    excluded: Sequence[str | int],
+) -> list[int]:
+    """Return the numbers of the steps that are not excluded.
+
+    Raises
+    ------
+    ValueError
+        If `excluded` is a string, or has neither a name nor a number of a step.
+    """
+    names = list(names)
+    if isinstance(excluded, str):
+        raise ValueError(
+            f"exclude_steps must be a sequence, got {excluded!r}; write ({excluded!r},)"
+        )
+    left_out = set()
+    for step in excluded:
+        is_number = isinstance(step, Integral) and 0 <= step < len(names)
+        if not is_number and step not in names:
+            raise ValueError(
+                f"exclude_steps must name steps among {names}, or number them from 0, "
+                f"got {step!r}"
+            )
+        left_out.add(int(step) if is_number else names.index(step))
+    return [step for step in range(len(names)) if step not in left_out]
 
 
 def laws_along(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -16,8 +15,13 @@ from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.policy_relevant_features.pilot import (
     ChoiceLaws,
     fit_pilot,
+    kept_steps,
     laws_along,
     listed_graph,
+)
+from gflownet_envs.policy_relevant_features.reward_changes import (
+    ORDERS,
+    log_policy_change,
 )
 from gflownet_envs.state_graph import StateGraph
 from gflownet_envs.training_spec import TrainingSpec
@@ -107,7 +111,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
     -----
     First order means: exact where the spread of log R between members is small beside
     one. Where it is not, the policy is a log-sum-exp of rewards and no linear map has
-    all of it.
+    all of it; :meth:`log_policy_change` has.
 
     Indices of a polynomial in these features go back to reward entries through
     ``components_``; :func:`skpce.inspection.original_space_indices` does so.
@@ -194,15 +198,17 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         if n_samples is None and graph is None:
             n_samples = _DEFAULT_SAMPLES
         self.exact_weights_ = n_samples is None
-        steps = self._kept_steps(space)
+        names = space.step_names[: len(self.trajectory_)]
+        steps = kept_steps(names, self.exclude_steps)
         laws = laws_along(
             space, graph, self.pilot_, self.trajectory_, steps, n_samples, rng
         )
         if not laws:
             raise ValueError(
                 f"no step of the trajectory leaves a choice, beside exclude_steps="
-                f"{self.exclude_steps!r}"
+                f"{self.exclude_steps!r}, with n_features={n_objects} objects"
             )
+        self._laws = laws
         self._set_components(X, laws)
         return self
 
@@ -232,26 +238,6 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         if isinstance(self.trajectory, Trajectory):
             return self.trajectory
         return trajectory_of_actions(space, self.trajectory)
-
-    def _kept_steps(self, space: Environment) -> list[int]:
-        """Return the steps that are not excluded."""
-        if isinstance(self.exclude_steps, str):
-            raise ValueError(
-                f"exclude_steps must be a sequence, got {self.exclude_steps!r}; write "
-                f"({self.exclude_steps!r},)"
-            )
-        n_steps = len(self.trajectory_)
-        names = list(space.step_names[:n_steps])
-        excluded = set()
-        for step in self.exclude_steps:
-            is_number = isinstance(step, Integral) and 0 <= step < n_steps
-            if not is_number and step not in names:
-                raise ValueError(
-                    f"exclude_steps must name steps among {names}, or number them from "
-                    f"0, got {step!r}"
-                )
-            excluded.add(int(step) if is_number else names.index(step))
-        return [step for step in range(n_steps) if step not in excluded]
 
     def _set_components(
         self,
@@ -293,6 +279,68 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return (X - self.mean_) @ self.components_.T
 
+    def log_policy_change(
+        self,
+        X: ArrayLike,  # shape: (n, n_objects)
+        *,
+        order: int | None = None,
+    ) -> np.ndarray:  # shape: (n, n_features_out)
+        r"""Return how the log-policy changes from the mean reward to others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_objects)
+            Log R: members, or ``mean_`` with some entries moved.
+        order : {1, 2, None}, default=None
+            Of the expansion in :math:`\delta = X - \overline{\log R}`. 1 is linear, 2
+            adds half the variance of :math:`\delta` over the objects behind a choice,
+            None is all orders.
+
+        Returns
+        -------
+        change : ndarray of shape (n, n_features_out)
+            In nats, one column a feature.
+
+        Raises
+        ------
+        ValueError
+            If there is another number of columns, or another order.
+
+        Notes
+        -----
+        .. math:: \delta \log \pi(a \mid s)
+            = \log E[e^{\delta} \mid s, a] - \log E[e^{\delta} \mid s]
+
+        is exact for changes of any size where the pilot was solved and weights are
+        exact: nothing is solved again. A trained or given pilot is taken for the policy
+        of ``mean_``. With sampled weights, all orders need draws of the objects whose
+        reward grows; the second order, wrong by the third power of the change, is
+        steadier.
+
+        Examples
+        --------
+        Were the reward of one object e² times as large, how likely is its catalyst?
+
+        >>> from gflownet_envs import SequentialSelectionEnvironment
+        >>> env = SequentialSelectionEnvironment(
+        ...     {"catalyst": ["XPhos", "tBuXPhos"], "base": ["P2Et", "MTBD"]}
+        ... )
+        >>> features = PolicyRelevantFeatures(env, trajectory=[0, 2])
+        >>> features = features.fit(np.zeros((1, 4)))
+        >>> for order in (1, 2, None):
+        ...     change = features.log_policy_change([[2, 0, 0, 0]], order=order)
+        ...     print(change[0, :2].round(2))
+        [ 0.5 -0.5]
+        [ 0.62 -0.88]
+        [ 0.48 -0.95]
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        if order not in ORDERS:
+            raise ValueError(f"order must be one of {ORDERS}, got {order!r}")
+        change = X - self.mean_
+        return np.hstack([log_policy_change(law, change, order) for law in self._laws])
+
     def inverse_transform(
         self,
         features: ArrayLike,  # shape: (n_members, n_features_out)
@@ -328,14 +376,19 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        input_features : None
-            Not used: names come from the environment.
+        input_features : array-like of str or None, default=None
+            Only checked: names come from the environment.
 
         Returns
         -------
         names : ndarray of str of shape (n_features_out,)
+
+        Raises
+        ------
+        ValueError
+            If they differ from the names seen in ``fit``, or are not one per object.
         """
-        check_is_fitted(self)
+        OneToOneFeatureMixin.get_feature_names_out(self, input_features)  # checks
         space = self._checked_space()
         names = []
         for step, action in zip(

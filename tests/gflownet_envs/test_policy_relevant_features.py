@@ -7,6 +7,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -89,6 +90,105 @@ def test_the_error_of_first_order_is_of_second_order():
         errors.append(np.abs(change - fitted.transform(X)).max())
     order = np.polyfit(np.log(steps), np.log(errors), 1)[0]
     assert order == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("name", SPACES)
+def test_changes_of_any_size_are_those_of_the_policy_solved_again(name, relative):
+    env, actions = SPACES[name]
+    X = log_rewards(env, spread=4.0)
+    fitted = PolicyRelevantFeatures(env, trajectory=actions, relative=relative).fit(X)
+    pilot = log_policy_at(env, fitted.mean_[None], fitted)
+    found = fitted.log_policy_change(X)
+    np.testing.assert_allclose(found, log_policy_at(env, X, fitted) - pilot, atol=1e-9)
+    assert np.abs(found).max() > 4
+
+
+def test_the_first_order_of_a_change_is_the_relative_features():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
+    plain = clone(fitted).set_params(relative=True, scale=False).fit(X)
+    found = fitted.log_policy_change(X, order=1)
+    np.testing.assert_allclose(found, plain.transform(X), atol=1e-12)
+
+
+@pytest.mark.parametrize(("order", "rate"), [(1, 2), (2, 3)])
+@pytest.mark.parametrize("name", SPACES)
+def test_the_error_of_an_order_falls_with_the_next_power(name, order, rate):
+    env, actions = SPACES[name]
+    fitted = PolicyRelevantFeatures(env, trajectory=actions).fit(log_rewards(env))
+    direction = np.random.default_rng(1).normal(size=(1, env.n_objects))
+    base = log_policy_at(env, fitted.mean_[None], fitted)
+    steps = np.array([0.1, 0.05, 0.025, 0.0125])
+    errors = []
+    for step in steps:
+        X = fitted.mean_ + step * direction
+        change = log_policy_at(env, X, fitted) - base
+        errors.append(np.abs(change - fitted.log_policy_change(X, order=order)).max())
+    found = np.polyfit(np.log(steps), np.log(errors), 1)[0]
+    assert found == pytest.approx(rate, abs=0.15)
+
+
+def test_one_object_against_its_share_of_the_reward_behind_a_choice():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
+    reward = np.exp(fitted.mean_).reshape(3, 2, 3)
+    after, before = (reward[1, 0, 2] / part.sum() for part in (reward[1], reward))
+    moved = fitted.mean_.reshape(1, 3, 2, 3).copy()
+    moved[0, 1, 0, 2] += 2.0
+    orders = {
+        1: lambda p: 2 * p,
+        2: lambda p: 2 * p + 0.5 * 4 * p * (1 - p),
+        None: lambda p: np.log1p(p * np.expm1(2.0)),
+    }
+    for order, change in orders.items():
+        found = fitted.log_policy_change(moved.reshape(1, -1), order=order)[0, :3]
+        expected = [-change(before), change(after) - change(before), -change(before)]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_changes_far_beyond_rounding_stay_finite():
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7], scale=False)
+    fitted.fit(log_rewards(SELECTION))
+    X = np.tile(fitted.mean_, (2, 1))
+    X[0, 0] += 3000.0  # after a=x: no choice of the trajectory but the first
+    X[1, 0] -= 3000.0
+    found = fitted.log_policy_change(X)
+    np.testing.assert_array_equal(found[:, fitted.feature_steps_ > 0], 0)
+    base = log_policy_at(SELECTION, fitted.mean_[None], fitted)
+    expected = log_policy_at(SELECTION, X, fitted) - base
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
+
+
+def test_changes_of_kept_steps_alone():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
+    less = clone(fitted).set_params(exclude_steps=("b",)).fit(X)
+    kept = fitted.feature_steps_ != 1
+    for order in (1, 2, None):
+        np.testing.assert_array_equal(
+            less.log_policy_change(X, order=order),
+            fitted.log_policy_change(X, order=order)[:, kept],
+        )
+
+
+def test_sampled_weights_change_a_policy_that_still_adds_up_to_one():
+    env, actions = SPACES["grid"]
+    X = log_rewards(env)
+    exact = PolicyRelevantFeatures(env, trajectory=actions).fit(X)
+    sampled = clone(exact).set_params(n_samples=20_000, random_state=0).fit(X)
+    assert not sampled.exact_weights_
+    pilot = np.exp(log_policy_at(env, sampled.mean_[None], sampled)[0])
+    changed = pilot * np.exp(sampled.log_policy_change(X))
+    for step in np.unique(sampled.feature_steps_):
+        own = sampled.feature_steps_ == step
+        np.testing.assert_allclose(changed[:, own].sum(axis=1), 1, atol=1e-12)
+    for order in (1, 2, None):
+        ours, theirs = (
+            fitted.log_policy_change(X, order=order) for fitted in (sampled, exact)
+        )
+        error = np.abs(ours - theirs).max() / np.abs(theirs).max()
+        assert 0 < error < 0.05
 
 
 def paths_from(env, state):
@@ -235,6 +335,11 @@ def test_a_space_too_large_to_list_gets_a_trained_pilot_and_sampled_weights():
     assert exact.exact_weights_
     ours, theirs = fitted.transform(X), exact.transform(X)
     assert np.abs(ours - theirs).max() < 0.15 * np.abs(theirs).max()
+    for order in (2, None):
+        ours, theirs = (
+            features.log_policy_change(X, order=order) for features in (fitted, exact)
+        )
+        assert np.abs(ours - theirs).max() < 0.15 * np.abs(theirs).max()
 
 
 def test_a_given_pilot_or_graph_is_used():
@@ -275,6 +380,9 @@ def test_pickles_keep_the_numbers():
     fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
     loaded = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(loaded.transform(X), fitted.transform(X))
+    np.testing.assert_array_equal(
+        loaded.log_policy_change(X), fitted.log_policy_change(X)
+    )
     assert clone(fitted).get_params().keys() == fitted.get_params().keys()
 
 
@@ -309,6 +417,17 @@ def test_bad_rewards():
         features.fit(np.zeros((3, 5)))
     with pytest.raises(ValueError, match="NaN"):
         features.fit(np.full((3, 18), np.nan))
+
+
+def test_bad_changes():
+    features = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7])
+    with pytest.raises(NotFittedError):
+        features.log_policy_change(log_rewards(SELECTION))
+    features.fit(log_rewards(SELECTION))
+    with pytest.raises(ValueError, match=r"order must be one of \(1, 2, None\), got 3"):
+        features.log_policy_change(log_rewards(SELECTION), order=3)
+    with pytest.raises(ValueError, match="X has 5 features"):
+        features.log_policy_change(np.zeros((1, 5)))
 
 
 def test_bad_laws():

@@ -1,0 +1,108 @@
+"""scikit-learn's own contract for policy-relevant features.
+
+Their width is that of an environment, the checks draw X of any width: here the
+environment is made from the columns of X.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gflownet_envs import SequentialSelectionEnvironment, TrainingSpec
+from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
+
+
+class FeaturesOfAnyWidth(PolicyRelevantFeatures):
+    """Columns are the levels of one choice, or where they factor, pairs of levels."""
+
+    trajectory, max_states = None, 200_000
+
+    def __init__(
+        self,
+        *,
+        n_choices: int = 2,
+        exclude_steps: tuple[int, ...] = (),
+        relative: bool = False,
+        scale: bool = True,
+        pilot: str = "auto",
+        training: TrainingSpec | None = None,
+        n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_choices = n_choices
+        self.exclude_steps = exclude_steps
+        self.relative = relative
+        self.scale = scale
+        self.pilot = pilot
+        self.training = training
+        self.n_samples = n_samples
+        self.random_state = random_state
+
+    @property
+    def environment(self) -> SequentialSelectionEnvironment:
+        width = self._width
+        first = next(
+            (k for k in range(2, width // 2 + 1) if width % k == 0), 1
+        )  # 1: a prime, or too few columns for two choices
+        first = first if self.n_choices == 2 else 1
+        sizes = {"first": first, "second": width // first}
+        return SequentialSelectionEnvironment(
+            {step: [str(k) for k in range(n)] for step, n in sizes.items()}
+        )
+
+    def fit(self, X: Any, y: Any = None) -> FeaturesOfAnyWidth:
+        # what is no table is left to the checks of the class itself
+        shape = np.asarray(X).shape
+        self._width = max(1, shape[1]) if len(shape) == 2 else 2
+        return super().fit(X, y)
+
+
+SHORT = TrainingSpec(n_iterations=2, batch_size=8, hidden=(4,), check_every=0)
+ESTIMATORS = [
+    FeaturesOfAnyWidth(),
+    FeaturesOfAnyWidth(n_choices=1),
+    FeaturesOfAnyWidth(relative=True, scale=False),
+    FeaturesOfAnyWidth(exclude_steps=(0,), n_samples=16, random_state=0),
+    FeaturesOfAnyWidth(pilot="trained", training=SHORT, random_state=0),
+]
+
+_STRICT = (
+    {"xfail_strict": True}
+    if "xfail_strict" in inspect.signature(parametrize_with_checks).parameters
+    else {}
+)
+
+# The checks pass arrays to estimators fitted on data frames.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
+    pytest.mark.filterwarnings("ignore:X has feature names"),
+]
+
+
+@parametrize_with_checks(ESTIMATORS, **_STRICT)
+def test_common_contract(estimator, check):
+    check(estimator)
+
+
+OUTPUT_CHECKS = [
+    "check_transformer_get_feature_names_out",
+    "check_transformer_get_feature_names_out_pandas",
+    "check_set_output_transform",
+    "check_set_output_transform_pandas",
+    "check_set_output_transform_polars",
+    "check_global_output_transform_pandas",
+    "check_global_set_output_transform_polars",
+    "check_dataframe_column_names_consistency",
+]
+
+
+@pytest.mark.parametrize("name", OUTPUT_CHECKS)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_output_contract(estimator, name):
+    getattr(estimator_checks, name)(type(estimator).__name__, estimator)
