@@ -325,9 +325,9 @@ class BasisMixin:
     def _evaluate_basis(self, X: ArrayLike) -> FloatArray:
         """Return the design matrix of new inputs; shape (n_samples, n_terms)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(X, input_names(self))
-        return self.basis_.evaluate(X)
+        values = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(values, input_names(self))
+        return self.basis_.evaluate(values)
 
     def _predict_blocks(
         self,
@@ -336,6 +336,6 @@ class BasisMixin:
     ) -> FloatArray:  # shape: (n_samples, n_targets)
         """Evaluate expansions at new inputs, without the whole design matrix."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(X, input_names(self))
-        return self.basis_.combine(X, coefficients)
+        values = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(values, input_names(self))
+        return self.basis_.combine(values, coefficients)

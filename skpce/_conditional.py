@@ -82,7 +82,7 @@ def marginal_basis(
     basis: PolynomialBasis, features: Sequence[int]
 ) -> tuple[PolynomialBasis, IndexArray]:
     """Return the basis on these inputs alone, and its rows in the whole basis."""
-    rows = basis.terms_within(features)
+    rows: Any = basis.terms_within(features)
     laws = [basis.laws[i] for i in features]
     return PolynomialBasis(laws, basis.multi_indices[np.ix_(rows, features)]), rows
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ def largest_correlation(X: FloatArray) -> float:
     varying = X[:, np.ptp(X, axis=0) > 0] if len(X) else X
     if varying.shape[1] < 2 or len(varying) < 3:
         return float("nan")
-    correlation = np.corrcoef(varying, rowvar=False)
+    correlation: Any = np.corrcoef(varying, rowvar=False)
     return float(np.abs(correlation[np.triu_indices_from(correlation, k=1)]).max())
 
 

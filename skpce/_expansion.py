@@ -341,11 +341,11 @@ class ExpansionMixin(SensitivityMixin):
 
     def _expansion_inputs(self, X: ArrayLike, features: Sequence[int]) -> FloatArray:
         """Check the chosen columns of X and return them."""
-        X = validate_data(
+        values = validate_data(
             self, X, dtype=np.float64, reset=False, ensure_all_finite=False
         )
         names = input_names(self)
-        chosen = X[:, list(features)]
+        chosen = values[:, list(features)]
         assert_all_finite(chosen, input_name="X")
         for column, i in zip(chosen.T, features, strict=True):
             self.basis_.laws[i].warn_outside(column, names[i])

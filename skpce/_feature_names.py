@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 class BasisFeatureNamesMixin:
     """``get_feature_names_out`` for estimators whose output is the basis."""
 
+    basis_: Any
+
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
     ) -> NDArray[np.object_]:
@@ -31,7 +33,7 @@ class BasisFeatureNamesMixin:
         """
         check_is_fitted(self)
         names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)  # type: ignore[attr-defined]
+        return np.asarray(self.basis_.names(names), dtype=object)
 
 
 def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list[str]:

@@ -147,9 +147,9 @@ class PolynomialChaosFeatures(
             For a bad parameter, a law that cannot carry the degree, or a basis too
             large for memory.
         """
-        X = validate_data(self, X, dtype=np.float64)
-        weights = checked_sample_weight(sample_weight, X)
-        self._fit_basis(X, weights)
+        values = validate_data(self, X, dtype=np.float64)
+        weights = checked_sample_weight(sample_weight, values)
+        self._fit_basis(values, weights)
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ._feature_names import input_names
+from ._log_ratio_geometry import LogRatioGeometry
 from ._parameters import check_option
 from ._steps import StepLayout
 
@@ -92,6 +93,7 @@ def _interval_columns(
     ci: float | None,
 ) -> dict[str, FloatArray]:
     """Return bounds asked for, or those of the fit at the level of steps."""
+    pairs: tuple[tuple[str, Any], ...] = ()
     if ci is not None:
         interval = surrogate.sobol_interval(
             level, ci, coordinates=coordinates, reference=reference
@@ -102,8 +104,6 @@ def _interval_columns(
             ("", surrogate.step_total_sobol_interval_),
             ("first_", surrogate.step_sobol_interval_),
         )
-    else:
-        pairs = ()
     return {
         prefix + name: bound.ravel()
         for prefix, bounds in pairs
@@ -113,6 +113,9 @@ def _interval_columns(
 
 class FramesMixin:
     """Results of a surrogate as labelled data frames."""
+
+    geometry_: LogRatioGeometry
+    predict: Callable[[ArrayLike], FloatArray]
 
     def predict_frame(self, X: ArrayLike) -> Any:
         """Predict the probabilities as a data frame with columns (step, part).
@@ -144,8 +147,8 @@ class FramesMixin:
         part     0    1      0    1
         0      0.5  0.5    0.5  0.5
         """
-        predicted = self.predict(X)  # type: ignore[attr-defined]
-        layout = self.geometry_.layout  # type: ignore[attr-defined]
+        predicted = self.predict(X)
+        layout = self.geometry_.layout
         frame = composition_frame(predicted.reshape(len(predicted), -1), layout)
         if isinstance(X, import_pandas().DataFrame):
             frame.index = X.index

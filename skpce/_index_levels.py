@@ -100,8 +100,10 @@ class IndexLevel:
         shapley = shapley_variances(values, multi_indices)
         whole = (self.member @ variance[..., np.newaxis])[..., 0]
         safe = np.where(whole > 0, whole, 1.0)[..., np.newaxis]
-        parts = (self.member @ part / safe for part in (first, total, shapley))
-        return LevelIndices(*parts, whole)
+        first, total, shapley = (
+            self.member @ part / safe for part in (first, total, shapley)
+        )
+        return LevelIndices(first, total, shapley, whole)
 
 
 def make_level(

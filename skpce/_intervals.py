@@ -283,11 +283,14 @@ class SobolIntervalMixin:
                 make_generator(random_state),
             )
 
-    def _require_samples(self, owner: str) -> None:
+    def _require_fit(self, owner: str) -> None:
         if getattr(self, "_fit", None) is None:
             raise ValueError(
                 f"{owner} needs the samples of a fit; a marginal expansion has none."
             )
+
+    def _require_samples(self, owner: str) -> None:
+        self._require_fit(owner)
         if self._samples is None:
             raise ValueError(
                 f"{owner} needs the samples, but this fit kept only sums over them. "

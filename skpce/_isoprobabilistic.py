@@ -146,7 +146,7 @@ class NatafTransformer(IsoprobabilisticTransformer):
     def _correlation(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
         if self.correlation is None:
             return super()._correlation(scores, weights)
-        self.shrinkage_ = 0.0
+        self.shrinkage_: float = 0.0
         return np.array(self.correlation, dtype=np.float64)
 
     def _learn_law(self, scores: FloatArray, weights: FloatArray) -> GaussianScores:
@@ -266,9 +266,8 @@ class RosenblattTransformer(IsoprobabilisticTransformer):
     def _learn_law(self, scores: FloatArray, weights: FloatArray) -> ScoreLaw:
         self.bandwidth_ = self._chosen_bandwidth(scores, weights)
         if self.bandwidth_ == 1.0:
-            return GaussianScores(
-                self.correlation_, np.linalg.cholesky(self.correlation_)
-            )
+            root = correlation_root(self.correlation_, "cholesky")
+            return GaussianScores(self.correlation_, root)
         return KernelScores(scores, weights, self.bandwidth_, self.correlation_)
 
     def _chosen_bandwidth(self, rows: FloatArray, weights: FloatArray) -> float:

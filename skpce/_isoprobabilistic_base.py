@@ -58,17 +58,17 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
             For a bad parameter, a law that is not continuous, or scores with a
             singular correlation.
         """
-        X = validate_data(self, X, dtype=np.float64)
-        weights = _frequencies(checked_sample_weight(sample_weight, X))
+        values = validate_data(self, X, dtype=np.float64)
+        weights = _frequencies(checked_sample_weight(sample_weight, values))
         owner, names = type(self).__name__, input_names(self)
-        self._check_parameters(owner, X.shape[1])
-        specifications = check_distribution(owner, self.distribution, X.shape[1])
-        self._laws = learn_input_laws(specifications, X, weights)
+        self._check_parameters(owner, values.shape[1])
+        specifications = check_distribution(owner, self.distribution, values.shape[1])
+        self._laws = learn_input_laws(specifications, values, weights)
         self.maps_ = tuple(
             marginal_map(owner, name, law, column, weights)
-            for name, law, column in zip(names, self._laws, X.T, strict=True)
+            for name, law, column in zip(names, self._laws, values.T, strict=True)
         )
-        scores = self._to_normal(X)
+        scores = self._to_normal(values)
         correlation = self._correlation(scores, weights)
         self.correlation_ = checked_correlation(owner, correlation, names)
         self.law_ = self._learn_law(scores[weights > 0], weights[weights > 0])
@@ -136,11 +136,11 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
             empirical one goes on.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        values = validate_data(self, X, dtype=np.float64, reset=False)
         for i, name in enumerate(input_names(self)):
             if isinstance(self.maps_[i], DistributionMap):  # others go on beyond data
-                self._laws[i].warn_outside(X[:, i], name)
-        return self.law_.to_independent(self._to_normal(X))
+                self._laws[i].warn_outside(values[:, i], name)
+        return self.law_.to_independent(self._to_normal(values))
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Map independent standard normals back to inputs.

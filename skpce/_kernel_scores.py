@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
 
+from ._score_correlation import correlation_root
 from ._score_laws import ScoreLaw, conditional_parts
 
 FloatArray = NDArray[np.float64]
@@ -70,7 +72,7 @@ class KernelScores(ScoreLaw):
     @property
     def kernel_root(self) -> FloatArray:
         """Lower triangular root of the covariance of a component."""
-        return self.bandwidth * np.linalg.cholesky(self.correlation)
+        return self.bandwidth * correlation_root(self.correlation, "cholesky")
 
     def to_independent(self, scores: FloatArray) -> FloatArray:
         size = max(_BLOCK_ENTRIES // self.rows.size, 1)
@@ -110,7 +112,7 @@ class KernelScores(ScoreLaw):
     ) -> FloatArray:
         slopes, root, free = conditional_parts(self.correlation, kept)
         known, centers = list(kept), self.centers
-        chosen = self._components(scores[:, known], known, noise[:, -1])
+        chosen: Any = self._components(scores[:, known], known, noise[:, -1])
         shift = scores[:, known] - centers[np.ix_(chosen, known)]
         drawn = scores.copy()
         drawn[:, free] = centers[np.ix_(chosen, free)] + shift @ slopes.T
@@ -122,7 +124,7 @@ class KernelScores(ScoreLaw):
     ) -> NDArray[np.int64]:
         """Draw the component of each point, given the columns that are kept."""
         covariance = self.correlation[np.ix_(kept, kept)]
-        root = self.bandwidth * np.linalg.cholesky(covariance)
+        root = self.bandwidth * correlation_root(covariance, "cholesky")
         chosen = np.empty(len(known), dtype=np.int64)
         size = max(_BLOCK_ENTRIES // self.rows.size, 1)
         for start in range(0, len(known), size):

@@ -242,14 +242,14 @@ class LogRatioTransformer(LogRatioCoordinatesMixin, TransformerMixin, BaseEstima
         mask = resolve_mask(self.mask, values, layout, owner)
         close_compositions(values, layout, self.closure, "X", zero_rows_to=mask)
         refuse_masked(values, mask, layout, "X")
-        self.geometry_ = LogRatioGeometry(
+        self.geometry_: LogRatioGeometry = LogRatioGeometry(
             layout, mask, self.log_ratio, int(self.reference)
         )
-        self.steps_ = layout.widths
-        self.step_names_ = layout.step_names
-        self.part_names_ = layout.part_names
+        self.steps_: tuple[int, ...] = layout.widths
+        self.step_names_: tuple[str, ...] = layout.step_names
+        self.part_names_: tuple[str, ...] = layout.part_names
         self.mask_ = mask
-        self.coordinate_steps_ = self.geometry_.step_of_coordinate
+        self.coordinate_steps_: NDArray[np.int64] = self.geometry_.step_of_coordinate
         self._n_features_out = self.geometry_.n_coordinates
         return self
 

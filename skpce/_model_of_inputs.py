@@ -141,7 +141,8 @@ class InputModelSolver(CoefficientSolver):
     def _expand(self, models: InputModels) -> FloatArray:
         design = self.basis.evaluate(self.draws)
         values = models.predict(self.draws)
-        return np.linalg.lstsq(design, values, rcond=None)[0].T
+        coefficients: Any = np.linalg.lstsq(design, values, rcond=None)[0]
+        return coefficients.T
 
     def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
         residuals = np.full_like(problem.targets, np.nan)

@@ -198,7 +198,7 @@ class PredictedModesMixin:
         logits = _logits_of(self._draw_marginal(rows, X), self.geometry_, column)
         n_known = n_samples
         if residual == "resampled":  # so many different residuals, however many draws
-            n_known = min(n_samples, np.count_nonzero(self._residual_law.weights))
+            n_known = min(n_samples, int(np.count_nonzero(self._residual_law.weights)))
         return find_modes(
             logits, X, input_names(self), significance_level, generator, n_known
         )
@@ -285,7 +285,8 @@ def separating_rule(
     train = np.arange(len(X)) % 2 == 0
     if min(len(np.unique(upper[train])), len(np.unique(upper[~train]))) < 2:
         return "", float("nan"), nothing
-    best, best_accuracy = None, -np.inf
+    best: Any = None
+    best_accuracy = -np.inf
     for depth in range(1, _DEEPEST + 1):
         tree = DecisionTreeClassifier(
             max_depth=depth,
@@ -296,8 +297,8 @@ def separating_rule(
         judged = balanced_accuracy_score(upper[~train], tree.predict(X[~train]))
         if best is None or judged > best_accuracy + _WORTH_A_LEVEL:
             best, best_accuracy = tree, float(judged)
-    used = best.tree_.feature[best.tree_.feature >= 0]  # type: ignore[union-attr]
-    return _in_words(best.tree_, names), best_accuracy, np.unique(used)  # type: ignore[union-attr]
+    used = best.tree_.feature[best.tree_.feature >= 0]
+    return _in_words(best.tree_, names), best_accuracy, np.unique(used)
 
 
 def _in_words(tree: Any, names: Sequence[str]) -> str:

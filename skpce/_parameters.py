@@ -47,9 +47,9 @@ def check_real(
     ``closed`` is one of ``"left"``, ``"right"``, ``"both"``, ``"neither"``.
     """
     left, right = closed in ("left", "both"), closed in ("right", "both")
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
     valid = (
-        isinstance(value, Real)
-        and not isinstance(value, bool)
+        is_real
         and (value >= low if left else value > low)
         and (value <= high if right else value < high)
     )

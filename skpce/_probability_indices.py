@@ -165,11 +165,15 @@ class ProbabilityIndicesMixin:
         )
         parts, steps = slice(layout.n_parts), slice(layout.n_parts, None)
         return ProbabilitySobolIndices(
-            *(shares[k, parts] for k in range(2)),
-            *(errors[k, parts] for k in range(2)),
+            shares[0, parts],
+            shares[1, parts],
+            errors[0, parts],
+            errors[1, parts],
             variance[parts],
-            *(shares[k, steps] for k in range(2)),
-            *(errors[k, steps] for k in range(2)),
+            shares[0, steps],
+            shares[1, steps],
+            errors[0, steps],
+            errors[1, steps],
             variance[steps],
             int(n_samples),
         )

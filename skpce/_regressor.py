@@ -293,7 +293,7 @@ class PolynomialChaosRegressor(
     def _validated(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
     ) -> Samples:
-        X, y = validate_data(
+        inputs, values = validate_data(
             self,
             X,
             y,
@@ -302,10 +302,10 @@ class PolynomialChaosRegressor(
             multi_output=True,
             y_numeric=True,
         )
-        targets = y.reshape(y.shape[0], -1).astype(np.float64, copy=False)
-        weights = checked_sample_weight(sample_weight, X)
+        targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
+        weights = checked_sample_weight(sample_weight, inputs)
         if reset:
-            self._n_dimensions_of_y = y.ndim
+            self._n_dimensions_of_y = values.ndim
             self._n_targets = targets.shape[1]
         elif targets.shape[1] != self._n_targets:
             raise ValueError(
@@ -314,8 +314,8 @@ class PolynomialChaosRegressor(
             )
         used = weights > 0
         if used.all():
-            return Samples(X, targets, weights)
-        return Samples(X[used], targets[used], weights[used])
+            return Samples(inputs, targets, weights)
+        return Samples(inputs[used], targets[used], weights[used])
 
     def _store_samples(self, solver: CoefficientSolver, samples: Samples) -> None:
         self._samples = samples
@@ -325,42 +325,44 @@ class PolynomialChaosRegressor(
         spread = weighted_spread(samples.targets, samples.weights)
         self._store_fit(fit, spread)
         self._target_variance = spread / samples.weights.sum()
-        self.loo_error_, self.q2_ = predictive_q2(
-            fit.loo_residuals, samples.targets, samples.weights
-        )
+        error, q2 = predictive_q2(fit.loo_residuals, samples.targets, samples.weights)
+        self.loo_error_: FloatArray = error
+        self.q2_: FloatArray = q2
         self._set_unexplained()
 
     def _linear_problem(self) -> LinearProblem:
         """Return what the solver was given; ``_samples`` must not be None."""
+        samples = self._samples
+        assert samples is not None
         return LinearProblem(
-            self.basis_.evaluate(self._samples.inputs),
-            self._samples.targets,
-            self._samples.weights,
+            self.basis_.evaluate(samples.inputs),
+            samples.targets,
+            samples.weights,
             np.arange(self._n_targets),
             self.basis_.exponents,
         )
 
     def _store_fit(self, fit: LinearFit, spread: FloatArray) -> None:
         self._fit = fit
-        self.coefficients_ = without_slopes(fit.coefficients, spread)
-        self.alpha_ = fit.alpha
+        self.coefficients_: FloatArray = without_slopes(fit.coefficients, spread)
+        self.alpha_: FloatArray = fit.alpha
         name = self.solver if self.regressor is None else type(self.regressor).__name__
         names = fit.solver_names or (name,) * self._n_targets
-        self.solver_ = np.array(names)
+        self.solver_: NDArray[np.str_] = np.array(names)
         indices = sobol_indices(self.coefficients_, self.multi_indices_)
-        self.sobol_indices_ = indices.first_order
-        self.total_sobol_indices_ = indices.total_order
-        self.total_variance_ = indices.total_variance
+        self.sobol_indices_: FloatArray = indices.first_order
+        self.total_sobol_indices_: FloatArray = indices.total_order
+        self.total_variance_: FloatArray = indices.total_variance
         weight = indices.total_variance
         total = weight.sum()
-        self.feature_importances_ = (
+        self.feature_importances_: FloatArray = (
             weight @ indices.total_order / total
             if total > 0
             else np.zeros(self.n_features_in_)
         )
 
     def _set_unexplained(self) -> None:
-        self.unexplained_share_ = np.clip(1.0 - self.q2_, 0.0, 1.0)
+        self.unexplained_share_: FloatArray = np.clip(1.0 - self.q2_, 0.0, 1.0)
 
     def predict(
         self, X: ArrayLike, return_std: bool = False
@@ -392,12 +394,12 @@ class PolynomialChaosRegressor(
                 "return_std=True needs the residuals of a fit; a marginal expansion "
                 "has none."
             )
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(X, input_names(self))
-        values = np.empty((len(X), len(self.coefficients_)))
+        inputs = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(inputs, input_names(self))
+        values = np.empty((len(inputs), len(self.coefficients_)))
         deviation = np.empty_like(values)
         scale = np.sqrt(self._fit.residual_variance)
-        for rows, design in self.basis_.blocks(X):
+        for rows, design in self.basis_.blocks(inputs):
             values[rows] = design @ self.coefficients_.T
             deviation[rows] = scale * self._fit.prediction_scale(design)
         return self._in_shape_of_y(values), self._in_shape_of_y(deviation)

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ._parameters import check_integer, check_option, check_real, fail
 from ._regressor import PolynomialChaosRegressor
@@ -99,10 +99,10 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
         self.alphas = alphas
 
     # What PolynomialChaosRegressor takes and this class chooses or fixes.
-    truncation = "hyperbolic"
-    multi_indices = None
-    regressor = None
-    criterion = "loo"
+    truncation: str = "hyperbolic"
+    multi_indices: ArrayLike | None = None
+    regressor: Any = None
+    criterion: str = "loo"
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -141,14 +141,17 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
             fitted.append(candidate)
             n_terms = len(candidate.multi_indices_)
             rows.append((degree, q, solver, n_terms, _relative_error(candidate)))
-        self.cv_results_ = {
+        self.cv_results_: dict[str, NDArray[Any]] = {
             name: np.array(column)
             for name, column in zip(_COLUMNS, zip(*rows, strict=True), strict=True)
         }
         sizes, errors = self.cv_results_["n_terms"], self.cv_results_["error"]
         best = int(np.lexsort((sizes, errors))[0])
-        self.degree_, self.q_, self.chosen_solver_ = rows[best][:3]
-        self.best_estimator_ = fitted[best]
+        degree, q, solver = rows[best][:3]
+        self.degree_: int = degree
+        self.q_: float = q
+        self.chosen_solver_: str = solver
+        self.best_estimator_: PolynomialChaosRegressor = fitted[best]
         parameters = self.best_estimator_.get_params(deep=False)
         for name, value in vars(self.best_estimator_).items():
             if name not in parameters:

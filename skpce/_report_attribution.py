@@ -189,7 +189,7 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
         add_figure(page, display, "From inputs to steps: widths add up to one.")
     if len(content.input_names) > 1 and hasattr(surrogate, "coefficients_"):
         for step in _best_explained(content)[:1]:
-            display = InteractionDisplay.from_estimator(
+            pairs = InteractionDisplay.from_estimator(
                 content.pipeline,
                 step=step,
                 verdict=content.verdict,
@@ -197,7 +197,7 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
             )
             add_figure(
                 page,
-                display,
+                pairs,
                 "Inputs alone (diagonal) and in pairs, as shares of the variance of "
                 f"the step whose inputs explain most: {content.step_names[step]}.",
             )

@@ -98,21 +98,20 @@ def bootstrap_indices(
     draws = Parallel(n_jobs=n_jobs)(
         delayed(_resampled_indices)(problem, fit, level, block) for block in blocks
     )
-    return tuple(  # type: ignore[return-value]
+    first, total, shapley = (
         percentile_bounds(
             np.concatenate([getattr(draw, name) for draw in draws]), confidence_level
         )
         for name in ("first_order", "total_order", "shapley")
     )
+    return first, total, shapley
 
 
 def _resampled_indices(
     problem: FitProblem, fit: LinearFit, level: IndexLevel, counts: IndexArray
 ) -> LevelIndices:
     with one_thread_if_small(problem.linear.design.size):
-        coefficients = problem.solver.resample(  # type: ignore[attr-defined]
-            problem.linear, fit, counts
-        )
+        coefficients = problem.solver.resample(problem.linear, fit, counts)
         clr_coefficients = problem.clr_coefficients(coefficients)
         return level.indices(clr_coefficients, problem.multi_indices)
 

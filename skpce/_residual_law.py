@@ -17,6 +17,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ RESIDUAL_LAWS = ("resampled", "gaussian")
 # Quantiles of few residuals. Positions i/(n + 1) ("weibull") hold a new member already
 # if nothing is fitted; the factor sqrt(1 + h) widens them once more. "hazen" is too
 # narrow in spite of it.
-QUANTILE = "median_unbiased"
+QUANTILE: Final = "median_unbiased"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,7 @@ def checked_correlation(
 
 def correlation_root(correlation: FloatArray, kind: str) -> FloatArray:
     if kind == "cholesky":
-        return np.linalg.cholesky(correlation)
+        root: Any = np.linalg.cholesky(correlation)
+        return root
     values, vectors = np.linalg.eigh(correlation)
     return (vectors * np.sqrt(values)) @ vectors.T

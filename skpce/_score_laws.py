@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +60,8 @@ class GaussianScores(ScoreLaw):
         return len(self.correlation)
 
     def to_independent(self, scores: FloatArray) -> FloatArray:
-        return np.linalg.solve(self.root, scores.T).T
+        normals: Any = np.linalg.solve(self.root, scores.T)
+        return normals.T
 
     def from_independent(self, normals: FloatArray) -> FloatArray:
         return normals @ self.root.T
@@ -85,7 +87,8 @@ def conditional_parts(
     free = [i for i in range(len(correlation)) if i not in set(known)]
     inner, cross = correlation[np.ix_(free, free)], correlation[np.ix_(free, known)]
     if not known:
-        return cross, np.linalg.cholesky(inner), free
+        root: Any = np.linalg.cholesky(inner)
+        return cross, root, free
     factor = cho_factor(correlation[np.ix_(known, known)], lower=True)
     slopes = cho_solve(factor, cross.T).T
     return slopes, np.linalg.cholesky(inner - slopes @ cross.T), free

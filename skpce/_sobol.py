@@ -172,7 +172,7 @@ def _inside_and_outside(
     active = multi_indices > 0
     inside = np.zeros(active.shape[1], dtype=bool)
     inside[list(features)] = True
-    return active[:, inside].any(axis=1), active[:, ~inside].any(axis=1)
+    return np.any(active[:, inside], axis=1), np.any(active[:, ~inside], axis=1)
 
 
 def interaction_index(

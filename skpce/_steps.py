@@ -173,7 +173,7 @@ def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout
 
 def _column_groups(values: Any) -> list[list[Any]]:
     """Return the groups of columns, or nothing where widths (or nonsense) are given."""
-    kinds = (list, tuple, range, np.ndarray)
+    kinds: tuple[Any, ...] = (list, tuple, range, np.ndarray)
     if not isinstance(values, kinds) or not len(values):
         return []
     if not all(isinstance(value, kinds) and np.ndim(value) == 1 for value in values):
@@ -211,7 +211,7 @@ def _checked_widths(values: Any, given: Any, owner: str) -> tuple[int, ...]:
     except TypeError:
         widths = ()
     valid = widths and all(
-        isinstance(width, Integral) and not isinstance(width, bool) and width > 0
+        isinstance(width, Integral) and not isinstance(width, bool) and int(width) > 0
         for width in widths
     )
     if not valid or isinstance(given, str):

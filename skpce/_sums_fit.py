@@ -126,6 +126,7 @@ class SumsFitMixin:
                 self._sums = self._sum_blocks(values)
             else:
                 self._refuse_another_basis()
+                assert self._sums is not None  # not the first samples
                 self._sums = self._sums + self._sum_blocks(values)
             self._store_sums(solver)
         return self
@@ -186,6 +187,7 @@ class SumsFitMixin:
 
     def _store_sums(self, solver: Any) -> None:
         sums, n_targets = self._sums, self._n_targets
+        assert sums is not None
         with one_thread_if_small(len(self.multi_indices_) ** 2):
             fit = solver.fit_moments(sums, np.arange(n_targets), self.basis_.exponents)
         self._samples = None

@@ -277,27 +277,26 @@ class CompositionalPCESurrogate(
         self._check_own_parameters(owner)
         refuse_ragged(y)
         refuse_nan(y)
-        layout_source = y
-        X, y = validate_data(
+        inputs, targets = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
         )
-        self._check_basis(X.shape[1])
-        values = y.reshape(y.shape[0], -1).astype(np.float64)
-        weights = checked_sample_weight(sample_weight, X)
+        self._check_basis(inputs.shape[1])
+        values = targets.reshape(targets.shape[0], -1).astype(np.float64)
+        weights = checked_sample_weight(sample_weight, inputs)
         self._check_resampling(owner, weights)
         used = weights > 0
-        X, values, weights = X[used], values[used], weights[used]
-        geometry = self._make_geometry(layout_source, values, owner)
+        inputs, values, weights = inputs[used], values[used], weights[used]
+        geometry = self._make_geometry(y, values, owner)
         clr = self._log_ratios(values, geometry)
 
-        self._fit_basis(X, weights)
-        problem = self._make_problem(solver, geometry, clr, X, weights)
+        self._fit_basis(inputs, weights)
+        problem = self._make_problem(solver, geometry, clr, inputs, weights)
         fit = problem.solver.fit(problem.linear)
-        self._n_dimensions_of_y = y.ndim
-        self._labels_of_y = column_labels(layout_source, values.shape[1])
+        self._n_dimensions_of_y = targets.ndim
+        self._labels_of_y = column_labels(y, values.shape[1])
         self._store_layout(geometry)
         self._store_fit(problem, fit, clr)
-        self._store_diagnostics(problem, fit, clr, X)
+        self._store_diagnostics(problem, fit, clr, inputs)
         return self
 
     def _predict_clr(self, X: ArrayLike) -> FloatArray:

@@ -147,15 +147,15 @@ class SurrogateFitMixin:
 
     def _store_layout(self, geometry: LogRatioGeometry) -> None:
         self.geometry_ = geometry
-        self.steps_ = geometry.layout.widths
-        self.step_names_ = geometry.layout.step_names
-        self.part_names_ = geometry.layout.part_names
-        self.mask_ = geometry.mask
-        self.coordinate_steps_ = geometry.step_of_coordinate
+        self.steps_: tuple[int, ...] = geometry.layout.widths
+        self.step_names_: tuple[str, ...] = geometry.layout.step_names
+        self.part_names_: tuple[str, ...] = geometry.layout.part_names
+        self.mask_: NDArray[np.bool_] = geometry.mask
+        self.coordinate_steps_: NDArray[np.int64] = geometry.step_of_coordinate
         self._n_features_out = geometry.n_coordinates
 
     def _store_fit(self, problem: FitProblem, fit: LinearFit, clr: FloatArray) -> None:
-        self.multi_indices_ = problem.multi_indices
+        self.multi_indices_: NDArray[np.int64] = problem.multi_indices
         # The design is made again when it is needed: it is large beside the rest.
         no_design = np.zeros((0, 0))
         self._problem = replace(
@@ -165,10 +165,10 @@ class SurrogateFitMixin:
         self._fitted_geometry = problem.geometry
         coefficients = without_slopes(fit.coefficients, problem.spread)
         self._clr_coefficients = problem.clr_coefficients(coefficients)
-        self.alpha_ = self._alpha_by_step(problem, fit.alpha)
+        self.alpha_: FloatArray = self._alpha_by_step(problem, fit.alpha)
         self._store_indices(clr, problem.linear.weights)
         self.indices_from_ = "coefficients" if self._models is None else "sampling"
-        self.fidelity_ = self._fidelity(problem, fit)
+        self.fidelity_: FloatArray = self._fidelity(problem, fit)
 
     def _store_indices(self, clr: FloatArray, weights: FloatArray) -> None:
         found = {}
@@ -176,14 +176,16 @@ class SurrogateFitMixin:
             level = make_level(name, self.geometry_, clr, weights)
             found[name] = level.indices(self._clr_coefficients, self.multi_indices_)
             if name == "coordinate":
-                self.coefficients_ = level.coefficients(self._clr_coefficients)
-        self.sobol_indices_ = found["coordinate"].first_order
-        self.total_sobol_indices_ = found["coordinate"].total_order
-        self.total_variance_ = found["coordinate"].total_variance
-        self.step_sobol_indices_ = found["step"].first_order
-        self.step_total_sobol_indices_ = found["step"].total_order
-        self.step_total_variance_ = found["step"].total_variance
-        self.feature_importances_ = found["trajectory"].total_order[0]
+                self.coefficients_: FloatArray = level.coefficients(
+                    self._clr_coefficients
+                )
+        self.sobol_indices_: FloatArray = found["coordinate"].first_order
+        self.total_sobol_indices_: FloatArray = found["coordinate"].total_order
+        self.total_variance_: FloatArray = found["coordinate"].total_variance
+        self.step_sobol_indices_: FloatArray = found["step"].first_order
+        self.step_total_sobol_indices_: FloatArray = found["step"].total_order
+        self.step_total_variance_: FloatArray = found["step"].total_variance
+        self.feature_importances_: FloatArray = found["trajectory"].total_order[0]
 
     def _fidelity(self, problem: FitProblem, fit: LinearFit) -> FloatArray:
         """Return the Q² of the expansion as a copy of the predictions, by step."""
@@ -217,7 +219,7 @@ class SurrogateFitMixin:
         spread = weighted_spread(clr, weights, LOG_RATIO_FLOOR)
         q2 = q2_from_sums(press, sum_by_step(spread, self.geometry_))
         q2 = np.where(self.geometry_.has_choice, q2, np.nan)
-        self.step_unexplained_share_ = np.clip(1.0 - q2, 0.0, 1.0)
+        self.step_unexplained_share_: FloatArray = np.clip(1.0 - q2, 0.0, 1.0)
         generator = make_generator(self.random_state)
         p_values = None
         if self.n_permutations:
@@ -225,7 +227,7 @@ class SurrogateFitMixin:
                 problem, press, self.n_permutations, generator, self.n_jobs
             )
             p_values = np.where(np.isfinite(q2), p_values, np.nan)
-        self.diagnostics_ = SurrogateDiagnostics(
+        self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=round(float(weights.sum())),
             n_terms=len(self.multi_indices_),
@@ -234,17 +236,17 @@ class SurrogateFitMixin:
             basis=self.basis_,
         )
         if self.n_resamples:
-            self.step_sobol_interval_, self.step_total_sobol_interval_, _ = (
-                bootstrap_indices(
-                    self._relearning(problem, X),
-                    fit,
-                    make_level("step", self.geometry_, clr, weights),
-                    self.n_resamples,
-                    self.confidence_level,
-                    generator,
-                    self.n_jobs,
-                )
+            first, total, _ = bootstrap_indices(
+                self._relearning(problem, X),
+                fit,
+                make_level("step", self.geometry_, clr, weights),
+                self.n_resamples,
+                self.confidence_level,
+                generator,
+                self.n_jobs,
             )
+            self.step_sobol_interval_: FloatArray = first
+            self.step_total_sobol_interval_: FloatArray = total
 
     def _whole_problem(self) -> FitProblem:
         """Return what the solver was given, with its design."""

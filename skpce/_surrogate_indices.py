@@ -46,6 +46,9 @@ class SurrogateIndicesMixin:
     diagnostics_: SurrogateDiagnostics
     geometry_: LogRatioGeometry
     multi_indices_: IndexArray
+    step_unexplained_share_: FloatArray
+    n_jobs: int | None
+    random_state: Any
     _clr_coefficients: FloatArray
     _problem: FitProblem
     _residual_law: ResidualLaw
@@ -230,7 +233,7 @@ class SurrogateIndicesMixin:
         check_real(owner, "confidence_level", confidence_level, low=0, high=1)
         check_integer(owner, "n_resamples", n_resamples, low=1)
         self._check_copies(owner, n_resamples)
-        given = self.random_state if random_state is None else random_state  # type: ignore[attr-defined]
+        given = self.random_state if random_state is None else random_state
         bounds = bootstrap_indices(
             self._relearning(self._whole_problem(), self.diagnostics_.inputs),
             self._residual_law.fit,
@@ -238,7 +241,7 @@ class SurrogateIndicesMixin:
             n_resamples,
             confidence_level,
             make_generator(given),
-            self.n_jobs,  # type: ignore[attr-defined]
+            self.n_jobs,
         )
         return SobolInterval(*bounds, float(confidence_level), "bootstrap")
 
@@ -322,7 +325,7 @@ class SurrogateIndicesMixin:
             raise ValueError(
                 f"{owner} needs at least {_FEWEST_MEMBERS} members. Got {n_members}."
             )
-        given = self.random_state if random_state is None else random_state  # type: ignore[attr-defined]
+        given = self.random_state if random_state is None else random_state
         chosen = self._level(owner, level, None, None)
         products = self._products_of_halves(chosen, n_splits, make_generator(given))
         return signed_indices(chosen.member @ products, self.multi_indices_)
@@ -349,7 +352,7 @@ class SurrogateIndicesMixin:
     def _unexplained_share(self, steps: IndexArray) -> FloatArray:
         """Return the unexplained share of steps; -1 stands for the trajectory."""
         problem = self._problem
-        by_step = self.step_unexplained_share_  # type: ignore[attr-defined]
+        by_step = self.step_unexplained_share_
         press = problem.step_press(self._residual_law.fit.loo_residuals)
         spread = problem.linear.weights @ np.square(
             problem.clr

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,7 +171,8 @@ def _merge(parts: list[State], largest: float, limit: float) -> State:
     costs, counts = costs[kept], counts[kept]
     keys = np.rint(costs / (_SAME_COST * limit))
     _, first, where = np.unique(keys, return_index=True, return_inverse=True)
-    return costs[first], np.bincount(where, weights=counts, minlength=len(first))
+    numbers: Any = np.bincount(where, weights=counts, minlength=len(first))
+    return costs[first], numbers
 
 
 def list_affordable(

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
@@ -41,7 +42,7 @@ class _SharedLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holders = 0
-        self._limit: object | None = None
+        self._limit: Any = None
 
     def acquire(self) -> None:
         with self._lock:
@@ -55,7 +56,7 @@ class _SharedLimit:
             self._holders -= 1
             if self._holders == 0:
                 _clear_controlling_thread()
-                self._limit.restore_original_limits()  # type: ignore[union-attr]
+                self._limit.restore_original_limits()
                 _clear_controlling_thread()
                 self._limit = None
 

@@ -91,8 +91,8 @@ def adapt(
     wide, thin = _settle(frozen.pdf, breakpoints, center, scale, n_nodes)
     totals = np.full(wide.shape[1], np.nan)
     rounded = _rounding(*wide) > _ACCURACY
-    totals[rounded] = _mass_between(frozen, *wide[:, rounded], center)
-    return Panels(wide, totals, thin.mean(axis=0), _mass_between(frozen, *thin, center))
+    totals[rounded] = _mass_between(frozen, wide[:, rounded], center)
+    return Panels(wide, totals, thin.mean(axis=0), _mass_between(frozen, thin, center))
 
 
 def _settle(
@@ -143,8 +143,11 @@ def _rounding(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _mass_between(
-    frozen: Any, low: FloatArray, high: FloatArray, center: float
-) -> FloatArray:
+    frozen: Any,
+    bounds: FloatArray,  # shape: (2, n_panels)
+    center: float,
+) -> FloatArray:  # shape: (n_panels,)
+    low, high = bounds
     # The difference of the smaller tail areas keeps its digits on both sides.
     below = frozen.cdf(high) - frozen.cdf(low)
     above = frozen.sf(low) - frozen.sf(high)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,8 +111,8 @@ class LinearFit:
     scales: FloatArray
     leverage: Leverage
     criterion: FloatArray
-    loo_residuals: FloatArray | None
-    scaled_residuals: FloatArray | None
+    loo_residuals: Any
+    scaled_residuals: Any
     residual_variance: FloatArray
     solver_names: tuple[str, ...] | None = None
 

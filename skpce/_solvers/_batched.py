@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ _LARGE_ORDER = 150
 
 def resample_group(
     problem: LinearProblem,
-    counts: IndexArray,  # shape: (n_resamples, n_samples)
+    counts: NDArray[Any],  # shape: (n_resamples, n_samples)
     scale: FloatArray,  # shape: (n_terms,)
     targets: IndexArray,  # shape: (n_chosen,)
     alpha: FloatArray,  # shape: (n_chosen,)
@@ -65,7 +66,7 @@ def resample_group(
     accurate = np.ones(len(counts), dtype=bool)
     dual = columns.shape[1] > _SHARE_SHOWN * len(columns)
     solve = _solve_kernel if dual else _solve_gram
-    for rows in _batches(len(counts), *columns.shape, len(targets), dual):
+    for rows in _batches(len(counts), columns.shape, len(targets), dual):
         weights = counts[rows].astype(np.float64)
         means = _Means.of(weights, columns, values, free_intercept)
         slopes, accurate[rows] = solve(columns, values, weights, means, alpha)
@@ -98,8 +99,9 @@ class _Means:
 
 
 def _batches(
-    n_resamples: int, n_samples: int, n_columns: int, n_targets: int, dual: bool
+    n_resamples: int, shape: tuple[int, ...], n_targets: int, dual: bool
 ) -> Iterator[slice]:
+    n_samples, n_columns = shape
     order = n_samples if dual else n_columns
     entries = 4 * order**2 + n_samples * (n_columns + n_targets)
     entries += 4 * (n_columns + order) * n_targets
@@ -225,7 +227,9 @@ def _is_accurate(matrices: FloatArray, penalty: float) -> NDArray[np.bool_]:
     return accurate
 
 
-def _well_conditioned(values: FloatArray, penalty: float) -> NDArray[np.bool_]:
+def _well_conditioned(
+    values: NDArray[np.floating[Any]], penalty: float
+) -> NDArray[np.bool_]:
     """Compare the smallest eigenvalue, penalty included, with the largest."""
     low, high = values[:, 0] + penalty, values[:, -1] + penalty
     return (low > _SMALLEST_RATIO * high) & (low > 0)

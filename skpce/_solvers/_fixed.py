@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +27,7 @@ class GeneralizedRidgeSolver(CoefficientSolver):
         return coefficients
 
     def resample(
-        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
+        self, problem: LinearProblem, fit: LinearFit, counts: NDArray[Any]
     ) -> FloatArray:
         """Refit on many resamples at once, with the choices of a fit.
 

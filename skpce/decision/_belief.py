@@ -182,7 +182,12 @@ class InputBelief:
             The new belief.
         """
         count = self.n_resampled + resampled
-        return replace(self, particles=particles, weights=weights, n_resampled=count)
+        return replace(
+            self,
+            particles=particles,
+            weights=weights,  # type: ignore[arg-type]
+            n_resampled=count,
+        )
 
     def outside(self, particles: FloatArray) -> NDArray[np.bool_]:
         """Tell which values lie outside the supports of the laws.

@@ -180,7 +180,8 @@ class ThompsonPolicy(BaseEstimator):
         generator = make_generator(self.random_state)
         belief = self._first_belief(surrogate, names, generator)
         self._surrogate, self._generator = surrogate, generator
-        self.belief_, self.n_updates_ = belief, 0
+        self.belief_: InputBelief = belief
+        self.n_updates_: int = 0
         return self
 
     def _check_parameters(self) -> None:
@@ -207,7 +208,8 @@ class ThompsonPolicy(BaseEstimator):
             refuse_other_names("The belief", self.inputs.names, names)
             return replace(self.inputs, names=names, laws=laws)
         draw = surrogate._input_sampler(type(self).__name__, self.inputs)
-        return InputBelief(draw(self.n_particles, generator), None, names, laws)
+        particles = draw(self.n_particles, generator)
+        return InputBelief(particles, names=names, laws=laws)
 
     @property
     def effective_sample_size_(self) -> float:

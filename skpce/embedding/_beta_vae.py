@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._parameters import check_real
-from ._dense_layers import apply_layers, change_of_inputs, change_of_outputs
+from ._dense_layers import Layers, apply_layers, change_of_inputs, change_of_outputs
 from ._early_stopping import check_training_parameters, explained_share, split_rows
 from ._torch import import_for, one_torch_thread
 from ._vae_training import TrainedVAE, VAESpec, train_vae
@@ -186,18 +186,18 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         spec = self._spec()
         torch = import_for(type(self).__name__, "torch", "torch")
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         rng = check_random_state(self.random_state)
-        train, held_out = split_rows(len(X), self.validation_fraction, rng)
-        self.mean_ = X[train].mean(axis=0)
-        spread = float(np.sqrt(X[train].var(axis=0).mean()))
-        self.scale_ = spread if spread > 0 else 1.0
-        standard = (X - self.mean_) / self.scale_
+        train, held_out = split_rows(len(values), self.validation_fraction, rng)
+        self.mean_: FloatArray = values[train].mean(axis=0)
+        spread = float(np.sqrt(values[train].var(axis=0).mean()))
+        self.scale_: float = spread if spread > 0 else 1.0
+        standard = (values - self.mean_) / self.scale_
         with one_torch_thread(torch):
             found = train_vae(torch, standard[train], standard[held_out], spec, rng)
         self._keep(found, standard[train])
-        self.reconstruction_r2_ = self._r2(X[train])
-        self.held_out_r2_ = self._r2(X[held_out])
+        self.reconstruction_r2_: float = self._r2(values[train])
+        self.held_out_r2_: float = self._r2(values[held_out])
         return self
 
     def _spec(self) -> VAESpec:
@@ -222,11 +222,11 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         variance = apply_layers(found.encoder, standard, np.tanh)[:, :d].var(axis=0)
         order = np.argsort(-variance, kind="stable")
         both = np.concatenate([order, d + order])
-        self.encoder_ = change_of_outputs(found.encoder, np.eye(2 * d)[:, both])
-        self.decoder_ = change_of_inputs(found.decoder, np.eye(d)[order])
-        self.active_ = variance[order] > _ACTIVE_VARIANCE
-        self.n_epochs_ = found.n_epochs
-        self.stopped_early_ = found.stopped_early
+        self.encoder_: Layers = change_of_outputs(found.encoder, np.eye(2 * d)[:, both])
+        self.decoder_: Layers = change_of_inputs(found.decoder, np.eye(d)[order])
+        self.active_: NDArray[np.bool_] = variance[order] > _ACTIVE_VARIANCE
+        self.n_epochs_: int = found.n_epochs
+        self.stopped_early_: bool = found.stopped_early
 
     def _r2(self, X: FloatArray) -> float:
         return explained_share(X, self._decode(self._encode(X)), self.mean_)
@@ -252,8 +252,8 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             A posterior mean is shrunk: its variance is below one.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._encode(X)
+        values = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._encode(values)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
         """Return what the decoder makes of inputs.
@@ -283,11 +283,11 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
 def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
     """Return finite inputs of the width that an embedding gives."""
-    Z = check_array(Z, dtype=np.float64)
+    values = check_array(Z, dtype=np.float64)
     expected = embedding._n_features_out
-    if Z.shape[1] != expected:
+    if values.shape[1] != expected:
         raise ValueError(
-            f"Z has {Z.shape[1]} columns, but {type(embedding).__name__} is expecting "
-            f"{expected}, one per component."
+            f"Z has {values.shape[1]} columns, but {type(embedding).__name__} is "
+            f"expecting {expected}, one per component."
         )
-    return Z
+    return values

@@ -170,18 +170,20 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_integer(owner, "n_transforms", self.n_transforms, low=1)
         zuko = import_for(owner, "zuko", "flow")
         torch = import_for(owner, "torch", "torch")
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         rng = check_random_state(self.random_state)
-        self.pca_ = PCA(self.n_components, whiten=True, svd_solver="full")
+        self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
         # scikit-learn's global output setting must not reach the scores
         self.pca_.set_output(transform="default")
-        scores = self.pca_.fit_transform(X)
-        train, held_out = split_rows(len(X), self.validation_fraction, rng)
+        scores = self.pca_.fit_transform(values)
+        train, held_out = split_rows(len(values), self.validation_fraction, rng)
         with one_torch_thread(torch):
-            self.flow_ = self._initial_flow(torch, zuko, rng)
+            self.flow_: Any = self._initial_flow(torch, zuko, rng)
             self._train(torch, scores[train], scores[held_out], rng)
         reconstructed = self.pca_.inverse_transform(scores)
-        self.reconstruction_r2_ = explained_share(X, reconstructed, self.pca_.mean_)
+        self.reconstruction_r2_: float = explained_share(
+            values, reconstructed, self.pca_.mean_
+        )
         return self
 
     def _initial_flow(self, torch: Any, zuko: Any, rng: np.random.RandomState) -> Any:
@@ -222,7 +224,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         best = BestEpoch(lambda: copy.deepcopy(flow.state_dict()), self.patience)
         first = held_out_loss() if len(held_out) else math.nan
         best.is_over(0, first)
-        self.n_epochs_, self.stopped_early_ = self.max_epochs, False
+        self.n_epochs_: int = self.max_epochs
+        self.stopped_early_: bool = False
         for epoch in range(1, self.max_epochs + 1):
             for batch in batches(len(scores), self.batch_size, rng):
                 optimizer.zero_grad()
@@ -237,8 +240,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             flow.load_state_dict(best.parameters)
             self.n_epochs_ = best.epoch
         flow.requires_grad_(False)
-        self.held_out_log_likelihood_ = -best.loss if len(held_out) else math.nan
-        self.held_out_log_likelihood_without_flow_ = -first
+        self.held_out_log_likelihood_: float = -best.loss if len(held_out) else math.nan
+        self.held_out_log_likelihood_without_flow_: float = -first
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return the inputs.

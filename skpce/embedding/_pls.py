@@ -115,7 +115,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
         )
-        self.target_transformer_ = None
+        self.target_transformer_: Any = None
         if self.target_transformer is not None:
             self.target_transformer_ = clone(self.target_transformer)
             # as it was given: a data frame may say where steps begin
@@ -125,11 +125,11 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.n_components, scale=self.scale, max_iter=self.max_iter, tol=self.tol
         )
         # scikit-learn's global output setting must not reach the scores
-        self.pls_ = pls.set_output(transform="default").fit(X, targets)
-        self.n_iter_ = max(self.pls_.n_iter_)
+        self.pls_: PLSRegression = pls.set_output(transform="default").fit(X, targets)
+        self.n_iter_: int = max(self.pls_.n_iter_)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> FloatArray:
         """Find the directions and return the scores of X alone.
 
         Parameters

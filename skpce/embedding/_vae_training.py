@@ -162,6 +162,10 @@ def _descend(
         with torch.no_grad():
             return best.is_over(epoch, float(loss(judged, judged_noise)))
 
+    def kept(*, stopped_early: bool) -> TrainedVAE:
+        encoding, decoding = best.parameters
+        return TrainedVAE(encoding, decoding, best.epoch, stopped_early)
+
     best = BestEpoch(lambda: (_arrays(encoder), _arrays(decoder)), spec.patience)
     is_over(0)
     for epoch in range(1, spec.max_epochs + 1):
@@ -172,9 +176,9 @@ def _descend(
             value.backward()
             optimizer.step()
         if is_over(epoch):
-            return TrainedVAE(*best.parameters, best.epoch, True)
+            return kept(stopped_early=True)
     if best.parameters is not None:
-        return TrainedVAE(*best.parameters, best.epoch, False)
+        return kept(stopped_early=False)
     return TrainedVAE(_arrays(encoder), _arrays(decoder), spec.max_epochs, False)
 
 

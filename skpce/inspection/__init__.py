@@ -14,11 +14,8 @@ from ._input_tests import InputTests, input_tests
 from ._original_space import original_space_indices
 from ._original_space_result import OriginalSpaceIndices
 from ._training_noise import training_noise_share
-from ._variance_decomposition import (
-    VarianceDecomposition,
-    VarianceSplit,
-    variance_decomposition,
-)
+from ._variance_decomposition import variance_decomposition
+from ._variance_decomposition_result import VarianceDecomposition, VarianceSplit
 from ._verdict import verdict
 from ._verdict_result import StepVerdict, Verdict
 

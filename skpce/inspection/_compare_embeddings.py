@@ -193,7 +193,7 @@ def compare_embeddings(
     """
     surrogate = CompositionalPCESurrogate() if surrogate is None else surrogate
     _check_surrogate(surrogate)
-    conditions = {
+    conditions: dict[str, Any] = {
         "n_permutations": n_permutations,
         "min_q2": min_q2,
         "significance_level": significance_level,
@@ -205,22 +205,23 @@ def compare_embeddings(
     _check_arguments(closed_form=True, progress=progress, **conditions)
     check_boolean(OWNER, "permute_choice", permute_choice)
     _check_scoring(scoring)
-    X = X if hasattr(X, "iloc") else np.asarray(X)
-    y = y if hasattr(y, "columns") else _as_table(y)
-    if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
+    inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
+    policies: Any = y if hasattr(y, "columns") else _as_table(y)
+    if len(inputs) != len(policies):
+        raise ValueError(f"X has {len(inputs)} members but y has {len(policies)}.")
     generator = make_generator(random_state)
     asked = read_candidates(candidates, dimensions, degrees, surrogate, generator)
+    replacement = conditions["zero_replacement"]
     fit = _folds_and_steps(
-        surrogate, X, y, reward, cv, conditions["zero_replacement"], generator
+        surrogate, inputs, policies, reward, cv, replacement, generator
     )
     _training_noise(fit, reward, noise_share, confidence_level)  # refuses bad shares
-    folds = NestedFolds.draw(fit.splits, inner_cv, X, reward, generator)
+    folds = NestedFolds.draw(fit.splits, inner_cv, inputs, reward, generator)
     _check_dimensions(asked, folds.smallest_training)
     search = NestedSearch(
         tuple(replace(candidate, surrogate=fit.pipeline) for candidate in asked),
-        X,
-        y,
+        inputs,
+        policies,
         folds,
         scoring,
         fit.geometry,
@@ -247,8 +248,8 @@ def compare_embeddings(
     for row, choice in enumerate(choices):
         fixed = verdict(
             search.candidates[row].pipeline(choice.setting),
-            X,
-            y,
+            inputs,
+            policies,
             reward,
             steps=_steps_of(surrogate),
             mask=fit.geometry.mask,
@@ -280,7 +281,7 @@ def compare_embeddings(
         ),
         settings=tuple(one for candidate in asked for one in candidate.settings),
         scores=np.concatenate([choice.scores for choice in choices]),
-        n_members=len(X),
+        n_members=len(inputs),
         permuted_choice=bool(permute_choice),
     )
 

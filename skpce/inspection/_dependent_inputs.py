@@ -195,7 +195,8 @@ def _law_errors(
     """
     whole = len(redraws.group), len(redraws.players)
     if n_resamples == 0:
-        return Estimates(*[np.full(whole, np.nan)] * 3, np.full((whole[0], 1), np.nan))
+        unknown = np.full(whole, np.nan)
+        return Estimates(unknown, unknown, unknown, np.full((whole[0], 1), np.nan))
     rows = expansion.inputs.values
     law = clone(redraws.law)
     if hasattr(redraws.law, "bandwidth_"):

@@ -168,8 +168,8 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> InputTes
     >>> found.pearson[0, 1].round(2), found.distance[0, 1].round(2)
     (np.float64(0.16), np.float64(0.56))
     """
-    X = check_array(X, dtype=np.float64)
-    n_members, n_features = X.shape
+    inputs = check_array(X, dtype=np.float64)
+    n_members, n_features = inputs.shape
     laws = np.full(n_features, np.nan)
     if law_p_values is not None:
         laws = np.asarray(law_p_values, dtype=np.float64)
@@ -178,10 +178,10 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> InputTes
                 f"law_p_values has shape {laws.shape}; expected ({n_features},), one "
                 "per input."
             )
-    varying = np.ptp(X, axis=0) > 0
-    pearson = _correlation(X, varying)
-    spearman = _correlation(stats.rankdata(X, axis=0), varying)
-    squared = _squared_distance_correlation(X)
+    varying = np.ptp(inputs, axis=0) > 0
+    pearson = _correlation(inputs, varying)
+    spearman = _correlation(stats.rankdata(inputs, axis=0), varying)
+    squared = _squared_distance_correlation(inputs)
     p_values = np.fmin(
         np.fmin(_student_p(pearson, n_members), _student_p(spearman, n_members)),
         stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1),
@@ -194,7 +194,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> InputTes
         normality_p_values=np.array(
             [
                 _normality_p(column) if varies else np.nan
-                for column, varies in zip(X.T, varying, strict=True)
+                for column, varies in zip(inputs.T, varying, strict=True)
             ]
         ),
         law_p_values=laws,

@@ -245,6 +245,7 @@ def _factorise_fold(
 ) -> FoldFactors:
     """Factorise the design of a fitted surrogate."""
     solver = make_solver(type(model).__name__, model.solver, model.alphas)
+    assert isinstance(solver, RidgePathSolver)  # of a plain ridge
     geometry = model.geometry_
     fitted = geometry
     if not model.alpha_per_target:  # one penalty per step, in an isometric system

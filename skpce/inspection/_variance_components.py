@@ -132,7 +132,7 @@ class ConvexSums:
         group: IndexArray,  # shape: (n_members,)
         weights: FloatArray,  # shape: (n_members,)
     ) -> ConvexSums:
-        sizes = np.bincount(group, weights)
+        sizes: Any = np.bincount(group, weights)
         sums = add_by_group(weights[:, np.newaxis] * values, group)
         members = add_by_group(weights[:, np.newaxis] * function(values), group)
         size = sizes[:, np.newaxis]
@@ -204,7 +204,8 @@ class PairSums:
         to_all = np.stack(
             [weights * _distances_to(parts, parts, weights) for parts in steps], axis=1
         )
-        return cls(np.bincount(group, weights), own, add_by_group(to_all, group))
+        sizes: Any = np.bincount(group, weights)
+        return cls(sizes, own, add_by_group(to_all, group))
 
     def components(self, leave_out: bool = False) -> Components:
         """Mean distance within groups, and how much more between them (DISCO)."""

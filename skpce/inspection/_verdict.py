@@ -188,19 +188,19 @@ def verdict(
         n_jobs=n_jobs,
         progress=progress,
     )
-    X = X if hasattr(X, "iloc") else np.asarray(X)
-    y = y if hasattr(y, "columns") else _as_table(y)
-    if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
+    inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
+    policies: Any = y if hasattr(y, "columns") else _as_table(y)
+    if len(inputs) != len(policies):
+        raise ValueError(f"X has {len(inputs)} members but y has {len(policies)}.")
     generator = make_generator(random_state)
     fit = _make_cross_fit(
-        pipeline, X, y, reward, steps, mask, cv, zero_replacement, generator
+        pipeline, inputs, policies, reward, steps, mask, cv, zero_replacement, generator
     )
     noise = _training_noise(fit, reward, noise_share, confidence_level)
     errors = fit.squared_errors()
     deviations = fit.squared_deviations()
     q2 = step_q2(errors, deviations, fit.geometry)
-    permutations = Permutations.draw(len(X), reward, n_permutations, generator)
+    permutations = Permutations.draw(len(inputs), reward, n_permutations, generator)
     closed = None
     if closed_form and permutations.moves_policies:
         closed = factorise(fit, errors)
@@ -237,14 +237,14 @@ def verdict(
         )
     return Verdict(
         tuple(results),
-        len(X),
+        len(inputs),
         n_permutations,
         confidence_level,
         (
             *permutation_caution(n_permutations, significance_level, q2),
             *noise_cautions(results, max_noise_share),
-            *repetition_caution(X, reward, fit.splits),
-            *cautions(checks, len(X)),
+            *repetition_caution(inputs, reward, fit.splits),
+            *cautions(checks, len(inputs)),
         ),
         cpu_seconds,
         inputs=checks.tests,

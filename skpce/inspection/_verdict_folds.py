@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def make_splits(
     return splits
 
 
-def repetition_caution(X: Any, reward: Any, splits: list[Split]) -> tuple[str, ...]:
+def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
     """Caution when members that are held out have their rows of X in training.
 
     What an expansion remembers of a row then looks like prediction. Given ``reward``,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -79,6 +79,7 @@ def _q2_of_orders(
     permutations: Permutations,
 ) -> tuple[list[FloatArray], float]:
     started = time.process_time()
+    errors: Iterable[FloatArray]
     with threadpool_limits(1):  # threads lose time on fits this small
         if closed is not None:
             errors = closed.squared_errors(permutations.orders)

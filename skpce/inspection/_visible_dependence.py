@@ -50,7 +50,7 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     p_values *= tests.dependence_p_values
     strength = np.nan_to_num(tests.distance) + np.abs(np.nan_to_num(tests.pearson))
     clearest = np.where(p_values <= np.nanmin(p_values), strength, -1.0)
-    first, second = np.unravel_index(np.argmax(clearest), clearest.shape)
+    first, second = map(int, np.unravel_index(np.argmax(clearest), clearest.shape))
     pearson = tests.pearson[first, second]
     distance = tests.distance[first, second]
     how = f"correlation {pearson:.2f}"
@@ -89,7 +89,8 @@ def independence_words(
     if np.isnan(closed_total).any():
         return f"{head}; there is none for the columns before an embedding"
     difference = np.abs(closed_total - total)
-    target, player = np.unravel_index(np.argmax(difference), difference.shape)
+    place = np.unravel_index(np.argmax(difference), difference.shape)
+    target, player = map(int, place)
     return (
         f"{head}; it differs most for {players[player]} in "
         f"{expansion.last.target_names[target]}: total index "

@@ -19,9 +19,9 @@ FloatArray = NDArray[np.float64]
 
 
 def sum_steps(
-    values: FloatArray,  # shape: (..., n_parts)
+    values: NDArray[Any],  # shape: (..., n_parts)
     layout: StepLayout,
-) -> FloatArray:  # shape: (..., n_steps)
+) -> NDArray[Any]:  # shape: (..., n_steps)
     """Add up the columns of each step."""
     starts = [columns.start for columns in layout.slices]
     return np.add.reduceat(values, starts, axis=-1)

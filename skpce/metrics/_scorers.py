@@ -263,7 +263,7 @@ def aitchison_scorer(
     )
 
 
-neg_kl_divergence_scorer = make_scorer(kl_divergence_loss, greater_is_better=False)
+neg_kl_divergence_scorer: Any = make_scorer(kl_divergence_loss, greater_is_better=False)
 neg_kl_divergence_scorer.__doc__ = """Minus the Kullback-Leibler divergence, a scorer.
 
 ``neg_kl_divergence_scorer(estimator, X, y, sample_weight=None)`` is minus
@@ -287,7 +287,9 @@ Examples
 {'degree': 1}
 """
 
-neg_policy_mae_scorer = make_scorer(policy_mean_absolute_error, greater_is_better=False)
+neg_policy_mae_scorer: Any = make_scorer(
+    policy_mean_absolute_error, greater_is_better=False
+)
 neg_policy_mae_scorer.__doc__ = """Minus the mean absolute error of probabilities.
 
 ``neg_policy_mae_scorer(estimator, X, y, sample_weight=None)`` is minus

@@ -56,7 +56,8 @@ def read_pair(
     layout = resolve_layout(p, steps, first.shape[1], owner)
     tables = zip((first, second), names, strict=True)
     closed = [close_compositions(t, layout, "renormalize", name) for t, name in tables]
-    return layout, *np.broadcast_arrays(*closed)
+    first, second = np.broadcast_arrays(*closed)
+    return layout, first, second
 
 
 def read_draws(

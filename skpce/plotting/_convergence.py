@@ -80,9 +80,9 @@ class ConvergenceDisplay:
         quantity: str = "q2",
         title: str = "",
     ) -> None:
-        self.sizes = np.asarray(sizes, dtype=np.int64)
-        self.values = np.asarray(values, dtype=np.float64)
-        self.curve_names = list(curve_names)
+        self.sizes: NDArray[np.int64] = np.asarray(sizes, dtype=np.int64)
+        self.values: FloatArray = np.asarray(values, dtype=np.float64)
+        self.curve_names: list[str] = list(curve_names)
         self.quantity = quantity
         self.title = title
 
@@ -150,21 +150,21 @@ class ConvergenceDisplay:
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_repeats", n_repeats, low=1)
         check_real(owner, "test_size", test_size, low=0, high=1)
-        X = X if hasattr(X, "iloc") else np.asarray(X)
-        y = y if hasattr(y, "iloc") else np.asarray(y)
-        if len(X) != len(y):
-            raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
-        n_test = round(test_size * len(X))
-        n_train = len(X) - n_test
+        inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
+        targets: Any = y if hasattr(y, "iloc") else np.asarray(y)
+        if len(inputs) != len(targets):
+            raise ValueError(f"X has {len(inputs)} members but y has {len(targets)}.")
+        n_test = round(test_size * len(inputs))
+        n_train = len(inputs) - n_test
         if n_test < 2 or n_train < 2:
             raise ValueError(
-                f"test_size={test_size!r} of {len(X)} members leaves {n_test} held "
-                f"out and {n_train} to fit; expected two or more of each."
+                f"test_size={test_size!r} of {len(inputs)} members leaves {n_test} "
+                f"held out and {n_train} to fit; expected two or more of each."
             )
         chosen = _checked_sizes(sizes, n_train)
         generator = make_generator(random_state)
-        orders = [generator.permutation(len(X)) for _ in range(n_repeats)]
-        refit = _Refit.of(pipeline, X, y, quantity, step)
+        orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
+        refit = _Refit.of(pipeline, inputs, targets, quantity, step)
         found = Parallel(n_jobs=n_jobs)(
             delayed(refit.curve)(order, n_test, chosen) for order in orders
         )
@@ -190,7 +190,7 @@ class ConvergenceDisplay:
         """
         ax = make_axes(ax, (7.0, 4.0))
         is_q2 = self.quantity == "q2"
-        self.lines_ = []
+        self.lines_: list[Any] = []
         for curve, name in enumerate(self.curve_names):
             rows, shade = self.values[:, :, curve], color(curve)
             if np.isnan(rows).all():
@@ -220,7 +220,8 @@ class ConvergenceDisplay:
             ax.set_title("\n".join(notes), fontsize=9)
         legend_right(ax)
         hide_spines(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
         return self
 
 

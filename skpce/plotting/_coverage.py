@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._checked_policies import checked_policies
 from .._fitted_pipeline import surrogate_inputs, surrogate_of
 from .._residual_law import QUANTILE
 from ..metrics import marginal_coverage_score
 from ._style import color, hide_spines, label, legend_below, make_axes
+
+FloatArray = NDArray[np.float64]
 
 MARKERS = "osD^vP"
 
@@ -58,8 +60,8 @@ class CoverageDisplay:
         *,
         n_members: int | None = None,
     ) -> None:
-        self.levels = np.asarray(levels, dtype=np.float64)
-        self.coverages = {
+        self.levels: FloatArray = np.asarray(levels, dtype=np.float64)
+        self.coverages: dict[str, FloatArray] = {
             name: np.asarray(values, dtype=np.float64)
             for name, values in coverages.items()
         }
@@ -199,7 +201,7 @@ class CoverageDisplay:
                 linewidth=0,
                 label="95 % chance band",
             )
-        self.lines_ = []
+        self.lines_: list[Any] = []
         for position, (name, values) in enumerate(self.coverages.items()):
             style = {
                 "marker": MARKERS[position % len(MARKERS)],
@@ -214,5 +216,6 @@ class CoverageDisplay:
         ax.set_ylabel("share of held-out probabilities inside")
         legend_below(ax)
         hide_spines(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
         return self

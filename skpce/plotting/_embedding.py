@@ -84,11 +84,11 @@ class EmbeddingDisplay:
         *,
         explained_variance_ratio: ArrayLike | None = None,
     ) -> None:
-        self.correlation = np.asarray(correlation, dtype=np.float64)
-        self.law_quantiles = np.asarray(law_quantiles, dtype=np.float64)
-        self.data_quantiles = np.asarray(data_quantiles, dtype=np.float64)
-        self.input_names = list(input_names)
-        self.explained_variance_ratio = (
+        self.correlation: FloatArray = np.asarray(correlation, dtype=np.float64)
+        self.law_quantiles: FloatArray = np.asarray(law_quantiles, dtype=np.float64)
+        self.data_quantiles: FloatArray = np.asarray(data_quantiles, dtype=np.float64)
+        self.input_names: list[str] = list(input_names)
+        self.explained_variance_ratio: FloatArray | None = (
             None
             if explained_variance_ratio is None
             else np.asarray(explained_variance_ratio, dtype=np.float64)
@@ -170,14 +170,15 @@ class EmbeddingDisplay:
         size = len(self.input_names)
         widths = [max(_PANEL, 2.2 + 0.27 * size)] + [_PANEL] * (n_panels - 1)
         height = max(3.6, 1.4 + 0.27 * size)
-        self.axes_ = make_panels(
+        self.axes_: list[Any] = make_panels(
             ax, n_panels, (sum(widths), height), width_ratios=widths
         )
         self._plot_correlation(self.axes_[0])
         self._plot_quantiles(self.axes_[1], kwargs)
         if n_panels == 3:
             self._plot_kept_variance(self.axes_[2])
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_: Any = self.axes_[0]
+        self.figure_: Any = self.axes_[0].figure
         return self
 
     def _plot_correlation(self, ax: Any) -> None:
@@ -210,6 +211,7 @@ class EmbeddingDisplay:
 
     def _plot_kept_variance(self, ax: Any) -> None:
         kept = self.explained_variance_ratio
+        assert kept is not None
         rest = max(1.0 - float(kept.sum()), 0.0)
         places = np.arange(len(kept) + 1)
         ax.bar(places[:-1], kept, color=color(0))

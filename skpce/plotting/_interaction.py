@@ -82,10 +82,10 @@ class InteractionDisplay:
         title: str = "",
         supported: bool = True,
     ) -> None:
-        self.values = np.asarray(values, dtype=np.float64)
-        self.higher_order = float(higher_order)
-        self.unexplained = float(unexplained)
-        self.input_names = list(input_names)
+        self.values: FloatArray = np.asarray(values, dtype=np.float64)
+        self.higher_order: float = float(higher_order)
+        self.unexplained: float = float(unexplained)
+        self.input_names: list[str] = list(input_names)
         self.title = title
         self.supported = supported
 
@@ -173,12 +173,14 @@ class InteractionDisplay:
         above = np.triu(np.ones((size, size), dtype=bool), k=1)
         shown = np.where(above, np.nan, self.values)
         largest = max(float(np.nanmax(shown)), 0.1) if self.supported else 1.0
-        style = {"cmap": "cividis", "vmin": 0.0, "vmax": largest} | kwargs
+        style: dict[str, Any] = {"cmap": "cividis", "vmin": 0.0, "vmax": largest}
+        style |= kwargs
         names = self.input_names
-        self.image_ = draw_heat_map(ax, shown, names, names, **style)
+        self.image_: Any = draw_heat_map(ax, shown, names, names, **style)
         ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
         ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
         return self
 
     def _heads(self) -> list[str]:

@@ -102,11 +102,17 @@ class MainEffectsDisplay:
         categorical: Sequence[bool] | None = None,
         supported: Sequence[bool] | None = None,
     ) -> None:
-        self.grids = [np.asarray(grid, dtype=np.float64) for grid in grids]
-        self.effects = [np.asarray(effect, dtype=np.float64) for effect in effects]
-        self.input_names = list(input_names)
-        self.target_names = list(target_names)
-        self.rugs = None if rugs is None else [np.asarray(rug) for rug in rugs]
+        self.grids: list[FloatArray] = [
+            np.asarray(grid, dtype=np.float64) for grid in grids
+        ]
+        self.effects: list[FloatArray] = [
+            np.asarray(effect, dtype=np.float64) for effect in effects
+        ]
+        self.input_names: list[str] = list(input_names)
+        self.target_names: list[str] = list(target_names)
+        self.rugs: list[NDArray[Any]] | None = (
+            None if rugs is None else [np.asarray(rug) for rug in rugs]
+        )
         self.quantity = quantity
         self.categorical = categorical
         self.supported = supported
@@ -178,7 +184,7 @@ class MainEffectsDisplay:
         check_integer(owner, "n_samples", n_samples, low=1)
         last, names = last_estimator(pipeline, input_features)
         require_expansion(last)
-        shown = range(len(names))
+        shown: Sequence[int] = range(len(names))
         if features is not None:
             shown = checked_features(features, names)
         table = input_table(pipeline, X)
@@ -236,11 +242,11 @@ class MainEffectsDisplay:
         n_columns = min(n_panels, _COLUMNS)
         n_rows = -(-n_panels // n_columns)
         size = (2.2 + 2.5 * n_columns, 0.4 + 2.5 * n_rows)
-        self.axes_ = make_panels(ax, n_panels, size, n_columns)
+        self.axes_: list[Any] = make_panels(ax, n_panels, size, n_columns)
         low = min(float(effect.min()) for effect in self.effects)
         high = max(float(effect.max()) for effect in self.effects)
         room = 0.06 * (high - low) or 1.0
-        self.lines_ = []
+        self.lines_: list[Any] = []
         for panel, axes in enumerate(self.axes_):
             self.lines_.append(self._plot_panel(axes, panel, kwargs))
             axes.set_ylim(low - 2.0 * room, high + room)
@@ -249,7 +255,8 @@ class MainEffectsDisplay:
             else:
                 axes.set_ylabel(f"change of {self.quantity}")
         legend_right(self.axes_[n_columns - 1])
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_: Any = self.axes_[0]
+        self.figure_: Any = self.axes_[0].figure
         return self
 
     def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
@@ -378,7 +385,7 @@ def _chosen_targets(
         elif (
             isinstance(target, Integral)
             and not isinstance(target, bool)
-            and 0 <= target < len(labels)
+            and 0 <= int(target) < len(labels)
         ):
             chosen.append(int(target))
         else:

@@ -57,7 +57,7 @@ class PolicyDistributionDisplay:
     ) -> None:
         self.mean = mean
         self.spread = spread
-        self.part_names = list(part_names)
+        self.part_names: list[str] = list(part_names)
         self.step_name = step_name
         self.horizontal = horizontal
 
@@ -219,5 +219,6 @@ class PolicyDistributionDisplay:
         ax.set_title(label(self.step_name, 50))
         legend_below(ax)
         hide_spines(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
         return self

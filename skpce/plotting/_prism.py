@@ -89,9 +89,9 @@ class PrismDisplay:
         supported: Sequence[bool] | None = None,
         measure: str = "aitchison_variance",
     ) -> None:
-        self.flows = np.asarray(flows, dtype=np.float64)
-        self.input_names = list(input_names)
-        self.step_names = list(step_names)
+        self.flows: FloatArray = np.asarray(flows, dtype=np.float64)
+        self.input_names: list[str] = list(input_names)
+        self.step_names: list[str] = list(step_names)
         self.supported = supported
         self.measure = measure
 
@@ -180,14 +180,13 @@ class PrismDisplay:
         tops_left, tops_right = _tops(left), _tops(right)
         lowest = min((tops_left - left).min(), (tops_right - right).min())
         ax.set_ylim(lowest - 0.01, 1.01)
-        self.ribbons_ = {}
+        self.ribbons_: dict[tuple[int, int], Any] = {}
         from_top, to_top = tops_left.copy(), tops_right.copy()
         for row, column in np.ndindex(*self.flows.shape):
-            width = self.flows[row, column]
+            width = float(self.flows[row, column])
             if width > 0:
-                patch = self._ribbon(
-                    (from_top[row], to_top[column]), width, (row, column), kwargs
-                )
+                tops = float(from_top[row]), float(to_top[column])
+                patch = self._ribbon(tops, width, (row, column), kwargs)
                 self.ribbons_[row, column] = ax.add_patch(patch)
             from_top[row] -= width
             to_top[column] -= width
@@ -198,7 +197,8 @@ class PrismDisplay:
             spine.set_visible(False)
         what = MEASURES.get(self.measure, self.measure)
         ax.set_xlabel(f"widths are shares of {what}", fontsize=9)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
         return self
 
     def _colors(self) -> list[str]:
@@ -274,7 +274,7 @@ def _write_labels(
     apart = (high - low) * (0.3 / max(inches, 0.3))
     places = spread_apart(centres, min(apart, (high - low) / max(len(shown), 1)))
     side, sign = (0.0, -1) if is_left else (1.0, 1)
-    for node, centre, place in zip(shown, centres, places, strict=True):
+    for node, centre, place in zip(shown.tolist(), centres, places, strict=True):
         if abs(place - centre) > 1e-9:
             ends = [side, side + sign * 0.02]
             ax.plot(ends, [centre, place], color="#999999", lw=0.7, clip_on=False)

@@ -83,8 +83,10 @@ class RewardEffectsDisplay:
         unexplained: ArrayLike | None = None,
     ) -> None:
         self.effects = effects
-        self.supported = effects.supported if supported is None else tuple(supported)
-        self.unexplained = np.asarray(
+        self.supported: tuple[bool, ...] = (
+            effects.supported if supported is None else tuple(supported)
+        )
+        self.unexplained: FloatArray = np.asarray(
             effects.unexplained if unexplained is None else unexplained, dtype=float
         )
 
@@ -200,8 +202,8 @@ class RewardEffectsDisplay:
             self._plot_heat_map(ax, target, measure, n_shown, kwargs)
         else:
             self._plot_bars(ax, measure, n_shown, kwargs)
-        self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure
+        self.ax_: Any = self.axes_[0]
+        self.figure_: Any = self.ax_.figure
         return self
 
     def _plot_bars(
@@ -212,8 +214,8 @@ class RewardEffectsDisplay:
         n_columns = min(len(names), 2)
         n_rows = -(-len(names) // n_columns)
         size = 5.6 * n_columns, n_rows * (1.8 + 0.36 * n_bars)
-        self.axes_ = make_panels(ax, len(names), size, n_columns=n_columns)
-        self.bars_ = []
+        self.axes_: list[Any] = make_panels(ax, len(names), size, n_columns=n_columns)
+        self.bars_: list[Any] = []
         for target, panel in enumerate(self.axes_):
             self.bars_.append(
                 self._draw_target(panel, target, measure, n_shown, kwargs)
@@ -263,8 +265,9 @@ class RewardEffectsDisplay:
         size = 4.0 + 0.7 * len(rows), 2.4 + 0.4 * len(shown)
         ax = make_axes(ax, size)
         prefix = f"{effects.target_names[target]}:"
-        style = {"cmap": "PuOr", "vmin": -largest, "vmax": largest} | kwargs
-        self.image_ = draw_heat_map(
+        style: dict[str, Any] = {"cmap": "PuOr", "vmin": -largest, "vmax": largest}
+        style |= kwargs
+        self.image_: Any = draw_heat_map(
             ax,
             table,
             [effects.feature_names[i] for i in shown],

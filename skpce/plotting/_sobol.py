@@ -93,10 +93,10 @@ class SobolDisplay:
         supported: Sequence[bool] | None = None,
         sampled: bool = False,
     ) -> None:
-        self.first_order = np.asarray(first_order, dtype=np.float64)
-        self.unexplained = np.asarray(unexplained, dtype=np.float64)
-        self.step_names = list(step_names)
-        self.input_names = list(input_names)
+        self.first_order: FloatArray = np.asarray(first_order, dtype=np.float64)
+        self.unexplained: FloatArray = np.asarray(unexplained, dtype=np.float64)
+        self.step_names: list[str] = list(step_names)
+        self.input_names: list[str] = list(input_names)
         self.supported = supported
         self.sampled = sampled
 
@@ -232,7 +232,7 @@ class SobolDisplay:
             self._plot_heat_map(ax, kwargs)
         else:
             self._plot_bars(ax, kind == "stacked", kwargs)
-        self.figure_ = self.ax_.figure
+        self.figure_: Any = self.ax_.figure
         return self
 
     def _plot_bars(self, ax: Any, is_stacked: bool, kwargs: dict[str, Any]) -> None:
@@ -256,7 +256,7 @@ class SobolDisplay:
         positions = np.arange(n_steps)[::-1]
         thickness = 0.7 if is_stacked else 0.84 / len(names)
         style = {"edgecolor": "white", "linewidth": 0.5, "height": thickness} | kwargs
-        self.bars_ = []
+        self.bars_: list[Any] = []
         for column, (name, shade) in enumerate(zip(names, colors, strict=True)):
             down = 0.0 if is_stacked else 0.42 - (column + 0.5) * thickness
             bars = ax.barh(
@@ -282,7 +282,7 @@ class SobolDisplay:
         ]
         legend_right(ax, handles=handles)
         hide_spines(ax)
-        self.ax_ = ax
+        self.ax_: Any = ax
 
     def _mark_bars(self, ax: Any, positions: NDArray[np.int64]) -> None:
         for step, position in enumerate(positions):
@@ -310,7 +310,7 @@ class SobolDisplay:
         for step in np.flatnonzero(np.isnan(self.unexplained)):
             marks[step] = f" ({NO_VARIANCE})"
         style = {"cmap": "cividis", "vmin": 0.0, "vmax": 1.0} | kwargs
-        self.image_ = draw_heat_map(
+        self.image_: Any = draw_heat_map(
             ax, shares, self.step_names, names, marks=marks, **style
         )
         ax.figure.colorbar(self.image_, ax=ax, label=self._axis_label("\n"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._checked_policies import checked_policies
 from .._fitted_pipeline import surrogate_of
@@ -23,6 +23,8 @@ from ._style import (
     legend_right,
     make_panels,
 )
+
+FloatArray = NDArray[np.float64]
 
 #: What each measure is called on its axis.
 MEASURES = {
@@ -97,7 +99,7 @@ class StepVarianceDisplay:
     ) -> None:
         self.fragility = fragility
         self.supported = supported
-        self.unexplained = (
+        self.unexplained: FloatArray | None = (
             None if unexplained is None else np.asarray(unexplained, dtype=np.float64)
         )
 
@@ -202,15 +204,16 @@ class StepVarianceDisplay:
                 raise ValueError(f"measure {name!r} is none of {sorted(MEASURES)}.")
         n_steps = len(self.fragility.step_names)
         size = (2.6 + 2.6 * len(measures), 1.6 + 0.4 * n_steps)
-        self.axes_ = make_panels(ax, len(measures), size)
-        self.bars_ = [
+        self.axes_: list[Any] = make_panels(ax, len(measures), size)
+        self.bars_: list[Any] = [
             self._plot_measure(panel, name, position, kwargs)
             for position, (panel, name) in enumerate(
                 zip(self.axes_, measures, strict=True)
             )
         ]
         self._add_legend()
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_: Any = self.axes_[0]
+        self.figure_: Any = self.axes_[0].figure
         return self
 
     def _add_legend(self) -> None:
@@ -239,17 +242,17 @@ class StepVarianceDisplay:
         lengths = np.nan_to_num(values)
         places = np.arange(len(values))[::-1]
         is_variance = name in ("aitchison_variance", "variance_per_freedom")
-        is_split = is_variance and self.unexplained is not None
+        unexplained = self.unexplained if is_variance else None
         # The colour of "explained" belongs to bars that are split.
-        plain = color(0) if self.unexplained is None or is_split else "#555555"
+        plain = color(0) if self.unexplained is None or is_variance else "#555555"
         style = {"height": 0.66, "color": plain} | kwargs
-        if is_split:
+        if unexplained is not None:
             whole = ax.barh(
                 places,
                 lengths,
                 **(style | {"color": UNEXPLAINED_COLOR, "label": "unexplained"}),
             )
-            explained = lengths * (1.0 - np.nan_to_num(self.unexplained, nan=1.0))
+            explained = lengths * (1.0 - np.nan_to_num(unexplained, nan=1.0))
             parts = ax.barh(
                 places,
                 explained,

@@ -65,7 +65,7 @@ def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
     Raises
     ------
     ValueError
-        If it is neither.
+        If it is neither, or a marginal expansion, which has no samples.
     NotFittedError
         If it is not fitted.
     """
@@ -74,6 +74,7 @@ def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
         return _facts_of_surrogate(estimator)
     if isinstance(estimator, PolynomialChaosRegressor):
         check_is_fitted(estimator)
+        estimator._require_fit(owner)
         return _facts_of_regressor(estimator)
     expected = "a fitted PolynomialChaosRegressor or CompositionalPCESurrogate"
     raise fail(owner, "estimator", expected, estimator)
@@ -121,6 +122,7 @@ def _facts_of_regressor(regressor: PolynomialChaosRegressor) -> FittedFacts:
         design = root * regressor.basis_.evaluate(samples.inputs)
         total, gram = weights.sum(), design.T @ design
     else:
+        assert sums is not None  # a fit keeps its samples or their sums
         total = sums.total_weight
         gram = sums.gram + total * np.outer(sums.mean, sums.mean)
     n_targets = len(regressor.coefficients_)

@@ -265,3 +265,8 @@ def test_required_size_wants_a_fitted_expansion():
         required_ensemble_size(Ridge())
     with pytest.raises(NotFittedError):
         required_ensemble_size(PolynomialChaosRegressor())
+
+
+def test_a_marginal_expansion_has_no_samples():
+    with pytest.raises(ValueError, match="required_ensemble_size needs the samples"):
+        required(linear_fit().marginal([0]))
