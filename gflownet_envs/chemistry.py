@@ -16,6 +16,7 @@ def _rdkit() -> Any:
     """Import RDKit only where a molecule is built."""
     try:
         import rdkit.Chem
+        import rdkit.Chem.Descriptors
         import rdkit.Chem.Draw
         import rdkit.Chem.QED
         import rdkit.Chem.rdFingerprintGenerator
@@ -176,6 +177,45 @@ def morgan_fingerprints(
     )
     prints = [generator.GetFingerprintAsNumPy(_molecule(chem, name)) for name in smiles]
     return np.array(prints, dtype=np.uint8).reshape(len(prints), n_bits)
+
+
+def molecular_descriptors(
+    smiles: Sequence[str],
+    names: Sequence[str] | None = None,
+) -> tuple[np.ndarray, tuple[str, ...]]:  # (n, n_descriptors), float64; names
+    """Return RDKit's descriptors of molecules, and their names.
+
+    Parameters
+    ----------
+    smiles : sequence of str
+    names : sequence of str, optional
+        Of descriptors, in RDKit's spelling; default: all (217 in RDKit 2026.9).
+
+    Returns
+    -------
+    values : ndarray of shape (n, n_descriptors)
+        NaN where RDKit has none.
+    names : tuple of str
+
+    Raises
+    ------
+    ValueError
+        If RDKit reads no molecule, or has no such descriptor.
+
+    Examples
+    --------
+    >>> molecular_descriptors(["CCO"], ["HeavyAtomCount", "TPSA"])  # doctest: +SKIP
+    (array([[ 3.  , 20.23]]), ('HeavyAtomCount', 'TPSA'))
+    """
+    chem = _rdkit()
+    functions = dict(chem.Descriptors.descList)
+    chosen = tuple(functions if names is None else names)
+    unknown = [name for name in chosen if name not in functions]
+    if unknown:
+        raise ValueError(f"names must be descriptors of RDKit, got {unknown}")
+    molecules = [_molecule(chem, name) for name in smiles]
+    values = [[functions[name](molecule) for name in chosen] for molecule in molecules]
+    return np.array(values, dtype=np.float64).reshape(-1, len(chosen)), chosen
 
 
 def nearest_similarities(

@@ -25,8 +25,9 @@ Gaussian process that saw 30 % of the data.
 Two settings were chosen on ensembles like *sources* and *flat*: where training starts
 (at the linear optimum) and the learning rate of the β-VAE. Kernel PCA was changed after
 first runs, in which its R² was 0 by the way it was measured: its width now follows the
-variance of the entries (before, every member was far from every other), and the way
-back is least squares from inputs to entries.
+variance of the entries between members (before, every member was far from every other,
+then, with the variance between entries, near), and the way back is least squares from
+inputs to entries.
 
 Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/latents.py``
 """
@@ -62,7 +63,7 @@ class DecodedKernelPCA(KernelPCA):
     """
 
     def fit(self, X: np.ndarray, y: Any = None) -> DecodedKernelPCA:
-        self.set_params(gamma=1 / (X.shape[1] * X.var()))
+        self.set_params(gamma=1 / (X.shape[1] * X.var(axis=0).mean()))
         super().fit(X)
         self.decoder_ = LinearRegression().fit(self.transform(X), X)
         return self

@@ -6,6 +6,9 @@ import csv
 import io
 import math
 import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,6 +74,7 @@ LEVELS: dict[str, tuple[str, ...]] = {
 _ABSENT = {"aryl_halide": NO_ARYL_HALIDE, "additive": NO_ADDITIVE}
 _RAW_COLUMNS = {"catalyst": "ligand"}  # the others have the same name
 _WELL_COLUMNS = ("plate", "row", "col")
+_CAS_NUMBERED = ("catalyst", "base")  # halides and additives have none in the source
 
 DESCR = """\
 Buchwald-Hartwig couplings by high-throughput experimentation
@@ -113,8 +117,8 @@ def convert_raw(raw: bytes) -> bytes:
     halides and additives become the names of the absent levels; rows with a blank
     yield are dropped.
     """
-    reader = csv.DictReader(io.StringIO(raw.decode("utf-8"), newline=""))
-    _check_header(reader.fieldnames or ())
+    needed = [_RAW_COLUMNS.get(name, name) for name in FEATURE_NAMES]
+    reader = _raw_reader(raw, (*needed, "yield", *_WELL_COLUMNS))
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*FEATURE_NAMES, "yield", *_WELL_COLUMNS])
@@ -124,13 +128,56 @@ def convert_raw(raw: bytes) -> bytes:
     return out.getvalue().encode("utf-8")
 
 
-def _check_header(columns: Any) -> None:
-    needed = [_RAW_COLUMNS.get(name, name) for name in FEATURE_NAMES]
-    missing = [c for c in (*needed, "yield", *_WELL_COLUMNS) if c not in columns]
+def convert_components(raw: bytes) -> bytes:
+    """Turn the authors' table into a table of the 47 levels and their molecules.
+
+    Columns are the component, the authors' number, the name, SMILES and, of catalysts
+    and bases, the CAS number. The absent levels have neither.
+    """
+    molecules = _molecules(raw)
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["factor", "number", "name", "smiles", "cas"])
+    for component, names in LEVELS.items():
+        first = 0 if component in _ABSENT else 1
+        for number, name in enumerate(names, first):
+            if (component, name) not in molecules:
+                raise ValueError(f"the raw table has no {component} {name!r}")
+            writer.writerow([component, number, name, *molecules[component, name]])
+    return out.getvalue().encode("utf-8")
+
+
+def _molecules(raw: bytes) -> dict[tuple[str, str], tuple[str, str]]:
+    """Read SMILES and CAS number of each component and level."""
+    columns = {name: _RAW_COLUMNS.get(name, name) for name in FEATURE_NAMES}
+    needed = [f"{column}_smiles" for column in columns.values()]
+    needed += [f"{columns[name]}_cas_number" for name in _CAS_NUMBERED]
+    reader = _raw_reader(raw, (*columns.values(), *needed))
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for row in reader:
+        line = reader.line_num
+        for component, column in columns.items():
+            level = component, _level_name(row, component, line)
+            numbered = component in _CAS_NUMBERED
+            cas = _cell(row, f"{column}_cas_number", line) if numbered else ""
+            molecule = _cell(row, f"{column}_smiles", line), cas
+            if found.setdefault(level, molecule) != molecule:
+                raise ValueError(
+                    f"line {line} of the raw table has {column} {level[1]!r} as "
+                    f"{molecule}; expected {found[level]} as in the lines before"
+                )
+    return found
+
+
+def _raw_reader(raw: bytes, needed: Sequence[str]) -> csv.DictReader[str]:
+    reader = csv.DictReader(io.StringIO(raw.decode("utf-8"), newline=""))
+    columns = list(reader.fieldnames or ())
+    missing = [column for column in needed if column not in columns]
     if missing:
         raise ValueError(
-            f"the raw table has the columns {list(columns)}; also expected {missing}"
+            f"the raw table has the columns {columns}; also expected {missing}"
         )
+    return reader
 
 
 def _cell(row: dict[str, str | None], column: str, line: int) -> str:
@@ -181,6 +228,12 @@ SOURCE = Source(
     ),
     convert=convert_raw,
 )
+COMPONENTS = replace(
+    SOURCE,
+    tidy_name="buchwald_hartwig_components.csv",
+    tidy_sha256="fee7520fd3e5cb2967a468fd9eadf2b4e5131ff6fce38da670320cfd8dd4cffa",
+    convert=convert_components,
+)
 
 
 def fetch_buchwald_hartwig(
@@ -191,6 +244,7 @@ def fetch_buchwald_hartwig(
     n_retries: int = 3,
     return_X_y: bool = False,
     as_frame: bool = False,
+    smiles: bool = False,
 ) -> Bunch | tuple[Any, Any]:
     """Fetch the Buchwald–Hartwig yields of Ahneman et al. (2018).
 
@@ -212,6 +266,9 @@ def fetch_buchwald_hartwig(
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
         Whether data, target and frame are pandas objects.
+    smiles : bool, default=False
+        Whether to fetch the molecules too. They are a second tidy file, made from the
+        same public one. With `return_X_y` there is no place for them.
 
     Returns
     -------
@@ -224,6 +281,8 @@ def fetch_buchwald_hartwig(
         - ``feature_names``, ``target_names``: lists of str;
         - ``levels``: dict of component to tuple of level names, 4 catalysts, 3
           bases, 16 aryl halides, 24 additives (15 and 23 without controls);
+        - ``smiles``: dict of component to tuple of SMILES, level by level, None for
+          an absent level; None without `smiles`;
         - ``frame``: DataFrame of data and target, or None without `as_frame`;
         - ``DESCR``: what the rows are, and why other counts are seen elsewhere;
         - ``filename``: the file that was read.
@@ -233,7 +292,8 @@ def fetch_buchwald_hartwig(
     Raises
     ------
     ValueError
-        If a file's checksum is not the expected one.
+        If a file's checksum is not the expected one, or for `smiles` with
+        `return_X_y`.
     OSError
         If the data are not found and cannot be downloaded.
     ImportError
@@ -259,13 +319,16 @@ def fetch_buchwald_hartwig(
     ... # doctest: +SKIP
     ((4132, 4), [4, 3, 15, 23])
     """
+    if smiles and return_X_y:
+        raise ValueError("smiles=True needs return_X_y=False: they are no part of X, y")
     pandas = import_pandas() if as_frame else None
-    path, tidy = fetch_tidy(
-        SOURCE,
+    fetch = partial(
+        fetch_tidy,
         data_home=data_home,
         download_if_missing=download_if_missing,
         n_retries=n_retries,
     )
+    path, tidy = fetch(SOURCE)
     data, target = _parse_tidy(tidy)
     levels = dict(LEVELS)
     if not controls:
@@ -281,6 +344,7 @@ def fetch_buchwald_hartwig(
         feature_names=list(FEATURE_NAMES),
         target_names=["yield"],
         levels=levels,
+        smiles=_parse_smiles(fetch(COMPONENTS)[1], levels) if smiles else None,
         frame=frame,
         DESCR=DESCR,
         filename=str(path),
@@ -299,6 +363,18 @@ def _parse_tidy(tidy: bytes) -> tuple[np.ndarray, np.ndarray]:
         np.array(data, dtype=np.int64).reshape(-1, len(FEATURE_NAMES)),
         np.array(target, dtype=np.float64),
     )
+
+
+def _parse_smiles(
+    tidy: bytes, levels: dict[str, tuple[str, ...]]
+) -> dict[str, tuple[str | None, ...]]:
+    """Read the SMILES of the given levels from the table of components."""
+    reader = csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline=""))
+    found = {(row["factor"], row["name"]): row["smiles"] or None for row in reader}
+    return {
+        component: tuple(found[component, name] for name in names)
+        for component, names in levels.items()
+    }
 
 
 def _without_controls(

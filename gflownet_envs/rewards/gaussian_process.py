@@ -68,7 +68,11 @@ class GaussianProcessModes:
         \xi \sim N(0, I_d),
 
     and the remainder r is independent of :math:`\xi`. So the inputs are exactly
-    independent and standard normal, with or without the remainder.
+    independent and standard normal, with or without the remainder. The law is that of
+    the kernel as fitted: what its own hyper-parameters leave open is not in it.
+
+    In a Pipeline scikit-learn's ``FunctionTransformer(modes.inputs, modes.values,
+    check_inverse=False)`` is the embedding: it learns nothing from members.
 
     Attributes
     ----------
@@ -184,8 +188,8 @@ def gaussian_process_modes(
     Parameters
     ----------
     features : array of shape (n, n_features)
-        Of the measured entries: one-hot levels (`one_hot_levels`), descriptors, or
-        whatever the kernel takes.
+        Of the measured entries: one-hot levels (`one_hot_levels`), descriptors of
+        molecules (`level_features`), or whatever the kernel takes.
     targets : array of shape (n,)
         Measured values, in the units that log R or the yields have.
     candidates : array of shape (n_candidates, n_features)

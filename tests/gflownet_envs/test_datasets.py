@@ -40,6 +40,13 @@ TIDY = (
 DATA = [[0, 0, 10, 12], [3, 2, 0, 2], [1, 1, 1, 0], [0, 1, 0, 0]]
 TARGET = [17.98, 0.0, 26.88, 0.5]
 TIDY_NAME, RAW_NAME = "buchwald_hartwig.csv", "data_table.csv"
+COMPONENTS_NAME = "buchwald_hartwig_components.csv"
+RAW_COMPONENTS = {
+    "catalyst": "ligand",
+    "base": "base",
+    "aryl_halide": "aryl_halide",
+    "additive": "additive",
+}
 
 
 def sha256(text):
@@ -149,6 +156,64 @@ def test_an_undocumented_raw_table_is_refused(old, new, message):
 def test_an_empty_raw_table_is_refused():
     with pytest.raises(ValueError, match=r"columns \[\]; also expected \['ligand', 'b"):
         module.convert_raw(b"")
+
+
+def raw_components(molecules):
+    """A raw table that has every level, one a row, with molecules by its name."""
+    out = io.StringIO(newline="")
+    columns = [
+        *(f"{c}{end}" for c in RAW_COMPONENTS.values() for end in ("", "_smiles")),
+        *("ligand_cas_number", "base_cas_number"),
+    ]
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    for i in range(24):
+        row = {}
+        for component, column in RAW_COMPONENTS.items():
+            name = module.LEVELS[component][i % len(module.LEVELS[component])]
+            smiles, cas = molecules.get(name, (f"{component} {name}", "0-0"))
+            row[column] = "" if name.startswith("(no ") else name
+            row[f"{column}_smiles"] = "" if name.startswith("(no ") else smiles
+            if column in ("ligand", "base"):
+                row[f"{column}_cas_number"] = cas
+        writer.writerow(row)
+    return out.getvalue()
+
+
+def test_the_raw_table_becomes_the_table_of_components():
+    raw = raw_components({"MTBD": ("C", "1-1"), "2-chloropyridine": ("N", "2-2")})
+    table = module.convert_components(raw.encode()).decode()
+    rows = list(csv.reader(io.StringIO(table)))
+    assert rows[0] == ["factor", "number", "name", "smiles", "cas"]
+    assert [row[0] for row in rows[1:]] == [
+        component for component, names in module.LEVELS.items() for _ in names
+    ]
+    assert rows[7:9] == [
+        ["base", "3", "MTBD", "C", "1-1"],
+        ["aryl_halide", "0", "(no aryl halide)", "", ""],
+    ]
+    assert rows[18] == ["aryl_halide", "10", "2-chloropyridine", "N", ""]
+    assert rows[-1][:2] == ["additive", "23"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("base P2Et", "C", r"line 5 .* base 'P2Et' as \('base P2Et', '0-0'\); .*'C'"),
+        ("aryl_halide_smiles", "S", r"also expected \['aryl_halide_smiles'\]"),
+        ("base_cas_number", "cas", r"also expected \['base_cas_number'\]"),
+        ("4-phenylisoxazole", "oil", r"line 3 of the raw table has additive 'oil'"),
+    ],
+)
+def test_undocumented_molecules_are_refused(old, new, message):
+    with pytest.raises(ValueError, match=message):
+        module.convert_components(raw_components({}).replace(old, new, 1).encode())
+
+
+def test_a_raw_table_without_a_level_has_no_components():
+    raw = "\n".join(raw_components({}).splitlines()[:-1])
+    with pytest.raises(ValueError, match="has no additive 'ethyl-3-methoxyisoxazole"):
+        module.convert_components(raw.encode())
 
 
 # Downloads.
@@ -358,6 +423,29 @@ def test_without_controls_levels_are_numbered_afresh(tidy_folder):
     assert frame.iloc[0].tolist()[3:] == ["3,5-dimethylisoxazole", 17.98]
 
 
+def test_molecules_come_with_the_levels(tidy_folder, monkeypatch):
+    raw = raw_components({}).encode()
+    table = module.convert_components(raw).decode()
+    (tidy_folder / COMPONENTS_NAME).write_text(table, encoding="utf-8")
+    source = replace(module.COMPONENTS, tidy_sha256=sha256(table))
+    monkeypatch.setattr(module, "COMPONENTS", source)
+    assert fetch_buchwald_hartwig().smiles is None
+    smiles = fetch_buchwald_hartwig(smiles=True).smiles
+    assert list(smiles) == list(module.LEVELS)
+    assert smiles["base"] == ("base P2Et", "base BTMG", "base MTBD")
+    assert smiles["additive"][:2] == (None, "additive 4-phenylisoxazole")
+    fewer = fetch_buchwald_hartwig(smiles=True, controls=False).smiles
+    assert fewer == {**smiles, **{c: smiles[c][1:] for c in list(smiles)[2:]}}
+    with pytest.raises(ValueError, match="smiles=True needs return_X_y=False"):
+        fetch_buchwald_hartwig(smiles=True, return_X_y=True)
+
+
+def test_without_molecules_the_message_names_their_file(tmp_path, tidy_folder):
+    cache = tmp_path / "empty"
+    with pytest.raises(OSError, match=f"to a folder that contains {COMPONENTS_NAME}"):
+        fetch_buchwald_hartwig(smiles=True, data_home=cache, download_if_missing=False)
+
+
 # Real data.
 
 
@@ -368,6 +456,19 @@ def test_the_level_tables_are_the_components_file():
         found.setdefault(row["factor"], []).append(row["name"])
     assert {name: tuple(levels) for name, levels in found.items()} == module.LEVELS
     assert tuple(found) == module.FEATURE_NAMES
+
+
+def test_a_raw_table_of_the_real_molecules_becomes_the_real_file(monkeypatch):
+    """The checksum of the components is met byte for byte."""
+    path = real_file(COMPONENTS_NAME)
+    rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8"))))
+    raw = raw_components({row["name"]: (row["smiles"], row["cas"]) for row in rows})
+    tidy = module.convert_components(raw.encode())
+    assert hashlib.sha256(tidy).hexdigest() == module.COMPONENTS.tidy_sha256
+    smiles = fetch_buchwald_hartwig(smiles=True).smiles
+    assert [s or "" for part in smiles.values() for s in part] == [
+        row["smiles"] for row in rows
+    ]
 
 
 def test_the_real_rows():

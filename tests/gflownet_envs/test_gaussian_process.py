@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 from scipy.stats import kstest
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from gflownet_envs import SequentialSelectionEnvironment, solve_exact
 from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
     one_hot_levels,
 )
+from skpce import PolynomialChaosRegressor
+from skpce.inspection import input_tests
 
 SIZES = (3, 4, 5)
 LEVELS = np.indices(SIZES).reshape(3, -1).T
@@ -123,6 +129,33 @@ def test_samples_have_the_posterior_covariance():
     np.testing.assert_allclose(modes.inputs(values), inputs, atol=1e-8)
     remainder = values - modes.values(inputs)
     assert np.abs(inputs.T @ remainder / n / deviation).max() < 5 / np.sqrt(n)
+
+
+def test_rewards_drawn_by_another_way_have_the_same_inputs():
+    """Functions from numpy's sampler of the posterior, projected on the modes."""
+    modes = fitted()
+    drawn = np.random.default_rng(2).multivariate_normal(
+        modes.mean, modes.covariance, size=4000, method="eigh"
+    )
+    inputs = modes.inputs(drawn)
+    tests = input_tests(inputs)
+    assert tests.normality_p_values.min() > 0.01
+    assert abs(tests.largest("pearson")) < 4.5 / np.sqrt(len(inputs))
+    np.testing.assert_allclose(inputs.mean(axis=0), 0, atol=4 / np.sqrt(len(inputs)))
+    np.testing.assert_allclose(inputs.var(axis=0), 1, atol=0.1)
+
+
+def test_modes_stand_in_a_pipeline_as_a_function():
+    """Nothing is learned from members, so that no fold sees another's."""
+    modes = fitted()
+    embedding = FunctionTransformer(modes.inputs, modes.values, check_inverse=False)
+    inputs, log_reward = modes.sample(40, random_state=0)
+    part = clone(embedding).fit(log_reward[:5])
+    np.testing.assert_allclose(part.transform(log_reward), inputs, atol=1e-8)
+    np.testing.assert_allclose(part.inverse_transform(inputs), modes.values(inputs))
+    y = 1 + inputs @ [1.0, -2.0, 0.5, 0.0, 0.0, 3.0]
+    pipeline = make_pipeline(embedding, PolynomialChaosRegressor(1))
+    assert cross_val_score(pipeline, log_reward, y).min() > 0.999
 
 
 def test_without_a_remainder_functions_are_those_of_the_inputs():

@@ -1,0 +1,398 @@
+"""How well each embedding of the reward predicts each choice of the policy.
+
+Buchwald–Hartwig: log R of 4,608 reactions by networks that each saw 30 % of the data
+(both recipes), exact policies along the reference trajectory. Per embedding, number of
+inputs d and step: Q² of a degree-1 surrogate (degree 2 for few inputs), cross-fitted in
+five shuffled folds. Embedding and surrogate are refitted in every fold
+(`skpce.inspection.verdict`).
+
+- *kernel PCA* is that of ``latents.py`` after centring each entry, so that the width of
+  the kernel follows the variance between members. (Without it the width follows the
+  larger one between reactions, and the kernel is all but linear.)
+- *PLS* looks at the ilr coordinates of the policies. Neither is scaled, so it knows
+  members by their inner products only and is given their coordinates in an orthonormal
+  basis of their span: the same scores, at less cost. Nothing is lost or learned.
+- *PLS, scaled* divides entries and coordinates by their standard deviations, which is
+  the default.
+- *policy-relevant* are principal components of the expected log R behind each choice of
+  all four steps. At the additive, the last step, these features *are* the logits.
+- *policy-relevant, not own*: a pipeline per explained step, without its features.
+- *Karhunen–Loève modes* need rewards drawn from their Gaussian process (30 % of the
+  measured reactions, nothing else). That is another ensemble, so PCA and
+  policy-relevant features are repeated on it.
+
+Attributable is what the verdict calls so: Q² of 0.25 at least and p ≤ 0.05, by Holm
+over the four steps; for *not own*, which has a verdict for each step, p ≤ 0.05 / 4.
+There are 199 permutations; for PLS 99, each a refit, as it looks at y; for the scaled
+one, which is slow, the 19 that a verdict needs at least: too few to be attributable.
+
+Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/policy_q2.py``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+from latents import TRAINED_ON, DecodedKernelPCA
+from reactions import RECIPES, Reactions, add_options, markdown_table, publish
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
+from gflownet_envs.rewards.gaussian_process import gaussian_process_modes
+from gflownet_envs.rewards.yield_proxy import yield_log_reward
+from skpce import CompositionalPCESurrogate, LogRatioTransformer
+from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
+from skpce.inspection import verdict
+
+MEMBERS = (50, 500)
+DIMENSIONS = (2, 5, 10, 15)
+QUADRATIC = (2, 5)  # numbers of inputs for degree 2
+WITH_INTERVAL = 5  # the number of inputs whose intervals are shown
+N_PERMUTATIONS, N_REFITTED, N_UNTESTED = 199, 99, 19
+SIGNIFICANCE = 0.05
+
+PLS, PLS_SCALED = "PLS", "PLS, scaled"
+RELEVANT, NOT_OWN = "policy-relevant", "policy-relevant, not own"
+MODES = "Karhunen–Loève modes"
+PROCESS = "Gaussian process"
+
+
+class Remembered(TransformerMixin, BaseEstimator):
+    """An embedding that is not shown y, fitted once to the same rows.
+
+    A verdict fits it to those of a fold several times, and each degree does so anew.
+    """
+
+    fitted: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, embedding: Any) -> None:
+        self.embedding = embedding
+
+    def fit(self, X: np.ndarray, y: Any = None) -> Remembered:
+        key = joblib.hash((self.embedding, X))
+        if key not in self.fitted:
+            self.fitted[key] = clone(self.embedding).fit(X)
+        self.embedding_ = self.fitted[key]
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        return self.embedding_.transform(X)
+
+
+def relevant(reactions: Reactions, d: int, without: tuple[str, ...] = ()) -> Any:
+    """Principal components of policy-relevant features."""
+    features = PolicyRelevantFeatures(
+        reactions.environment, trajectory=reactions.reference, exclude_steps=without
+    )
+    return make_pipeline(features, PCA(d, svd_solver="full"))
+
+
+def least_squares(reactions: Reactions, d: int, scale: bool) -> PLSTransformer:
+    """Partial least squares on log-ratios."""
+    return PLSTransformer(
+        d,
+        scale=scale,
+        max_iter=5000,
+        target_transformer=LogRatioTransformer(steps=reactions.steps),
+    )
+
+
+EMBEDDINGS: dict[str, Callable[[Reactions, int], Any]] = {
+    "PCA": lambda reactions, d: Remembered(PCA(d, svd_solver="full")),
+    "kernel PCA": lambda reactions, d: Remembered(
+        DecodedKernelPCA(d, kernel="rbf", eigen_solver="dense")
+    ),
+    PLS: lambda reactions, d: least_squares(reactions, d, scale=False),
+    PLS_SCALED: lambda reactions, d: least_squares(reactions, d, scale=True),
+    "β-VAE": lambda reactions, d: Remembered(BetaVAE(d, random_state=0)),
+    "PCA + flow": lambda reactions, d: Remembered(NormalizingFlow(d, random_state=0)),
+    RELEVANT: relevant,
+    MODES: lambda reactions, d: "passthrough",
+}
+ON_PROCESS = (MODES, "PCA", RELEVANT, NOT_OWN)
+ON_PROXIES = (*(name for name in EMBEDDINGS if name != MODES), NOT_OWN)
+PERMUTATIONS = {PLS: N_REFITTED, PLS_SCALED: N_UNTESTED}
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Members, and the embeddings that are asked about them.
+
+    Attributes
+    ----------
+    log_reward : ndarray of shape (E, 4608)
+    policies : ndarray of shape (E, 47)
+        Steps side by side.
+    inputs : ndarray of shape (E, 15) or None
+        Those of the Gaussian process.
+    """
+
+    name: str
+    embeddings: tuple[str, ...]
+    log_reward: np.ndarray
+    policies: np.ndarray
+    inputs: np.ndarray | None = None
+
+    def first(self, n_members: int) -> Ensemble:
+        """Keep the first members."""
+        inputs = None if self.inputs is None else self.inputs[:n_members]
+        log_reward, policies = self.log_reward[:n_members], self.policies[:n_members]
+        return replace(self, log_reward=log_reward, policies=policies, inputs=inputs)
+
+    def columns(self, embedding: str, d: int) -> np.ndarray:  # shape: (E, n_columns)
+        """Return what an embedding is given."""
+        if embedding == MODES:
+            return self.inputs[:, :d]
+        if embedding == PLS:
+            return PCA(svd_solver="full").fit_transform(self.log_reward)
+        return self.log_reward
+
+
+def proxies(reactions: Reactions, recipe: str) -> Ensemble:
+    """Networks of one recipe."""
+    log_reward = reactions.log_reward(max(MEMBERS), recipe)
+    name = f"proxies, recipe {recipe}"
+    return Ensemble(name, ON_PROXIES, log_reward, reactions.policies(log_reward))
+
+
+def process(reactions: Reactions) -> tuple[Ensemble, np.ndarray]:  # (n_modes,)
+    """Draws of a Gaussian process, and the share of its variance in leading modes."""
+    data = reactions.data
+    order = np.random.default_rng(0).permutation(len(data.target))
+    seen = order[: round(TRAINED_ON * len(order))]
+    modes = gaussian_process_modes(
+        reactions.one_hot(data.data[seen]),
+        data.target[seen],
+        reactions.one_hot(reactions.levels),
+        n_modes=max(DIMENSIONS),
+        random_state=0,
+    )
+    inputs, yields = modes.sample(max(MEMBERS), random_state=0)
+    log_reward = yield_log_reward(yields)
+    policies = reactions.policies(log_reward)
+    ensemble = Ensemble(PROCESS, ON_PROCESS, log_reward, policies, inputs)
+    return ensemble, np.cumsum(modes.explained_variance_ratio)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An ensemble, an embedding, a number of inputs and a degree."""
+
+    ensemble: str
+    n_members: int
+    embedding: str
+    d: int
+    degree: int
+
+
+Figures = dict[str, dict[str, Any]]  # by step
+
+
+def judge(
+    embedding: Any,
+    X: np.ndarray,  # shape: (E, n_columns)
+    y: np.ndarray,  # shape: (E, n_parts)
+    steps: dict[str, int],
+    degree: int,
+    n_permutations: int,
+    significance_level: float = SIGNIFICANCE,
+) -> Figures:
+    found = verdict(
+        make_pipeline(embedding, CompositionalPCESurrogate(degree, steps=steps)),
+        X,
+        y,
+        cv=5,
+        n_permutations=n_permutations,
+        significance_level=significance_level,
+        random_state=0,
+    )
+    return {
+        each.step: {
+            "q2": each.q2,
+            "low": each.q2_low,
+            "high": each.q2_high,
+            "p": each.p_value,
+            "attributable": each.attributable,
+        }
+        for each in found.steps
+    }
+
+
+def measure(cell: Cell, ensemble: Ensemble, reactions: Reactions) -> Figures:
+    """Return the figures of all steps."""
+    X = ensemble.columns(cell.embedding, cell.d)
+    y, steps = ensemble.policies, reactions.steps
+    if cell.embedding != NOT_OWN:
+        n_permutations = PERMUTATIONS.get(cell.embedding, N_PERMUTATIONS)
+        embedding = EMBEDDINGS[cell.embedding](reactions, cell.d)
+        return judge(embedding, X, y, steps, cell.degree, n_permutations)
+    figures: Figures = {}
+    step_of_column = np.repeat(list(steps), list(steps.values()))
+    for step, size in steps.items():
+        figures |= judge(
+            relevant(reactions, cell.d, without=(step,)),
+            X,
+            y[:, step_of_column == step],
+            {step: size},
+            cell.degree,
+            N_PERMUTATIONS,
+            SIGNIFICANCE / len(steps),
+        )
+    return figures
+
+
+class Results:
+    """Figures by cell, kept in a file after each, so that a run can go on."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = Path(path) if path else None
+        self._kept: dict[str, Any] = {}
+        if self._path is not None and self._path.exists():
+            self._kept = json.loads(self._path.read_text(encoding="utf-8"))
+
+    def __getitem__(self, cell: Cell) -> Figures:
+        return self._kept[str(cell)]["steps"]
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(each["cpu_seconds"] for each in self._kept.values())
+
+    def fill(self, cell: Cell, ensemble: Ensemble, reactions: Reactions) -> None:
+        """Measure a cell that is not there."""
+        if str(cell) in self._kept:
+            return
+        started = time.process_time()
+        steps = measure(cell, ensemble, reactions)
+        seconds = time.process_time() - started
+        self._kept[str(cell)] = {"steps": steps, "cpu_seconds": seconds}
+        print(f"{cell}: {seconds:.1f} CPU s", file=sys.stderr, flush=True)
+        if self._path is not None:
+            part = self._path.with_suffix(".part")
+            part.write_text(json.dumps(self._kept, indent=1), encoding="utf-8")
+            part.replace(self._path)
+
+
+def number(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
+
+
+def shown(cell: Cell, step: str, figures: dict[str, Any], last: str) -> str:
+    """Return a cell of a table."""
+    text = number(figures["q2"])
+    if cell.d == WITH_INTERVAL:
+        text += f" [{number(figures['low'])}, {number(figures['high'])}]"
+    if cell.embedding == RELEVANT and step == last:
+        return f"({text})"
+    return f"**{text}**" if figures["attributable"] else text
+
+
+def table(results: Results, wanted: list[Cell], steps: list[str]) -> str:
+    rows = []
+    for cell in wanted:
+        found = [shown(cell, step, results[cell][step], steps[-1]) for step in steps]
+        rows.append([cell.embedding, str(cell.d), *found])
+    return markdown_table(["embedding", "d", *steps], rows)
+
+
+def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
+    """Return in how many dimensions a step is attributable."""
+    groups: dict[tuple[str, int, str], list[Cell]] = {}
+    for cell in wanted:
+        key = (cell.ensemble, cell.n_members, cell.embedding)
+        groups.setdefault(key, []).append(cell)
+    rows = []
+    for (ensemble, n_members, embedding), same in groups.items():
+        found = [
+            str(sum(results[cell][step]["attributable"] for cell in same))
+            for step in steps
+        ]
+        if embedding == RELEVANT:
+            found[-1] = "–"
+        if embedding == PLS_SCALED:
+            found = ["–"] * len(steps)
+        rows.append([ensemble, str(n_members), embedding, *found])
+    return markdown_table(["ensemble", "members", "embedding", *steps], rows)
+
+
+HEAD = """# Which embedding predicts which choice
+
+Cross-fitted Q² of exact Buchwald–Hartwig policies, per step, embedding and number of
+inputs d. What each embedding is stands in [Embeddings](embeddings.md).
+
+Embedding and surrogate are refitted in each of five folds. **Bold**: attributable by
+`skpce.inspection.verdict` (Q² of 0.25 at least, p ≤ 0.05 over the four steps).
+Intervals, at d = {interval}, are bootstraps over members at 90 %. In parentheses: at
+the last step the policy-relevant features *are* the logits, so this Q² is no evidence.
+*Not own*: a pipeline per explained step, without the features of that step.
+
+The Gaussian process is another ensemble: rewards are draws of its whole posterior, and
+the inputs of its modes are exact. Variance held by leading modes: {held}.
+
+Written by `OMP_NUM_THREADS=1 python benchmarks/embedding/policy_q2.py`. Permutations:
+{closed}; {refitted} for PLS, which refits in each; {untested} for scaled PLS, too few
+to call it attributable. Seed 0; {minutes:.0f} CPU minutes.
+"""
+
+
+def page(
+    results: Results, all_cells: list[Cell], steps: list[str], shares: np.ndarray
+) -> str:
+    """Return the page."""
+    linear = [cell for cell in all_cells if cell.degree == 1]
+    parts = [
+        HEAD.format(
+            interval=WITH_INTERVAL,
+            held=", ".join(f"{shares[d - 1]:.1%} by {d}" for d in DIMENSIONS),
+            closed=N_PERMUTATIONS,
+            refitted=N_REFITTED,
+            untested=N_UNTESTED,
+            minutes=results.cpu_seconds / 60,
+        ),
+        "## In how many of four dimensions a step is attributable, degree 1\n",
+        counts(results, linear, steps),
+    ]
+    tables: dict[tuple[str, int, int], list[Cell]] = {}
+    for cell in all_cells:
+        key = (cell.ensemble, cell.n_members, cell.degree)
+        tables.setdefault(key, []).append(cell)
+    for (name, n_members, degree), wanted in tables.items():
+        title = f"{name[0].upper()}{name[1:]}, {n_members} members, degree {degree}"
+        parts += [f"## {title}\n", table(results, wanted, steps)]
+    return "\n".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--cells", help="file of the figures, to go on from; JSON")
+    add_options(parser)
+    arguments = parser.parse_args()
+    reactions, results = Reactions(arguments.blocks), Results(arguments.cells)
+    drawn, shares = process(reactions)
+    all_cells: list[Cell] = []
+    for ensemble in (*(proxies(reactions, recipe) for recipe in RECIPES), drawn):
+        for n_members in MEMBERS:
+            members = ensemble.first(n_members)
+            Remembered.fitted.clear()
+            for degree, dimensions in ((1, DIMENSIONS), (2, QUADRATIC)):
+                for embedding, d in product(ensemble.embeddings, dimensions):
+                    cell = Cell(ensemble.name, n_members, embedding, d, degree)
+                    results.fill(cell, members, reactions)
+                    all_cells.append(cell)
+    steps = list(reactions.steps)
+    publish(page(results, all_cells, steps, shares), arguments.write)
+
+
+if __name__ == "__main__":
+    main()
