@@ -17,6 +17,7 @@ from ._probability_indices import ProbabilitySobolIndices
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
 from ._shapley import AggregatedIndices
+from ._show_versions import show_versions
 from ._sobol import InteractionIndices, SobolIndices
 from ._steps import pack_steps, unpack_steps
 from ._surrogate import CompositionalPCESurrogate
@@ -50,5 +51,6 @@ __all__ = [
     "count_terms",
     "pack_steps",
     "report",
+    "show_versions",
     "unpack_steps",
 ]

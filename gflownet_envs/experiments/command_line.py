@@ -137,13 +137,29 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
     What was trained is read from the folder; the surrogate, the verdict and the
     pictures are computed again. Blocks that no longer fit the task are trained.
     """
-    from gflownet_envs.experiments.write import read_settings
+    from gflownet_envs.experiments.finished_runs import read_settings
 
     try:
         settings = read_settings(folder)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
     _run(settings, folder, data_home, jobs)
+
+
+@main.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+def compare(folders: tuple[Path, ...]) -> None:
+    """Show the paper's figures beside those of the runs in FOLDERS."""
+    from gflownet_envs.experiments.finished_runs import paper_tables
+
+    try:
+        found = paper_tables(folders)
+    except (ValueError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    console = make_console()
+    for table in found:
+        print_table(console, table)
+    console.print("\n= agrees with the paper, ≠ does not; a disagreement is a result.")
 
 
 def _run(
@@ -219,6 +235,9 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
     for source in results.sources.values():
         print_table(console, tables.shares_table(source))
     print_table(console, tables.coverage_table(results))
+    paper = tables.paper_table(results)
+    if paper is not None:
+        print_table(console, paper)
     print_table(console, tables.cost_table(results))
     for source in results.sources.values():
         console.print()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -49,36 +48,6 @@ def write_run(results: RunResults, folder: Path) -> None:
     for name, (payload, _) in pictures.items():
         write_bytes(folder / "figures" / f"{name}.png", payload)
     report.save(folder / "report.html")
-
-
-def read_settings(folder: Path) -> dict[str, Any]:
-    """Return the arguments of `run_task` that made the run in a folder.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds no ``results.json`` of a run.
-    """
-    path = folder / "results.json"
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        solver = "train" if "trained" in record["policies"] else "exact"
-        return {
-            "task": record["task"],
-            "preset": record["preset"],
-            "solver": solver,
-            "seed": int(record["seed"]),
-            "n_replicates": int(record.get("n_replicates", 1)),
-            "n_control": int(record.get("n_control", 0)),
-        }
-    except FileNotFoundError:
-        raise ValueError(
-            f"{folder} holds no results.json: expected the folder of a finished run."
-        ) from None
-    except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} is no record of a run: {type(error).__name__} {error}"
-        ) from error
 
 
 def _png(figure: Any) -> bytes:

@@ -15,6 +15,7 @@ from rich.console import Console
 from gflownet_envs.datasets import _buchwald_hartwig
 from gflownet_envs.experiments import command_line, tables
 from gflownet_envs.experiments.command_line import main
+from gflownet_envs.experiments.finished_runs import paper_tables
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.grid import GridTask
@@ -270,3 +271,38 @@ def test_a_report_needs_a_run(tmp_path, content):
     result = invoke("report", tmp_path)
     assert result.exit_code == 1
     assert "results.json" in result.output
+
+
+def test_the_papers_figures_beside_those_of_runs(smoke, tmp_path):
+    record = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
+    record["preset"] = "paper"
+    claims = record["beside_the_paper"]
+    claims[0]["exact"], claims[0]["exact agrees"] = "so much", False
+    del claims[1]
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "results.json").write_text(json.dumps(record), encoding="utf-8")
+    (table,) = paper_tables([smoke[0], other])
+    assert table.columns[:2] == ("claim", "paper")
+    assert "other (paper): exact" in table.columns
+    first, second = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    assert first["other (paper): exact"] == "so much ≠"
+    assert second["other (paper): exact"] == "–"
+    ours = json.loads((smoke[0] / "results.json").read_text(encoding="utf-8"))
+    for shown, claim in zip((first, second), ours["beside_the_paper"], strict=True):
+        sign = "=" if claim["trained agrees"] else "≠"
+        assert shown["claim"] == claim["claim"]
+        assert f"{claim['trained']} {sign}" in shown.values()
+    result = invoke("compare", smoke[0], other)
+    assert result.exit_code == 0, result.output
+    assert "so much ≠" in result.output
+
+
+def test_comparing_needs_different_runs(smoke, tmp_path):
+    for folders, message in (
+        ([smoke[0], smoke[0]], "must be different"),
+        ([tmp_path], "holds no results.json"),
+    ):
+        result = invoke("compare", *folders)
+        assert result.exit_code == 1
+        assert message in result.output

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from gflownet_envs import training
-from gflownet_envs.experiments import run, tables, write
+from gflownet_envs.experiments import run, tables
 from gflownet_envs.experiments.command_line import main
+from gflownet_envs.experiments.finished_runs import read_settings
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.trajectories import mean_log_reward
 from skpce.inspection import training_noise_share, variance_decomposition
@@ -181,7 +182,7 @@ def test_the_files_record_the_copies(copies, tiny):
     plain = json.loads((tiny[0] / "results.json").read_text(encoding="utf-8"))
     assert (plain["n_replicates"], plain["n_control"]) == (1, 0)
     assert plain["training_noise"]["replicates"] is None
-    settings = write.read_settings(copies[0])
+    settings = read_settings(copies[0])
     assert settings == {
         "task": "grid",
         "preset": "tiny",
