@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -73,3 +74,23 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_show_sourcelink = False
+
+
+def write_llms_txt(app, exception):
+    """List the pages for programs that read documentation (llmstxt.org)."""
+    if exception is not None or app.builder.format != "html":
+        return
+    summary = (
+        "Polynomial chaos estimators for scikit-learn that say when an attribution is "
+        "not supported, and ensembles of GFlowNets under uncertain rewards."
+    )
+    lines = ["# skpce", "", f"> {summary}", "", "## Pages", ""]
+    for page, title in sorted(app.env.titles.items()):
+        if not any(part in page for part in ("generated/", "sg_execution")):
+            lines.append(f"- [{title.astext()}]({app.builder.get_target_uri(page)})")
+    text = "\n".join(lines) + "\n"
+    (Path(app.outdir) / "llms.txt").write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", write_llms_txt)
