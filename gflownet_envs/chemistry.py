@@ -215,7 +215,8 @@ def molecular_descriptors(
         raise ValueError(f"names must be descriptors of RDKit, got {unknown}")
     molecules = [_molecule(chem, name) for name in smiles]
     values = [[functions[name](molecule) for name in chosen] for molecule in molecules]
-    return np.array(values, dtype=np.float64).reshape(-1, len(chosen)), chosen
+    shape = len(molecules), len(chosen)
+    return np.array(values, dtype=np.float64).reshape(shape), chosen
 
 
 def nearest_similarities(

@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 from ablation_page import Figures, Results, ablation_page
-from latents import TRAINED_ON, DecodedKernelPCA
+from latents import DecodedKernelPCA
 from reactions import RECIPES, Reactions, add_options, publish
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -45,7 +45,6 @@ from gflownet_envs import policies_along, train_ensemble
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.convergence import NotConvergedWarning
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from gflownet_envs.rewards.gaussian_process import gaussian_process_modes
 from gflownet_envs.rewards.yield_proxy import yield_log_reward
 from gflownet_envs.training_spec import PAPER_TRAINING
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
@@ -275,16 +274,7 @@ def held_out_q2(
 
 def gaussian_process(reactions: Reactions, n_seeds: int) -> Figures:
     """Return the same figures for modes of a posterior; medians over draws."""
-    data = reactions.data
-    n_seen = round(TRAINED_ON * len(data.target))
-    seen = np.random.default_rng(0).permutation(len(data.target))[:n_seen]
-    modes = gaussian_process_modes(
-        reactions.one_hot(data.data[seen]),
-        data.target[seen],
-        reactions.one_hot(reactions.levels),
-        n_modes=N_INPUTS,
-        random_state=0,
-    )
+    modes, _ = reactions.modes(N_INPUTS)
     runs = []
     for seed in range(n_seeds):
         inputs, values = modes.sample(N_MEMBERS, random_state=seed)

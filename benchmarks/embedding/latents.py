@@ -46,13 +46,11 @@ from sklearn.linear_model import LinearRegression
 
 from gflownet_envs import policies_along, solve_exact
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from gflownet_envs.rewards.gaussian_process import gaussian_process_modes
 from skpce.embedding import BetaVAE, NormalizingFlow
 from skpce.inspection import input_tests
 
 N_FIT, N_FRESH, N_ENTRIES, N_INPUTS = 50, 100, 500, 5
 _COUNTS = ("normal fit", "normal fresh", "epoch")
-TRAINED_ON = 0.3  # share of the measured reactions behind a proxy and the process
 
 
 class DecodedKernelPCA(KernelPCA):
@@ -154,29 +152,24 @@ def first_order_table(reactions: Reactions) -> str:
     environment, trajectory = reactions.environment, reactions.reference
     log_reward = reactions.log_reward(N_FIT + N_FRESH)
     started = time.process_time()
-    features = PolicyRelevantFeatures(
-        environment, trajectory=trajectory, scale=False
-    ).fit(log_reward[:N_FIT])
+    features = PolicyRelevantFeatures(environment, trajectory=trajectory)
+    features.fit(log_reward[:N_FIT])
     seconds = time.process_time() - started
-    fresh, laws = log_reward[N_FIT:], features.components_
+    fresh = log_reward[N_FIT:]
     members = solve_exact(environment, fresh)
     pilot, y = (
         np.log(policies_along(environment, policies, trajectory).y)
         for policies in (features.pilot_, members)
     )
-    mean = features.transform(fresh)
-    squares = np.square(fresh - features.mean_) @ laws.T
-    orders = {
-        "change": y - pilot,
-        "first": mean,
-        "second": mean + 0.5 * (squares - mean**2),
-    }
+    changes = [
+        y - pilot,
+        *(features.log_policy_change(fresh, order=order) for order in (1, 2)),
+    ]
     rows = []
     for step, name in enumerate(environment.step_names):
         own = features.feature_steps_ == step
         change, first, second = (
-            part[:, own] - part[:, own].mean(axis=1, keepdims=True)
-            for part in orders.values()
+            part[:, own] - part[:, own].mean(axis=1, keepdims=True) for part in changes
         )
         shares = [
             1 - np.square(change - part).sum() / np.square(change).sum()
@@ -191,21 +184,10 @@ def first_order_table(reactions: Reactions) -> str:
 
 
 def modes_table(reactions: Reactions) -> str:
-    data = reactions.data
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(data.target))
-    n_seen = round(TRAINED_ON * len(order))
-    seen, unseen = order[:n_seen], order[n_seen:]
     started = time.process_time()
-    modes = gaussian_process_modes(
-        reactions.one_hot(data.data[seen]),
-        data.target[seen],
-        reactions.one_hot(reactions.levels),
-        n_modes=50,
-        random_state=0,
-    )
+    modes, unseen = reactions.modes(50)
     seconds = time.process_time() - started
-    sizes = reactions.environment.sizes
+    data, sizes = reactions.data, reactions.environment.sizes
     places = np.ravel_multi_index(data.data[unseen].T, sizes)
     target = data.target[unseen]
     score = (

@@ -43,14 +43,13 @@ from typing import Any, ClassVar
 
 import joblib
 import numpy as np
-from latents import TRAINED_ON, DecodedKernelPCA
+from latents import DecodedKernelPCA
 from reactions import RECIPES, Reactions, add_options, markdown_table, publish
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from gflownet_envs.rewards.gaussian_process import gaussian_process_modes
 from gflownet_envs.rewards.yield_proxy import yield_log_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
@@ -169,16 +168,7 @@ def proxies(reactions: Reactions, recipe: str) -> Ensemble:
 
 def process(reactions: Reactions) -> tuple[Ensemble, np.ndarray]:  # (n_modes,)
     """Draws of a Gaussian process, and the share of its variance in leading modes."""
-    data = reactions.data
-    order = np.random.default_rng(0).permutation(len(data.target))
-    seen = order[: round(TRAINED_ON * len(order))]
-    modes = gaussian_process_modes(
-        reactions.one_hot(data.data[seen]),
-        data.target[seen],
-        reactions.one_hot(reactions.levels),
-        n_modes=max(DIMENSIONS),
-        random_state=0,
-    )
+    modes, _ = reactions.modes(max(DIMENSIONS))
     inputs, yields = modes.sample(max(MEMBERS), random_state=0)
     log_reward = yield_log_reward(yields)
     policies = reactions.policies(log_reward)
@@ -342,7 +332,8 @@ the inputs of its modes are exact. Variance held by leading modes: {held}.
 
 Written by `OMP_NUM_THREADS=1 python benchmarks/embedding/policy_q2.py`. Permutations:
 {closed}; {refitted} for PLS, which refits in each; {untested} for scaled PLS, too few
-to call it attributable. Seed 0; {minutes:.0f} CPU minutes.
+to call it attributable. Seed 0; {minutes:.0f} CPU minutes, beside the
+training of the networks.
 """
 
 

@@ -23,10 +23,15 @@ from gflownet_envs import (
 )
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.datasets import fetch_buchwald_hartwig
-from gflownet_envs.rewards.gaussian_process import one_hot_levels
+from gflownet_envs.rewards.gaussian_process import (
+    GaussianProcessModes,
+    gaussian_process_modes,
+    one_hot_levels,
+)
 from gflownet_envs.rewards.yield_proxy import PAPER_PROXY, ProxySpec
 
 RECIPES = {"default": ProxySpec(), "paper": PAPER_PROXY}
+TRAINED_ON = 0.3  # share of the measured reactions behind a proxy and the process
 
 
 class Reactions:
@@ -104,6 +109,21 @@ class Reactions:
     ) -> np.ndarray:  # shape: (n, 47)
         """Return the one-hot vectors of reactions."""
         return one_hot_levels(levels, self.environment.sizes)
+
+    def modes(
+        self, n_modes: int
+    ) -> tuple[GaussianProcessModes, np.ndarray]:  # (n_unseen,)
+        """Return a posterior of all yields, and the rows that it has not seen."""
+        order = np.random.default_rng(0).permutation(len(self.data.target))
+        seen, unseen = np.split(order, [round(TRAINED_ON * len(order))])
+        modes = gaussian_process_modes(
+            self.one_hot(self.data.data[seen]),
+            self.data.target[seen],
+            self.one_hot(self.levels),
+            n_modes=n_modes,
+            random_state=0,
+        )
+        return modes, unseen
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

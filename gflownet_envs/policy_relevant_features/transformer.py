@@ -198,8 +198,8 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         if n_samples is None and graph is None:
             n_samples = _DEFAULT_SAMPLES
         self.exact_weights_ = n_samples is None
-        names = space.step_names[: len(self.trajectory_)]
-        steps = kept_steps(names, self.exclude_steps)
+        kept = kept_steps(space.step_names, self.exclude_steps)
+        steps = [step for step in kept if step < len(self.trajectory_)]
         laws = laws_along(
             space, graph, self.pilot_, self.trajectory_, steps, n_samples, rng
         )

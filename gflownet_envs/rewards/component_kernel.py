@@ -105,8 +105,13 @@ class ComponentRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
             return values, np.empty((*values.shape, 0))
         return values, np.stack([values * block for block in blocks], axis=2)
 
+    def __repr__(self) -> str:
+        widths = ", ".join(f"{width:.3g}" for width in np.ravel(self.length_scale))
+        return f"{type(self).__name__}(length_scale=[{widths}])"
+
     def _checked_widths(self, X: np.ndarray) -> np.ndarray:  # shape: (n_blocks,)
-        widths = np.asarray(self.length_scale, dtype=np.float64)
+        # scikit-learn's optimiser gives a single width as a number
+        widths = np.atleast_1d(np.asarray(self.length_scale, dtype=np.float64))
         if widths.shape != (len(self.sizes),) or not (widths > 0).all():
             raise ValueError(
                 f"length_scale must be {len(self.sizes)} positive numbers, one a "

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, eigh
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, WhiteKernel
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 
 from gflownet_envs.environments.base import require_at_least
@@ -71,8 +72,7 @@ class GaussianProcessModes:
     independent and standard normal, with or without the remainder. The law is that of
     the kernel as fitted: what its own hyper-parameters leave open is not in it.
 
-    In a Pipeline scikit-learn's ``FunctionTransformer(modes.inputs, modes.values,
-    check_inverse=False)`` is the embedding: it learns nothing from members.
+    In a Pipeline :meth:`transformer` is the embedding: it learns nothing from members.
 
     Attributes
     ----------
@@ -122,6 +122,28 @@ class GaussianProcessModes:
         """Return the inputs of functions; their remainder does not matter."""
         f = member_inputs("values", values, len(self.mean)).numpy()
         return (f - self.mean) @ self.components.T / np.sqrt(self.variances)
+
+    def transformer(self) -> FunctionTransformer:
+        """Return `inputs` as a transformer, with `values` as its inverse.
+
+        Returns
+        -------
+        transformer : sklearn.preprocessing.FunctionTransformer
+            Its outputs are named ``mode0``, ``mode1`` and so on.
+        """
+        return FunctionTransformer(
+            self.inputs,
+            self.values,
+            check_inverse=False,
+            feature_names_out=self._names,
+        )
+
+    def _names(self, transformer: Any, input_features: Any) -> np.ndarray:
+        return np.array([f"mode{k}" for k in range(self.n_modes)], dtype=object)
+
+    def __deepcopy__(self, memo: dict) -> GaussianProcessModes:
+        """Clones of a Pipeline share the covariance: nothing changes it."""
+        return self
 
     def sample(
         self,

@@ -23,14 +23,14 @@ def level_descriptors(
     r"""Return a table of standardised molecular descriptors of a component's levels.
 
     Each descriptor has mean 0 over the levels that are molecules, and all of them
-    together variance 1: the squared distance of two levels is 2 on average over all
-    pairs, a level and itself among them. That of two one-hot vectors is 2 as well, so
-    that components, and one-hot vectors beside descriptors, weigh alike in a kernel of
-    one width.
+    together variance 1: the squared distance of two of K molecules is 2K/(K − 1) on
+    average. That of two one-hot vectors is 2, so that components of many levels, and
+    one-hot vectors beside descriptors, weigh about alike in a kernel of one width. (Of
+    three molecules it is 3.)
 
     A level that is no molecule (nothing is added) is 0 in all descriptors, the average
     molecule, and has a further column of its own: its squared distance to others is 2
-    on average too.
+    on average.
 
     Parameters
     ----------

@@ -31,6 +31,9 @@ from ._torch import import_for, one_torch_thread
 
 FloatArray = NDArray[np.float64]
 
+# Singular values below this share of the largest are rounding.
+_ROUNDING = 1e-12
+
 
 class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Whitened principal components, mapped to normal inputs by RealNVP.
@@ -149,7 +152,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training members; at least two, and not fewer than ``n_components``.
+            Training members; at least two. They vary in ``n_components`` directions
+            or more, for which there must be more members than that.
         y : None
             Not used.
 
@@ -161,7 +165,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Raises
         ------
         ValueError
-            For a bad parameter, bad X, or a training that diverges.
+            For a bad parameter, bad X, more components than directions in which X
+            varies, or a training that diverges.
         ImportError
             Without zuko.
         """
@@ -176,6 +181,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         # scikit-learn's global output setting must not reach the scores
         self.pca_.set_output(transform="default")
         scores = self.pca_.fit_transform(values)
+        self._refuse_rounding()
         train, held_out = split_rows(len(values), self.validation_fraction, rng)
         with one_torch_thread(torch):
             self.flow_: Any = self._initial_flow(torch, zuko, rng)
@@ -185,6 +191,17 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             values, reconstructed, self.pca_.mean_
         )
         return self
+
+    def _refuse_rounding(self) -> None:
+        """Whitening makes an input of rounding errors where X does not vary."""
+        sizes = self.pca_.singular_values_
+        n_held = int((sizes > _ROUNDING * sizes[0]).sum())
+        if n_held < self.n_components:
+            raise ValueError(
+                f"n_components={self.n_components} must be at most the number of "
+                f"directions in which X varies, {n_held}, of n_samples="
+                f"{self.pca_.n_samples_} members."
+            )
 
     def _initial_flow(self, torch: Any, zuko: Any, rng: np.random.RandomState) -> Any:
         """Return a flow that is the identity, and leave torch's own stream alone."""

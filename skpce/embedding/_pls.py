@@ -126,7 +126,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         )
         # scikit-learn's global output setting must not reach the scores
         self.pls_: PLSRegression = pls.set_output(transform="default").fit(X, targets)
-        self.n_iter_: int = max(self.pls_.n_iter_)
+        self.n_iter_: int = max(self.pls_.n_iter_, default=0)  # of a constant y
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> FloatArray:

@@ -80,6 +80,21 @@ def test_a_component_that_does_not_matter_becomes_wide():
     assert does_not > 10 * matters
 
 
+def test_one_block_is_the_isotropic_rbf():
+    y = np.sin(X[:, 0])
+    ours, theirs = (
+        GaussianProcessRegressor(ConstantKernel() * kernel, alpha=0.1).fit(X, y)
+        for kernel in (ComponentRBF((6,), (1.0,)), RBF(1.0, (0.1, 100)))
+    )
+    np.testing.assert_allclose(ours.kernel_.theta, theirs.kernel_.theta, atol=1e-4)
+    np.testing.assert_allclose(ours.predict(Z), theirs.predict(Z), atol=1e-4)
+
+
+def test_it_is_shown_with_its_widths():
+    kernel = ComponentRBF((2, 1), (1.0, 2.5))
+    assert repr(kernel) == "ComponentRBF(length_scale=[1, 2.5])"
+
+
 def test_bad_arguments():
     with pytest.raises(ValueError, match="must be 3 positive numbers, one a block"):
         ComponentRBF(SIZES, (1.0, 2.0))(X)

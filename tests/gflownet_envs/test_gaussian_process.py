@@ -1,5 +1,7 @@
 """Modes of a Gaussian process against the formulas and its own covariance."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -7,7 +9,6 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from gflownet_envs import SequentialSelectionEnvironment, solve_exact
 from gflownet_envs.rewards.gaussian_process import (
@@ -145,17 +146,30 @@ def test_rewards_drawn_by_another_way_have_the_same_inputs():
     np.testing.assert_allclose(inputs.var(axis=0), 1, atol=0.1)
 
 
-def test_modes_stand_in_a_pipeline_as_a_function():
+def test_modes_stand_in_a_pipeline():
     """Nothing is learned from members, so that no fold sees another's."""
     modes = fitted()
-    embedding = FunctionTransformer(modes.inputs, modes.values, check_inverse=False)
+    embedding = modes.transformer()
     inputs, log_reward = modes.sample(40, random_state=0)
     part = clone(embedding).fit(log_reward[:5])
+    assert part.func.__self__ is modes  # no copy of the covariance
     np.testing.assert_allclose(part.transform(log_reward), inputs, atol=1e-8)
     np.testing.assert_allclose(part.inverse_transform(inputs), modes.values(inputs))
     y = 1 + inputs @ [1.0, -2.0, 0.5, 0.0, 0.0, 3.0]
     pipeline = make_pipeline(embedding, PolynomialChaosRegressor(1))
     assert cross_val_score(pipeline, log_reward, y).min() > 0.999
+
+
+def test_modes_have_names_in_a_pipeline():
+    pytest.importorskip("pandas")
+    modes = fitted()
+    inputs, log_reward = modes.sample(4, random_state=0)
+    embedding = pickle.loads(pickle.dumps(modes.transformer())).fit(log_reward)
+    names = [f"mode{k}" for k in range(modes.n_modes)]
+    assert embedding.get_feature_names_out().tolist() == names
+    frame = embedding.set_output(transform="pandas").transform(log_reward)
+    assert frame.columns.tolist() == names
+    np.testing.assert_allclose(frame, inputs, atol=1e-8)
 
 
 def test_without_a_remainder_functions_are_those_of_the_inputs():

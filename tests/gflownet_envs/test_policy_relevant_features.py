@@ -276,6 +276,10 @@ def test_steps_without_a_choice_have_no_features():
     assert fitted.get_feature_names_out()[0] == f"{env.step_names[0]}=down"
     with pytest.raises(ValueError, match="no step of the trajectory leaves a choice"):
         clone(fitted).set_params(exclude_steps=(0, 1, 2)).fit(log_rewards(env))
+    # the likeliest trajectory may end before a step that is left out
+    stops = PolicyRelevantFeatures(env, exclude_steps=env.step_names[1:])
+    assert set(stops.fit(50.0 * np.eye(env.n_objects)[:1]).feature_steps_) == {0}
+    assert len(stops.trajectory_) == 1
 
 
 def test_the_inverse_has_the_features_and_leaves_the_rest_at_the_mean():

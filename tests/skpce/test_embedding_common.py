@@ -179,6 +179,13 @@ def test_pls_scores_are_those_of_pls_regression(X):
     np.testing.assert_array_equal(fitted.inverse_transform(scores), back)
 
 
+def test_pls_of_a_constant_says_nothing(X):
+    """A step of which all training members of a fold have the same policy."""
+    fitted = PLSTransformer(2).fit(X, np.ones((len(X), 2)))
+    np.testing.assert_array_equal(fitted.transform(X), 0)
+    assert fitted.n_iter_ == 0
+
+
 def test_pls_of_policies_looks_at_their_log_ratios(simulate):
     inputs, y = simulate(n_members=60, noise=0.1)
     steps = (3, 2, 4)

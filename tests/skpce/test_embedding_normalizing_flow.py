@@ -65,6 +65,17 @@ def test_the_likelihoods_are_those_of_the_held_out_rows():
     )
 
 
+@pytest.mark.parametrize(
+    ("X", "n_held"),
+    [(banana(50, 0), 2), (np.random.default_rng(0).normal(size=(3, 9)), 2)],
+)
+def test_rounding_is_no_input(X, n_held):
+    """Whitened, the third component would be noise of variance one."""
+    NormalizingFlow(n_held, max_epochs=1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=f"in which X varies, {n_held}, of n_samples"):
+        NormalizingFlow(3, random_state=0).fit(X)
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_of_normal_rows_little_is_learned_and_nothing_worse(seed):
     X = np.random.default_rng(seed).normal(size=(50, 40))
