@@ -1,0 +1,193 @@
+"""What indices of dependent inputs say of themselves, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from skpce import (
+    ConstantTargetWarning,
+    NatafTransformer,
+    PolynomialChaosRegressor,
+    RosenblattTransformer,
+)
+from skpce.inspection import dependent_sobol_indices
+
+SCALE = np.array([1.0, 2.0, 0.5])
+
+
+BETA = np.array([1.0, -0.7, 3.0])
+
+
+NORMALS = [stats.norm(0, s) for s in SCALE]
+
+
+def exact_pce(function, laws, degree, size=400, seed=0):
+    """Expand a function under independent frozen laws: only the basis matters."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([law.rvs(size=size, random_state=rng) for law in laws])
+    pce = PolynomialChaosRegressor(degree, distribution=laws, solver="ols")
+    return pce.fit(X, function(X)), X
+
+
+def test_it_says_whether_independence_is_broken():
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=200)
+    frame = pd.DataFrame(X, columns=["yield", "price"])
+    pce = PolynomialChaosRegressor(1).fit(frame, X[:, 0])
+    found = dependent_sobol_indices(pce, frame, random_state=0)
+    assert found.independence.startswith("yield and price are dependent (correlation")
+    assert "the closed form assumes that they are not" in str(found)
+    assert "first-order indices may add up to more than one" in str(found)
+    assert found.supported == (True,)
+    free = rng.normal(size=(200, 2))
+    pce = PolynomialChaosRegressor(1).fit(free, free[:, 0])
+    found = dependent_sobol_indices(pce, free, random_state=0)
+    assert found.independence.startswith("no dependence of two columns is visible")
+    table = found.to_frame()
+    assert list(table["feature"]) == ["x0", "x1"]
+    assert {"shapley_standard_error", "closed_form_total_order"} <= set(table)
+    assert "Independence:" in found._repr_html_()
+
+
+def test_draws_outside_the_laws_of_the_expansion():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(40, 2))
+    pce = PolynomialChaosRegressor(1, distribution="uniform").fit(X, X[:, 0])
+    found = dependent_sobol_indices(pce, X, random_state=0)
+    assert any("outside the supports" in text for text in found.cautions)
+    law = NatafTransformer("uniform")
+    found = dependent_sobol_indices(pce, X, law=law, random_state=0)
+    assert found.cautions == ()
+
+
+def test_a_law_that_spreads_a_column_of_few_values_says_so():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=300), rng.integers(0, 2, size=300), rng.poisson(50, 300)]
+    pce = PolynomialChaosRegressor(1).fit(X, X[:, 0] + 2 * X[:, 1])
+    found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
+    spread = found.law.sample(50_000, random_state=0).std(axis=0) / X.std(axis=0)
+    np.testing.assert_allclose(spread, [1, 1.25, 1], atol=0.03)
+    (caution,) = [text for text in found.cautions if "distinct values" in text]
+    assert "the 2 distinct values of x1" in caution
+    assert "becomes 1.25 times" in caution
+
+
+def test_a_target_without_variance_has_no_shares():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.c_[X[:, 0], np.full(60, 0.3)]
+    with pytest.warns(ConstantTargetWarning):
+        pce = PolynomialChaosRegressor(2).fit(X, y)
+    found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
+    assert np.all(found.shapley[1] == 0)
+    assert found.reasons == ((), ("the expansion has no variance",))
+
+
+def test_columns_in_another_order_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    pce = PolynomialChaosRegressor(1)
+    by_name = ColumnTransformer([("scaled", StandardScaler(), ["a", "b"])])
+    taken = make_pipeline(by_name, pce).fit(frame, X[:, 0])
+    one, other = (
+        dependent_sobol_indices(taken, frame[names], n_samples=16384, random_state=0)
+        for names in (["a", "b"], ["b", "a"])
+    )
+    np.testing.assert_allclose(one.shapley, other.shapley[:, ::-1], atol=0.01)
+    squares = make_pipeline(FunctionTransformer(np.square), pce)
+    for model in (pce, squares):
+        model.fit(frame, X[:, 0])
+        with pytest.raises(ValueError, match=r"\['b', 'a'\]; expected \['a', 'b'\]"):
+            dependent_sobol_indices(model, frame[["b", "a"]])
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_draws_outside_the_domain_of_a_step_are_refused():
+    X = np.random.default_rng(0).lognormal(size=(100, 2))
+    logarithm = make_pipeline(FunctionTransformer(np.log), PolynomialChaosRegressor(1))
+    logarithm.fit(X, np.log(X[:, 0]))
+    with pytest.raises(ValueError, match=r"give NaN or infinity for \d+ of 64 rows"):
+        dependent_sobol_indices(logarithm, X, n_samples=1024, random_state=0)
+    law = NatafTransformer(stats.lognorm(1.0))
+    found = dependent_sobol_indices(logarithm, X, law=law, random_state=0)
+    assert found.first_order[0, 0] == pytest.approx(1.0, abs=0.02)
+
+
+def test_what_is_tested_of_many_columns():
+    X = np.random.default_rng(0).normal(size=(100, 31))
+    pce = PolynomialChaosRegressor(1).fit(X, X[:, 0])
+    groups = {"first": range(15), "second": range(15, 31)}
+    found = dependent_sobol_indices(
+        pce, X, groups=groups, n_samples=1024, random_state=0
+    )
+    assert "visible in the first 30 of 31 columns of X" in found.independence
+
+
+def test_a_copy_of_a_column():
+    x = np.random.default_rng(0).normal(size=(500, 2))
+    X = x[:, [0, 0, 1]]
+    pce = PolynomialChaosRegressor(1).fit(X, x.sum(axis=1))
+    found = dependent_sobol_indices(pce, X, random_state=0)
+    np.testing.assert_allclose(found.shapley, [[0.25, 0.25, 0.5]], atol=0.05)
+    np.testing.assert_allclose(found.total_order[0, :2], 0.0, atol=0.01)
+    np.testing.assert_allclose(found.first_order[0, :2], 0.5, atol=0.05)
+    kernel = dependent_sobol_indices(
+        pce, X, law=RosenblattTransformer(), n_samples=1024, random_state=0
+    )
+    assert any("has no density, so leave it out" in text for text in kernel.cautions)
+
+
+def test_an_expansion_that_predicts_nothing_is_not_supported():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    pce = PolynomialChaosRegressor(1).fit(X, rng.normal(size=60))
+    found = dependent_sobol_indices(pce, X, n_samples=1024, random_state=0)
+    assert found.supported == (False,)
+    assert (
+        "less than 25%" in found.reasons[0][0] or "no variance" in found.reasons[0][0]
+    )
+
+
+def test_one_column_a_search_and_the_same_seed():
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    search = GridSearchCV(PolynomialChaosRegressor(), {"degree": [1, 2]}, cv=2)
+    search.fit(x, x[:, 0] ** 2)
+    one, other = (
+        dependent_sobol_indices(search, x, n_samples=1024, random_state=0)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one.shapley, other.shapley)
+    np.testing.assert_allclose(one.shapley, 1.0)
+    np.testing.assert_allclose(one.first_order, 1.0)
+
+
+def test_bad_input():
+    pce, X = exact_pce(lambda X: X @ BETA, NORMALS, 1, size=40)
+    with pytest.raises(ValueError, match="last step is LinearRegression"):
+        dependent_sobol_indices(LinearRegression().fit(X, X[:, 0]), X)
+    with pytest.raises(NotFittedError):
+        dependent_sobol_indices(PolynomialChaosRegressor(), X)
+    with pytest.raises(ValueError, match=r"X has 2 features but .* fitted on 3"):
+        dependent_sobol_indices(pce, X[:, :2])
+    with pytest.raises(ValueError, match=r"'law' parameter .* Got 'gaussian'"):
+        dependent_sobol_indices(pce, X, law="gaussian")
+    with pytest.raises(ValueError, match="'n_samples'"):
+        dependent_sobol_indices(pce, X, n_samples=100)
+    with pytest.raises(ValueError, match="'n_permutations'"):
+        dependent_sobol_indices(pce, X, n_permutations=0)
+    with pytest.raises(ValueError, match="'a' and 'b' both hold the column 'x1'"):
+        dependent_sobol_indices(pce, X, groups={"a": [0, 1], "b": [1]})
+    with pytest.raises(ValueError, match=r"group 'a' is no set of columns: .*'x9'"):
+        dependent_sobol_indices(pce, X, groups={"a": ["x9"]})
+    with pytest.raises(ValueError, match="a mapping of names to columns"):
+        dependent_sobol_indices(pce, X, groups=[[0, 1]])
+    with pytest.raises(ValueError, match="has the name 'x2', which is a column"):
+        dependent_sobol_indices(pce, X, groups={"x2": [0, 1]})
