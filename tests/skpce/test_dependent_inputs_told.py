@@ -22,11 +22,7 @@ from skpce import (
 from skpce.inspection import dependent_sobol_indices
 
 SCALE = np.array([1.0, 2.0, 0.5])
-
-
 BETA = np.array([1.0, -0.7, 3.0])
-
-
 NORMALS = [stats.norm(0, s) for s in SCALE]
 
 

@@ -13,8 +13,6 @@ from skpce._input_laws import (
 )
 
 SEED = 0
-
-
 TOLERANCE = 1e-8
 
 

@@ -24,11 +24,7 @@ from skpce.sample_size import (
 from skpce.sample_size._designs import SimulatedDesigns
 
 SEED = 0
-
-
 NORMAL = stats.norm(0, 1)
-
-
 UNIFORM = stats.uniform(-1, 2)
 
 
