@@ -56,7 +56,8 @@ class NoiseAgainstExact:
     ----------
     log_ratio_share : ndarray of shape (n_steps,)
         Variance of the difference of the centred log-ratios over the variance of the
-        trained ones.
+        trained ones. It exceeds one where trained policies vary less between members
+        than they miss the exact ones by: no share then, and all the more noise.
     probability_share : ndarray of shape (n_steps,)
         The same for the probabilities.
     log_ratio_bias : ndarray of shape (n_steps,)
