@@ -70,7 +70,7 @@ def list_tasks() -> None:
     "--preset",
     default="default",
     show_default=True,
-    help="smoke (seconds), default (converged) or paper (the paper's settings).",
+    help="smoke: seconds; default: near convergence; paper: the paper's settings.",
 )
 @click.option(
     "--solver",

@@ -1,4 +1,4 @@
-"""Networks with a leading member axis: a file and a row of `POLICIES` each."""
+"""Networks with a leading member axis: a file and a name in `POLICIES` each."""
 
 from gflownet_envs.policies.gru import StackedGRU
 from gflownet_envs.policies.heads import HeadLayout, masked_log_policy
