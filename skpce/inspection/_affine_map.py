@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ FloatArray = NDArray[np.float64]
 
 # Departure from an affine map that is rounding, relative to the spread of the output.
 _TOLERANCE = 1e-6
+
+# Entries of a table of perturbed rows.
+_LARGEST_TABLE = 2**22
 
 
 @dataclass(frozen=True)
@@ -57,18 +61,28 @@ class AffineMap:
 def affine_map(steps: list[tuple[str, Any]], X: Any) -> AffineMap:
     """Compose the steps; each one is checked on the rows of X.
 
+    The matrix is read off unit perturbations, some columns at a time: no table has
+    more than :data:`_LARGEST_TABLE` entries, unless a single row does.
+
     Raises
     ------
     ValueError
         Naming the first step that is not affine.
     """
     first = inputs = read_inputs(X, smallest=3)
-    table, matrix = X, np.eye(first.values.shape[1])
-    for name, step in steps:
-        if step is None or step == "passthrough":
-            continue
-        table, inputs, linear = _step_map(name, step, table, inputs)
-        matrix = linear @ matrix
+    table = X
+    active = [
+        (name, step)
+        for name, step in steps
+        if step is not None and step != "passthrough"
+    ]
+    for name, step in active:
+        table, inputs = _checked_step(name, step, table, inputs)
+    if active:
+        blocks = _slopes([step for _, step in active], first)
+        matrix = np.hstack([slopes.T for _, slopes in blocks])
+    else:
+        matrix = np.eye(first.values.shape[1])
     if len(first.values) < inputs.values.shape[1] + 2:
         raise ValueError(
             f"X has {len(first.values)} rows; {inputs.values.shape[1]} embedded inputs "
@@ -77,10 +91,10 @@ def affine_map(steps: list[tuple[str, Any]], X: Any) -> AffineMap:
     return AffineMap(matrix, first, inputs.values)
 
 
-def _step_map(
+def _checked_step(
     name: str, step: Any, table: Any, inputs: Inputs
-) -> tuple[Any, Inputs, FloatArray]:
-    """Transform a table, and read the linear part off unit perturbations."""
+) -> tuple[Any, Inputs]:
+    """Transform a table; refuse a step that is not affine on it."""
     X = inputs.values
     answer = step.transform(table)
     try:
@@ -89,13 +103,14 @@ def _step_map(
         raise _not_affine(
             name, step, "its output is not a finite numeric table"
         ) from None
-    mean, scale = X.mean(axis=0), X.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    probes = np.vstack([mean, mean + np.diag(scale)])
-    images = np.asarray(step.transform(inputs.like(probes)), dtype=np.float64)
-    linear = (images[1:] - images[0]).T / scale
-    expected = images[0] + (X - mean) @ linear.T
-    spread = np.abs(outputs.values - images[0]).max(axis=0)
+    centred = X - X.mean(axis=0)
+    base = np.asarray(
+        step.transform(inputs.like(X.mean(axis=0, keepdims=True))), dtype=np.float64
+    )[0]
+    expected = np.tile(base, (len(X), 1))
+    for columns, slopes in _slopes([step], inputs):
+        expected += centred[:, columns] @ slopes
+    spread = np.abs(outputs.values - base).max(axis=0)
     rounding = _TOLERANCE * spread + 1e-12 * np.abs(outputs.values).max(axis=0)
     error = np.abs(outputs.values - expected).max(axis=0)
     if np.any(error > rounding):
@@ -105,7 +120,28 @@ def _step_map(
             step,
             f"on X it departs from an affine map by {worst:.2g} of its range",
         )
-    return answer, outputs, linear
+    return answer, outputs
+
+
+def _slopes(
+    steps: list[Any], inputs: Inputs
+) -> Iterator[tuple[slice, FloatArray]]:  # shapes: (n_columns, n_outputs)
+    """Yield what the steps answer to a move of each column, some columns at a time."""
+    X = inputs.values
+    n_features = X.shape[1]
+    mean, scale = X.mean(axis=0), X.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    size = max(1, _LARGEST_TABLE // n_features - 1)
+    for start in range(0, n_features, size):
+        columns = slice(start, min(start + size, n_features))
+        moves = scale[columns]
+        probes = np.tile(mean, (len(moves) + 1, 1))
+        probes[np.arange(1, len(probes)), np.arange(start, columns.stop)] += moves
+        answer = inputs.like(probes)
+        for step in steps:
+            answer = step.transform(answer)
+        images = np.asarray(answer, dtype=np.float64)
+        yield columns, (images[1:] - images[0]) / moves[:, np.newaxis]
 
 
 def _not_affine(name: str, step: Any, why: str) -> ValueError:

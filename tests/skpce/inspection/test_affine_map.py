@@ -1,0 +1,63 @@
+"""The affine map before an expansion, read off in blocks of columns."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+from skpce.inspection import _affine_map
+from skpce.inspection._affine_map import affine_map
+
+
+class Watched(TransformerMixin, BaseEstimator):
+    """Principal components that remember the largest table they saw."""
+
+    def fit(self, X, y=None):
+        self.pca_ = PCA(2).fit(X)
+        self.largest_ = 0
+        return self
+
+    def transform(self, X):
+        self.largest_ = max(self.largest_, np.size(X))
+        return self.pca_.transform(X)
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(3.0, [1, 5, 0.1, 2, 1, 1, 4], size=(20, 7))
+
+
+@pytest.mark.parametrize("largest", [2**22, 21, 1])
+def test_the_matrix_is_that_of_the_steps(X, largest, monkeypatch):
+    monkeypatch.setattr(_affine_map, "_LARGEST_TABLE", largest)
+    scaler = StandardScaler().fit(X)
+    pca = PCA(3, whiten=True).fit(scaler.transform(X))
+    found = affine_map([("scaler", scaler), ("none", "passthrough"), ("pca", pca)], X)
+    whitened = pca.components_ / np.sqrt(pca.explained_variance_)[:, np.newaxis]
+    np.testing.assert_allclose(found.matrix, whitened / scaler.scale_, rtol=1e-9)
+    np.testing.assert_allclose(found.outputs, pca.transform(scaler.transform(X)))
+
+
+def test_no_steps_are_the_identity(X):
+    np.testing.assert_array_equal(affine_map([], X).matrix, np.eye(7))
+
+
+@pytest.mark.parametrize("largest", [2**22, 1])
+def test_the_step_that_is_not_affine_is_named(X, largest, monkeypatch):
+    class Square(TransformerMixin, BaseEstimator):
+        def transform(self, X):
+            return np.square(X)
+
+    monkeypatch.setattr(_affine_map, "_LARGEST_TABLE", largest)
+    scaler = StandardScaler().fit(X)
+    with pytest.raises(ValueError, match=r"'square' \(Square\) is not affine"):
+        affine_map([("scaler", scaler), ("square", Square())], X)
+
+
+def test_tables_of_moved_rows_stay_small():
+    X = np.random.default_rng(0).normal(size=(10, 5000))
+    watched = Watched().fit(X)
+    found = affine_map([("pca", watched)], X)
+    np.testing.assert_allclose(found.matrix, watched.pca_.components_, atol=1e-12)
+    assert watched.largest_ <= _affine_map._LARGEST_TABLE < X.shape[1] ** 2
