@@ -24,35 +24,37 @@ class Watched(TransformerMixin, BaseEstimator):
 
 
 @pytest.fixture
-def X():
+def rows():
     return np.random.default_rng(0).normal(3.0, [1, 5, 0.1, 2, 1, 1, 4], size=(20, 7))
 
 
 @pytest.mark.parametrize("largest", [2**22, 21, 1])
-def test_the_matrix_is_that_of_the_steps(X, largest, monkeypatch):
+def test_the_matrix_is_that_of_the_steps(rows, largest, monkeypatch):
     monkeypatch.setattr(_affine_map, "_LARGEST_TABLE", largest)
-    scaler = StandardScaler().fit(X)
-    pca = PCA(3, whiten=True).fit(scaler.transform(X))
-    found = affine_map([("scaler", scaler), ("none", "passthrough"), ("pca", pca)], X)
+    scaler = StandardScaler().fit(rows)
+    pca = PCA(3, whiten=True).fit(scaler.transform(rows))
+    found = affine_map(
+        [("scaler", scaler), ("none", "passthrough"), ("pca", pca)], rows
+    )
     whitened = pca.components_ / np.sqrt(pca.explained_variance_)[:, np.newaxis]
     np.testing.assert_allclose(found.matrix, whitened / scaler.scale_, rtol=1e-9)
-    np.testing.assert_allclose(found.outputs, pca.transform(scaler.transform(X)))
+    np.testing.assert_allclose(found.outputs, pca.transform(scaler.transform(rows)))
 
 
-def test_no_steps_are_the_identity(X):
-    np.testing.assert_array_equal(affine_map([], X).matrix, np.eye(7))
+def test_no_steps_are_the_identity(rows):
+    np.testing.assert_array_equal(affine_map([], rows).matrix, np.eye(7))
 
 
 @pytest.mark.parametrize("largest", [2**22, 1])
-def test_the_step_that_is_not_affine_is_named(X, largest, monkeypatch):
+def test_the_step_that_is_not_affine_is_named(rows, largest, monkeypatch):
     class Square(TransformerMixin, BaseEstimator):
         def transform(self, X):
             return np.square(X)
 
     monkeypatch.setattr(_affine_map, "_LARGEST_TABLE", largest)
-    scaler = StandardScaler().fit(X)
+    scaler = StandardScaler().fit(rows)
     with pytest.raises(ValueError, match=r"'square' \(Square\) is not affine"):
-        affine_map([("scaler", scaler), ("square", Square())], X)
+        affine_map([("scaler", scaler), ("square", Square())], rows)
 
 
 def test_tables_of_moved_rows_stay_small():
