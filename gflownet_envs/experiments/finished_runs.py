@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from gflownet_envs.experiments.task import Table
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """Return what ``results.json`` of a run holds.
+@contextmanager
+def _record(folder: Path) -> Iterator[dict[str, Any]]:
+    """Give what ``results.json`` of a run holds; what is not there is no run.
 
     Raises
     ------
     ValueError
-        If the folder holds no ``results.json`` of a run.
+        If the folder holds no ``results.json``, or the block finds that it is not the
+        record of a run.
     """
     path = folder / "results.json"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        missing = {"task", "preset", "seed", "policies", "beside_the_paper"} - set(
-            record
-        )
+        yield json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(
             f"{folder} holds no results.json: expected the folder of a finished run."
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{path} is no record of a run: {type(error).__name__} {error}"
         ) from error
-    if missing or not isinstance(record, dict):
-        raise ValueError(f"{path} is no record of a run: it lacks {sorted(missing)}")
-    return record
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
@@ -45,15 +42,15 @@ def read_settings(folder: Path) -> dict[str, Any]:
     ValueError
         If the folder holds no ``results.json`` of a run.
     """
-    record = read_record(folder)
-    return {
-        "task": record["task"],
-        "preset": record["preset"],
-        "solver": "train" if "trained" in record["policies"] else "exact",
-        "seed": int(record["seed"]),
-        "n_replicates": int(record.get("n_replicates", 1)),
-        "n_control": int(record.get("n_control", 0)),
-    }
+    with _record(folder) as record:
+        return {
+            "task": record["task"],
+            "preset": record["preset"],
+            "solver": "train" if "trained" in record["policies"] else "exact",
+            "seed": int(record["seed"]),
+            "n_replicates": int(record.get("n_replicates", 1)),
+            "n_control": int(record.get("n_control", 0)),
+        }
 
 
 def paper_tables(folders: Sequence[Path]) -> list[Table]:
@@ -72,15 +69,17 @@ def paper_tables(folders: Sequence[Path]) -> list[Table]:
         raise ValueError(f"folders must be different, got {names}")
     by_task: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for folder in folders:
-        record = read_record(folder)
-        claims = {row["claim"]: row for row in record["beside_the_paper"]}
-        by_task.setdefault(record["task"], {})[_name(folder, record)] = claims
+        with _record(folder) as record:
+            claims = {row["claim"]: row for row in record["beside_the_paper"]}
+            runs = by_task.setdefault(record["task"], {})
+            name = _name(folder, record["preset"])
+        runs[str(folder) if name in runs else name] = claims
     return [_paper_table(task, runs) for task, runs in by_task.items()]
 
 
-def _name(folder: Path, record: dict[str, Any]) -> str:
+def _name(folder: Path, preset: str) -> str:
     """Name a run by its folder, the preset added where the folder does not say it."""
-    name, preset = folder.resolve().name, record["preset"]
+    name = folder.resolve().name
     return name if preset in name else f"{name} ({preset})"
 
 

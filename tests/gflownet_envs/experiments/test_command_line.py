@@ -306,3 +306,21 @@ def test_comparing_needs_different_runs(smoke, tmp_path):
         result = invoke("compare", *folders)
         assert result.exit_code == 1
         assert message in result.output
+
+
+def test_runs_in_folders_of_one_name_stand_side_by_side(smoke, tmp_path):
+    other = tmp_path / smoke[0].name
+    other.mkdir()
+    shutil.copy(smoke[0] / "results.json", other)
+    (table,) = paper_tables([smoke[0], other])
+    assert f"{other}: exact" in table.columns
+    assert len(table.columns) == 2 + 2 * 2
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+@pytest.mark.parametrize("content", ["3", '{"policies": 3}', '{"seed": null}'])
+def test_what_is_no_record_is_said_in_one_line(tmp_path, command, content):
+    (tmp_path / "results.json").write_text(content, encoding="utf-8")
+    result = invoke(command, tmp_path)
+    assert result.exit_code == 1
+    assert "is no record of a run" in result.output.replace("\n", " ")
