@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gflownet_envs import SequentialSelectionEnvironment, TrainingSpec
@@ -90,19 +89,6 @@ def test_common_contract(estimator, check):
     check(estimator)
 
 
-OUTPUT_CHECKS = [
-    "check_transformer_get_feature_names_out",
-    "check_transformer_get_feature_names_out_pandas",
-    "check_set_output_transform",
-    "check_set_output_transform_pandas",
-    "check_set_output_transform_polars",
-    "check_global_output_transform_pandas",
-    "check_global_set_output_transform_polars",
-    "check_dataframe_column_names_consistency",
-]
-
-
-@pytest.mark.parametrize("name", OUTPUT_CHECKS)
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
-def test_output_contract(estimator, name):
-    getattr(estimator_checks, name)(type(estimator).__name__, estimator)
+def test_output_contract(estimator, output_check):
+    output_check(type(estimator).__name__, estimator)

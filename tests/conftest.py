@@ -1,0 +1,25 @@
+"""What scikit-learn asks of transformers beside ``check_estimator``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sklearn.utils import estimator_checks
+
+
+@pytest.fixture(
+    params=[
+        "check_transformer_get_feature_names_out",
+        "check_transformer_get_feature_names_out_pandas",
+        "check_set_output_transform",
+        "check_set_output_transform_pandas",
+        "check_set_output_transform_polars",
+        "check_global_output_transform_pandas",
+        "check_global_set_output_transform_polars",
+        "check_dataframe_column_names_consistency",
+    ]
+)
+def output_check(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """One check of names and containers: takes the name of a class and an estimator."""
+    return getattr(estimator_checks, request.param)
