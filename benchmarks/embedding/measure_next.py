@@ -38,6 +38,7 @@ from gflownet_envs import (
 )
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.blocks import array_digest, load_or_run
+from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from gflownet_envs.rewards.yield_proxy import ProxySpec
 from skpce import CompositionalPCESurrogate
@@ -47,7 +48,6 @@ from skpce.metrics import policy_fragility, total_variation_distance
 N_MEMBERS = 50
 MEASURED, PICKED, SEEN = 0.4, 0.05, 0.75  # of all, of the unmeasured, of the measured
 COMPONENTS = 40
-TEMPERATURE = 4.0
 STEP = "additive"
 
 # In mean variances of the candidates. A measured yield then keeps a third of its

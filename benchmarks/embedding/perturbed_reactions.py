@@ -57,6 +57,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from gflownet_envs import StateGraph
+from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import RewardEffects, back_to_reward
@@ -363,7 +364,7 @@ def leading_table(choices: Choices) -> str:
         changes = np.concatenate([choices.each_second, choices.each_solved])
         for reaction in chosen:
             levels = names[offsets + reactions.levels[reaction]]
-            spread = 4 * choices.spread[reaction]  # log R is the yield over 4
+            spread = TEMPERATURE * choices.spread[reaction]
             figures = [size[reaction], *sizes(changes[:, reaction, step])]
             name = " · ".join(level.split(": ", 1)[1] for level in levels)
             shown = [f"{figure:.3f}" for figure in figures]
