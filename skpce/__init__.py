@@ -17,12 +17,11 @@ from ._probability_indices import ProbabilitySobolIndices
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
 from ._shapley import AggregatedIndices
-from ._show_versions import show_versions
 from ._sobol import InteractionIndices, SobolIndices
 from ._steps import pack_steps, unpack_steps
 from ._surrogate import CompositionalPCESurrogate
 from ._surrogate_report import report
-from ._version import __version__
+from ._version import __version__, show_versions
 
 __all__ = [
     "AggregatedIndices",

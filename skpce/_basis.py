@@ -8,15 +8,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._feature_names import input_names
-from ._input_laws import (
-    InputLaw,
-    check_distribution,
-    learn_input_laws,
-)
+from ._checks import FloatArray, IndexArray, input_names
+from ._input_laws import InputLaw, check_distribution, learn_input_laws
 from ._memory import basis_advice, rows_held_in_blocks
 from ._truncation import (
     categorical_inputs,
@@ -26,9 +22,6 @@ from ._truncation import (
     explicit_multi_indices,
     truncated_multi_indices,
 )
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Entries of a block of the design matrix: 4 MiB, which a matrix product after it
 # still finds in the cache. Four times more or less was slower.

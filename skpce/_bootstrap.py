@@ -11,13 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._checks import FloatArray, IndexArray
 from ._goodness import weighted_spread, without_slopes
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: Coefficients of resamples held at once while indices are computed: 64 MiB.
 LARGEST_BLOCK = 8_388_608

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._checks import FloatArray
 from ._composition import close_compositions, refuse_masked
 from ._steps import column_labels, label_text, refuse_nan, refuse_ragged
-
-FloatArray = NDArray[np.float64]
 
 
 def checked_policies(

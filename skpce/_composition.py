@@ -6,12 +6,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._checks import BoolArray, FloatArray
 from ._steps import StepLayout
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 CLOSURES = ("renormalize", "strict")
 

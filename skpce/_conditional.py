@@ -21,12 +21,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._basis import PolynomialBasis
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from ._checks import FloatArray, IndexArray
 
 
 def checked_features(features: Any, names: Sequence[str]) -> list[int]:

@@ -26,13 +26,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._basis import PolynomialBasis
+from ._checks import FloatArray, IndexArray
 from ._input_laws import InputLaw
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: Poincaré constants of the germs, by the name of the law. Normal: Chernoff's
 #: inequality. Uniform on [-1, 1]: Wirtinger's, (length / pi)^2. Exponential: 4.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-FloatArray = NDArray[np.float64]
+from ._checks import FloatArray
 
 
 def mean_kl_divergence(

@@ -7,11 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._basis import PolynomialBasis
-
-FloatArray = NDArray[np.float64]
+from ._checks import FloatArray
 
 
 @dataclass(frozen=True)

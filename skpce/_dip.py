@@ -15,10 +15,8 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from ._checks import FloatArray, IndexArray
 
 # Quantiles of sqrt(n) times the dip of 4000 uniform samples of n = 1000 (generator 0),
 # and the shares above them. They grow slowly with n: 0.511, 0.523, 0.534 at the share

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._checks import FloatArray, check_integer, input_names, make_generator
 from ._conditional import (
     checked_features,
     conditional_expectation,
@@ -18,14 +19,9 @@ from ._conditional import (
     marginal_basis,
 )
 from ._derivatives import DerivativeSensitivity, derivative_sensitivity, gradient
-from ._feature_names import input_names
 from ._moments import ExpansionMoments, expansion_moments
-from ._parameters import check_integer
-from ._predictive import make_generator
 from ._sensitivity import SensitivityMixin
 from ._sobol import sobol_indices
-
-FloatArray = NDArray[np.float64]
 
 
 class ExpansionMixin(SensitivityMixin):

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from ._basis import BasisMixin
-from ._feature_names import BasisFeatureNamesMixin
-from ._sample_weight import checked_sample_weight
+from ._checks import BasisFeatureNamesMixin, checked_sample_weight
 
 
 class PolynomialChaosFeatures(

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ._feature_names import input_names
+from ._checks import input_names
 
 
 def is_surrogate(estimator: Any) -> bool:

@@ -6,32 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ._feature_names import input_names
+from ._checks import FloatArray, check_option, import_pandas, input_names
 from ._log_ratio_geometry import LogRatioGeometry
-from ._parameters import check_option
 from ._steps import StepLayout
-
-FloatArray = NDArray[np.float64]
-
-
-def import_pandas() -> Any:
-    """Return the pandas module.
-
-    Raises
-    ------
-    ImportError
-        With the command that installs it.
-    """
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "Data frames need pandas: python -m pip install pandas"
-        ) from error
-    return pandas
 
 
 def composition_frame(values: FloatArray, layout: StepLayout) -> Any:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ._checks import FloatArray
 
 #: Smallest deviation of a log-ratio that is not rounding: a relative error of 1e-13
 #: in a probability is an absolute error of 1e-13 in its logarithm.

@@ -17,15 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._checks import FloatArray, IndexArray
 from ._goodness import LOG_RATIO_FLOOR, weighted_spread
 from ._log_ratio_geometry import LogRatioGeometry
 from ._shapley import shapley_variances
 from ._sobol import partial_variances
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: Levels at which indices are given.
 LEVELS = ("coordinate", "step", "trajectory")

@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._basis import PolynomialBasis
+from ._checks import FloatArray
 from ._input_laws import check_distribution, learn_input_laws
 from ._input_laws._frozen import is_frozen
-
-FloatArray = NDArray[np.float64]
 
 #: Draws inputs: (number, generator) -> (number, n_features).
 InputSampler = Callable[[int, np.random.Generator], FloatArray]

@@ -7,26 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ._basis import PolynomialBasis
 from ._bootstrap import bootstrap_shares, percentile_bounds, resample_counts
+from ._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_option,
+    check_real,
+    make_generator,
+    one_thread_if_small,
+)
 from ._noise_correction import (
     NoiseCorrectedIndices,
     corrected_by_halves,
     corrected_least_squares,
     enough_for_least_squares,
 )
-from ._parameters import check_integer, check_option, check_real
-from ._predictive import make_generator
 from ._relearned_laws import LearnedLaws, RelearningSolver
 from ._residual_intervals import residual_bounds
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
-from ._threads import one_thread_if_small
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: How an interval is made.
 INTERVAL_METHODS = ("residual", "bootstrap")

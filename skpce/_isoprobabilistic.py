@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
+from ._checks import FloatArray, check_option, check_real
 from ._isoprobabilistic_base import IsoprobabilisticTransformer
 from ._kernel_scores import KernelScores, leave_one_out_log_likelihood
-from ._parameters import check_option, check_real
 from ._score_correlation import correlation_root
 from ._score_laws import GaussianScores, ScoreLaw
-
-FloatArray = NDArray[np.float64]
 
 ROOTS = ("cholesky", "symmetric")
 

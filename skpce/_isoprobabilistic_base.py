@@ -10,16 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ._feature_names import input_names
+from ._checks import (
+    FloatArray,
+    check_integer,
+    check_option,
+    check_real,
+    checked_sample_weight,
+    input_names,
+    make_generator,
+)
 from ._input_laws import check_distribution, learn_input_laws
 from ._marginal_maps import DistributionMap, MarginalMap, marginal_map
-from ._parameters import check_integer, check_option, check_real
-from ._predictive import make_generator
-from ._sample_weight import checked_sample_weight
 from ._score_correlation import best_shrinkage, checked_correlation, standardized
 from ._score_laws import ScoreLaw
-
-FloatArray = NDArray[np.float64]
 
 
 class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):

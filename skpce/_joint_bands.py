@@ -27,13 +27,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
+from ._checks import FloatArray, IndexArray
 from ._residual_law import QUANTILE
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Quantiles whose distance from the median is the spread: one standard deviation.
 _LEVELS = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))

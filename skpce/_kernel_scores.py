@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
 
+from ._checks import FloatArray
 from ._score_correlation import correlation_root
 from ._score_laws import ScoreLaw, conditional_parts
-
-FloatArray = NDArray[np.float64]
 
 # Numbers of a block of points times rows of the data.
 _BLOCK_ENTRIES = 2**21

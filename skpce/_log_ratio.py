@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._checks import BoolArray, FloatArray, check_option, check_real, input_names
 from ._composition import (
     CLOSURES,
     close_compositions,
@@ -18,13 +19,8 @@ from ._composition import (
     replace_zeros,
     resolve_mask,
 )
-from ._feature_names import input_names
 from ._log_ratio_geometry import LOG_RATIOS, LogRatioGeometry
-from ._parameters import check_option, check_real
 from ._steps import StepLayout, refuse_ragged, resolve_layout
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 def check_log_ratio_parameters(

@@ -25,15 +25,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag, helmert
 from scipy.special import softmax
 
+from ._checks import BoolArray, FloatArray, IndexArray
 from ._steps import StepLayout
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 LOG_RATIOS = ("alr", "clr", "ilr")
 

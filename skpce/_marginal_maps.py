@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
+from ._checks import FloatArray
 from ._input_laws import (
     BetaLaw,
     ContinuousLaw,
@@ -20,8 +20,6 @@ from ._input_laws import (
     NormalLaw,
     UniformLaw,
 )
-
-FloatArray = NDArray[np.float64]
 
 # Score of the end of a support that is known: beyond it lies 6e-16 of the law.
 _FARTHEST = 8.0

@@ -12,18 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ._basis import PolynomialBasis
+from ._checks import FloatArray, IndexArray
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
 from ._solvers._external import folds_of
 from ._solvers._leverage import Leverage, LeverageFactor
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10

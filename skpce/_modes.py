@@ -38,16 +38,12 @@ from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
+from ._checks import FloatArray, IndexArray, check_real, input_names
 from ._dip import dip_p_value, dip_statistic
-from ._feature_names import input_names
 from ._log_ratio_geometry import LogRatioGeometry
-from ._parameters import check_real
 from ._predictive import _check_predictive
 from ._residual_law import ResidualLaw
 from ._steps import StepLayout
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: Ashman's D above which two components are apart.
 SMALLEST_SEPARATION = 2.0

@@ -29,13 +29,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ._checks import FloatArray, IndexArray
 from ._input_laws import InputLaw
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Pairs of terms, products, and numbers in one block of work.
 _PAIRS_AT_ONCE = 2**16

@@ -27,8 +27,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_positive_weights,
+    check_real,
+)
 from ._memory import basis_advice, check_design_fits, terms_that_fit
-from ._parameters import check_integer, check_positive_weights, check_real
 from ._term_costs import (
     LARGEST_COUNT,
     LARGEST_UNIVARIATE,
@@ -41,9 +47,6 @@ from ._term_costs import (
     round_up,
     univariate_costs,
 )
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Distinct costs in a first, coarse count.
 _COARSE_STEPS = 1000

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ._checks import FloatArray, IndexArray
 from ._goodness import weighted_spread
 from ._solvers import (
     CoefficientSolver,
@@ -32,9 +33,6 @@ from ._solvers import (
     LinearProblem,
 )
 from ._solvers._fixed import GeneralizedRidgeSolver
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: Samples a term that variance-subtracted least squares needs.
 SAMPLES_PER_TERM = 3

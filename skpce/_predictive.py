@@ -6,20 +6,23 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._basis import PolynomialBasis
+from ._checks import (
+    FloatArray,
+    check_integer,
+    check_real,
+    fail,
+    input_names,
+    make_generator,
+)
 from ._diagnostics import SurrogateDiagnostics
-from ._feature_names import input_names
 from ._input_draws import InputSampler, make_input_sampler
 from ._joint_bands import simultaneous_bands
 from ._log_ratio_geometry import LogRatioGeometry
-from ._parameters import check_integer, check_real, fail
 from ._residual_law import QUANTILE, RESIDUAL_LAWS, ResidualLaw
-
-FloatArray = NDArray[np.float64]
 
 # Probabilities held at once while quantiles are taken: 64 MiB.
 _CHUNK_ENTRIES = 8_388_608
@@ -64,12 +67,6 @@ def _refuse_both(owner: str, X: Any, inputs: Any) -> None:
             f"{owner} takes X, inputs of members that are known, or inputs=, a law of "
             "unknown ones, not both."
         )
-
-
-def make_generator(random_state: Any) -> np.random.Generator:
-    """Return a NumPy generator from scikit-learn's ``random_state``."""
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    return np.random.default_rng(seed)
 
 
 class PredictiveLawMixin:

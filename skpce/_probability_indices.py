@@ -34,14 +34,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ._basis import PolynomialBasis
+from ._checks import FloatArray, check_integer
 from ._log_ratio_geometry import LogRatioGeometry
-from ._parameters import check_integer
-
-FloatArray = NDArray[np.float64]
 
 #: A function of inputs (n_samples, n_features) with values (n_samples, n_targets).
 Function = Callable[[FloatArray], FloatArray]

@@ -16,17 +16,23 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._basis import BasisMixin
+from ._checks import (
+    BasisFeatureNamesMixin,
+    FloatArray,
+    Samples,
+    check_option,
+    checked_sample_weight,
+    input_names,
+    one_thread_if_small,
+    unchanged_on_failure,
+)
 from ._expansion import ExpansionMixin
-from ._failure import unchanged_on_failure
-from ._feature_names import BasisFeatureNamesMixin, input_names
 from ._goodness import (
     predictive_q2,
     weighted_spread,
     without_slopes,
 )
 from ._intervals import SobolIntervalMixin
-from ._parameters import check_option
-from ._sample_weight import Samples, checked_sample_weight
 from ._sobol import sobol_indices
 from ._solvers import (
     CRITERIA,
@@ -36,9 +42,6 @@ from ._solvers import (
     make_solver,
 )
 from ._sums_fit import SumsFitMixin
-from ._threads import one_thread_if_small
-
-FloatArray = NDArray[np.float64]
 
 
 class ConstantTargetWarning(UserWarning):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._parameters import check_integer, check_option, check_real, fail
+from ._checks import check_integer, check_option, check_real, fail
 from ._regressor import PolynomialChaosRegressor
 from ._solvers import PENALIZED, SOLVERS, CoefficientSolver
 

@@ -27,11 +27,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ._basis import PolynomialBasis
+from ._checks import FloatArray, IndexArray
 from ._input_laws import InputLaw
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Weight of a value that says only how far a law reaches: it moves no mean.
 _NO_WEIGHT = 1e-12

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from .inspection._verdict_result import format_cell
+from ._checks import format_cell
 
 # Text keeps to a length that one reads; tables and figures may be wider.
 _STYLE = """

@@ -6,16 +6,14 @@ import io
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._checks import FloatArray
 from ._report import HtmlReport
 from .inspection import Verdict
 from .plotting._fitted import attribution_of
 from .plotting._held_out import surrogate_q2
 from .plotting._step_variance import fragility_of
 from .plotting._style import NOT_SUPPORTED
-
-FloatArray = NDArray[np.float64]
 
 _DOTS_PER_INCH = 110
 

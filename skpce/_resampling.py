@@ -6,16 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
 from ._bootstrap import percentile_bounds, resample_counts
+from ._checks import FloatArray, IndexArray, one_thread_if_small
 from ._index_levels import IndexLevel, LevelIndices
 from ._log_ratio_geometry import LogRatioGeometry
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
-from ._threads import one_thread_if_small
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Resamples that are refitted together. A number of its own, so that the intervals do
 # not depend on n_jobs.

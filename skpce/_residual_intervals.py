@@ -72,18 +72,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._bootstrap import LARGEST_BLOCK
+from ._checks import FloatArray, IndexArray
 from ._goodness import weighted_spread
 from ._relearned_laws import LearnedLaws
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
 from ._solvers._dictionary import correction
 from ._solvers._external import folds_of
 from ._solvers._fixed import GeneralizedRidgeSolver
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 def residual_bounds(

@@ -20,12 +20,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._checks import FloatArray
 from ._log_ratio_geometry import LogRatioGeometry
 from ._solvers import LinearFit
-
-FloatArray = NDArray[np.float64]
 
 RESIDUAL_LAWS = ("resampled", "gaussian")
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from ._checks import FloatArray
 
 # Below this eigenvalue of the correlation one column is a function of the others.
 _SMALLEST_EIGENVALUE = 1e-8

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-FloatArray = NDArray[np.float64]
+from ._checks import FloatArray
 
 
 class ScoreLaw(ABC):

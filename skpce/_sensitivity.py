@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ._basis import PolynomialBasis
+from ._checks import FloatArray, IndexArray, check_integer, input_names
 from ._conditional import checked_features
-from ._feature_names import input_names
-from ._parameters import check_integer
 from ._sensitivity_frame import sensitivity_frame
 from ._shapley import AggregatedIndices, aggregated_indices, shapley_effects
 from ._sobol import (
@@ -21,9 +20,6 @@ from ._sobol import (
     interaction_indices,
     total_index,
 )
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 class SensitivityMixin:

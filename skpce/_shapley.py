@@ -22,12 +22,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._checks import FloatArray, IndexArray
 from ._sobol import partial_variances
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from ._checks import FloatArray, IndexArray
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._checks import FloatArray
 from ._composition import resolve_mask
 from ._log_ratio import log_ratios_of
 from ._log_ratio_geometry import LogRatioGeometry
 from ._steps import refuse_nan, refuse_ragged, resolve_layout
-
-FloatArray = NDArray[np.float64]
 
 
 def composition_geometry(y: Any, steps: Any, mask: Any, owner: str) -> LogRatioGeometry:

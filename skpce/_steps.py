@@ -13,11 +13,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from ._checks import FloatArray, IndexArray
 
 _SEPARATOR = "__"
 

@@ -10,12 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from ._basis import PolynomialBasis
-from ._failure import unchanged_on_failure
-from ._feature_names import input_names
+from ._checks import (
+    FloatArray,
+    Samples,
+    input_names,
+    one_thread_if_small,
+    unchanged_on_failure,
+)
 from ._goodness import q2_from_sums
 from ._input_laws import learn_input_laws
 from ._memory import basis_advice, check_sums_fit
-from ._sample_weight import Samples
 from ._solvers import (
     FROM_MOMENTS,
     CoefficientSolver,
@@ -23,9 +27,6 @@ from ._solvers import (
     LinearFit,
     sum_moments,
 )
-from ._threads import one_thread_if_small
-
-FloatArray = NDArray[np.float64]
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000

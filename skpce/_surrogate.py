@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     MultiOutputMixin,
@@ -17,19 +17,17 @@ from sklearn.utils.validation import validate_data
 
 from ._basis import BasisMixin
 from ._checked_policies import checked_policies
+from ._checks import FloatArray, checked_sample_weight
 from ._deviance import d2_kl_deviance
 from ._frames import FramesMixin
 from ._log_ratio import LogRatioCoordinatesMixin
 from ._modes import PredictedModesMixin
 from ._predictive import PredictiveLawMixin
 from ._probability_indices import ProbabilityIndicesMixin
-from ._sample_weight import checked_sample_weight
 from ._solvers import make_solver
 from ._steps import column_labels, refuse_nan, refuse_ragged
 from ._surrogate_fit import SurrogateFitMixin
 from ._surrogate_indices import SurrogateIndicesMixin
-
-FloatArray = NDArray[np.float64]
 
 
 class CompositionalPCESurrogate(

@@ -9,6 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._basis import PolynomialBasis
+from ._checks import (
+    FloatArray,
+    check_boolean,
+    check_integer,
+    check_real,
+    make_generator,
+)
 from ._composition import resolve_mask
 from ._diagnostics import SurrogateDiagnostics
 from ._goodness import (
@@ -21,8 +28,6 @@ from ._index_levels import make_level
 from ._log_ratio import check_log_ratio_parameters, log_ratios_of
 from ._log_ratio_geometry import LogRatioGeometry
 from ._model_of_inputs import InputModelFit, InputModelSolver, is_linear
-from ._parameters import check_boolean, check_integer, check_real
-from ._predictive import make_generator
 from ._resampling import (
     FitProblem,
     bootstrap_indices,
@@ -32,9 +37,6 @@ from ._resampling import (
 from ._residual_law import ResidualLaw
 from ._solvers import LinearFit, LinearProblem, make_solver
 from ._steps import resolve_layout
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 class SurrogateFitMixin:

@@ -7,10 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ._basis import PolynomialBasis
+from ._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_option,
+    check_real,
+    make_generator,
+)
 from ._diagnostics import SurrogateDiagnostics
 from ._goodness import q2_from_sums
 from ._index_levels import LEVELS, IndexLevel, make_level
@@ -22,15 +29,10 @@ from ._noise_correction import (
     half_coefficients,
     signed_indices,
 )
-from ._parameters import check_integer, check_option, check_real
-from ._predictive import make_generator
 from ._relearned_laws import RelearningSolver
 from ._resampling import FitProblem, bootstrap_indices
 from ._residual_law import ResidualLaw
 from ._sobol import SobolIndices
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 _FEWEST_MEMBERS = 4
 

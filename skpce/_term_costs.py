@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from ._checks import FloatArray, IndexArray
 
 # Distinct costs of terms, sorted, and how many terms have each.
 State = tuple[FloatArray, FloatArray]

@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._input_laws import InputLaw
-from ._memory import basis_advice, check_design_fits, terms_that_fit
-from ._multi_index import build_multi_indices, count_terms, sort_graded
-from ._parameters import (
+from ._checks import (
+    FloatArray,
+    IndexArray,
     check_integer,
     check_option,
     check_positive_weights,
     check_real,
 )
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from ._input_laws import InputLaw
+from ._memory import basis_advice, check_design_fits, terms_that_fit
+from ._multi_index import build_multi_indices, count_terms, sort_graded
 
 TRUNCATIONS = ("total_degree", "hyperbolic")
 

@@ -1,3 +1,39 @@
-"""The version of the distribution, read by the build."""
+"""The version of the distribution, read by the build, and those of its libraries."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
 
 __version__ = "0.1.0.dev0"
+
+
+_NEEDED = ("numpy", "scipy", "scikit-learn", "joblib")
+_EXTRAS = ("torch", "zuko", "matplotlib", "pandas", "polars", "pooch", "rdkit", "dask")
+
+
+def show_versions() -> None:
+    """Print the versions of this package and of those that it can use.
+
+    Nothing is imported for it. A report of a fault should hold the output.
+
+    Examples
+    --------
+    >>> import skpce
+    >>> skpce.show_versions()
+    skpce ...
+    python ...
+    """
+    rows = {"skpce": __version__, "python": platform.python_version()}
+    rows["platform"] = platform.platform()
+    rows |= {name: _installed(name) for name in (*_NEEDED, *_EXTRAS)}
+    width = max(map(len, rows))
+    for name, found in rows.items():
+        print(f"{name:<{width}}  {found}")  # noqa: T201
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "–"

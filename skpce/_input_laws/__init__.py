@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from .._checks import FloatArray
 from ._base import InputLaw, InputOutsideSupportWarning
 from ._beta import BETA_FAMILIES, BetaLaw
 from ._categorical import CategoricalLaw
@@ -38,8 +38,6 @@ __all__ = [
     "check_distribution",
     "learn_input_laws",
 ]
-
-FloatArray = NDArray[np.float64]
 
 #: Names accepted by ``distribution=``.
 NAMED_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 
-FloatArray = NDArray[np.float64]
+from .._checks import FloatArray
 
 # Fewer values than this say too little about a law.
 _SMALLEST_TESTABLE = 8

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ._base import FloatArray, InputLaw
+from .._checks import FloatArray
+from ._base import InputLaw
 from ._measure import FiniteMeasure, measure_of_sample
 
 

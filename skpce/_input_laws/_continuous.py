@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ._base import FloatArray
+from .._checks import FloatArray
 from ._frozen import at_the_origin, describe, family_name, moments
 from ._measure import FiniteMeasure
 from ._panels import Panels, adapt

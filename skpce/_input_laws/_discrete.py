@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ._base import FloatArray
+from .._checks import FloatArray
 from ._frozen import describe, moments, parameters
 from ._measure import FiniteMeasure
 from ._tabulated import TOLERANCE, TabulatedLaw, UnresolvedError

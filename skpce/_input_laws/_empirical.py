@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._base import FloatArray
+from .._checks import FloatArray
 from ._measure import FiniteMeasure, measure_of_sample
 from ._tabulated import TabulatedLaw
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ._base import FloatArray, InputLaw, positive_scale
+from .._checks import FloatArray
+from ._base import InputLaw, positive_scale
 from ._frozen import family_name, parameters
 
 

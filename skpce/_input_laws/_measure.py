@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._base import FloatArray, evaluate_recurrence, positive_scale
+from .._checks import FloatArray
+from ._base import evaluate_recurrence, positive_scale
 
 
 @dataclass(frozen=True, eq=False)

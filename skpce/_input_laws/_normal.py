@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ._base import FloatArray, InputLaw, positive_scale
+from .._checks import FloatArray
+from ._base import InputLaw, positive_scale
 
 # Above this size the p-value of Shapiro and Wilk's test is not accurate.
 _LARGEST_SHAPIRO = 5000

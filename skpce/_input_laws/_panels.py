@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.legendre import leggauss, legvander
 
-from ._base import FloatArray
+from .._checks import FloatArray
 from ._measure import FiniteMeasure
 
 # A panel is accepted when halving it changes its local moments by less than this,

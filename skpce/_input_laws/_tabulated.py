@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ._base import FloatArray, InputLaw
+from .._checks import FloatArray
+from ._base import InputLaw
 from ._measure import FiniteMeasure
 
 # Largest deviation from orthonormality that passes.

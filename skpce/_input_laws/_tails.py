@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._base import FloatArray
+from .._checks import FloatArray
 from ._tabulated import UnresolvedError
 
 # Tails are left out where what they add to the largest moment is e**-45 of its peak.

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ._base import FloatArray, InputLaw, positive_scale
+from .._checks import FloatArray
+from ._base import InputLaw, positive_scale
 
 
 class UniformLaw(InputLaw):

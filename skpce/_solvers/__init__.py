@@ -7,9 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._parameters import check_alphas, check_option
+from .._checks import FloatArray, check_alphas, check_option
 from ._automatic import AutomaticSolver
 from ._base import CoefficientSolver, LinearFit, LinearProblem
 from ._bayesian import BayesianSolver
@@ -40,8 +39,6 @@ __all__ = [
     "solve_path",
     "sum_moments",
 ]
-
-FloatArray = NDArray[np.float64]
 
 
 def _automatic(alphas: FloatArray, criterion: str) -> CoefficientSolver:

@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ._base import CoefficientSolver, LinearFit, LinearProblem
 from ._fixed import GeneralizedRidgeSolver
 from ._sparse import fit_of_targets, join_fits
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 class AutomaticSolver(GeneralizedRidgeSolver):

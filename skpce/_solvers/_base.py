@@ -15,12 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray
 from ._leverage import Leverage
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
+from .._checks import FloatArray, IndexArray
 from ._base import LinearProblem
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: Memory for the matrices of the resamples that are solved together: 256 MiB.
 LARGEST_BATCH = 268_435_456

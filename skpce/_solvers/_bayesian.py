@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import ARDRegression
 
+from .._checks import FloatArray, IndexArray
 from ._base import LinearFit, LinearProblem
 from ._decomposition import DesignDecomposition
 from ._dictionary import comparison_price
 from ._fixed import GeneralizedRidgeSolver
 from ._ridge_path import fit_penalties
 from ._sparse import join_fits
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 class BayesianSolver(GeneralizedRidgeSolver):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from .._checks import FloatArray, IndexArray
 
 # Common decays that are tried, until one is worse than the one before; then the two
 # between the best and its neighbours. 1 is the plain ridge.

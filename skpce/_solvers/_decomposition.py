@@ -20,13 +20,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
+from .._checks import FloatArray, IndexArray
 from ._leverage import LeverageFactor
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Below this value 1 - leverage is rounding: the sample is fitted by itself alone.
 _SMALLEST_COMPLEMENT = 1e-12

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray
 from ._base import LinearFit, LinearProblem
 from ._decay_search import search_decay, search_decays
 from ._decomposition import DesignDecomposition
@@ -16,9 +16,6 @@ from ._dictionary import COMPARISON_SHARE, correction
 from ._fixed import GeneralizedRidgeSolver
 from ._penalty_choice import best_penalties
 from ._ridge_path import path_scores, solve_path
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 Score = Callable[[FloatArray], float]
 

@@ -20,15 +20,12 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from .._checks import FloatArray, IndexArray
 from ._base import LinearFit
 from ._leverage import Leverage, LeverageFactor
 from ._penalty_choice import best_penalties
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,11 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
+from .._checks import FloatArray, IndexArray
 from .._goodness import weighted_spread
 from ._base import LinearProblem
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Up to this many terms the whole Gram matrix is kept (200 MiB).
 _LARGEST_GRAM = 5000

@@ -7,16 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import has_fit_parameter
 
+from .._checks import FloatArray, IndexArray
 from ._base import CoefficientSolver, LinearFit, LinearProblem
 from ._leverage import Leverage, LeverageFactor
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 _N_FOLDS = 5
 

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray
 from ._base import CoefficientSolver, LinearFit, LinearProblem
 from ._batched import resample_group
 from ._decomposition import DesignDecomposition
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 class GeneralizedRidgeSolver(CoefficientSolver):

@@ -16,16 +16,13 @@ import warnings
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, orthogonal_mp
 
+from .._checks import FloatArray, IndexArray
 from ._dictionary import SMALLEST_COMPLEMENT, Dictionary
 from ._sparse import SparseSolver
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Below this share of its length a column is a combination of those before it.
 _SMALLEST_PIVOT = 1e-7

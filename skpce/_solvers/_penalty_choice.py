@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from .._checks import FloatArray, IndexArray
 
 # Scores that differ by less, relatively, are a tie: the heavier penalty wins.
 _TIE_TOLERANCE = 1e-6

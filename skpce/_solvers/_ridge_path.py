@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray
 from ._base import LinearFit, LinearProblem
 from ._decomposition import DesignDecomposition
 from ._design_moments import DesignMoments, solve_moments
 from ._fixed import GeneralizedRidgeSolver
 from ._leverage import Leverage
 from ._penalty_choice import best_penalties
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: How a penalty is chosen.
 CRITERIA = ("loo", "gcv")

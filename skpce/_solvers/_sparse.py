@@ -7,17 +7,14 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray
 from ._base import LinearFit, LinearProblem
 from ._decomposition import DesignDecomposition
 from ._dictionary import Dictionary
 from ._fixed import GeneralizedRidgeSolver
 from ._leverage import join_leverages
 from ._ridge_path import fit_penalties
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 class SparseSolver(GeneralizedRidgeSolver):

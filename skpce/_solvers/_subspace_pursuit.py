@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
+from .._checks import FloatArray, IndexArray
 from ._dictionary import Dictionary
 from ._sparse import SparseSolver
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Sizes are tried one by one up to the first number, then in steps of this ratio.
 _SINGLE_STEPS = 25

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._frames import import_pandas
+from .._checks import (
+    FloatArray,
+    check_integer,
+    checked_sample_weight,
+    fail,
+    import_pandas,
+)
 from .._input_laws import InputLaw
-from .._parameters import check_integer, fail
-from .._sample_weight import checked_sample_weight
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Tails outside the interval of the table.
 _TAIL = 0.05

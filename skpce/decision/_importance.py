@@ -26,13 +26,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray
 from ._belief import InputBelief, effective_sample_size
 from ._observation import LogLikelihood
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Halvings of the interval in which a power is searched.
 _BISECTIONS = 30

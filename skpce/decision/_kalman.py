@@ -22,12 +22,10 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray
 from ._belief import InputBelief
 from ._observation import Observation
-
-FloatArray = NDArray[np.float64]
 
 
 def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief:

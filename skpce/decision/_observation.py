@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._feature_names import refuse_other_names
-from .._frames import import_pandas
-from .._parameters import fail
-
-FloatArray = NDArray[np.float64]
+from .._checks import FloatArray, fail, import_pandas, refuse_other_names
 
 #: Takes inputs (n, n_features), returns one log-likelihood each.
 LogLikelihood = Callable[[FloatArray], FloatArray]

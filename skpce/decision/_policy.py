@@ -6,27 +6,26 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._feature_names import refuse_other_names
-from .._fitted_pipeline import surrogate_of
-from .._parameters import (
+from .._checks import (
+    FloatArray,
     check_boolean,
     check_integer,
     check_option,
     check_real,
     fail,
+    make_generator,
+    refuse_other_names,
 )
-from .._predictive import make_generator
+from .._fitted_pipeline import surrogate_of
 from ._belief import InputBelief
 from ._choice import Decision, decide, read_steps, vote_shares
 from ._importance import reweighted
 from ._kalman import kalman_updated
 from ._observation import checked_log_likelihood, read_observation
-
-FloatArray = NDArray[np.float64]
 
 RULES = ("draw", "vote", "mean")
 METHODS = ("weights", "kalman")

@@ -14,13 +14,11 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from .._parameters import check_real
+from .._checks import FloatArray, check_real
 from ._dense_layers import Layers, apply_layers, change_of_inputs, change_of_outputs
 from ._early_stopping import check_training_parameters, explained_share, split_rows
 from ._torch import import_for, one_torch_thread
 from ._vae_training import TrainedVAE, VAESpec, train_vae
-
-FloatArray = NDArray[np.float64]
 
 # Variance of the posterior mean above which an input is in use.
 _ACTIVE_VARIANCE = 0.01

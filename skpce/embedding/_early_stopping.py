@@ -7,12 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._parameters import check_integer, check_real
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from .._checks import FloatArray, IndexArray, check_integer, check_real
 
 
 def check_training_parameters(estimator: Any) -> None:

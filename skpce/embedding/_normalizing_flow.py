@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._parameters import check_integer
+from .._checks import FloatArray, check_integer
 from ._beta_vae import checked_inputs
 from ._early_stopping import (
     BestEpoch,
@@ -28,8 +28,6 @@ from ._early_stopping import (
     split_rows,
 )
 from ._torch import import_for, one_torch_thread
-
-FloatArray = NDArray[np.float64]
 
 # Singular values below this share of the largest are rounding.
 _ROUNDING = 1e-12

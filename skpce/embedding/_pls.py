@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -16,9 +16,8 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._checks import FloatArray
 from ._beta_vae import checked_inputs
-
-FloatArray = NDArray[np.float64]
 
 
 class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

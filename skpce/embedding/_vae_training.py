@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray
 from ._dense_layers import (
     Layers,
     apply_layers,
@@ -17,8 +17,6 @@ from ._dense_layers import (
     network_on,
 )
 from ._early_stopping import BestEpoch, batches, require_finite
-
-FloatArray = NDArray[np.float64]
 
 # Draws of the noise behind the loss on the held-out rows; the same in every epoch.
 _HELD_OUT_DRAWS = 8

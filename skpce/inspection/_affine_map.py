@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray
 from ._fitted_model import Inputs, read_inputs
-
-FloatArray = NDArray[np.float64]
 
 # Departure from an affine map that is rounding, relative to the spread of the output.
 _TOLERANCE = 1e-6

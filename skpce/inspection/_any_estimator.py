@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray, make_generator
 from .._diagnostics import largest_correlation
 from .._features import PolynomialChaosFeatures
-from .._predictive import make_generator
 from .._shapley import shapley_effects as shapley_of_expansion
 from .._sobol import sobol_indices as indices_of_expansion
 from ._design_and_data import (
@@ -26,9 +25,6 @@ from ._surrogate_of_model import (
     expand_model,
 )
 from ._tidy_result import TidyResult
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Design points that are enough to say how many lie outside the data.
 _OUTSIDE_POINTS = 1000

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import FloatArray, check_real
 from .._diagnostics import largest_correlation
 from .._fitted_pipeline import last_estimator
 from .._input_laws import NormalLaw
-from .._parameters import check_real
 from ._back_to_reward_result import RewardEffects
 from ._column_groups import column_groups
 from ._dependent_inputs import closed_form, has_variance, q2_reasons
@@ -19,8 +19,6 @@ from ._moved_columns import MovedColumns
 from ._normal_projection import variance_along
 from ._original_space import NormalParts
 from ._pipeline_expansion import PipelineExpansion, pipeline_expansion
-
-FloatArray = NDArray[np.float64]
 
 # Correlation of embedded inputs that is rounding, or nearly: components of a PCA.
 _UNCORRELATED = 0.05

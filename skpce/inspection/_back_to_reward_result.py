@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._frames import import_pandas
+from .._checks import FloatArray, import_pandas
 from ._tidy_result import TidyResult
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from .._checks import check_boolean, fail, make_generator
 from .._fitted_pipeline import last_and_inputs
-from .._parameters import check_boolean, fail
-from .._predictive import make_generator
 from .._surrogate import CompositionalPCESurrogate
 from ._compare_embeddings_candidates import (
     BEST_OF_ALL,

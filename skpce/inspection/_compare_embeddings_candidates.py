@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from .._parameters import check_integer, fail
+from .._checks import check_integer, fail
 from ._cross_fit import final_estimator
 
 OWNER = "compare_embeddings"

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
+from .._checks import FloatArray, IndexArray
 from .._fitted_pipeline import last_and_inputs
 from ._cross_fit import Split, take
 from ._input_tests import InputTests, input_tests
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # A test of a correlation by Fisher's z needs more than three members.
 _SMALLEST_FOLD = 4

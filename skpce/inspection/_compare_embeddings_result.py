@@ -7,15 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._frames import import_pandas
+from .._checks import FloatArray, import_pandas
 from ._compare_embeddings_candidates import BEST_OF_ALL, EmbeddingSetting
 from ._compare_embeddings_inputs import HeldOutInputs, smallest_p_value
 from ._input_tests import InputTests
 from ._verdict_result import Verdict
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,20 +8,17 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
 from threadpoolctl import threadpool_limits
 
+from .._checks import FloatArray, fail
 from .._log_ratio_geometry import LogRatioGeometry
-from .._parameters import fail
 from .._step_log_ratios import clr_of
 from ._compare_embeddings_candidates import OWNER, Candidate, EmbeddingSetting, behind
 from ._cross_fit import Split, step_q2, take
 from ._permuted_fits import Permutations
 from ._verdict_folds import make_splits
 from ._verdict_permutations import _stopping
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

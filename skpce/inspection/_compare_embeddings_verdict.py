@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray
 from ._compare_embeddings_search import NestedErrors, NestedSearch
 from ._conditions import failed_conditions, holm
 from ._cross_fit import bootstrap_q2, step_q2
 from ._permuted_fits import Permutations
 from ._verdict_result import StepVerdict, Verdict
-
-FloatArray = NDArray[np.float64]
 
 _FIXED_CAUTION = (
     "the p-values keep the setting fixed that was chosen among several with all "

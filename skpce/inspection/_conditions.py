@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from .._checks import FloatArray
 from .._fitted_pipeline import last_and_inputs
 from ._cross_fit import CrossFit
 from ._input_tests import InputTests, input_tests
 from ._verdict_result import StepVerdict
-
-FloatArray = NDArray[np.float64]
 
 # Level below which a departure of the inputs is worth a caution.
 _CAUTION_LEVEL = 0.01

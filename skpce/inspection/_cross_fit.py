@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from .._checks import FloatArray, IndexArray
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
 from .._step_log_ratios import clr_of
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 Split = tuple[IndexArray, IndexArray]
 

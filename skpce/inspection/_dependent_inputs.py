@@ -7,22 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from .._checks import BoolArray, FloatArray, check_integer, check_real, make_generator
 from .._isoprobabilistic import NatafTransformer
 from .._isoprobabilistic_base import IsoprobabilisticTransformer
-from .._parameters import check_integer, check_real
-from .._predictive import make_generator
 from ._column_groups import column_groups
 from ._dependent_inputs_result import DependentSobolIndices
 from ._last_expansion import LastStep
 from ._pipeline_expansion import PipelineExpansion, pipeline_expansion
 from ._subset_redraws import BATCHES, Estimates, Redraws
 from ._visible_dependence import independence_words, law_cautions
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 # Variance over the square of the mean that is rounding.
 _ROUNDING = 1e-24

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from .._checks import FloatArray
 from ._tidy_result import TidyResult
-
-FloatArray = NDArray[np.float64]
 
 _NO_SUM = (
     "Note: with dependent inputs first-order indices may add up to more than one, and "

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
-from .._parameters import check_option
-from .._predictive import make_generator
+from .._checks import FloatArray, check_option, make_generator
 from ._any_estimator import sobol_indices
 from ._design_and_data import outside_reason, outside_share
 from ._fitted_model import FittedModel, fitted_model
@@ -23,8 +21,6 @@ from ._surrogate_of_model import (
     expand_model,
 )
 from ._tidy_result import TidyResult
-
-FloatArray = NDArray[np.float64]
 
 #: Subsets of more features than this are too many.
 LARGEST_GAME = 12

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.neighbors import NearestNeighbors
 
+from .._checks import FloatArray
 from .._diagnostics import largest_correlation
-
-FloatArray = NDArray[np.float64]
 
 # Level below which a correlation is not put down to chance.
 _CHANCE_LEVEL = 0.01

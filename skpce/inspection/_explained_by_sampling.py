@@ -10,9 +10,8 @@ of freedom taken off, so that a variable without effect has an expected share of
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from .._checks import FloatArray
 
 _BINS = 16
 _PARAMETERS = 4  # of a cubic

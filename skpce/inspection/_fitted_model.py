@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import check_option
-
-FloatArray = NDArray[np.float64]
+from .._checks import FloatArray, check_option
 
 #: What may be asked of an estimator.
 RESPONSES = ("auto", "predict", "predict_proba", "decision_function", "transform")

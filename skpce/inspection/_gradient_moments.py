@@ -16,12 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 def gradient_moments(

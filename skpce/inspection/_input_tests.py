@@ -10,9 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.utils.validation import check_array
 
-from .._frames import import_pandas
-
-FloatArray = NDArray[np.float64]
+from .._checks import FloatArray, import_pandas
 
 # Distances held at once.
 _LARGEST_BLOCK = 2**21

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

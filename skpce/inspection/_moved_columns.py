@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray
 from ._affine_map import AffineMap, affine_map
 from ._pipeline_expansion import OutsideDomainError, PipelineExpansion
-
-FloatArray = NDArray[np.float64]
 
 # Degree of the curve of the prediction against one column.
 _CURVE_DEGREE = 3

@@ -23,11 +23,9 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from .._checks import FloatArray, IndexArray
 
 #: Entries of the largest tensor that is built.
 LARGEST_TENSOR = 2_000_000

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, check_integer, check_real, make_generator
 from .._input_laws import InputLaw, NormalLaw
-from .._parameters import check_integer, check_real
-from .._predictive import make_generator
 from ._affine_map import AffineMap, affine_map
 from ._dependent_shapley import LARGEST_GAME
 from ._design_and_data import correlation_reason
@@ -26,9 +24,6 @@ from ._normal_projection import (
 )
 from ._original_space_result import OriginalSpaceIndices
 from ._subset_values import subset_shapley
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Batches of the sampled indices; they give the standard error.
 _BATCHES = 16

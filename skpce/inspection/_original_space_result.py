@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray
 from ._tidy_result import TidyResult
-
-FloatArray = NDArray[np.float64]
 
 _NO_SUM = (
     "Note: the features are dependent, so first-order shares do not add up to one, and "

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
+from .._checks import FloatArray, IndexArray
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread, without_slopes
 from .._log_ratio import log_ratios_of
 from .._log_ratio_geometry import LogRatioGeometry
@@ -28,9 +28,6 @@ from .._solvers import (
 from .._step_log_ratios import clr_of
 from .._surrogate import CompositionalPCESurrogate
 from ._cross_fit import CrossFit, take
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 # Residuals on the paths of all permutations that are solved at once.
 _LARGEST_PATH = 4_000_000

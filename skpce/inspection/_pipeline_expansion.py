@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 
-from .._feature_names import refuse_other_names
+from .._checks import FloatArray, refuse_other_names
 from .._fitted_pipeline import unwrapped
 from .._surrogate import CompositionalPCESurrogate
 from ._fitted_model import Inputs, read_inputs
 from ._last_expansion import LastStep, last_step, split_pipeline
-
-FloatArray = NDArray[np.float64]
 
 
 class OutsideDomainError(ValueError):

@@ -26,14 +26,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from .._checks import FloatArray
 from .._isoprobabilistic_base import IsoprobabilisticTransformer
 from ._subset_values import subset_shapley
-
-FloatArray = NDArray[np.float64]
 
 #: Scrambled point sets; they give the standard error.
 BATCHES = 16

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray, IndexArray, check_integer, check_real
 from .._goodness import q2_from_sums, weighted_spread
 from .._multi_index import count_terms
-from .._parameters import check_integer, check_real
 from .._regressor import PolynomialChaosRegressor
 from ._design_and_data import fidelity_reason
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 #: Draws design points: (rows for the expansion, predictions of the model there).
 Draw = Callable[[int], tuple[FloatArray, FloatArray]]

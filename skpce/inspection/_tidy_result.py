@@ -6,12 +6,8 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._frames import import_pandas
-from ._verdict_result import format_cell
-
-FloatArray = NDArray[np.float64]
+from .._checks import FloatArray, format_cell, import_pandas
 
 # Rows of the printed table; the frame has them all.
 _PRINTED_FEATURES = 12

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._checks import FloatArray, check_real
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
-from .._parameters import check_real
 from .._resampling import sum_by_step
 from .._step_log_ratios import clr_of, composition_geometry
 from ._variance_decomposition import variance_decomposition
-
-FloatArray = NDArray[np.float64]
 
 
 def training_noise_share(

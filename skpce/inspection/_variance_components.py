@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
+from .._checks import FloatArray, IndexArray
 
 # Members whose distances to all others are held at once.
 _LARGEST_BLOCK = 512

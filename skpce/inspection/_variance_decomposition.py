@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
+from .._checks import FloatArray, IndexArray, check_real, checked_sample_weight
 from .._composition import close_compositions
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
 from .._log_ratio_geometry import LogRatioGeometry
-from .._parameters import check_real
 from .._resampling import sum_by_step
-from .._sample_weight import checked_sample_weight
 from .._step_log_ratios import clr_of, composition_geometry
 from ._variance_components import (
     Components,
@@ -30,9 +29,6 @@ from ._variance_decomposition_result import (
     VarianceDecomposition,
     VarianceSplit,
 )
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 def variance_decomposition(

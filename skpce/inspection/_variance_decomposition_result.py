@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._frames import import_pandas
-
-FloatArray = NDArray[np.float64]
+from .._checks import FloatArray, import_pandas
 
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
 

@@ -7,11 +7,17 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from .._parameters import check_boolean, check_integer, check_real, fail
-from .._predictive import make_generator
+from .._checks import (
+    FloatArray,
+    check_boolean,
+    check_integer,
+    check_real,
+    fail,
+    make_generator,
+)
 from .._step_log_ratios import composition_geometry
 from .._steps import refuse_ragged
 from ._conditions import (
@@ -35,8 +41,6 @@ from ._variance_decomposition_result import VarianceDecomposition
 from ._verdict_folds import check_replicates, make_splits, repetition_caution
 from ._verdict_permutations import permuted_q2
 from ._verdict_result import StepVerdict, Verdict
-
-FloatArray = NDArray[np.float64]
 
 
 def verdict(

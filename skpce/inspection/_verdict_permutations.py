@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from .._checks import FloatArray
 from ._cross_fit import CrossFit, step_q2
 from ._permuted_fits import Permutations, PermutedFits
-
-FloatArray = NDArray[np.float64]
 
 # Enough to pay for sending a task to a process, few enough to show progress.
 _PERMUTATIONS_PER_TASK = 8

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._frames import import_pandas
+from .._checks import format_cell, import_pandas
 from ._input_tests import InputTests
 
 
@@ -171,14 +171,3 @@ class Verdict:
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             f"{cautions}"
         )
-
-
-def format_cell(value: Any) -> str:
-    """Return a short text: three digits, yes/no, a dash for NaN."""
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, (float, np.floating)):
-        return "–" if np.isnan(value) else f"{value:.3g}"
-    if isinstance(value, tuple):
-        return "; ".join(str(part) for part in value)
-    return str(value)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from .._checks import FloatArray
 from .._isoprobabilistic import RosenblattTransformer
 from .._isoprobabilistic_base import IsoprobabilisticTransformer
 from .._marginal_maps import EmpiricalMap
 from ._fitted_model import Inputs
 from ._input_tests import InputTests, input_tests
 from ._pipeline_expansion import PipelineExpansion
-
-FloatArray = NDArray[np.float64]
 
 # Level below which dependence is not put down to chance.
 _LEVEL = 0.01

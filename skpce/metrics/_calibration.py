@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._checks import FloatArray
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
 from .._step_log_ratios import composition_geometry
-
-FloatArray = NDArray[np.float64]
 
 
 def _read(

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 
-from .._parameters import check_option, check_real
+from .._checks import FloatArray, check_option, check_real
 from ._calibration import joint_coverage_score, marginal_coverage_score
-
-FloatArray = NDArray[np.float64]
 
 _SCORES = {"marginal": marginal_coverage_score, "joint": joint_coverage_score}
 

@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
+from .._checks import FloatArray, check_boolean
 from .._composition import refuse_masked, replace_zeros, resolve_mask
 from .._log_ratio import check_log_ratio_parameters
 from .._log_ratio_geometry import LogRatioGeometry
-from .._parameters import check_boolean
 from .._steps import StepLayout
 from ._tables import read_pair
-
-FloatArray = NDArray[np.float64]
 
 
 def sum_steps(

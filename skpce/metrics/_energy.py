@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
+from .._checks import FloatArray, check_option
 from .._log_ratio import check_log_ratio_parameters, log_ratios_of
 from .._log_ratio_geometry import LogRatioGeometry
-from .._parameters import check_option
 from ._tables import read_draws
-
-FloatArray = NDArray[np.float64]
 
 # Distances between draws held at once: 32 MiB.
 _BLOCK_ENTRIES = 4_194_304

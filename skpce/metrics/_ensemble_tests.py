@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import ks_2samp
 
-from .._parameters import check_real
+from .._checks import BoolArray, FloatArray, check_real
 from ._calibration import _mean_by_step
 from ._tables import read_draws, scatter
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 # The exact law of the statistic takes n_members x n_draws operations.
 _EXACT_PRODUCT = 10_000_000

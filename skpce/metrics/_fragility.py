@@ -14,18 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
+from .._checks import FloatArray, IndexArray, checked_sample_weight, import_pandas
 from .._composition import close_compositions, refuse_masked, resolve_mask
-from .._frames import import_pandas
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
 from .._log_ratio import check_log_ratio_parameters, log_ratios_of
 from .._log_ratio_geometry import LogRatioGeometry
-from .._sample_weight import checked_sample_weight
 from .._steps import StepLayout, resolve_layout
 from ._distances import js_by_step, sum_steps
 from ._tables import read_table
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import kstest
 from sklearn.utils import check_random_state
 
+from .._checks import FloatArray
 from .._log_ratio_geometry import LogRatioGeometry
 from ._calibration import _mean_by_step
 from ._tables import read_draws, scatter
-
-FloatArray = NDArray[np.float64]
 
 
 def _ranks(

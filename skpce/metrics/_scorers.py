@@ -9,16 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import kl_div
 from sklearn.metrics import make_scorer, mean_absolute_error
 
-from .._parameters import check_real
-from .._sample_weight import checked_sample_weight
+from .._checks import FloatArray, check_real, checked_sample_weight
 from .._steps import refuse_nan, refuse_ragged
 from ._distances import squared_aitchison
-
-FloatArray = NDArray[np.float64]
 
 
 def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._checks import FloatArray
 from .._composition import close_compositions, refuse_masked, refuse_negative
 from .._log_ratio_geometry import LogRatioGeometry
 from .._steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
 from ._calibration import _read
-
-FloatArray = NDArray[np.float64]
 
 
 def read_table(values: Any, name: str) -> FloatArray:

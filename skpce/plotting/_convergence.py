@@ -9,16 +9,19 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
-from .._parameters import check_integer, check_option, check_real
-from .._predictive import make_generator
+from .._checks import (
+    FloatArray,
+    check_integer,
+    check_option,
+    check_real,
+    make_generator,
+)
 from .._step_log_ratios import composition_geometry
 from .._surrogate import CompositionalPCESurrogate
 from ..inspection._cross_fit import final_estimator, take, with_parameters
 from ._fitted import attribution_of, check_position
 from ._held_out import composition_q2, target_q2
 from ._style import color, hide_spines, label, legend_right, make_axes
-
-FloatArray = NDArray[np.float64]
 
 QUANTITIES = ("q2", "first_order", "total_order")
 _MARKERS = "osD^vP"

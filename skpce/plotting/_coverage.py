@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._checked_policies import checked_policies
+from .._checks import FloatArray
 from .._fitted_pipeline import surrogate_inputs, surrogate_of
 from .._residual_law import QUANTILE
 from ..metrics import marginal_coverage_score
 from ._style import color, hide_spines, label, legend_below, make_axes
-
-FloatArray = NDArray[np.float64]
 
 MARKERS = "osD^vP"
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from .._checks import FloatArray
 from .._fitted_pipeline import last_estimator, unwrapped
 from ._fitted import input_table, require_expansion
 from ._style import (
@@ -21,8 +22,6 @@ from ._style import (
     make_panels,
     name_columns,
 )
-
-FloatArray = NDArray[np.float64]
 
 # Draws that stand for a law; its quantiles have no common closed form.
 _LAW_DRAWS = 200_000

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._checks import FloatArray
 from .._fitted_pipeline import (
     is_surrogate,
     last_estimator,
@@ -16,8 +17,6 @@ from .._fitted_pipeline import (
     unknown_estimator,
 )
 from ..inspection import Verdict
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._checks import FloatArray
 from .._goodness import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .._log_ratio_geometry import LogRatioGeometry
 from .._resampling import sum_by_step
 from .._step_log_ratios import clr_of
-
-FloatArray = NDArray[np.float64]
 
 
 def composition_q2(

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._checks import FloatArray
 from .._fitted_pipeline import is_surrogate, last_estimator
 from .._sobol import interaction_indices
 from ..inspection import Verdict
@@ -18,8 +19,6 @@ from ._fitted import (
     squared_clr_coefficients,
 )
 from ._style import NO_VARIANCE, NOT_SUPPORTED, draw_heat_map, label, make_axes
-
-FloatArray = NDArray[np.float64]
 
 
 class InteractionDisplay:

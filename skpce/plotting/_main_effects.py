@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._checks import FloatArray, check_integer, check_option, make_generator
 from .._conditional import checked_features, main_effects
 from .._fitted_pipeline import is_surrogate, last_estimator
-from .._parameters import check_integer, check_option
-from .._predictive import make_generator
 from ..inspection import Verdict
 from ._fitted import (
     attribution_of,
@@ -28,8 +27,6 @@ from ._style import (
     legend_right,
     make_panels,
 )
-
-FloatArray = NDArray[np.float64]
 
 QUANTITIES = ("probability", "log_ratio")
 _COLUMNS = 4

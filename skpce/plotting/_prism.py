@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._checks import FloatArray, check_option
 from .._fitted_pipeline import surrogate_of
-from .._parameters import check_option
 from ..inspection import Verdict
 from ._sobol import SobolDisplay
 from ._step_variance import fragility_of
@@ -22,10 +22,8 @@ from ._style import (
     make_axes,
 )
 
-FloatArray = NDArray[np.float64]
-
 #: What the widths of the steps can be shares of.
-MEASURES = {
+PRISM_MEASURES = {
     "aitchison_variance": "the Aitchison variance of all steps",
     "variance_per_freedom": "the variance per degree of freedom of all steps",
     "total_variation": "the total variation of all steps",
@@ -137,7 +135,7 @@ class PrismDisplay:
         ValueError
             If the measure is unknown, or the members agree at every step.
         """
-        check_option("PrismDisplay.from_estimator", "measure", measure, MEASURES)
+        check_option("PrismDisplay.from_estimator", "measure", measure, PRISM_MEASURES)
         surrogate, _ = surrogate_of(pipeline)
         shares = SobolDisplay.from_fit(
             pipeline,
@@ -195,7 +193,7 @@ class PrismDisplay:
         ax.set_yticks([])
         for spine in ax.spines.values():
             spine.set_visible(False)
-        what = MEASURES.get(self.measure, self.measure)
+        what = PRISM_MEASURES.get(self.measure, self.measure)
         ax.set_xlabel(f"widths are shares of {what}", fontsize=9)
         self.ax_: Any = ax
         self.figure_: Any = ax.figure

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._parameters import check_integer, check_option
+from .._checks import FloatArray, check_integer, check_option
 from ..inspection import RewardEffects, Verdict, back_to_reward
 from ._fitted import check_position, refuse_other_steps
 from ._style import (
@@ -21,8 +21,6 @@ from ._style import (
     make_axes,
     make_panels,
 )
-
-FloatArray = NDArray[np.float64]
 
 #: What the bars may be, with the label of their axis.
 MEASURES: Mapping[str, str] = {

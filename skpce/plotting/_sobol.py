@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._checks import FloatArray, check_option
 from .._fitted_pipeline import renamed
-from .._parameters import check_option
 from ..inspection import Verdict
 from ._fitted import attribution_of
 from ._style import (
@@ -24,8 +24,6 @@ from ._style import (
     legend_right,
     make_axes,
 )
-
-FloatArray = NDArray[np.float64]
 
 KINDS = ("stacked", "bars", "heatmap")
 

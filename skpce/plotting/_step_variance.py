@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._checked_policies import checked_policies
+from .._checks import FloatArray
 from .._fitted_pipeline import surrogate_of
 from ..inspection import Verdict
 from ..metrics import PolicyFragility, policy_fragility
@@ -23,8 +24,6 @@ from ._style import (
     legend_right,
     make_panels,
 )
-
-FloatArray = NDArray[np.float64]
 
 #: What each measure is called on its axis.
 MEASURES = {

@@ -9,18 +9,17 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from .._parameters import (
+from .._checks import (
+    FloatArray,
     check_boolean,
     check_integer,
     check_option,
     check_real,
     fail,
 )
-
-FloatArray = NDArray[np.float64]
 
 #: What is known of the noise.
 METHODS = ("chi2", "f", "markov")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._basis import PolynomialBasis
-
-FloatArray = NDArray[np.float64]
+from .._checks import FloatArray
 
 # Sizes grow by this factor; between them the eigenvalue is interpolated.
 _GROWTH = math.sqrt(2.0)

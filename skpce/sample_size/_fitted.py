@@ -6,18 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._basis import PolynomialBasis
-from .._parameters import fail
+from .._checks import BoolArray, FloatArray, IndexArray, fail
 from .._regressor import PolynomialChaosRegressor
 from .._resampling import sum_by_step
 from .._surrogate import CompositionalPCESurrogate
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .._parameters import check_integer, check_option, check_real, fail
+from .._checks import check_integer, check_option, check_real, fail
 
 #: What takes the place of the confidence in the formula.
 VARIANTS = ("markov", "printed")

@@ -10,17 +10,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .._parameters import check_boolean, check_integer, check_option, check_real
-from .._predictive import make_generator
-from .._threads import one_thread_if_small
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    check_boolean,
+    check_integer,
+    check_option,
+    check_real,
+    make_generator,
+    one_thread_if_small,
+)
 from ._bounds import METHODS, mean_square_quantile, sobol_error_bound
 from ._designs import SimulatedDesigns, smallest_of_gram
 from ._fitted import FittedFacts, fitted_facts
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 # More members than this are reported as infinitely many.
 _MOST_MEMBERS = 2**40

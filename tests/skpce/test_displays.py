@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._predictive import make_generator
+from skpce._checks import make_generator
 from skpce.inspection import StepVerdict, Verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import (

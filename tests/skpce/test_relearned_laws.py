@@ -10,8 +10,8 @@ from scipy.stats import norm, uniform
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis import PolynomialBasis
 from skpce._bootstrap import resample_counts
+from skpce._checks import make_generator
 from skpce._intervals import index_masks
-from skpce._predictive import make_generator
 from skpce._relearned_laws import LearnedLaws
 from skpce._residual_intervals import _law_errors
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._predictive import make_generator
+from skpce._checks import make_generator
 from skpce.sample_size import (
     VacuousBoundWarning,
     coefficient_error_bound,

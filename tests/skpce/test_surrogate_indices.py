@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
 from skpce._bootstrap import resample_counts
-from skpce._predictive import make_generator
+from skpce._checks import make_generator
 from skpce._resampling import FitProblem
 
 WIDTHS = (3, 4)

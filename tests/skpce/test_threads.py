@@ -11,8 +11,8 @@ from sklearn.linear_model import Ridge
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV
+from skpce._checks import one_thread_if_small
 from skpce._solvers import SOLVERS
-from skpce._threads import one_thread_if_small
 
 SMALL, LARGE = 10, 10**8
 

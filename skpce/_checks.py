@@ -1,0 +1,377 @@
+"""Checks of parameters, weights and names, and what every part of the package shares.
+
+Checks of estimator parameters, with scikit-learn's wording.
+
+scikit-learn's own validator is private, so the few rules that are needed live
+here. Every check happens in ``fit``: ``__init__`` only stores.
+
+One BLAS thread for small fits.
+
+On a busy machine a second thread costs a small factorisation one to two orders of
+magnitude. threadpoolctl comes with scikit-learn. Its limits hold for the process, so
+fits that overlap in several threads share one: the first sets it, the last lifts it.
+Since threadpoolctl 3.8 only the thread that once set a limit of OpenBLAS may change it,
+and calls from others do nothing: whoever sets or lifts ours takes that right first.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted
+from threadpoolctl import ThreadpoolController
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
+    return ValueError(
+        f"The {name!r} parameter of {owner} must be {expected}. Got {value!r} instead."
+    )
+
+
+def check_integer(
+    owner: str, name: str, value: Any, *, low: int = 0, none_allowed: bool = False
+) -> None:
+    """Raise ``ValueError`` unless ``value`` is an int in ``[low, inf)``."""
+    if value is None and none_allowed:
+        return
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_integer or value < low:
+        suffix = " or None" if none_allowed else ""
+        raise fail(owner, name, f"an int in the range [{low}, inf){suffix}", value)
+
+
+def check_real(
+    owner: str,
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    closed: str = "neither",
+) -> None:
+    """Raise ``ValueError`` unless ``value`` is a real number in the interval.
+
+    ``closed`` is one of ``"left"``, ``"right"``, ``"both"``, ``"neither"``.
+    """
+    left, right = closed in ("left", "both"), closed in ("right", "both")
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    valid = (
+        is_real
+        and (value >= low if left else value > low)
+        and (value <= high if right else value < high)
+    )
+    if not valid:
+        interval = f"{'[' if left else '('}{low}, {high}{']' if right else ')'}"
+        raise fail(owner, name, f"a float in the range {interval}", value)
+
+
+def check_option(owner: str, name: str, value: Any, options: Collection[str]) -> None:
+    """Raise ``ValueError`` unless ``value`` is one of the named options."""
+    if not isinstance(value, str) or value not in options:
+        listed = ", ".join(repr(option) for option in sorted(options))
+        raise fail(owner, name, f"one of {listed}", value)
+
+
+def check_boolean(owner: str, name: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` is a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise fail(owner, name, "a bool", value)
+
+
+def check_alphas(owner: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` is None or positive finite numbers."""
+    if value is None:
+        return
+    expected = "None or an array-like of positive finite floats"
+    try:
+        alphas = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise fail(owner, "alphas", expected, value) from None
+    valid = alphas.ndim == 1 and alphas.size and np.all(np.isfinite(alphas))
+    if not valid or np.any(alphas <= 0):
+        raise fail(owner, "alphas", expected, value)
+
+
+def check_positive_weights(
+    owner: str, name: str, value: Any, n_features: int
+) -> NDArray[np.float64]:
+    """Return one positive finite weight per feature; ones for None.
+
+    Raises
+    ------
+    ValueError
+        If the value is no array of positive finite floats, one per feature.
+    """
+    if value is None:
+        return np.ones(n_features)
+    expected = "None or an array-like of positive finite floats, one per feature"
+    try:
+        weights = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise fail(owner, name, expected, value) from None
+    if weights.ndim == 1 and len(weights) != n_features:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} has {len(weights)} entries but there "
+            f"are {n_features} features. Give one weight per feature."
+        )
+    if weights.ndim != 1 or not np.all((weights > 0) & np.isfinite(weights)):
+        raise fail(owner, name, expected, value)
+    return weights
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of positive weight.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (n_samples, n_features)
+    targets : ndarray of shape (n_samples, n_targets)
+    weights : ndarray of shape (n_samples,)
+    """
+
+    inputs: FloatArray
+    targets: FloatArray
+    weights: FloatArray
+
+    def copy(self) -> Samples:
+        """Return samples that no caller can change."""
+        return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
+
+    def at_least_one_copy(self) -> Samples:
+        """Scale weights that add up to less than the number of samples up to it.
+
+        Weights are frequencies. Such weights are normalised ones: taken as they are,
+        they would say that there is less than one sample.
+        """
+        total, count = float(self.weights.sum()), float(len(self.weights))
+        if total >= count * (1.0 - 1e-9):
+            return self
+        return replace(self, weights=self.weights * (count / total))
+
+
+def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
+    """Return float weights of shape (n_samples,); None means one copy of each row.
+
+    Raises
+    ------
+    ValueError
+        If the weights have another shape, are negative, not finite, or all zero.
+    """
+    if sample_weight is None:
+        return np.ones(X.shape[0])
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(X.shape[0], sample_weight)
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (X.shape[0],):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(X.shape[0],)}!"
+        )
+    if np.any(weights < 0):
+        raise ValueError(
+            f"sample_weight must be non-negative; the smallest is {weights.min()!r}."
+        )
+    if not np.any(weights > 0):
+        raise ValueError("sample_weight must not be all zero: no sample is left.")
+    return weights
+
+
+class BasisFeatureNamesMixin:
+    """``get_feature_names_out`` for estimators whose output is the basis."""
+
+    basis_: Any
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the basis functions.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the inputs; by default those seen in ``fit``, else
+            ``x0, x1, ...``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_terms,)
+            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
+        """
+        check_is_fitted(self)
+        names = input_names(self, input_features)
+        return np.asarray(self.basis_.names(names), dtype=object)
+
+
+def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list[str]:
+    """Return the names of the inputs of a fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If ``input_features`` has another length than X, or differs from the names
+        seen in ``fit``.
+    """
+    seen = getattr(estimator, "feature_names_in_", None)
+    if input_features is None:
+        if seen is not None:
+            return list(seen)
+        return _positions(estimator.n_features_in_)
+    names = [str(name) for name in np.asarray(input_features, dtype=object)]
+    if seen is not None and list(seen) != names:
+        raise ValueError("input_features is not equal to feature_names_in_")
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(
+            "input_features should have length equal to number of features "
+            f"({estimator.n_features_in_}), got {len(names)}"
+        )
+    return names
+
+
+def refuse_other_names(
+    what: str, given: Sequence[str] | None, names: Sequence[str] | None
+) -> None:
+    """Refuse inputs that have other names than expected, or another order.
+
+    Names that are only positions (``x0, x1, ...``) or unknown (None) fit any.
+
+    Raises
+    ------
+    ValueError
+        If both have names and they differ.
+    """
+    lists = [
+        None if some is None else [str(name) for name in some]
+        for some in (given, names)
+    ]
+    if any(some is None or some == _positions(len(some)) for some in lists):
+        return
+    if lists[0] != lists[1]:
+        raise ValueError(
+            f"{what} has the inputs {lists[0]}; expected {lists[1]}, in this order."
+        )
+
+
+def _positions(n_features: int) -> list[str]:
+    return [f"x{i}" for i in range(n_features)]
+
+
+def make_generator(random_state: Any) -> np.random.Generator:
+    """Return a NumPy generator from scikit-learn's ``random_state``."""
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    return np.random.default_rng(seed)
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Take back every attribute that was set inside, if an exception leaves it."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+# Design matrices with fewer entries are small: a second thread gains nothing.
+_SMALL = 4_000_000
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Look for the thread pools once; the look costs milliseconds."""
+    return ThreadpoolController()
+
+
+def _clear_controlling_thread() -> None:
+    """Let this thread, and later any other, set limits; no-op before 3.8."""
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear = getattr(openblas, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+class _SharedLimit:
+    """A limit of one thread that is held while anybody needs it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._limit: Any = None
+
+    def acquire(self) -> None:
+        with self._lock:
+            if self._holders == 0:
+                _clear_controlling_thread()
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._holders += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                _clear_controlling_thread()
+                self._limit.restore_original_limits()
+                _clear_controlling_thread()
+                self._limit = None
+
+
+_SHARED_LIMIT = _SharedLimit()
+
+
+@contextmanager
+def one_thread_if_small(n_entries: int) -> Iterator[None]:
+    """Use one BLAS thread inside, when a design matrix has few entries."""
+    if n_entries >= _SMALL:
+        yield
+        return
+    _SHARED_LIMIT.acquire()
+    try:
+        yield
+    finally:
+        _SHARED_LIMIT.release()
+
+
+def import_pandas() -> Any:
+    """Return the pandas module.
+
+    Raises
+    ------
+    ImportError
+        With the command that installs it.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "Data frames need pandas: python -m pip install pandas"
+        ) from error
+    return pandas
+
+
+def format_cell(value: Any) -> str:
+    """Return a short text: three digits, yes/no, a dash for NaN."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        return "–" if np.isnan(value) else f"{value:.3g}"
+    if isinstance(value, tuple):
+        return "; ".join(str(part) for part in value)
+    return str(value)
