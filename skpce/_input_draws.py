@@ -10,7 +10,7 @@ import numpy as np
 from ._basis import PolynomialBasis
 from ._checks import FloatArray
 from ._input_laws import check_distribution, learn_input_laws
-from ._input_laws._frozen import is_frozen
+from ._input_laws.families import is_frozen
 
 #: Draws inputs: (number, generator) -> (number, n_features).
 InputSampler = Callable[[int, np.random.Generator], FloatArray]

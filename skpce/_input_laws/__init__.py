@@ -10,16 +10,21 @@ import numpy as np
 from scipy import stats
 
 from .._checks import FloatArray
-from ._base import InputLaw, InputOutsideSupportWarning
-from ._beta import BETA_FAMILIES, BetaLaw
-from ._categorical import CategoricalLaw
-from ._continuous import ContinuousLaw
-from ._discrete import DiscreteLaw
-from ._empirical import EmpiricalLaw
-from ._frozen import check_frozen, family_name, is_frozen
-from ._gamma import GAMMA_FAMILIES, ExponentialLaw, GammaLaw
-from ._normal import NormalLaw
-from ._uniform import UniformLaw
+from .families import (
+    BETA_FAMILIES,
+    GAMMA_FAMILIES,
+    BetaLaw,
+    ExponentialLaw,
+    GammaLaw,
+    InputLaw,
+    InputOutsideSupportWarning,
+    NormalLaw,
+    UniformLaw,
+    check_frozen,
+    family_name,
+    is_frozen,
+)
+from .tabulated import CategoricalLaw, ContinuousLaw, DiscreteLaw, EmpiricalLaw
 
 __all__ = [
     "FROZEN_LAWS",

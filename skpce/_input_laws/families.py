@@ -1,0 +1,533 @@
+r"""What the distribution of an input is, and the classical families.
+
+What the law of an input is.
+
+An input law maps a column to its *germ* (the standardised variable) and knows the
+three-term recurrence of the polynomials that are orthonormal under it,
+
+.. math:: \sqrt{b_{k+1}}\,\psi_{k+1}(t) = (t - a_k)\,\psi_k(t)
+          - \sqrt{b_k}\,\psi_{k-1}(t),
+          \qquad \psi_0 = 1,
+
+so that a new family is one small class with two arrays [1]_. A law whose functions are
+no polynomials (a categorical input) overrides ``evaluate`` instead.
+
+References
+----------
+.. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
+   Oxford University Press, 2004, section 1.3.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.linalg import eigh_tridiagonal
+
+from .._checks import FloatArray
+
+# Fewer values than this say too little about a law.
+_SMALLEST_TESTABLE = 8
+
+
+class InputOutsideSupportWarning(UserWarning):
+    """Values of X lie outside the support of the input law learned in ``fit``."""
+
+
+@dataclass(frozen=True)
+class InputLaw(ABC):
+    """A law of one input, of a location and a scale.
+
+    Parameters
+    ----------
+    location, scale : float
+        The germ is ``(x - location) / scale``.
+    learned : bool, default=True
+        Whether location and scale were taken from the data.
+    """
+
+    location: float
+    scale: float
+    learned: bool = True
+
+    #: Short name of the polynomial family in feature names.
+    polynomial: ClassVar[str]
+
+    #: Whether function ``k`` is a polynomial of degree ``k``. Functions of a law that
+    #: has none (contrasts of categories) all count as of degree one.
+    is_polynomial: ClassVar[bool] = True
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> InputLaw:
+        """Learn location and scale from a weighted column."""
+
+    @classmethod
+    @abstractmethod
+    def from_frozen(cls, frozen: Any) -> InputLaw:
+        """Take location and scale from a frozen ``scipy.stats`` law."""
+
+    @abstractmethod
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        """Return ``a_0 .. a_{degree-1}`` and ``b_1 .. b_degree``."""
+
+    @abstractmethod
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        """Draw from the law, in the units of the input."""
+
+    @abstractmethod
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """Return the p-value of a test of a column against the law."""
+
+    def standardize(self, column: FloatArray) -> FloatArray:
+        """Map a column to its germ."""
+        return (column - self.location) / self.scale
+
+    def evaluate(
+        self,
+        column: FloatArray,  # shape: (n_samples,), in the units of the input
+        degree: int,
+    ) -> FloatArray:  # shape: (degree + 1, n_samples)
+        """Evaluate the orthonormal functions up to ``degree``."""
+        a, b = self.recurrence(degree)
+        return evaluate_recurrence(self.standardize(column), a, np.sqrt(b))
+
+    def differentiate(
+        self,
+        column: FloatArray,  # shape: (n_samples,), in the units of the input
+        degree: int,
+    ) -> FloatArray:  # shape: (degree + 1, n_samples), per unit of the input
+        """Evaluate the derivatives of the orthonormal functions up to ``degree``.
+
+        The recurrence, differentiated term by term.
+        """
+        germ = self.standardize(column)
+        values = self.evaluate(column, degree)
+        slopes = np.zeros_like(values)
+        a, b = self.recurrence(degree)
+        root = np.sqrt(b)
+        for k in range(degree):
+            slopes[k + 1] = values[k] + (germ - a[k]) * slopes[k]
+            if k > 0:
+                slopes[k + 1] -= root[k - 1] * slopes[k - 1]
+            slopes[k + 1] /= root[k]
+        return slopes / self.scale
+
+    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
+        """Return Gauss nodes, in the units of the input, and weights that sum to 1.
+
+        Exact for polynomials of degree up to ``2 n_nodes - 1``. The nodes are the
+        eigenvalues of the Jacobi matrix of the recurrence (Golub and Welsch), the
+        weights the reciprocals of Christoffel's sums, which stay accurate in the
+        tails. A law of fewer than ``n_nodes`` values returns its values.
+        """
+        n_nodes = int(min(n_nodes, self.largest_degree + 1))
+        a, b = self.recurrence(n_nodes)
+        germ = eigh_tridiagonal(a, np.sqrt(b[:-1]), eigvals_only=True)
+        nodes = self.location + self.scale * germ
+        return nodes, 1.0 / np.square(self.evaluate(nodes, n_nodes - 1)).sum(axis=0)
+
+    @property
+    def largest_degree(self) -> float:
+        """Number of functions beside the constant; inf when there is no end."""
+        return math.inf
+
+    def check_degree(self, owner: str, name: str, degree: int) -> None:  # noqa: B027
+        """Raise ``ValueError`` if the law cannot carry polynomials of a degree.
+
+        ``owner`` is the estimator and ``name`` the input, for the message. Families
+        with a closed form carry any degree.
+        """
+
+    def p_value(self, column: FloatArray) -> float:
+        """Return the goodness of fit; NaN for constant or fewer than 8 values."""
+        if len(column) < _SMALLEST_TESTABLE or np.ptp(column) == 0:
+            return float("nan")
+        return float(self.goodness_of_fit(column))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest possible value, in the units of the input."""
+        return -np.inf, np.inf
+
+    def outside(
+        self,
+        column: FloatArray,  # shape: (n_samples,), in the units of the input
+    ) -> NDArray[np.bool_]:  # shape: (n_samples,)
+        """Tell which values are outside the support."""
+        low, high = self.support
+        tolerance = 1e-9 * self.scale
+        return (column < low - tolerance) | (column > high + tolerance)
+
+    def _describe_outside(self, column: FloatArray) -> str:
+        """Say what is wrong with the values outside, after "values of x0"."""
+        low, high = self.support
+        advice = " Give the true law as a frozen one." if self.learned else ""
+        return (
+            f"lie outside [{low:.6g}, {high:.6g}], the support of its law; the "
+            f"expansion extrapolates there.{advice}"
+        )
+
+    def warn_outside(self, column: FloatArray, name: str) -> None:
+        """Warn when values lie outside the support."""
+        outside = self.outside(column)
+        if outside.any():
+            warnings.warn(
+                f"{int(outside.sum())} of {column.size} values of {name} "
+                f"{self._describe_outside(column[outside])}",
+                InputOutsideSupportWarning,
+                stacklevel=5,
+            )
+
+
+def evaluate_recurrence(
+    germ: FloatArray,  # shape: (n_samples,)
+    a: FloatArray,  # shape: (degree,)
+    root: FloatArray,  # shape: (degree,), the square roots of b
+) -> FloatArray:  # shape: (degree + 1, n_samples)
+    """Evaluate orthonormal polynomials by their three-term recurrence."""
+    values = np.empty((len(a) + 1, len(germ)))
+    values[0] = 1.0
+    for k in range(len(a)):
+        values[k + 1] = (germ - a[k]) * values[k]
+        if k > 0:
+            values[k + 1] -= root[k - 1] * values[k - 1]
+        values[k + 1] /= root[k]
+    return values
+
+
+def positive_scale(scale: float, column: FloatArray) -> float:
+    """Return the scale, or 1 for a column that is constant up to rounding."""
+    rounding = 10 * np.finfo(float).eps * float(np.max(np.abs(column), initial=0.0))
+    return float(scale) if scale > rounding else 1.0
+
+
+def is_frozen(specification: Any) -> bool:
+    """Whether this is a frozen univariate law of ``scipy.stats``."""
+    family = getattr(specification, "dist", None)
+    return isinstance(family, (stats.rv_continuous, stats.rv_discrete))
+
+
+def family_name(specification: Any) -> str | None:
+    """Return the name of the family of a frozen law, None for anything else."""
+    if not is_frozen(specification):
+        return None
+    family = specification.dist
+    # scipy calls a law of no name, such as a histogram, "Distribution".
+    named = family.name not in (None, "Distribution")
+    return family.name if named else type(family).__name__
+
+
+def parameters(frozen: Any) -> dict[str, Any]:
+    """Return shapes, ``loc`` and, for a continuous law, ``scale`` by name."""
+    shapes = [name.strip() for name in (frozen.dist.shapes or "").split(",")]
+    names = [name for name in shapes if name] + ["loc", "scale"]
+    given = dict(zip(names, frozen.args, strict=False)) | dict(frozen.kwds)
+    given.setdefault("loc", 0.0)
+    if isinstance(frozen.dist, stats.rv_continuous):
+        given.setdefault("scale", 1.0)
+    return given
+
+
+def describe(frozen: Any) -> str:
+    """Return the law as one would write it, such as ``scipy.stats.t(df=3)``."""
+    defaults = {"loc": 0.0, "scale": 1.0}
+    shown = ", ".join(
+        f"{name}={value:.6g}"
+        for name, value in parameters(frozen).items()
+        if value != defaults.get(name)
+    )
+    return f"scipy.stats.{family_name(frozen)}({shown})"
+
+
+def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
+    """Return the law with ``loc=0`` and ``scale=1``, then its loc and scale.
+
+    Near a bound at 0 floating point resolves far smaller steps than near another
+    one, which a density that is infinite at its bound needs.
+    """
+    shapes = parameters(frozen)
+    loc, scale = float(shapes.pop("loc")), float(shapes.pop("scale"))
+    return frozen.dist(**shapes), loc, scale
+
+
+def check_frozen(owner: str, frozen: Any) -> None:
+    """Refuse a frozen law whose parameters are arrays, not finite or not a law."""
+    mean, sd = moments(frozen)
+    if mean.ndim or sd.ndim or not np.isfinite(mean + sd) or sd <= 0:
+        raise ValueError(
+            f"The 'distribution' parameter of {owner} has a frozen "
+            f"scipy.stats.{family_name(frozen)} of mean {mean.tolist()!r} and "
+            f"standard deviation {sd.tolist()!r}; expected finite numbers, and a "
+            "positive scale. An input without mean or variance can be mapped to a "
+            "normal one before, for example by sklearn.preprocessing."
+            "QuantileTransformer(output_distribution='normal')."
+        )
+
+
+def moments(frozen: Any) -> tuple[Any, Any]:
+    """Return mean and standard deviation; those that do not exist are not finite."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # scipy integrates where it has no formula, and warns where that fails.
+        warnings.simplefilter("ignore")
+        mean, variance = frozen.stats(moments="mv")
+        return np.asarray(mean), np.sqrt(np.asarray(variance))
+
+
+# Above this size the p-value of Shapiro and Wilk's test is not accurate.
+_LARGEST_SHAPIRO = 5000
+
+
+class NormalLaw(InputLaw):
+    """Normal input; orthonormal (probabilists') Hermite polynomials."""
+
+    polynomial = "He"
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> NormalLaw:
+        mean = float(np.average(column, weights=weights))
+        variance = float(np.average((column - mean) ** 2, weights=weights))
+        return cls(mean, positive_scale(np.sqrt(variance), column))
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> NormalLaw:
+        return cls(float(frozen.mean()), float(frozen.std()), learned=False)
+
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        return np.zeros(degree), np.arange(1.0, degree + 1.0)
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return generator.normal(self.location, self.scale, size=size)
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """Kolmogorov-Smirnov when frozen; when learned, a test of the shape alone:
+        Shapiro-Wilk, or D'Agostino-Pearson above 5000 values.
+        """
+        if not self.learned:
+            return stats.kstest(self.standardize(column), "norm").pvalue
+        test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
+        return test(column).pvalue
+
+
+class UniformLaw(InputLaw):
+    """Uniform input; orthonormal Legendre polynomials. The germ is on [-1, 1]."""
+
+    polynomial = "P"
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> UniformLaw:
+        present = column[weights > 0]
+        low, high = float(present.min()), float(present.max())
+        return cls((low + high) / 2.0, positive_scale((high - low) / 2.0, present))
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> UniformLaw:
+        low, high = (float(bound) for bound in frozen.support())
+        return cls((low + high) / 2.0, (high - low) / 2.0, learned=False)
+
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        k = np.arange(1.0, degree + 1.0)
+        return np.zeros(degree), k**2 / (4.0 * k**2 - 1.0)
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return generator.uniform(*self.support, size=size)
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """Kolmogorov-Smirnov against the law, learned bounds taken as given."""
+        return stats.kstest((self.standardize(column) + 1.0) / 2.0, "uniform").pvalue
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.location - self.scale, self.location + self.scale
+
+
+@dataclass(frozen=True)
+class GammaLaw(InputLaw):
+    r"""Gamma input; orthonormal generalised Laguerre polynomials.
+
+    The germ :math:`t = (x - \text{location}) / \text{scale}` has the density
+    :math:`t^{\alpha} e^{-t} / \Gamma(\alpha + 1)` with :math:`\alpha` = ``shape`` - 1,
+    and [1]_
+
+    .. math:: a_k = 2k + 1 + \alpha, \qquad b_k = k\,(k + \alpha).
+
+    Learned are the location, which is the smallest value of positive weight, and
+    shape and scale, from the weighted mean and variance above it.
+
+    References
+    ----------
+    .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
+       Oxford University Press, 2004, table 1.1.
+    """
+
+    shape: float = 1.0
+
+    polynomial = "L"
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> GammaLaw:
+        low, mean, variance = _moments_above_smallest(column, weights)
+        deviation = float(np.sqrt(variance))
+        if positive_scale(deviation, column[weights > 0]) != deviation:  # constant
+            return cls(low, 1.0)
+        return cls(low, variance / mean, shape=mean**2 / variance)
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> GammaLaw:
+        given = parameters(frozen)
+        loc, scale = float(given["loc"]), float(given["scale"])
+        if family_name(frozen) == "chi2":
+            return cls(loc, 2.0 * scale, learned=False, shape=float(given["df"]) / 2.0)
+        return cls(loc, scale, learned=False, shape=float(given.get("a", 1.0)))
+
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        k = np.arange(degree + 1.0)
+        alpha = self.shape - 1.0
+        return 2.0 * k[:-1] + 1.0 + alpha, k[1:] * (k[1:] + alpha)
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return self.location + self.scale * generator.gamma(self.shape, size=size)
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """Kolmogorov-Smirnov against the law, learned parameters taken as given."""
+        germ = self.standardize(column)
+        return stats.kstest(germ, stats.gamma(self.shape).cdf).pvalue
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.location, np.inf
+
+
+class ExponentialLaw(GammaLaw):
+    """Exponential input: a gamma one of shape 1.
+
+    Learned are the location, which is the smallest value of positive weight, and the
+    scale, which is the weighted mean above it.
+    """
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> ExponentialLaw:
+        low, mean, _ = _moments_above_smallest(column, weights)
+        return cls(low, positive_scale(mean, column[weights > 0]))
+
+
+def _moments_above_smallest(
+    column: FloatArray, weights: FloatArray
+) -> tuple[float, float, float]:
+    """Return the smallest value, and mean and variance of the rise above it."""
+    low = float(column[weights > 0].min())
+    mean = float(np.average(column - low, weights=weights))
+    variance = float(np.average((column - low - mean) ** 2, weights=weights))
+    return low, mean, variance
+
+
+#: Families of ``scipy.stats`` that are gamma laws.
+GAMMA_FAMILIES: Mapping[str, type[GammaLaw]] = {
+    "expon": ExponentialLaw,
+    "gamma": GammaLaw,
+    "erlang": GammaLaw,
+    "chi2": GammaLaw,
+}
+
+
+# Moments of a column that takes its two extremes alone ask for shapes of 0.
+_SMALLEST_SHAPE = 1e-3
+
+
+@dataclass(frozen=True)
+class BetaLaw(InputLaw):
+    r"""Beta input; orthonormal Jacobi polynomials. The germ is on [-1, 1].
+
+    The density of the germ is proportional to :math:`(1-t)^\alpha (1+t)^\beta` with
+    :math:`\alpha` = ``shapes[1]`` - 1 and :math:`\beta` = ``shapes[0]`` - 1, the shapes
+    in the order of :data:`scipy.stats.beta`. With :math:`s_k = 2k + \alpha + \beta`
+    [1]_
+
+    .. math:: a_k = \frac{\beta^2 - \alpha^2}{s_k (s_k + 2)}, \qquad
+       b_k = \frac{4k (k+\alpha)(k+\beta)(k+\alpha+\beta)}{s_k^2 (s_k+1)(s_k-1)}.
+
+    Learned are the bounds, which are the smallest and the largest value of positive
+    weight, and the shapes, from the weighted mean and variance between them.
+
+    References
+    ----------
+    .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
+       Oxford University Press, 2004, table 1.1.
+    """
+
+    shapes: tuple[float, float] = (1.0, 1.0)
+
+    polynomial = "J"
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> BetaLaw:
+        present = column[weights > 0]
+        low, high = float(present.min()), float(present.max())
+        half = (high - low) / 2.0
+        middle = (low + high) / 2.0
+        if positive_scale(half, present) != half:  # constant
+            return cls(middle, 1.0)
+        share = (column - low) / (high - low)
+        mean = float(np.average(share, weights=weights))
+        variance = float(np.average((share - mean) ** 2, weights=weights))
+        total = mean * (1.0 - mean) / variance - 1.0
+        first = max(mean * total, _SMALLEST_SHAPE)
+        second = max((1.0 - mean) * total, _SMALLEST_SHAPE)
+        return cls(middle, half, shapes=(first, second))
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> BetaLaw:
+        low, high = (float(bound) for bound in frozen.support())
+        shapes = BETA_FAMILIES[family_name(frozen) or ""](parameters(frozen))
+        return cls((low + high) / 2.0, (high - low) / 2.0, learned=False, shapes=shapes)
+
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        alpha, beta = self.shapes[1] - 1.0, self.shapes[0] - 1.0
+        total = alpha + beta
+        a, b = np.empty(degree), np.empty(degree)
+        # The general terms are 0/0 at k = 0 and k = 1 for some shapes.
+        a[:1] = (beta - alpha) / (total + 2.0)
+        b[:1] = 4 * (1 + alpha) * (1 + beta) / ((total + 2) ** 2 * (total + 3))
+        k = np.arange(1.0, degree)
+        s = 2.0 * k + total
+        a[1:] = (beta - alpha) * total / (s * (s + 2.0))
+        k = np.arange(2.0, degree + 1.0)
+        s = 2.0 * k + total
+        b[1:] = 4 * k * (k + alpha) * (k + beta) * (k + total)
+        b[1:] /= s**2 * (s + 1.0) * (s - 1.0)
+        return a, b
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        low, high = self.support
+        return low + (high - low) * generator.beta(*self.shapes, size=size)
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """Kolmogorov-Smirnov against the law, learned parameters taken as given."""
+        share = (self.standardize(column) + 1.0) / 2.0
+        return stats.kstest(share, stats.beta(*self.shapes).cdf).pvalue
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.location - self.scale, self.location + self.scale
+
+
+def _symmetric(shape: float) -> tuple[float, float]:
+    return float(shape), float(shape)
+
+
+#: Families of ``scipy.stats`` that are beta laws on their support, with the shapes.
+BETA_FAMILIES: Mapping[str, Callable[[dict[str, Any]], tuple[float, float]]] = {
+    "beta": lambda given: (float(given["a"]), float(given["b"])),
+    "powerlaw": lambda given: (float(given["a"]), 1.0),
+    "arcsine": lambda given: _symmetric(0.5),
+    "semicircular": lambda given: _symmetric(1.5),
+    "rdist": lambda given: _symmetric(given["c"] / 2.0),
+}

@@ -1,0 +1,579 @@
+"""Distributions whose polynomials are computed from a table of points and masses."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from .._checks import FloatArray
+from .families import (
+    InputLaw,
+    at_the_origin,
+    describe,
+    family_name,
+    moments,
+    parameters,
+)
+from .measures import (
+    FiniteMeasure,
+    Panels,
+    UnresolvedError,
+    adapt,
+    measure_of_sample,
+    tail_cut,
+)
+
+# Largest deviation from orthonormality that passes.
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class TabulatedLaw(InputLaw):
+    """A law known by a table, made for the degree that is asked.
+
+    Recurrences are kept by degree, so that they do not depend on what was asked
+    before. Two threads may at worst compute the same one twice.
+    """
+
+    @abstractmethod
+    def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
+        """Return the germ's table, and one to check the result on.
+
+        Raises
+        ------
+        UnresolvedError
+            With the reason as its message.
+        """
+
+    @abstractmethod
+    def _describe(self) -> str:
+        """Return what the law is, for messages."""
+
+    @abstractmethod
+    def _advice(self) -> str:
+        """Return what to do about a degree that is too high, as a sentence."""
+
+    @cached_property
+    def _recurrences(self) -> dict[int, tuple[FloatArray, FloatArray, float]]:
+        return {}
+
+    def _solve(self, degree: int) -> tuple[FloatArray, FloatArray, float]:
+        """Return the recurrence and how far it is from orthonormal."""
+        if degree not in self._recurrences:
+            table, check = self._tabulate(degree)
+            if degree > len(table):
+                raise UnresolvedError(f"it has {len(table)} values that matter")
+            a, b = table.recurrence(degree)
+            last = int(min(degree, self.largest_degree))
+            defect = check.defect(a[:last], b[:last])
+            for array in (a, b):
+                array.flags.writeable = False
+            self._recurrences[degree] = a, b, defect
+        return self._recurrences[degree]
+
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        try:
+            a, b, _ = self._solve(degree)
+        except UnresolvedError as error:
+            raise ValueError(
+                f"There is no recurrence of degree {degree} for {self._describe()}: "
+                f"{error}."
+            ) from error
+        return a, b
+
+    def check_degree(self, owner: str, name: str, degree: int) -> None:
+        degree = int(min(degree, self.largest_degree))
+        if degree < 1:
+            return
+        try:
+            _, _, defect = self._solve(degree)
+        except UnresolvedError as error:
+            reason = str(error)
+        else:
+            if defect <= TOLERANCE:
+                return
+            reason = (
+                f"its polynomials are orthonormal only up to {defect:.1e}, and "
+                f"{TOLERANCE:.0e} is asked"
+                if np.isfinite(defect)
+                else "its polynomials cannot be computed"
+            )
+        raise ValueError(
+            f"The 'distribution' parameter of {owner} gives {name} "
+            f"{self._describe()}, which does not carry degree {degree}: {reason}. "
+            f"{self._advice()}"
+        )
+
+
+# Quantiles that the first panels start from.
+_PROBABILITIES = (1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
+
+# Nodes of a panel beyond the degree.
+_SPARE_NODES = 16
+
+# A law that spreads over many orders of magnitude, such as a lognormal one.
+_LOGARITHMIC = frozenset({"lognorm", "fisk", "pareto"})
+
+
+@dataclass(frozen=True)
+class ContinuousLaw(TabulatedLaw):
+    r"""A frozen continuous law; polynomials by the discretised Lanczos method [1]_.
+
+    The density becomes a composite Gauss-Legendre rule. Its panels start at quantiles,
+    are halved until kinks, jumps and infinite values are resolved, and end where
+    :math:`|t|^{2p} f(t)` is negligible. The germ has mean 0 and variance 1.
+
+    A degree passes when the polynomials are orthonormal to 1e-8 under a rule three
+    times as fine, the density has mass 1 and moments of order :math:`2p` are finite.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law
+        The law of the input.
+
+    Notes
+    -----
+    Finite moments of all orders do not make polynomials dense: those of a lognormal
+    variable do not come near every function of it [2]_.
+
+    References
+    ----------
+    .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
+       Oxford University Press, 2004, section 2.2.4.
+    .. [2] O. G. Ernst, A. Mugler, H.-J. Starkloff and E. Ullmann, "On the convergence
+       of generalized polynomial chaos expansions", ESAIM: Mathematical Modelling and
+       Numerical Analysis 46 (2012), pp. 317-339.
+    """
+
+    frozen: Any = field(kw_only=True)
+
+    polynomial = "A"
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> ContinuousLaw:
+        raise TypeError("A general law is given frozen.")
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> ContinuousLaw:
+        mean, sd = moments(frozen)
+        return cls(float(mean), float(sd), learned=False, frozen=frozen)
+
+    def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
+        unit, loc, scale = at_the_origin(self.frozen)
+        n_nodes = degree + _SPARE_NODES
+        breakpoints = _breakpoints(unit, self.scale / scale, degree)
+        panels = adapt(unit, breakpoints, self.scale / scale, n_nodes)
+        tables = [
+            _germ(panels, unit, n_nodes, parts, self.location - loc, self.scale, scale)
+            for parts in (1, 3)
+        ]
+        return tables[0], tables[1]
+
+    def _describe(self) -> str:
+        return f"the law {describe(self.frozen)}"
+
+    def _advice(self) -> str:
+        logarithm = (
+            "take the logarithm of the input, or "
+            if family_name(self.frozen) in _LOGARITHMIC
+            else ""
+        )
+        return (
+            f"Lower the degree, {logarithm}map the input to a normal one, for example "
+            "by sklearn.preprocessing.QuantileTransformer("
+            "output_distribution='normal')."
+        )
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return np.asarray(self.frozen.rvs(size=size, random_state=generator))
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """Kolmogorov-Smirnov against the law."""
+        return stats.kstest(column, self.frozen.cdf).pvalue
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.frozen.support()
+        return float(low), float(high)
+
+
+def _breakpoints(unit: Any, sd: float, degree: int) -> FloatArray:
+    """Return quantiles, joined to the end of each tail by doubling distances."""
+    low, high = unit.support()
+    center = float(unit.median())
+    if not np.isfinite(low):
+        low = tail_cut(unit.logpdf, center, -sd, degree)
+    if not np.isfinite(high):
+        high = tail_cut(unit.logpdf, center, sd, degree)
+    body = unit.ppf(_PROBABILITIES)
+    outward = sd * 2.0 ** np.arange(200.0)
+    every = np.concatenate([center - outward, body, center + outward])
+    inside = every[(every > low) & (every < high)]
+    return np.unique(np.concatenate([[low], inside, [high]]))
+
+
+def _germ(
+    panels: Panels,
+    unit: Any,
+    n_nodes: int,
+    parts: int,
+    shift: float,  # mean of the input above loc
+    sd: float,
+    scale: float,
+) -> FiniteMeasure:
+    """Return the law of the germ on the nodes of the panels."""
+    measure = panels.measure(unit.pdf, n_nodes, parts)
+    total = float(measure.masses.sum())
+    if not abs(total - 1.0) <= TOLERANCE:
+        raise UnresolvedError(f"its density integrates to {total:.10g}")
+    points = (measure.points * scale - shift) / sd
+    return FiniteMeasure(points, measure.masses / total)
+
+
+# Supports up to this size are tabulated whole, larger ones where they matter.
+_SMALL_SUPPORT = 2000
+
+_LARGEST_TABLE = 500_000
+
+# Cells of the chi-square test hold at least so many expected values.
+_SMALLEST_CELL = 5.0
+
+_MOST_CELLS = 20
+
+
+@dataclass(frozen=True)
+class DiscreteLaw(TabulatedLaw):
+    """A frozen discrete law; polynomials by Lanczos on its probabilities.
+
+    Gives the families of Krawtchouk (binomial), Charlier (Poisson), Meixner (negative
+    binomial), Hahn (hypergeometric) and Chebyshev (equal probabilities) [1]_, and any
+    other. Infinite tails end where they do not matter to moments of twice the degree.
+    A law of ``k`` values carries degrees up to ``k - 1``. The germ has mean 0 and
+    variance 1.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law
+        The law of the input.
+
+    References
+    ----------
+    .. [1] R. Koekoek, P. A. Lesky and R. F. Swarttouw, "Hypergeometric Orthogonal
+       Polynomials and Their q-Analogues", Springer, 2010, chapter 9.
+    """
+
+    frozen: Any = field(kw_only=True)
+
+    polynomial = "D"
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> DiscreteLaw:
+        raise TypeError("A general law is given frozen.")
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> DiscreteLaw:
+        mean, sd = moments(frozen)
+        return cls(float(mean), float(sd), learned=False, frozen=frozen)
+
+    @cached_property
+    def _values(self) -> FloatArray | None:
+        """All values of positive probability; None when there are too many."""
+        listed = getattr(self.frozen.dist, "xk", None)
+        low, high = self.support
+        if listed is not None:
+            values = np.unique(np.ravel(listed)) + float(parameters(self.frozen)["loc"])
+        elif high - low < _SMALL_SUPPORT:
+            values = np.arange(low, high + 1.0)
+        else:
+            return None
+        return values[self.frozen.pmf(values) > 0]
+
+    def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
+        values = self._values
+        if values is None:
+            values = self._window(degree)
+        masses = self.frozen.pmf(values)
+        values, masses = values[masses > 0], masses[masses > 0]
+        total = float(masses.sum())
+        if not abs(total - 1.0) <= TOLERANCE:
+            raise UnresolvedError(f"its probabilities add up to {total:.10g}")
+        table = FiniteMeasure(self.standardize(values), masses / total)
+        return table, table
+
+    def _window(self, degree: int) -> FloatArray:
+        """Return the values that matter to moments of twice the degree."""
+        low, high = self.support
+        # Values are whole steps from loc, which need not be whole itself.
+        loc = float(parameters(self.frozen)["loc"])
+        center = loc + np.rint(self.location - loc)
+        step = max(self.scale, 1.0)
+
+        def log_density(points: FloatArray) -> FloatArray:
+            return self.frozen.logpmf(loc + np.rint(points - loc))
+
+        low = max(low, np.floor(tail_cut(log_density, center, -step, degree)))
+        high = min(high, np.ceil(tail_cut(log_density, center, step, degree)))
+        first, last = np.rint(low - loc), np.rint(high - loc)
+        if last - first > _LARGEST_TABLE:
+            raise UnresolvedError(
+                f"it needs a table of more than {_LARGEST_TABLE} values"
+            )
+        return loc + np.arange(first, last + 1.0)
+
+    def _describe(self) -> str:
+        return f"the law {describe(self.frozen)}"
+
+    def _advice(self) -> str:
+        return "Lower the degree, or give a continuous law that is near."
+
+    @property
+    def largest_degree(self) -> float:
+        if self._values is not None:
+            return len(self._values) - 1
+        low, high = self.support
+        return high - low
+
+    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
+        if self._values is not None and n_nodes >= len(self._values):
+            masses = self.frozen.pmf(self._values)
+            return self._values.copy(), masses / masses.sum()
+        return super().quadrature(n_nodes)
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        # scipy cuts draws to integers, even where loc is not one.
+        shapes = parameters(self.frozen)
+        loc = float(shapes.pop("loc"))
+        draws = self.frozen.dist(**shapes).rvs(size=size, random_state=generator)
+        return loc + np.asarray(draws, dtype=np.float64)
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """Chi-square test on cells of neighbouring values; 0 off the support."""
+        if self.outside(column).any():
+            return 0.0
+        values, counts = np.unique(column, return_counts=True)
+        edges = _cell_edges(self.frozen, len(column))
+        if not edges.size:
+            return float("nan")
+        below = np.concatenate([[0.0], self.frozen.cdf(edges), [1.0]])
+        cells = np.searchsorted(edges, values)
+        observed = np.bincount(cells, weights=counts, minlength=len(edges) + 1)
+        expected = len(column) * np.diff(below)
+        statistic = np.sum((observed - expected) ** 2 / expected)
+        return stats.chi2.sf(statistic, df=len(edges))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.frozen.support()
+        return float(low), float(high)
+
+    def outside(self, column: FloatArray) -> np.ndarray:
+        if self._values is not None:
+            after = np.searchsorted(self._values, column)
+            neighbours = np.clip([after - 1, after], 0, len(self._values) - 1)
+            return np.abs(self._values[neighbours] - column).min(axis=0) > 1e-9
+        steps = column - float(parameters(self.frozen)["loc"])
+        return super().outside(column) | (np.abs(steps - np.rint(steps)) > 1e-9)
+
+    def _describe_outside(self, column: FloatArray) -> str:
+        low, high = self.support
+        where = f"the whole steps of [{low:.6g}, {high:.6g}]"
+        if self._values is not None:
+            shown = [f"{value:g}" for value in self._values]
+            if len(shown) > 6:
+                shown = [*shown[:3], "...", shown[-1]]
+            where = "{" + ", ".join(shown) + "}"
+        return (
+            f"lie outside {where}, the support of its law; the expansion extrapolates "
+            "there."
+        )
+
+
+def _cell_edges(frozen: Any, size: int) -> FloatArray:
+    """Return the last values of all cells but the last, each cell large enough.
+
+    They depend on the law and the sample size, never on the sample.
+    """
+    n_cells = int(min(size / _SMALLEST_CELL, _MOST_CELLS))
+    candidates = np.unique(frozen.ppf(np.arange(1, n_cells) / n_cells))
+    edges, filled = [], 0.0
+    for value, count in zip(candidates, size * frozen.cdf(candidates), strict=True):
+        if count - filled >= _SMALLEST_CELL and size - count >= _SMALLEST_CELL:
+            edges.append(value)
+            filled = count
+    return np.asarray(edges)
+
+
+@dataclass(frozen=True)
+class EmpiricalLaw(TabulatedLaw):
+    """The law of the data; polynomials orthonormal under the sample.
+
+    No family is assumed: the recurrence comes from the distinct values and their
+    weighted frequencies [1]_. ``k`` distinct values carry degrees up to ``k - 1``.
+    The germ has weighted mean 0 and weighted variance 1.
+
+    Parameters
+    ----------
+    table : FiniteMeasure
+        Distinct values, in the units of the input, and their frequencies.
+
+    References
+    ----------
+    .. [1] S. Oladyshkin and W. Nowak, "Data-driven uncertainty quantification using
+       the arbitrary polynomial chaos expansion", Reliability Engineering and System
+       Safety 106 (2012), pp. 179-190.
+    """
+
+    table: FiniteMeasure = field(kw_only=True)
+
+    polynomial = "E"
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> EmpiricalLaw:
+        table = measure_of_sample(column, weights).without_rounding()
+        return cls(*table.mean_and_deviation(), table=table)
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> EmpiricalLaw:
+        raise TypeError("An empirical law is learned from data.")
+
+    def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
+        germ = FiniteMeasure(self.standardize(self.table.points), self.table.masses)
+        return germ, germ
+
+    def _describe(self) -> str:
+        return f"the empirical law of {len(self.table)} distinct values"
+
+    def _advice(self) -> str:
+        return (
+            "Values in tight groups carry few degrees more than there are groups. "
+            "Lower the degree, or name a family."
+        )
+
+    @property
+    def largest_degree(self) -> float:
+        return len(self.table) - 1
+
+    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
+        if n_nodes >= len(self.table):
+            return self.table.points.copy(), self.table.masses.copy()
+        return super().quadrature(n_nodes)
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return generator.choice(self.table.points, size=size, p=self.table.masses)
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """NaN: the law was read from the data."""
+        return float("nan")
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return float(self.table.points[0]), float(self.table.points[-1])
+
+
+@dataclass(frozen=True)
+class CategoricalLaw(InputLaw):
+    r"""Levels given by numeric codes; contrasts orthonormal under their frequencies.
+
+    With the levels in increasing order, :math:`p_i` the frequencies and
+    :math:`P_j = \sum_{i<j} p_i`, function :math:`j = 1 .. K-1` compares level
+    :math:`j` with all levels before it (Helmert's contrasts [1]_, weighted):
+
+    .. math:: \psi_j(i) = \begin{cases}
+       -\sqrt{p_j / (P_j P_{j+1})} & i < j, \\
+       \sqrt{P_j / (p_j P_{j+1})} & i = j, \\ 0 & i > j. \end{cases}
+
+    All of them together span every function of the level, so indices do not depend on
+    the choice of contrasts. They are no polynomials: each counts as of degree one. A
+    level not seen in ``fit`` has all functions 0, which is the average level.
+
+    Parameters
+    ----------
+    table : FiniteMeasure
+        Levels of positive weight, and their weighted frequencies.
+
+    References
+    ----------
+    .. [1] W. N. Venables and B. D. Ripley, "Modern Applied Statistics with S",
+       4th edition, Springer, 2002, section 6.2.
+    """
+
+    table: FiniteMeasure = field(kw_only=True)
+
+    polynomial = "C"
+    is_polynomial = False
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> CategoricalLaw:
+        return cls(0.0, 1.0, table=measure_of_sample(column, weights))
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> CategoricalLaw:
+        raise TypeError("A categorical law is learned from data.")
+
+    def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
+        raise ValueError("The functions of a categorical input have no recurrence.")
+
+    def evaluate(
+        self,
+        column: FloatArray,  # shape: (n_samples,), codes
+        degree: int,
+    ) -> FloatArray:  # shape: (degree + 1, n_samples)
+        if degree > self.largest_degree:
+            raise ValueError(
+                f"{len(self.table)} levels have {len(self.table) - 1} contrasts, not "
+                f"{degree}."
+            )
+        position = self._position(column)
+        before, own = np.cumsum(self.table.masses), self.table.masses
+        values = np.zeros((degree + 1, len(column)))
+        values[0] = 1.0
+        for j in range(1, degree + 1):
+            earlier = (position >= 0) & (position < j)
+            values[j, earlier] = -np.sqrt(own[j] / (before[j - 1] * before[j]))
+            values[j, position == j] = np.sqrt(before[j - 1] / (own[j] * before[j]))
+        return values
+
+    def _position(self, column: FloatArray) -> np.ndarray:
+        """Return the index of each level, -1 for an unseen one."""
+        levels = self.table.points
+        position = np.minimum(np.searchsorted(levels, column), len(levels) - 1)
+        return np.where(levels[position] == column, position, -1)
+
+    def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
+        raise ValueError("A categorical input has no derivative.")
+
+    def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
+        """Return the levels and their frequencies, whatever is asked."""
+        return self.table.points.copy(), self.table.masses.copy()
+
+    @property
+    def largest_degree(self) -> float:
+        return len(self.table) - 1
+
+    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
+        return generator.choice(self.table.points, size=size, p=self.table.masses)
+
+    def goodness_of_fit(self, column: FloatArray) -> float:
+        """NaN: the frequencies were read from the data."""
+        return float("nan")
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return float(self.table.points[0]), float(self.table.points[-1])
+
+    def outside(self, column: FloatArray) -> np.ndarray:
+        return self._position(column) < 0
+
+    def _describe_outside(self, column: FloatArray) -> str:
+        unseen = np.unique(column)
+        shown = ", ".join(f"{level:g}" for level in unseen[:6])
+        more = ", ..." if len(unseen) > 6 else ""
+        return (
+            f"are levels not seen in fit ({shown}{more}); the expansion takes the "
+            "average level there."
+        )
