@@ -1,24 +1,24 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
-from ._composition import ClosureWarning
+from ._compositions.composition import ClosureWarning
+from ._compositions.log_ratio import LogRatioTransformer
+from ._compositions.modes import PredictedModes
+from ._compositions.predictive import PredictionInterval
+from ._compositions.probability_indices import ProbabilitySobolIndices
+from ._compositions.steps import pack_steps, unpack_steps
 from ._derivatives import DerivativeSensitivity
 from ._diagnostics import SurrogateDiagnostics
 from ._features import PolynomialChaosFeatures
 from ._input_laws import InputOutsideSupportWarning
 from ._intervals import SobolInterval
 from ._isoprobabilistic import NatafTransformer, RosenblattTransformer
-from ._log_ratio import LogRatioTransformer
-from ._modes import PredictedModes
 from ._moments import ExpansionMoments
 from ._multi_index import build_multi_indices, count_terms
 from ._noise_correction import NoiseCorrectedIndices
-from ._predictive import PredictionInterval
-from ._probability_indices import ProbabilitySobolIndices
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
 from ._shapley import AggregatedIndices
 from ._sobol import InteractionIndices, SobolIndices
-from ._steps import pack_steps, unpack_steps
 from ._surrogate import CompositionalPCESurrogate
 from ._surrogate_report import report
 from ._version import __version__, show_versions

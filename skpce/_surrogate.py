@@ -16,18 +16,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from ._basis import BasisMixin
-from ._checked_policies import checked_policies
 from ._checks import FloatArray, checked_sample_weight
-from ._deviance import d2_kl_deviance
-from ._frames import FramesMixin
-from ._log_ratio import LogRatioCoordinatesMixin
-from ._modes import PredictedModesMixin
-from ._predictive import PredictiveLawMixin
-from ._probability_indices import ProbabilityIndicesMixin
+from ._compositions.composition import checked_policies, d2_kl_deviance
+from ._compositions.indices import FramesMixin, SurrogateIndicesMixin
+from ._compositions.log_ratio import LogRatioCoordinatesMixin
+from ._compositions.modes import PredictedModesMixin
+from ._compositions.predictive import PredictiveLawMixin
+from ._compositions.probability_indices import ProbabilityIndicesMixin
+from ._compositions.steps import column_labels, refuse_nan, refuse_ragged
 from ._solvers import make_solver
-from ._steps import column_labels, refuse_nan, refuse_ragged
 from ._surrogate_fit import SurrogateFitMixin
-from ._surrogate_indices import SurrogateIndicesMixin
 
 
 class CompositionalPCESurrogate(

@@ -16,7 +16,22 @@ from ._checks import (
     check_real,
     make_generator,
 )
-from ._composition import resolve_mask
+from ._compositions.composition import resolve_mask
+from ._compositions.levels import (
+    FitProblem,
+    bootstrap_indices,
+    make_level,
+    permutation_p_values,
+)
+from ._compositions.log_ratio import (
+    LogRatioGeometry,
+    check_log_ratio_parameters,
+    log_ratios_of,
+    sum_by_step,
+)
+from ._compositions.models import InputModelFit, InputModelSolver, is_linear
+from ._compositions.predictive import ResidualLaw
+from ._compositions.steps import resolve_layout
 from ._diagnostics import SurrogateDiagnostics
 from ._goodness import (
     LOG_RATIO_FLOOR,
@@ -24,19 +39,7 @@ from ._goodness import (
     weighted_spread,
     without_slopes,
 )
-from ._index_levels import make_level
-from ._log_ratio import check_log_ratio_parameters, log_ratios_of
-from ._log_ratio_geometry import LogRatioGeometry
-from ._model_of_inputs import InputModelFit, InputModelSolver, is_linear
-from ._resampling import (
-    FitProblem,
-    bootstrap_indices,
-    permutation_p_values,
-    sum_by_step,
-)
-from ._residual_law import ResidualLaw
 from ._solvers import LinearFit, LinearProblem, make_solver
-from ._steps import resolve_layout
 
 
 class SurrogateFitMixin:

@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ._checked_policies import checked_policies
 from ._checks import check_integer, fail
+from ._compositions.composition import checked_policies
 from ._fitted_pipeline import surrogate_inputs, surrogate_of
 from ._report import HtmlReport, refuse_unwritable
 from .inspection import Verdict

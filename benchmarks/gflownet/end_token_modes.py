@@ -24,7 +24,7 @@ from gflownet_envs import (
     solve_exact,
     train_process_reward,
 )
-from skpce._modes import find_modes
+from skpce._compositions.modes import find_modes
 
 
 def main() -> None:

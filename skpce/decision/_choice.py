@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, IndexArray, fail
-from .._steps import StepLayout
+from .._compositions.steps import StepLayout
 
 
 @dataclass(frozen=True, eq=False)

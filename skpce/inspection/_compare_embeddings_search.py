@@ -12,8 +12,7 @@ from sklearn.metrics import check_scoring
 from threadpoolctl import threadpool_limits
 
 from .._checks import FloatArray, fail
-from .._log_ratio_geometry import LogRatioGeometry
-from .._step_log_ratios import clr_of
+from .._compositions.log_ratio import LogRatioGeometry, clr_of
 from ._compare_embeddings_candidates import OWNER, Candidate, EmbeddingSetting, behind
 from ._cross_fit import Split, step_q2, take
 from ._permuted_fits import Permutations

@@ -11,10 +11,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from .._checks import FloatArray, IndexArray
+from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
-from .._log_ratio_geometry import LogRatioGeometry
-from .._resampling import sum_by_step
-from .._step_log_ratios import clr_of
 
 Split = tuple[IndexArray, IndexArray]
 

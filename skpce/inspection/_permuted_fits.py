@@ -16,16 +16,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from .._checks import FloatArray, IndexArray
+from .._compositions.log_ratio import LogRatioGeometry, clr_of, log_ratios_of
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread, without_slopes
-from .._log_ratio import log_ratios_of
-from .._log_ratio_geometry import LogRatioGeometry
 from .._solvers import (
     DesignDecomposition,
     RidgePathSolver,
     make_solver,
     solve_path,
 )
-from .._step_log_ratios import clr_of
 from .._surrogate import CompositionalPCESurrogate
 from ._cross_fit import CrossFit, take
 

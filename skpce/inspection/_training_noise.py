@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, check_real
+from .._compositions.log_ratio import clr_of, composition_geometry, sum_by_step
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
-from .._resampling import sum_by_step
-from .._step_log_ratios import clr_of, composition_geometry
 from ._variance_decomposition import variance_decomposition
 
 

@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from .._checks import FloatArray, IndexArray, check_real, checked_sample_weight
-from .._composition import close_compositions
+from .._compositions.composition import close_compositions
+from .._compositions.log_ratio import (
+    LogRatioGeometry,
+    clr_of,
+    composition_geometry,
+    sum_by_step,
+)
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
-from .._log_ratio_geometry import LogRatioGeometry
-from .._resampling import sum_by_step
-from .._step_log_ratios import clr_of, composition_geometry
 from ._variance_components import (
     Components,
     ConvexSums,

@@ -18,8 +18,8 @@ from .._checks import (
     fail,
     make_generator,
 )
-from .._step_log_ratios import composition_geometry
-from .._steps import refuse_ragged
+from .._compositions.log_ratio import composition_geometry
+from .._compositions.steps import refuse_ragged
 from ._conditions import (
     InputChecks,
     cautions,

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray
-from .._log_ratio_geometry import LogRatioGeometry
-from .._resampling import sum_by_step
-from .._step_log_ratios import composition_geometry
+from .._compositions.log_ratio import (
+    LogRatioGeometry,
+    composition_geometry,
+    sum_by_step,
+)
 
 
 def _read(

@@ -9,10 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
 from .._checks import FloatArray, check_boolean
-from .._composition import refuse_masked, replace_zeros, resolve_mask
-from .._log_ratio import check_log_ratio_parameters
-from .._log_ratio_geometry import LogRatioGeometry
-from .._steps import StepLayout
+from .._compositions.composition import refuse_masked, replace_zeros, resolve_mask
+from .._compositions.log_ratio import LogRatioGeometry, check_log_ratio_parameters
+from .._compositions.steps import StepLayout
 from ._tables import read_pair
 
 

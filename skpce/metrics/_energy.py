@@ -9,8 +9,11 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from .._checks import FloatArray, check_option
-from .._log_ratio import check_log_ratio_parameters, log_ratios_of
-from .._log_ratio_geometry import LogRatioGeometry
+from .._compositions.log_ratio import (
+    LogRatioGeometry,
+    check_log_ratio_parameters,
+    log_ratios_of,
+)
 from ._tables import read_draws
 
 # Distances between draws held at once: 32 MiB.

@@ -15,11 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
 from .._checks import FloatArray, IndexArray, checked_sample_weight, import_pandas
-from .._composition import close_compositions, refuse_masked, resolve_mask
+from .._compositions.composition import close_compositions, refuse_masked, resolve_mask
+from .._compositions.log_ratio import (
+    LogRatioGeometry,
+    check_log_ratio_parameters,
+    log_ratios_of,
+)
+from .._compositions.steps import StepLayout, resolve_layout
 from .._goodness import LOG_RATIO_FLOOR, weighted_spread
-from .._log_ratio import check_log_ratio_parameters, log_ratios_of
-from .._log_ratio_geometry import LogRatioGeometry
-from .._steps import StepLayout, resolve_layout
 from ._distances import js_by_step, sum_steps
 from ._tables import read_table
 

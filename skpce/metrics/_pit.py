@@ -11,7 +11,7 @@ from scipy.stats import kstest
 from sklearn.utils import check_random_state
 
 from .._checks import FloatArray
-from .._log_ratio_geometry import LogRatioGeometry
+from .._compositions.log_ratio import LogRatioGeometry
 from ._calibration import _mean_by_step
 from ._tables import read_draws, scatter
 

@@ -14,7 +14,7 @@ from scipy.special import kl_div
 from sklearn.metrics import make_scorer, mean_absolute_error
 
 from .._checks import FloatArray, check_real, checked_sample_weight
-from .._steps import refuse_nan, refuse_ragged
+from .._compositions.steps import refuse_nan, refuse_ragged
 from ._distances import squared_aitchison
 
 

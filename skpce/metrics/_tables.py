@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray
-from .._composition import close_compositions, refuse_masked, refuse_negative
-from .._log_ratio_geometry import LogRatioGeometry
-from .._steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
+from .._compositions.composition import (
+    close_compositions,
+    refuse_masked,
+    refuse_negative,
+)
+from .._compositions.log_ratio import LogRatioGeometry
+from .._compositions.steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
 from ._calibration import _read
 
 

@@ -16,7 +16,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
-from .._step_log_ratios import composition_geometry
+from .._compositions.log_ratio import composition_geometry
 from .._surrogate import CompositionalPCESurrogate
 from ..inspection._cross_fit import final_estimator, take, with_parameters
 from ._fitted import attribution_of, check_position

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checked_policies import checked_policies
 from .._checks import FloatArray
+from .._compositions.composition import checked_policies
+from .._compositions.predictive import QUANTILE
 from .._fitted_pipeline import surrogate_inputs, surrogate_of
-from .._residual_law import QUANTILE
 from ..metrics import marginal_coverage_score
 from ._style import color, hide_spines, label, legend_below, make_axes
 

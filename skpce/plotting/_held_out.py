@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
+from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._goodness import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
-from .._log_ratio_geometry import LogRatioGeometry
-from .._resampling import sum_by_step
-from .._step_log_ratios import clr_of
 
 
 def composition_q2(

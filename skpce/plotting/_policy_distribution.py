@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checked_policies import checked_policies
+from .._compositions.composition import checked_policies
 from .._fitted_pipeline import surrogate_of
 from ._fitted import check_position
 from ._style import color, hide_spines, label, legend_below, make_axes

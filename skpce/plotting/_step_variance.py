@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checked_policies import checked_policies
 from .._checks import FloatArray
+from .._compositions.composition import checked_policies
 from .._fitted_pipeline import surrogate_of
 from ..inspection import Verdict
 from ..metrics import PolicyFragility, policy_fragility

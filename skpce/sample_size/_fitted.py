@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._basis import PolynomialBasis
 from .._checks import BoolArray, FloatArray, IndexArray, fail
+from .._compositions.log_ratio import sum_by_step
 from .._regressor import PolynomialChaosRegressor
-from .._resampling import sum_by_step
 from .._surrogate import CompositionalPCESurrogate
 
 

@@ -9,8 +9,7 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest, norm, uniform
 
 from skpce import CompositionalPCESurrogate
-from skpce._dip import dip_p_value, dip_statistic
-from skpce._modes import find_modes
+from skpce._compositions.modes import dip_p_value, dip_statistic, find_modes
 
 SEED = 0
 

@@ -8,7 +8,7 @@ from scipy.special import expit, logit, ndtr, softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from skpce._joint_bands import _quantiles_of_others
+from skpce._compositions.predictive import _quantiles_of_others
 from skpce.metrics import joint_coverage_score
 
 WIDTHS = (3, 2, 4)
@@ -201,7 +201,7 @@ def test_a_random_state_instance_moves_on(fitted):
 def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch):
     X, _ = simulate()
     whole = fitted.predict_interval(X, n_samples=30)
-    monkeypatch.setattr("skpce._predictive._CHUNK_ENTRIES", 30 * 9 * 7)
+    monkeypatch.setattr("skpce._compositions.predictive._CHUNK_ENTRIES", 30 * 9 * 7)
     chunked = fitted.predict_interval(X, n_samples=30)
     np.testing.assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
     np.testing.assert_allclose(chunked.upper, whole.upper, rtol=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skpce import LogRatioTransformer, pack_steps, unpack_steps
-from skpce._steps import resolve_layout
+from skpce._compositions.steps import resolve_layout
 
 A = np.full((5, 2), 1 / 2)
 B = np.full((5, 3), 1 / 3)

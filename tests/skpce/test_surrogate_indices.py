@@ -14,7 +14,7 @@ from sklearn.base import clone
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
 from skpce._bootstrap import resample_counts
 from skpce._checks import make_generator
-from skpce._resampling import FitProblem
+from skpce._compositions.levels import FitProblem
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)

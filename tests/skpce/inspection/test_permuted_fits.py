@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate
-from skpce._step_log_ratios import composition_geometry
+from skpce._compositions.log_ratio import composition_geometry
 from skpce.inspection import verdict
 from skpce.inspection._cross_fit import CrossFit
 from skpce.inspection._permuted_fits import Permutations, factorise

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate
-from skpce._log_ratio_geometry import LogRatioGeometry
-from skpce._steps import StepLayout
+from skpce._compositions.log_ratio import LogRatioGeometry
+from skpce._compositions.steps import StepLayout
 from skpce.inspection import StepVerdict, Verdict, input_tests, verdict
 from skpce.inspection._conditions import holm
 from skpce.inspection._cross_fit import bootstrap_q2

@@ -36,9 +36,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._basis import PolynomialBasis
-from ._checks import FloatArray, check_integer
-from ._log_ratio_geometry import LogRatioGeometry
+from .._basis import PolynomialBasis
+from .._checks import FloatArray, check_integer
+from .log_ratio import LogRatioGeometry
 
 #: A function of inputs (n_samples, n_features) with values (n_samples, n_targets).
 Function = Callable[[FloatArray], FloatArray]
@@ -189,7 +189,7 @@ def pick_freeze_indices(
     Examples
     --------
     >>> import numpy as np
-    >>> from skpce._probability_indices import pick_freeze_indices
+    >>> from skpce._compositions.probability_indices import pick_freeze_indices
     >>> A, B = np.random.default_rng(0).normal(size=(2, 5000, 2))
     >>> shares, errors, _ = pick_freeze_indices(
     ...     lambda X: X[:, :1] + X[:, :1] * X[:, 1:], A, B, np.eye(1)

@@ -16,11 +16,11 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from ._basis import PolynomialBasis
-from ._checks import FloatArray, IndexArray
-from ._solvers import CoefficientSolver, LinearFit, LinearProblem
-from ._solvers._external import folds_of
-from ._solvers._leverage import Leverage, LeverageFactor
+from .._basis import PolynomialBasis
+from .._checks import FloatArray, IndexArray
+from .._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._solvers._external import folds_of
+from .._solvers._leverage import Leverage, LeverageFactor
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -201,7 +201,7 @@ def is_linear(regressor: Any, X: FloatArray, target: FloatArray) -> bool:
     >>> import numpy as np
     >>> from sklearn.linear_model import Lasso
     >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from skpce._model_of_inputs import is_linear
+    >>> from skpce._compositions.models import is_linear
     >>> X = np.arange(8.0)[:, np.newaxis]
     >>> is_linear(Lasso(), X, X[:, 0]), is_linear(DecisionTreeRegressor(), X, X[:, 0])
     (True, False)

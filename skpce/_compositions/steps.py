@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from ._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray
 
 _SEPARATOR = "__"
 

@@ -1,0 +1,1 @@
+"""Compositions step by step: log-ratios, indices and predictive distributions."""
