@@ -6,12 +6,12 @@ from ._compositions.modes import PredictedModes
 from ._compositions.predictive import PredictionInterval
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import pack_steps, unpack_steps
+from ._dependence.maps import NatafTransformer, RosenblattTransformer
+from ._dependence.tests import SurrogateDiagnostics
 from ._derivatives import DerivativeSensitivity
-from ._diagnostics import SurrogateDiagnostics
 from ._features import PolynomialChaosFeatures
 from ._input_laws import InputOutsideSupportWarning
 from ._intervals import SobolInterval
-from ._isoprobabilistic import NatafTransformer, RosenblattTransformer
 from ._moments import ExpansionMoments
 from ._multi_index import build_multi_indices, count_terms
 from ._noise_correction import NoiseCorrectedIndices

@@ -32,7 +32,7 @@ from ._compositions.log_ratio import (
 from ._compositions.models import InputModelFit, InputModelSolver, is_linear
 from ._compositions.predictive import ResidualLaw
 from ._compositions.steps import resolve_layout
-from ._diagnostics import SurrogateDiagnostics
+from ._dependence.tests import SurrogateDiagnostics
 from ._goodness import (
     LOG_RATIO_FLOOR,
     q2_from_sums,

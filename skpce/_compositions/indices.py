@@ -21,7 +21,7 @@ from .._checks import (
     input_names,
     make_generator,
 )
-from .._diagnostics import SurrogateDiagnostics
+from .._dependence.tests import SurrogateDiagnostics
 from .._goodness import q2_from_sums
 from .._intervals import SobolInterval
 from .._noise_correction import NoiseCorrectedIndices, half_coefficients, signed_indices

@@ -60,7 +60,7 @@ from .._checks import (
     input_names,
     make_generator,
 )
-from .._diagnostics import SurrogateDiagnostics
+from .._dependence.tests import SurrogateDiagnostics
 from .._input_laws import check_distribution, learn_input_laws
 from .._input_laws.families import is_frozen
 from .._solvers import LinearFit

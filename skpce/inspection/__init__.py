@@ -1,5 +1,6 @@
 """Can an attribution be trusted?"""
 
+from .._dependence.tests import InputTests, input_tests
 from ._any_estimator import ModelSobolIndices, sobol_indices
 from ._back_to_reward import back_to_reward
 from ._back_to_reward_result import RewardEffects
@@ -10,7 +11,6 @@ from ._compare_embeddings_result import ComparedEmbedding, EmbeddingComparison
 from ._dependent_inputs import dependent_sobol_indices
 from ._dependent_inputs_result import DependentSobolIndices
 from ._dependent_shapley import ShapleyEffects, shapley_effects
-from ._input_tests import InputTests, input_tests
 from ._original_space import original_space_indices
 from ._original_space_result import OriginalSpaceIndices
 from ._training_noise import training_noise_share

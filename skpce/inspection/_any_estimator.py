@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, IndexArray, make_generator
-from .._diagnostics import largest_correlation
-from .._features import PolynomialChaosFeatures
-from .._shapley import shapley_effects as shapley_of_expansion
-from .._sobol import sobol_indices as indices_of_expansion
-from ._design_and_data import (
+from .._dependence.tests import (
     correlation_reason,
+    largest_correlation,
     outside_reason,
     outside_share,
 )
+from .._features import PolynomialChaosFeatures
+from .._shapley import shapley_effects as shapley_of_expansion
+from .._sobol import sobol_indices as indices_of_expansion
 from ._fitted_model import FittedModel, fitted_model
 from ._surrogate_of_model import (
     ExpansionOptions,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray, check_real
-from .._diagnostics import largest_correlation
+from .._dependence.tests import largest_correlation
 from .._fitted_pipeline import last_estimator
 from .._input_laws import NormalLaw
 from ._back_to_reward_result import RewardEffects

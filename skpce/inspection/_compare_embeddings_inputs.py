@@ -11,9 +11,9 @@ from scipy import stats
 from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray
+from .._dependence.tests import InputTests, input_tests
 from .._fitted_pipeline import last_and_inputs
 from ._cross_fit import Split, take
-from ._input_tests import InputTests, input_tests
 
 # A test of a correlation by Fisher's z needs more than three members.
 _SMALLEST_FOLD = 4

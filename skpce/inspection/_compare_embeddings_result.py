@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, import_pandas
+from .._dependence.tests import InputTests
 from ._compare_embeddings_candidates import BEST_OF_ALL, EmbeddingSetting
 from ._compare_embeddings_inputs import HeldOutInputs, smallest_p_value
-from ._input_tests import InputTests
 from ._verdict_result import Verdict
 
 

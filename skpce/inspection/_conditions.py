@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .._checks import FloatArray
+from .._dependence.tests import InputTests, input_tests
 from .._fitted_pipeline import last_and_inputs
 from ._cross_fit import CrossFit
-from ._input_tests import InputTests, input_tests
 from ._verdict_result import StepVerdict
 
 # Level below which a departure of the inputs is worth a caution.

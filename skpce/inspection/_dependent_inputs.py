@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._checks import BoolArray, FloatArray, check_integer, check_real, make_generator
-from .._isoprobabilistic import NatafTransformer
-from .._isoprobabilistic_base import IsoprobabilisticTransformer
+from .._dependence.maps import IsoprobabilisticTransformer, NatafTransformer
 from ._column_groups import column_groups
 from ._dependent_inputs_result import DependentSobolIndices
 from ._last_expansion import LastStep

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import norm
 
 from .._checks import FloatArray, check_option, make_generator
+from .._dependence.tests import outside_reason, outside_share
 from ._any_estimator import sobol_indices
-from ._design_and_data import outside_reason, outside_share
 from ._fitted_model import FittedModel, fitted_model
 from ._normal_projection import subset_variances, symmetric_tensors, tensors_fit
 from ._subset_values import subset_shapley

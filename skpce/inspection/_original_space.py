@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, check_integer, check_real, make_generator
+from .._dependence.tests import correlation_reason
 from .._input_laws import InputLaw, NormalLaw
 from ._affine_map import AffineMap, affine_map
 from ._dependent_shapley import LARGEST_GAME
-from ._design_and_data import correlation_reason
 from ._explained_by_sampling import explained_share
 from ._gradient_moments import gradient_moments
 from ._last_expansion import LastStep, last_step, split_pipeline

@@ -30,7 +30,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from .._checks import FloatArray
-from .._isoprobabilistic_base import IsoprobabilisticTransformer
+from .._dependence.maps import IsoprobabilisticTransformer
 from ._subset_values import subset_shapley
 
 #: Scrambled point sets; they give the standard error.

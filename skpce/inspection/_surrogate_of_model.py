@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, IndexArray, check_integer, check_real
+from .._dependence.tests import fidelity_reason
 from .._goodness import q2_from_sums, weighted_spread
 from .._multi_index import count_terms
 from .._regressor import PolynomialChaosRegressor
-from ._design_and_data import fidelity_reason
 
 #: Draws design points: (rows for the expansion, predictions of the model there).
 Draw = Callable[[int], tuple[FloatArray, FloatArray]]

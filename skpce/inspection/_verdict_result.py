@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import format_cell, import_pandas
-from ._input_tests import InputTests
+from .._dependence.tests import InputTests
 
 
 @dataclass(frozen=True)

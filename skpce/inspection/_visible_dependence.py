@@ -8,11 +8,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._checks import FloatArray
-from .._isoprobabilistic import RosenblattTransformer
-from .._isoprobabilistic_base import IsoprobabilisticTransformer
-from .._marginal_maps import EmpiricalMap
+from .._dependence.maps import IsoprobabilisticTransformer, RosenblattTransformer
+from .._dependence.scores import EmpiricalMap
+from .._dependence.tests import InputTests, input_tests
 from ._fitted_model import Inputs
-from ._input_tests import InputTests, input_tests
 from ._pipeline_expansion import PipelineExpansion
 
 # Level below which dependence is not put down to chance.

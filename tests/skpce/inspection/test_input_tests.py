@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skpce.inspection import _input_tests, input_tests
+from skpce._dependence import tests
+from skpce.inspection import input_tests
 
 
 def distance_correlation_by_loops(x, y):
@@ -40,7 +41,7 @@ def dependent_inputs():
 
 @pytest.mark.parametrize("block", [2**21, 500])
 def test_correlations(X, block, monkeypatch):
-    monkeypatch.setattr(_input_tests, "_LARGEST_BLOCK", block)
+    monkeypatch.setattr(tests, "_LARGEST_BLOCK", block)
     found = input_tests(X)
     for i in range(4):
         for j in range(i):

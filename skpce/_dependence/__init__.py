@@ -1,0 +1,1 @@
+"""Dependent inputs: maps to independent ones, and tests of independence."""

@@ -1,0 +1,563 @@
+r"""Normal scores of the inputs: maps of single columns, and the joint law of scores.
+
+Normal scores with any joint law: a kernel estimate whose conditionals are exact.
+
+The mixture of :math:`N(\sqrt{1 - h^2}\, z_i,\ h^2 R)` over the rows :math:`z_i` of
+the data keeps their mean and correlation, whatever the bandwidth [1]_. At :math:`h = 1`
+it is the Gaussian copula, at :math:`h \to 0` it is the data.
+
+References
+----------
+.. [1] M. West, "Approximating posterior distributions by mixtures", Journal of the
+   Royal Statistical Society B 55 (1993), section 2.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
+
+from .._checks import FloatArray
+from .._input_laws import (
+    BetaLaw,
+    ContinuousLaw,
+    EmpiricalLaw,
+    GammaLaw,
+    InputLaw,
+    NormalLaw,
+    UniformLaw,
+)
+
+
+class ScoreLaw(ABC):
+    """A joint law of normal scores."""
+
+    @property
+    @abstractmethod
+    def n_noise(self) -> int:
+        """Independent normals that one draw needs."""
+
+    @abstractmethod
+    def to_independent(self, scores: FloatArray) -> FloatArray:
+        """Map scores to independent standard normals, column after column."""
+
+    @abstractmethod
+    def from_independent(self, normals: FloatArray) -> FloatArray:
+        """Undo :meth:`to_independent`."""
+
+    @abstractmethod
+    def redraw(
+        self,
+        scores: FloatArray,  # shape: (n_samples, n_features)
+        kept: Sequence[int],
+        noise: FloatArray,  # shape: (n_samples, n_noise)
+    ) -> FloatArray:  # shape: (n_samples, n_features)
+        """Draw the other columns again, given those that are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianScores(ScoreLaw):
+    """Scores that are jointly normal.
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (n_features, n_features)
+        Positive definite.
+    root : ndarray of shape (n_features, n_features)
+        A matrix whose product with its transpose is the correlation.
+    """
+
+    correlation: FloatArray
+    root: FloatArray
+
+    @property
+    def n_noise(self) -> int:
+        return len(self.correlation)
+
+    def to_independent(self, scores: FloatArray) -> FloatArray:
+        normals: Any = np.linalg.solve(self.root, scores.T)
+        return normals.T
+
+    def from_independent(self, normals: FloatArray) -> FloatArray:
+        return normals @ self.root.T
+
+    def redraw(
+        self, scores: FloatArray, kept: Sequence[int], noise: FloatArray
+    ) -> FloatArray:
+        slopes, root, free = conditional_parts(self.correlation, kept)
+        drawn = scores.copy()
+        drawn[:, free] = scores[:, list(kept)] @ slopes.T + noise[:, free] @ root.T
+        return drawn
+
+
+def conditional_parts(
+    correlation: FloatArray, kept: Sequence[int]
+) -> tuple[FloatArray, FloatArray, list[int]]:
+    """Return slopes on the kept columns, root of the rest, and the other columns.
+
+    Of jointly normal columns: given the kept ones, the mean of the others is slopes
+    times these, and root times its transpose their covariance.
+    """
+    known = list(kept)
+    free = [i for i in range(len(correlation)) if i not in set(known)]
+    inner, cross = correlation[np.ix_(free, free)], correlation[np.ix_(free, known)]
+    if not known:
+        root: Any = np.linalg.cholesky(inner)
+        return cross, root, free
+    factor = cho_factor(correlation[np.ix_(known, known)], lower=True)
+    slopes = cho_solve(factor, cross.T).T
+    return slopes, np.linalg.cholesky(inner - slopes @ cross.T), free
+
+
+# Numbers of a block of points times rows of the data.
+_BLOCK_ENTRIES = 2**21
+
+# Newton's steps on the score of a distribution function, at most.
+_MOST_STEPS = 60
+_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class KernelScores(ScoreLaw):
+    """Scores with the shrunk normal kernel estimate of the data.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+        Scores of the data.
+    weights : ndarray of shape (n_rows,)
+        Their frequencies.
+    bandwidth : float
+        Above 0 and below 1.
+    correlation : ndarray of shape (n_features, n_features)
+        Positive definite.
+    """
+
+    rows: FloatArray
+    weights: FloatArray
+    bandwidth: float
+    correlation: FloatArray
+
+    @property
+    def n_noise(self) -> int:
+        return self.rows.shape[1] + 1
+
+    @property
+    def centers(self) -> FloatArray:
+        """Means of the components."""
+        return np.sqrt(1.0 - self.bandwidth**2) * self.rows
+
+    @property
+    def log_shares(self) -> FloatArray:
+        """Logarithms of the shares of the components."""
+        return np.log(self.weights / self.weights.sum())
+
+    @property
+    def kernel_root(self) -> FloatArray:
+        """Lower triangular root of the covariance of a component."""
+        return self.bandwidth * correlation_root(self.correlation, "cholesky")
+
+    def to_independent(self, scores: FloatArray) -> FloatArray:
+        size = max(_BLOCK_ENTRIES // self.rows.size, 1)
+        blocks = np.array_split(scores, -(-len(scores) // size) or 1)
+        return np.vstack([self._block_to_independent(block) for block in blocks])
+
+    def _block_to_independent(self, scores: FloatArray) -> FloatArray:
+        steps = standard_residuals(scores, self.centers, self.kernel_root)
+        log_weights = np.broadcast_to(self.log_shares, steps.shape[:2])
+        normals = np.empty_like(scores)
+        for k in range(scores.shape[1]):
+            normals[:, k] = mixture_score(softmax(log_weights, axis=1), steps[:, :, k])
+            log_weights = log_weights - 0.5 * np.square(steps[:, :, k])
+        return normals
+
+    def from_independent(self, normals: FloatArray) -> FloatArray:
+        size = max(_BLOCK_ENTRIES // self.rows.size, 1)
+        blocks = np.array_split(normals, -(-len(normals) // size) or 1)
+        return np.vstack([self._block_from_independent(block) for block in blocks])
+
+    def _block_from_independent(self, normals: FloatArray) -> FloatArray:
+        root, centers = self.kernel_root, self.centers
+        scores = np.empty_like(normals)
+        steps = np.empty((len(normals), *centers.shape))
+        log_weights = np.broadcast_to(self.log_shares, steps.shape[:2])
+        for k in range(normals.shape[1]):
+            means = centers[:, k] + steps[:, :, :k] @ root[k, :k]
+            scores[:, k] = mixture_quantile(
+                softmax(log_weights, axis=1), means, root[k, k], normals[:, k]
+            )
+            steps[:, :, k] = (scores[:, [k]] - means) / root[k, k]
+            log_weights = log_weights - 0.5 * np.square(steps[:, :, k])
+        return scores
+
+    def redraw(
+        self, scores: FloatArray, kept: Sequence[int], noise: FloatArray
+    ) -> FloatArray:
+        slopes, root, free = conditional_parts(self.correlation, kept)
+        known, centers = list(kept), self.centers
+        chosen: Any = self._components(scores[:, known], known, noise[:, -1])
+        shift = scores[:, known] - centers[np.ix_(chosen, known)]
+        drawn = scores.copy()
+        drawn[:, free] = centers[np.ix_(chosen, free)] + shift @ slopes.T
+        drawn[:, free] += self.bandwidth * noise[:, free] @ root.T
+        return drawn
+
+    def _components(
+        self, known: FloatArray, kept: Sequence[int], noise: FloatArray
+    ) -> NDArray[np.int64]:
+        """Draw the component of each point, given the columns that are kept."""
+        covariance = self.correlation[np.ix_(kept, kept)]
+        root = self.bandwidth * correlation_root(covariance, "cholesky")
+        chosen = np.empty(len(known), dtype=np.int64)
+        size = max(_BLOCK_ENTRIES // self.rows.size, 1)
+        for start in range(0, len(known), size):
+            block = slice(start, start + size)
+            steps = standard_residuals(known[block], self.centers[:, kept], root)
+            log_weights = self.log_shares - 0.5 * np.square(steps).sum(axis=2)
+            sums = np.cumsum(softmax(log_weights, axis=1), axis=1)
+            below = np.sum(sums < ndtr(noise[block])[:, np.newaxis], axis=1)
+            chosen[block] = np.minimum(below, len(self.rows) - 1)
+        return chosen
+
+
+def standard_residuals(
+    points: FloatArray,  # shape: (n_points, n_features)
+    centers: FloatArray,  # shape: (n_rows, n_features)
+    root: FloatArray,  # shape: (n_features, n_features), lower triangular
+) -> FloatArray:  # shape: (n_points, n_rows, n_features)
+    """Return the differences of points and centres, whitened by the root."""
+    if not len(root):
+        return np.zeros((len(points), len(centers), 0))
+    first = solve_triangular(root, points.T, lower=True).T
+    second = solve_triangular(root, centers.T, lower=True).T
+    return first[:, np.newaxis, :] - second
+
+
+def mixture_score(
+    shares: FloatArray,  # shape: (n_points, n_rows), rows of sum 1
+    steps: FloatArray,  # shape: (n_points, n_rows)
+) -> FloatArray:  # shape: (n_points,)
+    """Return the normal score of the distribution function of a normal mixture.
+
+    From the smaller of the two tails, in logarithms where it is no number.
+    """
+    below = np.einsum("ij,ij->i", shares, ndtr(steps))
+    above = np.einsum("ij,ij->i", shares, ndtr(-steps))
+    sign = np.where(below < above, 1.0, -1.0)
+    with np.errstate(divide="ignore"):
+        scores = sign * ndtri(np.minimum(below, above))
+    far = np.isinf(scores)
+    if far.any():
+        tails = log_ndtr(sign[far, np.newaxis] * steps[far])
+        scores[far] = sign[far] * ndtri_exp(logsumexp(tails, b=shares[far], axis=1))
+    return scores
+
+
+def mixture_quantile(
+    shares: FloatArray,  # shape: (n_points, n_rows), rows of sum 1
+    means: FloatArray,  # shape: (n_points, n_rows)
+    deviation: float,
+    targets: FloatArray,  # shape: (n_points,)
+) -> FloatArray:  # shape: (n_points,)
+    """Invert :func:`mixture_score` by Newton's method between bounds.
+
+    The quantile of a mixture lies between the quantiles of its components. A step
+    that leaves the bounds becomes a bisection.
+    """
+    low = means.min(axis=1) + deviation * targets
+    high = means.max(axis=1) + deviation * targets
+    found = 0.5 * (low + high)
+    open_ = np.arange(len(targets))
+    for _ in range(_MOST_STEPS):
+        share, at, target = shares[open_], found[open_], targets[open_]
+        steps = (at[:, np.newaxis] - means[open_]) / deviation
+        scores = mixture_score(share, steps)
+        high[open_] = np.where(scores >= target, at, high[open_])
+        low[open_] = np.where(scores <= target, at, low[open_])
+        density = np.einsum("ij,ij->i", share, np.exp(-0.5 * np.square(steps)))
+        with np.errstate(all="ignore"):  # no density: the step leaves the bounds
+            slope = density * np.exp(0.5 * np.square(scores)) / deviation
+            new = at + (target - scores) / slope
+        inside = (new > low[open_]) & (new < high[open_])
+        new = np.where(inside, new, 0.5 * (low[open_] + high[open_]))
+        found[open_] = new
+        open_ = open_[np.abs(new - at) > _TOLERANCE * (1.0 + np.abs(new))]
+        if not open_.size:
+            break
+    return found
+
+
+def leave_one_out_log_likelihood(
+    rows: FloatArray,  # shape: (n_rows, n_features)
+    weights: FloatArray,  # shape: (n_rows,)
+    bandwidth: float,
+    correlation: FloatArray,
+) -> float:
+    """Return the mean log density of a row under the kernels of the others.
+
+    Of a row with a frequency above one a copy is left out. With bandwidth 1 all
+    kernels are the same normal law. The correlation is that of all rows throughout.
+    """
+    root = bandwidth * np.linalg.cholesky(correlation)
+    centers = np.sqrt(1.0 - bandwidth**2) * rows
+    points, middles = (
+        solve_triangular(root, table.T, lower=True).T for table in (rows, centers)
+    )
+    squared = np.square(points).sum(axis=1)[:, np.newaxis]
+    squared = squared + np.square(middles).sum(axis=1) - 2.0 * points @ middles.T
+    others = np.broadcast_to(weights, squared.shape).copy()
+    others[np.diag_indices(len(rows))] = np.maximum(weights - 1.0, 0.0)
+    with np.errstate(divide="ignore"):
+        density = logsumexp(np.log(others) - 0.5 * squared, axis=1)
+    density -= np.log(others.sum(axis=1)) + np.log(np.diag(root)).sum()
+    return float(np.average(density, weights=weights))
+
+
+# Below this eigenvalue of the correlation one column is a function of the others.
+_SMALLEST_EIGENVALUE = 1e-8
+
+
+def standardized(scores: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return scores of mean 0 and variance 1; zeros for a constant column."""
+    centred = scores - np.average(scores, axis=0, weights=weights)
+    spread = np.sqrt(np.average(np.square(centred), axis=0, weights=weights))
+    varies = np.ptp(scores[weights > 0], axis=0) > 0  # a mean of copies is rounded
+    return np.where(varies, centred / np.where(varies, spread, 1.0), 0.0)
+
+
+def best_shrinkage(
+    standard: FloatArray,  # shape: (n_samples, n_features)
+    weights: FloatArray,  # shape: (n_samples,)
+    correlation: FloatArray,  # shape: (n_features, n_features)
+) -> float:
+    """Return the estimated variance of the correlations over their square."""
+    n = float(weights.sum())
+    if n <= 1.0:
+        return 1.0
+    squared = np.square(standard)
+    products = (squared * weights[:, np.newaxis]).T @ squared / n
+    variance = np.maximum(products - np.square(correlation), 0.0) / (n - 1.0)
+    pairs = ~np.eye(len(correlation), dtype=bool)
+    whole = float(np.square(correlation)[pairs].sum())
+    if whole == 0.0:
+        return 0.0
+    return float(min(variance[pairs].sum() / whole, 1.0))
+
+
+def checked_correlation(
+    owner: str, correlation: FloatArray, names: Sequence[str]
+) -> FloatArray:
+    values, vectors = np.linalg.eigh(correlation)
+    if values[0] < _SMALLEST_EIGENVALUE:
+        involved = np.argsort(-np.abs(vectors[:, 0]))[:2]
+        first, second = (names[i] for i in sorted(involved))
+        raise ValueError(
+            f"{owner} found scores with a singular correlation (smallest eigenvalue "
+            f"{values[0]:.2g}; {first} and {second} take part most); expected a "
+            "positive definite one. Give a larger shrinkage, leave columns out, or put "
+            "a PCA before."
+        )
+    return correlation
+
+
+def correlation_root(correlation: FloatArray, kind: str) -> FloatArray:
+    if kind == "cholesky":
+        root: Any = np.linalg.cholesky(correlation)
+        return root
+    values, vectors = np.linalg.eigh(correlation)
+    return (vectors * np.sqrt(values)) @ vectors.T
+
+
+# Score of the end of a support that is known: beyond it lies 6e-16 of the law.
+_FARTHEST = 8.0
+
+
+class MarginalMap(ABC):
+    """A strictly increasing map between a column and its normal score."""
+
+    @abstractmethod
+    def to_normal(self, column: FloatArray) -> FloatArray:
+        """Return the scores of values."""
+
+    @abstractmethod
+    def from_normal(self, scores: FloatArray) -> FloatArray:
+        """Return the values of scores."""
+
+
+@dataclass(frozen=True)
+class ConstantMap(MarginalMap):
+    """A column that never varied: every score maps back to its value.
+
+    Parameters
+    ----------
+    value : float
+        What the column held.
+    """
+
+    value: float
+
+    def to_normal(self, column: FloatArray) -> FloatArray:
+        return column - self.value
+
+    def from_normal(self, scores: FloatArray) -> FloatArray:
+        return np.full_like(scores, self.value)
+
+
+@dataclass(frozen=True)
+class NormalMap(MarginalMap):
+    """A normal column: standardised.
+
+    Parameters
+    ----------
+    location, scale : float
+        Mean and standard deviation.
+    """
+
+    location: float
+    scale: float
+
+    def to_normal(self, column: FloatArray) -> FloatArray:
+        return (column - self.location) / self.scale
+
+    def from_normal(self, scores: FloatArray) -> FloatArray:
+        return self.location + self.scale * scores
+
+
+@dataclass(frozen=True)
+class DistributionMap(MarginalMap):
+    r"""A column of a continuous law: :math:`z = \Phi^{-1}(F(x))`.
+
+    Parameters
+    ----------
+    frozen : frozen scipy.stats law
+        With distribution function F.
+    lowest, highest : float
+        Scores of the ends of the support and of what lies beyond them.
+    """
+
+    frozen: Any
+    lowest: float
+    highest: float
+
+    def to_normal(self, column: FloatArray) -> FloatArray:
+        below, above = self.frozen.cdf(column), self.frozen.sf(column)
+        with np.errstate(divide="ignore"):
+            scores = np.where(below < 0.5, ndtri(below), -ndtri(above))
+        return np.clip(scores, self.lowest, self.highest)
+
+    def from_normal(self, scores: FloatArray) -> FloatArray:
+        tail = ndtr(-np.abs(scores))
+        return np.where(scores < 0, self.frozen.ppf(tail), self.frozen.isf(tail))
+
+
+@dataclass(frozen=True, eq=False)
+class EmpiricalMap(MarginalMap):
+    """A column known by its data: normal scores of the distinct values [1]_.
+
+    A value has the score of the middle of its step of the distribution function.
+    Between values the map is linear; beyond them it goes on with the standard
+    deviation of the column for each unit of the score, a normal tail.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,)
+        Distinct, increasing, at least two.
+    scores : ndarray of shape (n_values,)
+        Of the values.
+    slope : float
+        Standard deviation of the column.
+
+    References
+    ----------
+    .. [1] B. L. van der Waerden, "Order tests for the two-sample problem and their
+       power", Indagationes Mathematicae 14 (1952).
+    """
+
+    values: FloatArray
+    scores: FloatArray
+    slope: float
+
+    def to_normal(self, column: FloatArray) -> FloatArray:
+        beyond = column - np.clip(column, self.values[0], self.values[-1])
+        return np.interp(column, self.values, self.scores) + beyond / self.slope
+
+    def from_normal(self, scores: FloatArray) -> FloatArray:
+        beyond = scores - np.clip(scores, self.scores[0], self.scores[-1])
+        return np.interp(scores, self.scores, self.values) + beyond * self.slope
+
+
+def marginal_map(
+    owner: str,
+    name: str,
+    law: InputLaw,
+    column: FloatArray,  # shape: (n_samples,), of the fit
+    weights: FloatArray,  # shape: (n_samples,)
+) -> MarginalMap:
+    """Return the map of a law.
+
+    The finite ends of a support that was learned are values of the column. They get
+    the score that half a row of the data lies beyond, as with an empirical law, or
+    that of the farthest other row, not an infinite one.
+
+    Raises
+    ------
+    ValueError
+        If the law is not continuous, naming the input.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce._input_laws import UniformLaw
+    >>> from skpce._dependence.scores import marginal_map
+    >>> column, law = np.array([0.0, 0.3, 1.0]), UniformLaw(0.5, 0.5)
+    >>> found = marginal_map("Nataf", "x0", law, column, np.ones(3))
+    >>> found.to_normal(column).round(2)
+    array([-0.97, -0.52,  0.97])
+    """
+    present = column[weights > 0]
+    if law.learned and np.ptp(present) <= 1e-14 * np.abs(present).max():
+        return ConstantMap(float(present[0]))
+    if isinstance(law, NormalLaw):
+        return NormalMap(law.location, law.scale)
+    if isinstance(law, EmpiricalLaw):
+        masses = law.table.masses
+        middles = np.cumsum(masses) - masses / 2.0
+        return EmpiricalMap(law.table.points, ndtri(middles), law.scale)
+    frozen = _frozen(owner, name, law)
+    found = DistributionMap(frozen, -_FARTHEST, _FARTHEST)
+    if not law.learned:
+        return found
+    sizes = np.abs(found.to_normal(present))
+    half_a_row = -float(ndtri(0.5 / max(weights.sum(), 2.0)))
+    farthest = max(half_a_row, float(sizes[sizes < _FARTHEST].max(initial=0.0)))
+    low, high = frozen.support()
+    return replace(
+        found,
+        lowest=-farthest if np.isfinite(low) else -_FARTHEST,
+        highest=farthest if np.isfinite(high) else _FARTHEST,
+    )
+
+
+def _frozen(owner: str, name: str, law: InputLaw) -> Any:
+    low, scale = law.location, law.scale
+    if isinstance(law, UniformLaw):
+        return stats.uniform(low - scale, 2.0 * scale)
+    if isinstance(law, GammaLaw):
+        return stats.gamma(law.shape, low, scale)
+    if isinstance(law, BetaLaw):
+        return stats.beta(*law.shapes, low - scale, 2.0 * scale)
+    if isinstance(law, ContinuousLaw):
+        return law.frozen
+    raise ValueError(
+        f"The 'distribution' parameter of {owner} gives {name} a {type(law).__name__}; "
+        "expected a continuous law: categories and counts have no map to a normal "
+        "variable that can be undone."
+    )
