@@ -78,7 +78,7 @@ def test_sums_are_the_whole_design(data, solver, monkeypatch):
 
 def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
     X, y, _ = data
-    monkeypatch.setattr("skpce._sums_fit.LARGEST_WHOLE_DESIGN", 1000)
+    monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 1000)
     large = PolynomialChaosRegressor(3, solver="ols").fit(X, y)
     assert large._samples is None
     whole = PolynomialChaosRegressor(3, solver="ols", criterion="loo").fit(X, y)
@@ -93,7 +93,7 @@ def test_more_terms_than_samples_are_not_summed(monkeypatch):
     """Sums are matrices of terms by terms, larger than such a design."""
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(20, 6)), rng.normal(size=20)
-    monkeypatch.setattr("skpce._sums_fit.LARGEST_WHOLE_DESIGN", 100)
+    monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 100)
     pce = PolynomialChaosRegressor(3).fit(X, y)
     assert len(pce.multi_indices_) == 84
     assert pce._sums is None
