@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from ._checks import check_integer, fail
 from ._compositions.composition import checked_policies
-from ._fitted_pipeline import surrogate_inputs, surrogate_of
 from ._report import HtmlReport, refuse_unwritable
 from .inspection import Verdict
+from .inspection._reading import surrogate_inputs, surrogate_of
 
 
 def report(

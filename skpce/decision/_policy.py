@@ -20,7 +20,7 @@ from .._checks import (
     make_generator,
     refuse_other_names,
 )
-from .._fitted_pipeline import surrogate_of
+from ..inspection._reading import surrogate_of
 from ._belief import InputBelief
 from ._choice import Decision, decide, read_steps, vote_shares
 from ._importance import reweighted

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, check_real
+from .._checks import FloatArray, check_real, import_pandas
 from .._dependence.tests import largest_correlation
-from .._fitted_pipeline import last_estimator
 from .._input_laws import NormalLaw
-from ._back_to_reward_result import RewardEffects
-from ._column_groups import column_groups
 from ._dependent_inputs import closed_form, has_variance, q2_reasons
-from ._moved_columns import MovedColumns
 from ._normal_projection import variance_along
-from ._original_space import NormalParts
-from ._pipeline_expansion import PipelineExpansion, pipeline_expansion
+from ._original_space import AffineMap, NormalParts, affine_map
+from ._reading import (
+    OutsideDomainError,
+    PipelineExpansion,
+    column_groups,
+    last_estimator,
+    pipeline_expansion,
+)
+from ._result import TidyResult
 
 # Correlation of embedded inputs that is rounding, or nearly: components of a PCA.
 _UNCORRELATED = 0.05
@@ -246,3 +251,289 @@ def _told(moved: MovedColumns) -> FloatArray:
     variance = last.group @ moved.values.var(axis=0, ddof=1) * has_variance(last)
     safe = np.where(variance > 0, variance, 1.0)[:, np.newaxis]
     return np.where(variance[:, np.newaxis] > 0, last.group @ moved.told() / safe, 0.0)
+
+
+# Degree of the curve of the prediction against one column.
+_CURVE_DEGREE = 3
+
+
+@dataclass(frozen=True)
+class MovedColumns:
+    """Predictions at rows of X of which some columns moved.
+
+    Where the steps before the expansion are affine, the move is made behind them,
+    with the rows of their matrix (the loadings); else the steps transform each moved
+    table.
+
+    Parameters
+    ----------
+    expansion : PipelineExpansion
+        The fitted pipeline and X.
+    """
+
+    expansion: PipelineExpansion
+
+    @cached_property
+    def embedding(self) -> AffineMap | None:
+        """The affine map before the expansion; None where a step is not affine."""
+        X = self.expansion.inputs
+        try:
+            return affine_map(self.expansion.steps, X.like(X.values))
+        except ValueError:  # its message names the step: no failure here
+            return None
+
+    @cached_property
+    def mean(self) -> FloatArray:  # shape: (n_features,)
+        """Mean of each column of X."""
+        return self.expansion.inputs.values.mean(axis=0)
+
+    @cached_property
+    def scale(self) -> FloatArray:  # shape: (n_features,)
+        """Standard deviation of each column of X."""
+        return self.expansion.inputs.values.std(axis=0)
+
+    @cached_property
+    def latent(self) -> FloatArray:  # shape: (n_samples, n_inputs)
+        """Embedded rows of X."""
+        if self.embedding is not None:
+            return self.embedding.outputs
+        return self.expansion.latent(self.expansion.inputs.values)
+
+    @cached_property
+    def values(self) -> FloatArray:  # shape: (n_samples, n_rows)
+        """Predictions at the rows of X."""
+        return self.expansion.at_latent(self.latent)
+
+    def alone(self, columns: list[int]) -> FloatArray:  # shape: (n_samples, n_rows)
+        """Predict where these columns are those of X, and all others their mean."""
+        X = self.expansion.inputs.values
+        if self.embedding is not None:
+            moved = (X[:, columns] - self.mean[columns]) @ self._matrix[:, columns].T
+            return self.expansion.at_latent(self.latent.mean(axis=0) + moved)
+        rows = np.tile(self.mean, (len(X), 1))
+        rows[:, columns] = X[:, columns]
+        return self.expansion(rows)
+
+    def raised(self, columns: list[int]) -> FloatArray:  # shape: (n_rows,)
+        """Return half the mean change from one deviation below to one above.
+
+        NaN where a moved row leaves the domain of the embedding.
+        """
+        if self.embedding is not None:
+            step = self._matrix[:, columns] @ self.scale[columns]
+            high, low = (self.latent + sign * step for sign in (1.0, -1.0))
+            change = self.expansion.at_latent(high) - self.expansion.at_latent(low)
+        else:
+            step = np.zeros_like(self.mean)
+            step[columns] = self.scale[columns]
+            X = self.expansion.inputs.values
+            try:
+                change = self.expansion(X + step) - self.expansion(X - step)
+            except OutsideDomainError:
+                return np.full(self.values.shape[1], np.nan)
+        return 0.5 * change.mean(axis=0)
+
+    def kept(self, columns: list[int]) -> float:
+        """Return the part of the move of these columns that the embedding sees.
+
+        With one deviation of each, ``s``, and the map there and back ``A W``:
+        ``s (A W s) / s s`` on the columns; NaN where the embedding is not affine.
+        """
+        whole = float(np.square(self.scale[columns]).sum())
+        if self.embedding is None or whole == 0.0:
+            return float("nan")
+        step = self.scale[columns]
+        there = self._matrix[:, columns] @ step
+        return float(step @ self._loading[columns] @ there) / whole
+
+    @cached_property
+    def _loading(self) -> FloatArray:
+        assert self.embedding is not None
+        return self.embedding.loading
+
+    @property
+    def _matrix(self) -> FloatArray:
+        assert self.embedding is not None
+        return self.embedding.matrix
+
+    def told(self) -> FloatArray:  # shape: (n_rows, n_features)
+        """Return the variance of each prediction that a cubic in one column gives.
+
+        With the degrees of freedom taken off: about 0 for a column without effect.
+        """
+        X, values = self.expansion.inputs.values, self.values
+        n_samples = len(X)
+        told = np.zeros((values.shape[1], X.shape[1]))
+        whole = values.var(axis=0, ddof=1)
+        for i in np.flatnonzero(self.scale > 0):
+            column = (X[:, i] - self.mean[i]) / self.scale[i]
+            degree = min(_CURVE_DEGREE, len(np.unique(column)) - 1)
+            if n_samples <= degree + 2:
+                continue
+            frame, _ = np.linalg.qr(column[:, np.newaxis] ** np.arange(degree + 1))
+            left = np.square(values - frame @ (frame.T @ values)).sum(axis=0)
+            told[:, i] = whole - left / (n_samples - degree - 1)
+        return told
+
+    def loading(self) -> FloatArray:  # shape: (n_features, n_inputs)
+        """Return the correlation of each column of X with each embedded input."""
+        X, Z = self.expansion.inputs.values, self.latent
+        spread = Z.std(axis=0)
+        cross = (X - self.mean).T @ (Z - Z.mean(axis=0)) / len(X)
+        scale = np.outer(self.scale, spread)
+        return cross / np.where(scale > 0, scale, 1.0)
+
+
+@dataclass(frozen=True, repr=False)
+class RewardEffects(TidyResult):
+    """What entries of a reward, or groups of them, do to each decision.
+
+    Parameters
+    ----------
+    feature_names, target_names : tuple of str
+        Columns of X or groups of them, and steps or outputs.
+    share : ndarray of shape (n_targets, n_features)
+        Covariance of the part of a column with the prediction, over the variance of
+        the prediction. Signed; with an expansion of degree 1 and every column in one
+        group, the shares add up to one.
+    share_standard_error : ndarray of shape (n_targets, n_features)
+        Sampling error, for X is a sample of rewards.
+    driven : ndarray of shape (n_targets, n_features)
+        Variance of the prediction when the column varies as in X and all others stay
+        at their mean, over the variance of the prediction.
+    driven_standard_error : ndarray of shape (n_targets, n_features)
+        Sampling error.
+    told : ndarray of shape (n_targets, n_features) or None
+        Share of the variance of the prediction that the column alone tells, by what
+        it drives and by what goes with it. None for groups.
+    effect_size : ndarray of shape (n_targets, n_features)
+        Length of the change of the log-ratios of a step (or of an output) when the
+        column rises by one standard deviation; NaN where the embedding has no value
+        for the rows so moved.
+    effect : ndarray of shape (n_rows, n_features)
+        The same change, signed, of each centred log-ratio or output.
+    kept : ndarray of shape (n_features,)
+        Part of a move of the column alone that the embedding sees, in [0, 1] for a
+        PCA; NaN where it is not affine.
+    row_names : tuple of str
+        Of the rows of ``effect``, such as ``catalyst:L1``.
+    row_targets : ndarray of int of shape (n_rows,)
+        Target of each row.
+    latent_names : tuple of str
+        Inputs of the expansion.
+    latent_total_order : ndarray of shape (n_targets, n_latent)
+        Total Sobol index of each input of the expansion.
+    loading : ndarray of shape (n_columns, n_latent)
+        Correlation of each column of X with each of them.
+    column_names : tuple of str
+        Columns of X.
+    predicted_variance : ndarray of shape (n_targets,)
+        Variance of the prediction over the rows of X.
+    unexplained : ndarray of shape (n_targets,)
+        One minus the leave-one-out Q²: what no column drives.
+    linear : bool
+        Whether the embedding is affine, so that loadings gave the figures.
+    supported : tuple of bool
+        One flag per target.
+    reasons : tuple of tuple of str
+        Each condition that failed, per target.
+    cautions : tuple of str
+        What weakens the reading.
+    """
+
+    feature_names: tuple[str, ...]
+    target_names: tuple[str, ...]
+    share: FloatArray
+    share_standard_error: FloatArray
+    driven: FloatArray
+    driven_standard_error: FloatArray
+    told: FloatArray | None
+    effect_size: FloatArray
+    effect: FloatArray
+    kept: FloatArray
+    row_names: tuple[str, ...]
+    row_targets: NDArray[np.int64]
+    latent_names: tuple[str, ...]
+    latent_total_order: FloatArray
+    loading: FloatArray
+    column_names: tuple[str, ...]
+    predicted_variance: FloatArray
+    unexplained: FloatArray
+    linear: bool
+    supported: tuple[bool, ...]
+    reasons: tuple[tuple[str, ...], ...]
+    cautions: tuple[str, ...]
+
+    def _columns(self) -> dict[str, FloatArray]:
+        columns = {
+            "share": self.share,
+            "share_standard_error": self.share_standard_error,
+            "driven": self.driven,
+            "driven_standard_error": self.driven_standard_error,
+            "effect_size": self.effect_size,
+            "kept": self.kept[np.newaxis],
+        }
+        if self.told is not None:
+            columns["told"] = self.told
+        return columns
+
+    def _printed_columns(self) -> dict[str, FloatArray]:
+        names = ("share", "share_standard_error", "driven", "effect_size")
+        return {name: getattr(self, name) for name in names}
+
+    def _facts(self, target: int) -> str:
+        how = "by loadings" if self.linear else "by moving columns"
+        return f"{how}, leave-one-out Q² = {1.0 - self.unexplained[target]:.2f}"
+
+    def _notes(self) -> tuple[str, ...]:
+        return tuple(f"Caution: {caution}." for caution in self.cautions)
+
+    def effect_frame(self) -> Any:
+        """Return one row per action (or output) and feature, with signed changes.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns ``target``, ``row``, ``feature``, ``effect`` and ``supported``.
+            Needs pandas.
+        """
+        n_features = len(self.feature_names)
+        targets = np.array(self.target_names, dtype=object)[self.row_targets]
+        flags = np.array(self.supported)[self.row_targets]
+        rows = np.array(self.row_names, dtype=object)
+        features = np.array(self.feature_names, dtype=object)
+        return import_pandas().DataFrame(
+            {
+                "target": np.repeat(targets, n_features),
+                "row": np.repeat(rows, n_features),
+                "feature": np.tile(features, len(rows)),
+                "effect": self.effect.ravel(),
+                "supported": np.repeat(flags, n_features),
+            }
+        )
+
+    def latent_frame(self) -> Any:
+        """Return one row per target, input of the expansion and column of X.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Columns ``target``, ``latent``, ``latent_total_order``, ``column`` and
+            ``loading``. Needs pandas.
+        """
+        n_targets, n_latent = self.latent_total_order.shape
+        n_columns = len(self.column_names)
+        names = np.array(self.target_names, dtype=object)
+        latent = np.array(self.latent_names, dtype=object)
+        columns = np.array(self.column_names, dtype=object)
+        return import_pandas().DataFrame(
+            {
+                "target": np.repeat(names, n_latent * n_columns),
+                "latent": np.tile(np.repeat(latent, n_columns), n_targets),
+                "latent_total_order": np.repeat(
+                    self.latent_total_order.ravel(), n_columns
+                ),
+                "column": np.tile(columns, n_targets * n_latent),
+                "loading": np.tile(self.loading.T.ravel(), n_targets),
+            }
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +11,17 @@ import numpy as np
 from .._checks import FloatArray, check_integer, check_real, make_generator
 from .._dependence.tests import correlation_reason
 from .._input_laws import InputLaw, NormalLaw
-from ._affine_map import AffineMap, affine_map
-from ._dependent_shapley import LARGEST_GAME
+from ._dependent_shapley import LARGEST_GAME, subset_shapley
 from ._explained_by_sampling import explained_share
 from ._gradient_moments import gradient_moments
-from ._last_expansion import LastStep, last_step, split_pipeline
 from ._normal_projection import (
     subset_variances,
     symmetric_tensors,
     tensors_fit,
     variance_along,
 )
-from ._original_space_result import OriginalSpaceIndices
-from ._subset_values import subset_shapley
+from ._reading import Inputs, LastStep, last_step, read_inputs, split_pipeline
+from ._result import TidyResult
 
 # Batches of the sampled indices; they give the standard error.
 _BATCHES = 16
@@ -350,3 +348,228 @@ def _cautions(
             "first_order_with_residual there"
         )
     return tuple(found)
+
+
+_NO_SUM = (
+    "Note: the features are dependent, so first-order shares do not add up to one, and "
+    "there is no total index: the other features determine a feature."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class OriginalSpaceIndices(TidyResult):
+    """Indices of the features before a linear embedding.
+
+    Parameters
+    ----------
+    feature_names, target_names : tuple of str
+        Columns of X, and outputs or steps.
+    first_order : ndarray of shape (n_targets, n_features)
+        Share of the variance that a feature explains alone, under the law of the
+        embedding: X lies exactly on the embedded subspace.
+    first_order_with_residual : ndarray of shape (n_targets, n_features)
+        The same when the part of the feature that the embedding drops counts as
+        independent noise, as large as in X.
+    first_order_standard_error : ndarray of shape (n_targets, n_features)
+        Sampling error of both; 0 for closed forms.
+    retained_variance : ndarray of shape (n_features,)
+        Share of the variance of a feature that the embedding keeps.
+    derivative_measure : ndarray of shape (n_targets, n_features)
+        Mean squared derivative of the prediction (log-ratios for a surrogate of
+        compositions) in the feature, the others held fixed; per squared unit.
+    activity_share : ndarray of shape (n_targets, n_features)
+        The same times the variance of the feature in X, scaled to add up to one.
+    shapley : ndarray of shape (n_targets, n_features) or None
+        Shapley effects when X is jointly normal; they add up to one. None with other
+        laws, more than 12 features, or too high a degree.
+    total_variance : ndarray of shape (n_targets,)
+        Variance of the expansion.
+    sampled : bool
+        Whether first-order indices were sampled.
+    supported : tuple of bool
+        One flag per target.
+    reasons : tuple of tuple of str
+        Each condition that failed, per target.
+    cautions : tuple of str
+        What weakens the reading.
+    """
+
+    feature_names: tuple[str, ...]
+    target_names: tuple[str, ...]
+    first_order: FloatArray
+    first_order_with_residual: FloatArray
+    first_order_standard_error: FloatArray
+    retained_variance: FloatArray
+    derivative_measure: FloatArray
+    activity_share: FloatArray
+    shapley: FloatArray | None
+    total_variance: FloatArray
+    sampled: bool
+    supported: tuple[bool, ...]
+    reasons: tuple[tuple[str, ...], ...]
+    cautions: tuple[str, ...]
+
+    def _columns(self) -> dict[str, FloatArray]:
+        columns = {
+            "first_order": self.first_order,
+            "first_order_with_residual": self.first_order_with_residual,
+            "first_order_standard_error": self.first_order_standard_error,
+            "retained_variance": self.retained_variance[np.newaxis],
+            "derivative_measure": self.derivative_measure,
+            "activity_share": self.activity_share,
+        }
+        if self.shapley is not None:
+            columns["shapley"] = self.shapley
+        return columns
+
+    def _printed_columns(self) -> dict[str, FloatArray]:
+        shown = ("first_order_with_residual", "first_order", "activity_share")
+        columns = self._columns()
+        names = (*shown, "shapley") if self.shapley is not None else shown
+        return {name: columns[name] for name in names}
+
+    def _facts(self, target: int) -> str:
+        how = "sampled" if self.sampled else "closed form"
+        return f"{how}, variance {self.total_variance[target]:.3g}"
+
+    def _notes(self) -> tuple[str, ...]:
+        return (*(f"Caution: {caution}." for caution in self.cautions), _NO_SUM)
+
+
+# Departure from an affine map that is rounding, relative to the spread of the output.
+_TOLERANCE = 1e-6
+
+# Entries of a table of perturbed rows.
+_LARGEST_TABLE = 2**22
+
+
+@dataclass(frozen=True)
+class AffineMap:
+    r"""The map :math:`z = W (x - m) + b` and the data on both sides of it.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_outputs, n_features)
+        W.
+    inputs : Inputs
+        X as given.
+    outputs : ndarray of shape (n_samples, n_outputs)
+        X after the transformers.
+    """
+
+    matrix: FloatArray
+    inputs: Inputs
+    outputs: FloatArray
+
+    @property
+    def loading(self) -> FloatArray:  # shape: (n_features, n_outputs)
+        """Least-squares coefficients of X on its image: x = m + A (z - mean) + rest.
+
+        For PCA on the rows of its fit these are the (scaled) components.
+        """
+        X, Z = self.inputs.values, self.outputs
+        scale = Z.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        standard = (Z - Z.mean(axis=0)) / scale
+        solution = np.linalg.lstsq(standard, X - X.mean(axis=0), rcond=1e-10)[0]
+        return solution.T / scale
+
+    @property
+    def residuals(self) -> FloatArray:  # shape: (n_samples, n_features)
+        """Part of X that its image does not determine."""
+        X, Z = self.inputs.values, self.outputs
+        return X - X.mean(axis=0) - (Z - Z.mean(axis=0)) @ self.loading.T
+
+
+def affine_map(steps: list[tuple[str, Any]], X: Any) -> AffineMap:
+    """Compose the steps; each one is checked on the rows of X.
+
+    The matrix is read off unit perturbations, some columns at a time: no table has
+    more than :data:`_LARGEST_TABLE` entries, unless a single row does.
+
+    Raises
+    ------
+    ValueError
+        Naming the first step that is not affine.
+    """
+    first = inputs = read_inputs(X, smallest=3)
+    table = X
+    active = [
+        (name, step)
+        for name, step in steps
+        if step is not None and step != "passthrough"
+    ]
+    for name, step in active:
+        table, inputs = _checked_step(name, step, table, inputs)
+    if active:
+        blocks = _slopes([step for _, step in active], first)
+        matrix = np.hstack([slopes.T for _, slopes in blocks])
+    else:
+        matrix = np.eye(first.values.shape[1])
+    if len(first.values) < inputs.values.shape[1] + 2:
+        raise ValueError(
+            f"X has {len(first.values)} rows; {inputs.values.shape[1]} embedded inputs "
+            f"need at least {inputs.values.shape[1] + 2}."
+        )
+    return AffineMap(matrix, first, inputs.values)
+
+
+def _checked_step(
+    name: str, step: Any, table: Any, inputs: Inputs
+) -> tuple[Any, Inputs]:
+    """Transform a table; refuse a step that is not affine on it."""
+    X = inputs.values
+    answer = step.transform(table)
+    try:
+        outputs = read_inputs(answer, smallest=1)
+    except (TypeError, ValueError):
+        raise _not_affine(
+            name, step, "its output is not a finite numeric table"
+        ) from None
+    centred = X - X.mean(axis=0)
+    base = np.asarray(
+        step.transform(inputs.like(X.mean(axis=0, keepdims=True))), dtype=np.float64
+    )[0]
+    expected = np.tile(base, (len(X), 1))
+    for columns, slopes in _slopes([step], inputs):
+        expected += centred[:, columns] @ slopes
+    spread = np.abs(outputs.values - base).max(axis=0)
+    rounding = _TOLERANCE * spread + 1e-12 * np.abs(outputs.values).max(axis=0)
+    error = np.abs(outputs.values - expected).max(axis=0)
+    if np.any(error > rounding):
+        worst = float(np.max(error / np.maximum(spread, 1e-300)))
+        raise _not_affine(
+            name,
+            step,
+            f"on X it departs from an affine map by {worst:.2g} of its range",
+        )
+    return answer, outputs
+
+
+def _slopes(
+    steps: list[Any], inputs: Inputs
+) -> Iterator[tuple[slice, FloatArray]]:  # shapes: (n_columns, n_outputs)
+    """Yield what the steps answer to a move of each column, some columns at a time."""
+    X = inputs.values
+    n_features = X.shape[1]
+    mean, scale = X.mean(axis=0), X.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    size = max(1, _LARGEST_TABLE // n_features - 1)
+    for start in range(0, n_features, size):
+        columns = slice(start, min(start + size, n_features))
+        moves = scale[columns]
+        probes = np.tile(mean, (len(moves) + 1, 1))
+        probes[np.arange(1, len(probes)), np.arange(start, columns.stop)] += moves
+        answer = inputs.like(probes)
+        for step in steps:
+            answer = step.transform(answer)
+        images = np.asarray(answer, dtype=np.float64)
+        yield columns, (images[1:] - images[0]) / moves[:, np.newaxis]
+
+
+def _not_affine(name: str, step: Any, why: str) -> ValueError:
+    return ValueError(
+        f"The step {name!r} ({type(step).__name__}) is not affine: {why}. Indices in "
+        "the original space need affine steps (scaling, PCA, selection of columns). "
+        "skpce.inspection.sobol_indices(pipeline, X) takes any pipeline."
+    )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray
 from .._compositions.composition import checked_policies
 from .._compositions.predictive import QUANTILE
-from .._fitted_pipeline import surrogate_inputs, surrogate_of
+from ..inspection._reading import surrogate_inputs, surrogate_of
 from ..metrics import marginal_coverage_score
 from ._style import color, hide_spines, label, legend_below, make_axes
 

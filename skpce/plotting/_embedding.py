@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from .._checks import FloatArray
-from .._fitted_pipeline import last_estimator, unwrapped
+from ..inspection._reading import last_estimator, unwrapped
 from ._fitted import input_table, require_expansion
 from ._style import (
     UNEXPLAINED_COLOR,

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
-from .._fitted_pipeline import (
+from ..inspection import Verdict
+from ..inspection._reading import (
     is_surrogate,
     last_estimator,
     surrogate_inputs,
     unknown_estimator,
 )
-from ..inspection import Verdict
 
 
 @dataclass(frozen=True)

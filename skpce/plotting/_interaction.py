@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
-from .._fitted_pipeline import is_surrogate, last_estimator
 from .._sobol import interaction_indices
 from ..inspection import Verdict
+from ..inspection._reading import is_surrogate, last_estimator
 from ._fitted import (
     attribution_of,
     check_position,

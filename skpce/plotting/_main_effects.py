@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, check_integer, check_option, make_generator
 from .._conditional import checked_features, main_effects
-from .._fitted_pipeline import is_surrogate, last_estimator
 from ..inspection import Verdict
+from ..inspection._reading import is_surrogate, last_estimator
 from ._fitted import (
     attribution_of,
     input_table,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._compositions.composition import checked_policies
-from .._fitted_pipeline import surrogate_of
+from ..inspection._reading import surrogate_of
 from ._fitted import check_position
 from ._style import color, hide_spines, label, legend_below, make_axes
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, check_option
-from .._fitted_pipeline import surrogate_of
 from ..inspection import Verdict
+from ..inspection._reading import surrogate_of
 from ._sobol import SobolDisplay
 from ._step_variance import fragility_of
 from ._style import (

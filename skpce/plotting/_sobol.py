@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, check_option
-from .._fitted_pipeline import renamed
 from ..inspection import Verdict
+from ..inspection._reading import renamed
 from ._fitted import attribution_of
 from ._style import (
     INTERACTION_COLOR,

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
 from .._compositions.composition import checked_policies
-from .._fitted_pipeline import surrogate_of
 from ..inspection import Verdict
+from ..inspection._reading import surrogate_of
 from ..metrics import PolicyFragility, policy_fragility
 from ._fitted import attribution_of
 from ._style import (

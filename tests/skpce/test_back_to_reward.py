@@ -25,8 +25,8 @@ from skpce.inspection import (
     back_to_reward,
     original_space_indices,
 )
-from skpce.inspection._moved_columns import MovedColumns
-from skpce.inspection._pipeline_expansion import pipeline_expansion
+from skpce.inspection._back_to_reward import MovedColumns
+from skpce.inspection._reading import pipeline_expansion
 
 STEPS = {"catalyst": 3, "base": 2, "stop": 1}
 

@@ -20,16 +20,16 @@ from sklearn.random_projection import GaussianRandomProjection
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
 from skpce.inspection import compare_embeddings, input_tests
-from skpce.inspection._compare_embeddings_candidates import read_candidates
-from skpce.inspection._compare_embeddings_inputs import (
+from skpce.inspection._compare_embeddings import (
+    NestedFolds,
+    NestedSearch,
     _pooled_correlation,
     held_out_inputs,
+    read_candidates,
 )
-from skpce.inspection._compare_embeddings_search import NestedFolds, NestedSearch
-from skpce.inspection._cross_fit import step_q2
-from skpce.inspection._permuted_fits import Permutations
+from skpce.inspection._cross_fit import Permutations, step_q2
+from skpce.inspection._reward_groups import make_splits
 from skpce.inspection._verdict import _make_cross_fit
-from skpce.inspection._verdict_folds import make_splits
 from skpce.metrics import aitchison_scorer
 
 STEPS = {"a": 3, "b": 2}

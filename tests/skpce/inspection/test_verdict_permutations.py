@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
-from skpce.inspection._verdict_permutations import _stopping
+from skpce.inspection._cross_fit import _stopping
 
 WIDTHS = (3, 2, 4)
 
