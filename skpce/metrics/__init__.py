@@ -1,25 +1,30 @@
 """How good are predicted policies and their intervals; how fragile is a step?"""
 
-from ._calibration import (
+from ._coverage import (
+    CoverageInterval,
+    PITUniformity,
+    coverage_interval,
     crps_score,
     interval_width_score,
     joint_coverage_score,
     marginal_coverage_score,
+    pit_uniformity,
+    pit_values,
 )
-from ._coverage_interval import CoverageInterval, coverage_interval
-from ._distances import (
+from ._fragility import (
+    PolicyFragility,
     aitchison_distance,
     jensen_shannon_divergence,
+    policy_fragility,
     total_variation_distance,
 )
-from ._energy import energy_score
-from ._ensemble_tests import KSComparison, ks_indistinguishable_fraction
-from ._fragility import PolicyFragility, policy_fragility
-from ._pit import PITUniformity, pit_uniformity, pit_values
-from ._scorers import (
+from ._scores import (
+    KSComparison,
     aitchison_loss,
     aitchison_scorer,
+    energy_score,
     kl_divergence_loss,
+    ks_indistinguishable_fraction,
     neg_kl_divergence_scorer,
     neg_policy_mae_scorer,
     policy_mean_absolute_error,

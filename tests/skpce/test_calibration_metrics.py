@@ -181,7 +181,7 @@ def test_the_energy_score_of_two_parts_is_the_crps(forecasts):
 @pytest.mark.parametrize("space", ["aitchison", "probability"])
 @pytest.mark.parametrize("n_drawn", [1, 5])
 def test_the_energy_score_is_the_double_sum(space, n_drawn, monkeypatch):
-    monkeypatch.setattr("skpce.metrics._energy._BLOCK_ENTRIES", 20)
+    monkeypatch.setattr("skpce.metrics._scores._BLOCK_ENTRIES", 20)
     rng = np.random.default_rng(1)
     y, draws = draw_policies(rng, (5,)), draw_policies(rng, (9, n_drawn))
     found = energy_score(y, draws, steps=STEPS, mask=MASK, space=space)

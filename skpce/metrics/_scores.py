@@ -1,0 +1,586 @@
+"""Losses and scores of predicted policies and of draws of them.
+
+Losses of predicted policies, and scorers for model selection.
+
+scikit-learn's own scorers do not fit: its log loss and its Poisson deviance refuse
+several targets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+from scipy.special import kl_div
+from scipy.stats import ks_2samp
+from sklearn.metrics import make_scorer, mean_absolute_error
+
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    check_option,
+    check_real,
+    checked_sample_weight,
+)
+from .._compositions.log_ratio import (
+    LogRatioGeometry,
+    check_log_ratio_parameters,
+    log_ratios_of,
+)
+from .._compositions.steps import refuse_nan, refuse_ragged
+from ._coverage import _mean_by_step, read_draws, scatter
+from ._fragility import squared_aitchison
+
+
+def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:
+    """Return two finite tables of one shape; a single column may be flat."""
+    tables = []
+    for values, name in ((y_true, "y_true"), (y_pred, "y_pred")):
+        refuse_ragged(values, name)
+        refuse_nan(values, name)
+        table = np.asarray(values, dtype=np.float64)
+        if not np.isfinite(table).all():
+            raise ValueError(f"{name} has infinite entries.")
+        tables.append(table[:, np.newaxis] if table.ndim == 1 else table)
+    truth, predicted = tables
+    if truth.shape != predicted.shape or truth.ndim != 2 or not truth.size:
+        raise ValueError(
+            f"y_true has shape {truth.shape} and y_pred {predicted.shape}; expected "
+            "the same shape (n_members, n_parts), not empty."
+        )
+    return truth, predicted
+
+
+def kl_divergence_loss(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    floor: float = 1e-300,
+) -> float:
+    r"""Return the mean Kullback-Leibler divergence of predicted policies, in nats.
+
+    .. math:: \mathrm{KL}(y \| \hat y) = \sum_k y_k \log(y_k / \hat y_k)
+              - \sum_k y_k + \sum_k \hat y_k,
+
+    averaged over members [1]_. The last two sums cancel when both sides are
+    compositions. Without them a prediction that adds up to more than its truth
+    would score too well, since the steps are not known here: columns are summed
+    over all steps. The expected loss is least for the mean policy, so the loss is
+    proper.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_members, n_parts)
+        Probabilities, the steps side by side. Zeros are welcome: they contribute
+        :math:`\hat y_k`.
+    y_pred : array-like of shape (n_members, n_parts)
+        Predicted probabilities.
+    sample_weight : array-like of shape (n_members,) or None, default=None
+        Frequency of each member.
+    floor : float, default=1e-300
+        Predictions below it, negative ones too, count as this value; the loss stays
+        finite.
+
+    Returns
+    -------
+    loss : float
+        0 for a perfect prediction, else positive.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, ``y_true`` has negative entries, or there are NaN.
+
+    See Also
+    --------
+    neg_kl_divergence_scorer : The scorer.
+
+    References
+    ----------
+    .. [1] I. Csiszár, "Why least squares and maximum entropy? An axiomatic approach
+       to inference for linear inverse problems", The Annals of Statistics 19 (1991).
+
+    Examples
+    --------
+    >>> from skpce.metrics import kl_divergence_loss
+    >>> round(kl_divergence_loss([[1.0, 0.0]], [[0.5, 0.5]]), 4)
+    0.6931
+    """
+    check_real("kl_divergence_loss", "floor", floor, low=0, high=1)
+    truth, predicted = _read_predictions(y_true, y_pred)
+    if truth.min() < 0:
+        raise ValueError(
+            f"y_true has {float(truth.min())!r}; probabilities must be non-negative."
+        )
+    weights = checked_sample_weight(sample_weight, truth)
+    terms = kl_div(truth, np.maximum(predicted, floor))
+    return float(np.average(terms.sum(axis=1), weights=weights))
+
+
+def policy_mean_absolute_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the mean absolute error of predicted probabilities.
+
+    :math:`(n K)^{-1} \sum_{ik} |y_{ik} - \hat y_{ik}|` over members and columns: the
+    "policy MAE" of the paper's table 1, which is
+    :func:`sklearn.metrics.mean_absolute_error`. Masked columns count as 0 and
+    flatter the figure; it is small for steps with many actions whatever the model,
+    and it is least at the median, not the mean policy.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_members, n_parts)
+        Probabilities and their predictions, the steps side by side.
+    sample_weight : array-like of shape (n_members,) or None, default=None
+        Frequency of each member.
+
+    Returns
+    -------
+    error : float
+        0 for a perfect prediction.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or there are NaN.
+
+    See Also
+    --------
+    neg_policy_mae_scorer : The scorer.
+
+    Examples
+    --------
+    >>> from skpce.metrics import policy_mean_absolute_error
+    >>> policy_mean_absolute_error([[1.0, 0.0]], [[0.5, 0.5]])
+    0.5
+    """
+    truth, predicted = _read_predictions(y_true, y_pred)
+    weights = checked_sample_weight(sample_weight, truth)
+    return float(mean_absolute_error(truth, predicted, sample_weight=weights))
+
+
+def aitchison_loss(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    steps: Any = None,
+    mask: Any = "infer",
+    zero_replacement: float = 1e-12,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return the mean squared Aitchison distance of predicted policies.
+
+    :math:`n^{-1} \sum_i \sum_t \lVert \mathrm{clr}\,y_{it} - \mathrm{clr}\,
+    \hat y_{it} \rVert^2` over members :math:`i` and steps :math:`t`: the squared error
+    that the ridge fit of the surrogate minimises. Tiny probabilities dominate it.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_members, n_parts)
+        Probabilities and their predictions, the steps side by side.
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible. ``"infer"`` masks the columns that are 0 in
+        both tables: in cross-validation give the mask itself.
+    zero_replacement : float, default=1e-12
+        Probability put in place of a zero of a possible part.
+    sample_weight : array-like of shape (n_members,) or None, default=None
+        Frequency of each member.
+
+    Returns
+    -------
+    loss : float
+        0 for a perfect prediction.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or a table has negative entries, NaN, or positive
+        entries on a masked part.
+
+    See Also
+    --------
+    aitchison_scorer : Makes the scorer.
+    aitchison_distance : Per member and step, not squared.
+
+    Examples
+    --------
+    >>> from skpce.metrics import aitchison_loss
+    >>> round(aitchison_loss([[0.5, 0.5]], [[0.8, 0.2]]), 4)
+    0.9609
+    """
+    truth, predicted = _read_predictions(y_true, y_pred)
+    weights = checked_sample_weight(sample_weight, truth)
+    squared = squared_aitchison(
+        y_true if hasattr(y_true, "columns") else truth,
+        predicted,
+        names=("y_true", "y_pred"),
+        steps=steps,
+        mask=mask,
+        zero_replacement=zero_replacement,
+        owner="aitchison_loss",
+    )
+    return float(np.average(squared.sum(axis=1), weights=weights))
+
+
+def aitchison_scorer(
+    steps: Any = None, *, mask: Any = "infer", zero_replacement: float = 1e-12
+) -> Any:
+    """Make a scorer: minus the mean squared Aitchison distance.
+
+    Parameters
+    ----------
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible. Give it in cross-validation: a rare action may
+        vanish in a fold.
+    zero_replacement : float, default=1e-12
+        Probability put in place of a zero of a possible part.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y, sample_weight=None)``, a scorer of scikit-learn:
+        at most 0, larger is better. It raises ``ValueError`` for an estimator that
+        leaves the simplex.
+
+    See Also
+    --------
+    aitchison_loss : The function behind it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from skpce.metrics import aitchison_scorer
+    >>> X, y = np.zeros((2, 1)), np.array([[0.5, 0.5, 0.5, 0.5], [0.8, 0.2, 0.5, 0.5]])
+    >>> scorer = aitchison_scorer(steps=(2, 2))
+    >>> round(scorer(DummyRegressor().fit(X, y), X, y), 3)
+    -0.243
+    """
+    return make_scorer(
+        aitchison_loss,
+        greater_is_better=False,
+        steps=steps,
+        mask=mask,
+        zero_replacement=zero_replacement,
+    )
+
+
+neg_kl_divergence_scorer: Any = make_scorer(kl_divergence_loss, greater_is_better=False)
+neg_kl_divergence_scorer.__doc__ = """Minus the Kullback-Leibler divergence, a scorer.
+
+``neg_kl_divergence_scorer(estimator, X, y, sample_weight=None)`` is minus
+:func:`kl_divergence_loss`: at most 0, larger is better. The first choice for a search
+over models of policies: it is proper, needs no step structure, and stays finite.
+
+Examples
+--------
+>>> import numpy as np
+>>> from sklearn.model_selection import GridSearchCV
+>>> from skpce import CompositionalPCESurrogate
+>>> from skpce.metrics import neg_kl_divergence_scorer
+>>> X = np.random.default_rng(0).normal(size=(30, 1))
+>>> y = np.c_[1 / (1 + np.exp(-2 * X)), 1 / (1 + np.exp(2 * X))]
+>>> search = GridSearchCV(
+...     CompositionalPCESurrogate(),
+...     {"degree": [0, 1]},
+...     scoring=neg_kl_divergence_scorer,
+... )
+>>> search.fit(X, y).best_params_
+{'degree': 1}
+"""
+
+neg_policy_mae_scorer: Any = make_scorer(
+    policy_mean_absolute_error, greater_is_better=False
+)
+neg_policy_mae_scorer.__doc__ = """Minus the mean absolute error of probabilities.
+
+``neg_policy_mae_scorer(estimator, X, y, sample_weight=None)`` is minus
+:func:`policy_mean_absolute_error`, the figure of the paper's table 1. scikit-learn's
+``"neg_mean_absolute_error"`` gives the same.
+
+Examples
+--------
+>>> import numpy as np
+>>> from sklearn.dummy import DummyRegressor
+>>> from skpce.metrics import neg_policy_mae_scorer
+>>> X, y = np.zeros((2, 1)), np.array([[0.5, 0.5], [0.75, 0.25]])
+>>> neg_policy_mae_scorer(DummyRegressor().fit(X, y), X, y)
+-0.125
+"""
+
+
+# Distances between draws held at once: 32 MiB.
+_BLOCK_ENTRIES = 4_194_304
+
+
+def energy_score(
+    y_true: ArrayLike,
+    draws: ArrayLike,
+    *,
+    steps: Any = None,
+    mask: Any = "infer",
+    space: str = "aitchison",
+    zero_replacement: float = 1e-12,
+) -> FloatArray:
+    r"""Return the mean energy score of predicted policies, per step.
+
+    :math:`\mathrm{ES} = E\lVert Y - y \rVert - \tfrac12 E\lVert Y - Y' \rVert` for
+    draws :math:`Y, Y'` of the predictive law [1]_, averaged over members; smaller is
+    better, and least on average for the true law. It generalises the CRPS to all
+    parts of a step at once, so that it also sees wrong dependence between them.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_members, n_parts)
+        Probabilities of held-out members.
+    draws : array-like of shape (n_draws, n_members, n_parts) or (n_draws, 1, n_parts)
+        From :meth:`skpce.CompositionalPCESurrogate.sample`.
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible. ``"infer"`` masks the columns that are 0 in
+        ``y_true`` and in all draws.
+    space : {"aitchison", "probability"}, default="aitchison"
+        Euclidean distance of the centred log-ratios, which weighs relative errors of
+        rare actions, or of the probabilities.
+    zero_replacement : float, default=1e-12
+        Probability put in place of a zero of a possible part, in Aitchison geometry.
+
+    Returns
+    -------
+    score : ndarray of shape (n_steps,)
+        NaN for a step without choice. With two parts and ``"probability"`` it is
+        :math:`\sqrt2` times the CRPS.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not agree, or an entry is NaN, negative, or positive on a
+        masked part.
+
+    See Also
+    --------
+    crps_score : Part by part.
+
+    Notes
+    -----
+    The expectations are over the draws as an empirical law. The second one costs
+    ``n_draws ** 2`` distances per member; once only when the draws are shared.
+
+    References
+    ----------
+    .. [1] T. Gneiting and A. E. Raftery, "Strictly Proper Scoring Rules, Prediction,
+       and Estimation", Journal of the American Statistical Association 102 (2007),
+       eq. (22).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.metrics import energy_score
+    >>> y, draws = [[0.5, 0.5]], [[[0.4, 0.6]], [[0.6, 0.4]]]
+    >>> energy_score(y, draws, space="probability").round(4)
+    array([0.0707])
+    """
+    owner = "energy_score"
+    check_option(owner, "space", space, ("aitchison", "probability"))
+    geometry, observed, drawn = read_draws(owner, y_true, draws, steps, mask)
+    check_log_ratio_parameters(
+        owner,
+        log_ratio="clr",
+        reference=-1,
+        zero_replacement=zero_replacement,
+        closure="renormalize",
+        layout=geometry.layout,
+    )
+    if space == "aitchison":
+        observed = _clr(observed, geometry, zero_replacement, "y_true")
+        rows = drawn.reshape(-1, drawn.shape[-1])
+        clr = _clr(rows, geometry, zero_replacement, "draws")
+        drawn = clr.reshape(*drawn.shape[:2], -1)
+    else:
+        observed = observed[:, geometry.active_parts]
+        drawn = drawn[..., geometry.active_parts]
+    scores = np.full(geometry.layout.n_steps, np.nan)
+    for step in np.flatnonzero(geometry.has_choice):
+        its_own = geometry.step_of_active == step
+        scores[step] = _score_of_step(observed[:, its_own], drawn[:, :, its_own])
+    return scores
+
+
+def _clr(
+    values: FloatArray, geometry: LogRatioGeometry, zero_replacement: float, name: str
+) -> FloatArray:
+    return log_ratios_of(
+        values,
+        geometry,
+        closure="renormalize",
+        zero_replacement=zero_replacement,
+        name=name,
+    )
+
+
+def _score_of_step(observed: FloatArray, drawn: FloatArray) -> float:
+    """Average the score over members; draws (n_draws, n_members or 1, n_axes)."""
+    error = np.mean([np.linalg.norm(d - observed, axis=1).mean() for d in drawn])
+    spread = np.mean([_mean_distance(drawn[:, i]) for i in range(drawn.shape[1])])
+    return float(error - 0.5 * spread)
+
+
+def _mean_distance(points: FloatArray) -> float:
+    """Return the mean distance of two points drawn with replacement."""
+    n_points = len(points)
+    block = max(1, _BLOCK_ENTRIES // n_points)
+    total = sum(
+        cdist(points[start : start + block], points).sum()
+        for start in range(0, n_points, block)
+    )
+    return float(total) / n_points**2
+
+
+# The exact law of the statistic takes n_members x n_draws operations.
+_EXACT_PRODUCT = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class KSComparison:
+    """Two-sample tests per action and step; masked parts and no choice are left out.
+
+    Attributes
+    ----------
+    fraction : float
+        Share of the action-step pairs that are not rejected; NaN without any pair.
+    step_fractions : ndarray of shape (n_steps,)
+        The same per step; NaN for a step without choice.
+    n_pairs : int
+        Number of tests.
+    p_values : ndarray of shape (n_parts,)
+        Not adjusted; NaN where nothing is tested.
+    statistics : ndarray of shape (n_parts,)
+        Largest distance of the two empirical distribution functions.
+    indistinguishable : ndarray of bool of shape (n_parts,)
+        ``p_values > alpha / n_pairs``; False where nothing is tested.
+    alpha : float
+        Level of all tests together.
+    """
+
+    fraction: float
+    step_fractions: FloatArray
+    n_pairs: int
+    p_values: FloatArray
+    statistics: FloatArray
+    indistinguishable: BoolArray
+    alpha: float
+
+
+def ks_indistinguishable_fraction(
+    y_true: ArrayLike,
+    y_samples: ArrayLike,
+    *,
+    steps: Any = None,
+    mask: Any = "infer",
+    alpha: float = 0.05,
+) -> KSComparison:
+    r"""Test, action by action, whether members and draws have the same law.
+
+    For each of the :math:`m` action-step pairs the two-sample Kolmogorov-Smirnov test
+    compares the probabilities of held-out members with those of draws; a pair is
+    indistinguishable when :math:`p > \alpha / m` (Bonferroni). When the laws are
+    equal, the probability that any pair is rejected is at most :math:`\alpha`,
+    whatever the dependence between pairs. The fraction is the paper's (supplementary
+    tables). Not rejected is not the same as equal: with few members every model
+    passes.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_members, n_parts)
+        Probabilities of held-out members.
+    y_samples : array-like of shape (n_draws, n_parts)
+        Policies drawn with the inputs drawn too:
+        ``CompositionalPCESurrogate.sample(n)`` without X.
+    steps : sequence of int, dict of str to int, or None, default=None
+        Width of each step.
+    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
+        True where a part is possible. ``"infer"`` masks the columns that are 0 in
+        both tables.
+    alpha : float, default=0.05
+        Level of all tests together.
+
+    Returns
+    -------
+    comparison : KSComparison
+        ``fraction``, ``step_fractions``, ``p_values`` and what they rest on.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not agree, or an entry is NaN, negative, or positive on a
+        masked part, or ``alpha`` is not between 0 and 1.
+
+    Notes
+    -----
+    p-values are :func:`scipy.stats.ks_2samp`'s: exact [1]_ for samples of usual size,
+    asymptotic for large ones.
+
+    References
+    ----------
+    .. [1] J. L. Hodges, "The significance probability of the Smirnov two-sample
+       test", Arkiv för Matematik 3 (1958).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.metrics import ks_indistinguishable_fraction
+    >>> rng = np.random.default_rng(0)
+    >>> y, draws = rng.dirichlet([2, 3, 4], 100), rng.dirichlet([2, 3, 4], 2000)
+    >>> ks_indistinguishable_fraction(y, draws).fraction
+    1.0
+    >>> narrow = (draws + draws.mean(axis=0)) / 2
+    >>> ks_indistinguishable_fraction(y, narrow).fraction
+    0.0
+    """
+    owner = "ks_indistinguishable_fraction"
+    check_real(owner, "alpha", alpha, low=0, high=1)
+    drawn = np.asarray(y_samples, dtype=np.float64)
+    width = np.shape(y_true)[-1:]
+    if drawn.ndim != 2 or drawn.shape[1:] != width or not drawn.size:
+        raise ValueError(
+            f"y_samples has shape {drawn.shape}; expected (n_draws, n_parts) with the "
+            f"parts of y_true, of shape {np.shape(y_true)}. Draws at given inputs "
+            "have another axis: draw without X."
+        )
+    geometry, observed, draws = read_draws(
+        owner, y_true, drawn[:, np.newaxis], steps, mask
+    )
+    parts = geometry.active_parts
+    tests = [_test(observed[:, part], draws[:, 0, part]) for part in parts]
+    statistics, p_values = np.array(tests, dtype=np.float64).reshape(-1, 2).T
+    same = p_values > alpha / max(1, len(parts))
+    indistinguishable = np.zeros(geometry.layout.n_parts, dtype=bool)
+    indistinguishable[parts] = same
+    return KSComparison(
+        fraction=float(same.mean()) if len(parts) else np.nan,
+        step_fractions=_mean_by_step(same.astype(np.float64), geometry),
+        n_pairs=len(parts),
+        p_values=scatter(p_values, geometry),
+        statistics=scatter(statistics, geometry),
+        indistinguishable=indistinguishable,
+        alpha=float(alpha),
+    )
+
+
+def _test(members: FloatArray, draws: FloatArray) -> tuple[float, float]:
+    exact = len(members) * len(draws) <= _EXACT_PRODUCT
+    test = ks_2samp(members, draws, method="exact" if exact else "asymp")
+    return float(test.statistic), float(test.pvalue)
