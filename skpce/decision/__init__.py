@@ -1,8 +1,6 @@
 """Act on what a surrogate knows, and learn from what is observed."""
 
-from ._belief import InputBelief
-from ._choice import Decision
-from ._importance import DegenerateBeliefWarning
-from ._policy import ThompsonPolicy
+from ._belief import DegenerateBeliefWarning, InputBelief
+from ._policy import Decision, ThompsonPolicy
 
 __all__ = ["Decision", "DegenerateBeliefWarning", "InputBelief", "ThompsonPolicy"]

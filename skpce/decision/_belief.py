@@ -1,8 +1,32 @@
-"""What is believed of the inputs: draws with weights."""
+r"""What is believed of the inputs, what was observed, and the update by weights.
+
+Update a belief by importance weights.
+
+The weight of a particle is multiplied by the likelihood of what was observed there.
+Where that would leave too few particles with weight, the likelihood :math:`L` is taken
+in powers, :math:`L = L^{\gamma_1} L^{\gamma_2} \cdots`, each the largest that keeps
+the effective sample size at the threshold [1]_. After each power but the last the
+particles are resampled (systematically) and moved by the kernel of Liu and West [2]_,
+
+.. math:: x \leftarrow a x + (1 - a) m + \sqrt{1 - a^2}\, C^{1/2} z,
+
+with mean :math:`m` and covariance :math:`C` of the weighted particles and :math:`z`
+standard normal: the kernel keeps both.
+
+References
+----------
+.. [1] A. Jasra, D. A. Stephens, A. Doucet and T. Tsagaris, "Inference for Lévy-driven
+   stochastic volatility models via adaptive sequential Monte Carlo", Scandinavian
+   Journal of Statistics 38 (2011).
+.. [2] J. Liu and M. West, "Combined parameter and state estimation in
+   simulation-based filtering", in "Sequential Monte Carlo Methods in Practice",
+   Springer, 2001, section 10.3.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +35,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
+    IndexArray,
     check_integer,
     checked_sample_weight,
     fail,
     import_pandas,
+    refuse_other_names,
 )
 from .._input_laws import InputLaw
 
@@ -264,3 +290,283 @@ def _checked_particles(particles: Any) -> FloatArray:
     if values.ndim != 2 or not values.size or not np.isfinite(values).all():
         raise fail("InputBelief", "particles", expected, particles)
     return values
+
+
+# Halvings of the interval in which a power is searched.
+_BISECTIONS = 30
+# More powers than this mean that no power helps (a likelihood of zeros and ones).
+_MOST_STAGES = 100
+# Fewer effective particles than this do not tell a spread.
+_FEWEST_EFFECTIVE = 10.0
+
+
+class DegenerateBeliefWarning(UserWarning):
+    """Almost all weight is on a few particles when they are resampled."""
+
+
+def reweighted(
+    belief: InputBelief,
+    log_likelihood: LogLikelihood,
+    *,
+    resample_below: float,
+    shrinkage: float,
+    generator: np.random.Generator,
+) -> InputBelief:
+    """Multiply weights by a likelihood, in as few powers as the threshold allows.
+
+    Raises
+    ------
+    ValueError
+        If the likelihood is zero at every particle.
+
+    Warns
+    -----
+    DegenerateBeliefWarning
+        When a few particles are to become all of them.
+    """
+    smallest = resample_below * len(belief.weights)
+    left = 1.0
+    for stage in range(_MOST_STAGES):
+        logs = log_likelihood(belief.particles)
+        _refuse_impossible(belief, logs)
+        power = left
+        if smallest and stage < _MOST_STAGES - 1:
+            power = _largest_power(belief.weights, logs, left, smallest)
+        belief = belief.with_draws(
+            belief.particles, _tempered(belief.weights, logs, power)
+        )
+        left -= power
+        if left <= 0.0:
+            break
+        _warn_of_few(belief)
+        belief = liu_west(belief, shrinkage, generator)
+    return belief
+
+
+def _warn_of_few(belief: InputBelief) -> None:
+    size, n_particles = belief.effective_sample_size, len(belief.weights)
+    if size < min(_FEWEST_EFFECTIVE, 0.5 * n_particles):
+        warnings.warn(
+            f"Only {size:.1f} of {n_particles} particles hold the belief when it is "
+            "resampled: its spread, and the effective sample size that is reported "
+            "from now on, are not to be trusted. Use more particles, or start from a "
+            "belief nearer to what was observed.",
+            DegenerateBeliefWarning,
+            stacklevel=5,
+        )
+
+
+def _refuse_impossible(belief: InputBelief, logs: FloatArray) -> None:
+    if np.all(np.isneginf(logs[belief.weights > 0])):
+        raise ValueError(
+            "What was observed is impossible at every particle: the log-likelihood is "
+            f"-inf at all {len(logs)}. Check the likelihood, or believe in more."
+        )
+
+
+def _tempered(weights: FloatArray, logs: FloatArray, power: float) -> FloatArray:
+    """Return normalised ``weights * exp(power * logs)``; 0 where logs are -inf."""
+    possible = (weights > 0) & ~np.isneginf(logs)
+    below_best = np.where(possible, logs - logs[possible].max(), 0.0)
+    found = np.where(possible, weights * np.exp(power * below_best), 0.0)
+    return found / found.sum()
+
+
+def _largest_power(
+    weights: FloatArray, logs: FloatArray, left: float, smallest: float
+) -> float:
+    """Return the largest power up to ``left`` that keeps the effective size.
+
+    0 when the particles that are possible are too few already.
+    """
+
+    def enough(power: float) -> bool:
+        size = effective_sample_size(_tempered(weights, logs, power))
+        return size >= smallest
+
+    if enough(left):
+        return left
+    low, high = 0.0, left
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return low
+
+
+def liu_west(
+    belief: InputBelief, shrinkage: float, generator: np.random.Generator
+) -> InputBelief:
+    """Resample, shrink to the mean and jitter: mean and covariance are kept.
+
+    A value that would leave the support of its law stays at its shrunk place; where
+    this is outside too (an input of single values) it is not moved at all.
+    """
+    mean, root = belief.mean, _square_root(belief.covariance)
+    drawn = belief.particles[_systematic(belief.weights, generator)]
+    shrunk = shrinkage * drawn + (1.0 - shrinkage) * mean
+    noise = generator.standard_normal(size=drawn.shape) @ root.T
+    moved = shrunk + np.sqrt(1.0 - shrinkage**2) * noise
+    moved = np.where(belief.outside(moved), shrunk, moved)
+    moved = np.where(belief.outside(moved), drawn, moved)
+    return belief.with_draws(moved, None, resampled=1)
+
+
+def _systematic(weights: FloatArray, generator: np.random.Generator) -> IndexArray:
+    """Return positions drawn by one uniform number and equal steps."""
+    size = len(weights)
+    points = (np.arange(size) + generator.uniform()) / size
+    reached = np.cumsum(weights)
+    return np.searchsorted(reached, points * reached[-1], side="right")
+
+
+def _square_root(covariance: FloatArray) -> FloatArray:
+    """Return a square root of a covariance that may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+#: Takes inputs (n, n_features), returns one log-likelihood each.
+LogLikelihood = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """Outcomes that are a function of the inputs plus normal noise.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_outcomes,)
+        What was observed.
+    noise_variance : ndarray of shape (n_outcomes,)
+        Of the independent noise of each.
+    outcome : callable
+        Inputs (n, n_features) to the outcomes (n, n_outcomes) without noise.
+    """
+
+    values: FloatArray
+    noise_variance: FloatArray
+    outcome: Callable[[FloatArray], FloatArray]
+
+    def log_likelihood(self, inputs: FloatArray) -> FloatArray:
+        """Return the log-density of the values at each row, up to a constant."""
+        errors = np.square(self.values - self.outcome(inputs))
+        return -0.5 * (errors / self.noise_variance).sum(axis=1)
+
+
+def read_observation(
+    owner: str,
+    observed: Any,
+    outcome: Any,
+    noise_sd: Any,
+    which: Any,
+    names: Sequence[str] | None = None,
+) -> Observation:
+    """Check what the user says of an observation of inputs with these names.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing, not finite or of another length, or the outcome is
+        neither a fitted regressor of the same inputs nor a callable.
+    """
+    values = _numbers(owner, "observed", observed, "a finite number, or several")
+    expected = f"a positive finite float, or one for each of {len(values)} outcomes"
+    noise = _numbers(owner, "noise_sd", noise_sd, expected)
+    if len(noise) not in (1, len(values)) or np.any(noise <= 0):
+        raise fail(owner, "noise_sd", expected, noise_sd)
+    predict = _as_function(owner, outcome, names)
+    columns = None if which is None else _columns(owner, which, len(values))
+
+    def outcome_at(inputs: FloatArray) -> FloatArray:
+        predicted = np.asarray(predict(inputs), dtype=np.float64)
+        return _chosen(owner, predicted.reshape(len(predicted), -1), columns, inputs)
+
+    def checked(inputs: FloatArray) -> FloatArray:
+        found = outcome_at(inputs)
+        if found.shape[1] != len(values):
+            raise ValueError(
+                f"{owner}: the outcome has {found.shape[1]} columns but "
+                f"{len(values)} values were observed; which= picks columns."
+            )
+        if not np.isfinite(found).all():
+            raise ValueError(f"{owner}: the outcome is not finite at some inputs.")
+        return found
+
+    return Observation(values, np.broadcast_to(noise**2, values.shape), checked)
+
+
+def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
+    """Wrap a user's function so that its values are checked.
+
+    Raises
+    ------
+    ValueError
+        If it is no callable.
+    """
+    if not callable(log_likelihood):
+        raise fail(owner, "log_likelihood", "a callable of the inputs", log_likelihood)
+
+    def checked(inputs: FloatArray) -> FloatArray:
+        found = np.asarray(log_likelihood(inputs), dtype=np.float64)
+        if found.shape != (len(inputs),):
+            raise ValueError(
+                f"{owner}: log_likelihood returned shape {found.shape} for inputs of "
+                f"shape {inputs.shape}; expected {(len(inputs),)}, one value a row."
+            )
+        if np.isnan(found).any() or np.any(found == np.inf):
+            raise ValueError(f"{owner}: log_likelihood returned NaN or inf.")
+        return found
+
+    return checked
+
+
+def _numbers(owner: str, name: str, value: Any, expected: str) -> FloatArray:
+    """Return a number or a list of numbers as a vector."""
+    try:
+        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise fail(owner, name, expected, value) from None
+    if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
+        raise fail(owner, name, expected, value)
+    return numbers
+
+
+def _as_function(
+    owner: str, outcome: Any, inputs: Sequence[str] | None
+) -> Callable[[FloatArray], Any]:
+    """Return the ``predict`` of a regressor, or the callable itself."""
+    if not hasattr(outcome, "predict") or isinstance(outcome, type):
+        if not callable(outcome) or isinstance(outcome, type):
+            expected = "a fitted regressor or a callable of the inputs"
+            raise fail(owner, "outcome", expected, outcome)
+        return outcome
+    names = getattr(outcome, "feature_names_in_", None)
+    if names is None:
+        return outcome.predict
+    refuse_other_names(f"{owner}: the outcome", names, inputs)
+    frame = import_pandas().DataFrame
+    return lambda inputs: outcome.predict(frame(inputs, columns=names))
+
+
+def _columns(owner: str, which: Any, n_values: int) -> NDArray[np.int64]:
+    columns = np.atleast_1d(np.asarray(which))
+    expected = f"{n_values} column positions of the outcome, or None"
+    if columns.dtype.kind not in "iu" or columns.shape != (n_values,):
+        raise fail(owner, "which", expected, which)
+    return columns.astype(np.int64)
+
+
+def _chosen(
+    owner: str, predicted: FloatArray, columns: Any, inputs: FloatArray
+) -> FloatArray:
+    if len(predicted) != len(inputs):
+        raise ValueError(
+            f"{owner}: the outcome returned {len(predicted)} rows for {len(inputs)} "
+            "rows of inputs."
+        )
+    if columns is None:
+        return predicted
+    width = predicted.shape[1]
+    if np.any((columns < -width) | (columns >= width)):
+        raise fail(owner, "which", f"columns in [0, {width})", columns.tolist())
+    return predicted[:, columns]

@@ -1,8 +1,30 @@
-"""Thompson sampling with a surrogate of policies."""
+r"""Thompson sampling with a surrogate of policies: belief, choice, observation.
+
+Update a belief by a square-root ensemble Kalman filter.
+
+For an outcome :math:`h(x)` with noise of variance :math:`r`, let :math:`s` be the
+variance of :math:`h` over the particles and :math:`c` its covariances with the inputs.
+With the gain :math:`k = c / (s + r)` each particle moves by
+
+.. math:: k\,\big(y - \bar h - \alpha\,(h(x) - \bar h)\big),
+          \qquad \alpha = \Big(1 + \sqrt{r / (s + r)}\Big)^{-1},
+
+so that the mean becomes :math:`m + k (y - \bar h)` and the covariance
+:math:`C - c c^\top / (s + r)`: Kalman's formulas with the moments of the particles,
+without drawn noise [1]_. Several outcomes are taken one after the other; the outcomes
+that are still to come move with the inputs. Weights do not change, all moments are
+weighted ones.
+
+References
+----------
+.. [1] J. S. Whitaker and T. M. Hamill, "Ensemble data assimilation without perturbed
+   observations", Monthly Weather Review 130 (2002).
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     FloatArray,
+    IndexArray,
     check_boolean,
     check_integer,
     check_option,
@@ -20,12 +43,15 @@ from .._checks import (
     make_generator,
     refuse_other_names,
 )
+from .._compositions.steps import StepLayout
 from ..inspection._reading import surrogate_of
-from ._belief import InputBelief
-from ._choice import Decision, decide, read_steps, vote_shares
-from ._importance import reweighted
-from ._kalman import kalman_updated
-from ._observation import checked_log_likelihood, read_observation
+from ._belief import (
+    InputBelief,
+    Observation,
+    checked_log_likelihood,
+    read_observation,
+    reweighted,
+)
 
 RULES = ("draw", "vote", "mean")
 METHODS = ("weights", "kalman")
@@ -373,4 +399,169 @@ class ThompsonPolicy(BaseEstimator):
             raise ValueError(
                 f"{owner}: method='kalman' needs an outcome and noise_sd, not a "
                 "log_likelihood. Use method='weights'."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One action in each of the steps that were asked for.
+
+    Parameters
+    ----------
+    steps : tuple of str
+        Names of the steps.
+    actions : ndarray of int of shape (n_steps,)
+        Position of the action within its step.
+    labels : tuple of str
+        Names of the actions.
+    policy : tuple of ndarray
+        Per step, what the action was taken by: probabilities, or shares of votes.
+    inputs : ndarray of shape (n_features,) or None
+        The draw of the inputs behind all steps; None for the rules that use many.
+    """
+
+    steps: tuple[str, ...]
+    actions: IndexArray
+    labels: tuple[str, ...]
+    policy: tuple[FloatArray, ...]
+    inputs: FloatArray | None
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{step}: {label} ({policy[action]:.2f})"
+            for step, label, policy, action in zip(
+                self.steps, self.labels, self.policy, self.actions, strict=True
+            )
+        )
+
+
+def decide(
+    policy: FloatArray,  # shape: (n_parts,)
+    inputs: FloatArray | None,
+    layout: StepLayout,
+    steps: Sequence[int],
+    greedy: bool,
+    generator: np.random.Generator,
+) -> Decision:
+    """Take one action in each step, the likeliest one or one by its probability."""
+    blocks = tuple(policy[layout.slices[step]] for step in steps)
+    take = most_likely if greedy else drawn
+    actions = np.array([take(block, generator) for block in blocks], dtype=np.int64)
+    starts = np.array([layout.slices[step].start for step in steps], dtype=np.int64)
+    return Decision(
+        tuple(str(layout.step_names[step]) for step in steps),
+        actions,
+        tuple(str(layout.part_names[part]) for part in starts + actions),
+        blocks,
+        inputs,
+    )
+
+
+def most_likely(block: FloatArray, generator: np.random.Generator) -> int:
+    """Return a largest entry; of several one at random."""
+    largest = np.flatnonzero(block == block.max())
+    return int(largest[0] if len(largest) == 1 else generator.choice(largest))
+
+
+def vote_shares(policies: FloatArray, layout: StepLayout) -> FloatArray:
+    """Return the share of the votes of each part, (n_parts,).
+
+    In each step each policy votes for its likeliest action; several equal ones share
+    the vote.
+    """
+    shares = np.empty(policies.shape[1])
+    for columns in layout.slices:
+        ballots = policies[:, columns]
+        best = ballots == ballots.max(axis=1, keepdims=True)
+        shares[columns] = (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
+    return shares
+
+
+def drawn(block: FloatArray, generator: np.random.Generator) -> int:
+    """Return an entry drawn by its probability; never one of probability 0."""
+    reached = np.cumsum(block)
+    point = generator.uniform() * reached[-1]
+    return int(np.searchsorted(reached, point, side="right"))
+
+
+def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
+    """Return positions of steps given by name or position; None means all.
+
+    Raises
+    ------
+    ValueError
+        For a step that does not exist.
+    """
+    if steps is None:
+        return list(range(layout.n_steps))
+    names = [str(name) for name in layout.step_names]
+    is_one = isinstance(steps, (str, int, np.integer))
+    try:
+        given = [steps] if is_one else list(steps)
+    except TypeError:
+        raise fail(owner, "steps", f"None, or some of {names}", steps) from None
+    found = []
+    for step in given:
+        is_position = isinstance(step, (int, np.integer)) and not isinstance(step, bool)
+        if is_position and 0 <= step < len(names):
+            found.append(int(step))
+        elif isinstance(step, str) and step in names:
+            found.append(names.index(step))
+        else:
+            expected = f"None, or some of {names} or of their positions"
+            raise fail(owner, "steps", expected, steps)
+    if not found:
+        raise fail(owner, "steps", f"None, or some of {names}", steps)
+    return found
+
+
+def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief:
+    """Move the particles to the mean and covariance of Kalman's formulas.
+
+    Values that would leave the support of a law are set to its nearest end.
+
+    Raises
+    ------
+    ValueError
+        If an input has a law of single values, between which nothing can move.
+    """
+    _refuse_single_values(belief)
+    n_features = belief.particles.shape[1]
+    # Inputs and outcomes move together.
+    state = np.hstack([belief.particles, observation.outcome(belief.particles)])
+    pairs = zip(observation.values, observation.noise_variance, strict=True)
+    for k, (value, noise) in enumerate(pairs):
+        state = _moved(state, n_features + k, value, noise, belief.weights)
+    particles = state[:, :n_features]
+    for i, law in enumerate(belief.laws):
+        particles[:, i] = np.clip(particles[:, i], *law.support)
+    return belief.with_draws(particles, belief.weights)
+
+
+def _moved(
+    state: FloatArray,  # shape: (n_particles, n_features + n_outcomes)
+    column: int,
+    value: float,
+    noise: float,
+    weights: FloatArray,
+) -> FloatArray:
+    """Use one observed value."""
+    deviations = state - weights @ state
+    outcome = deviations[:, column]
+    covariances = (weights * outcome) @ deviations
+    total = covariances[column] + noise
+    innovation = value - weights @ state[:, column]
+    damping = 1.0 / (1.0 + np.sqrt(noise / total))
+    return state + np.outer(innovation - damping * outcome, covariances / total)
+
+
+def _refuse_single_values(belief: InputBelief) -> None:
+    for i, law in enumerate(belief.laws):
+        low, high = np.min(belief.particles[:, i]), np.max(belief.particles[:, i])
+        between = low + (high - low) * np.array([0.2718281828, 0.6180339887])
+        between = np.clip(between, *law.support)
+        if high > low and law.outside(between).any():
+            raise ValueError(
+                f"Input {belief.names[i]!r} takes single values; expected inputs "
+                "that can move. Use method='weights'."
             )

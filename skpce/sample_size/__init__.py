@@ -6,11 +6,11 @@ which a proved bound would be small enough. They inform; nothing here vetoes a f
 
 from ._bounds import (
     coefficient_error_bound,
+    paper_ensemble_size,
     smallest_eigenvalue,
     sobol_error_bound,
     sobol_error_interval,
 )
-from ._paper import paper_ensemble_size
 from ._required import (
     RequiredEnsembleSize,
     VacuousBoundWarning,

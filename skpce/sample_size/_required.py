@@ -10,20 +10,25 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from .._basis import PolynomialBasis
 from .._checks import (
     BoolArray,
     FloatArray,
+    IndexArray,
     check_boolean,
     check_integer,
     check_option,
     check_real,
+    fail,
     make_generator,
     one_thread_if_small,
 )
+from .._compositions.log_ratio import sum_by_step
+from .._regressor import PolynomialChaosRegressor
+from .._surrogate import CompositionalPCESurrogate
 from ._bounds import METHODS, mean_square_quantile, sobol_error_bound
-from ._designs import SimulatedDesigns, smallest_of_gram
-from ._fitted import FittedFacts, fitted_facts
 
 # More members than this are reported as infinitely many.
 _MOST_MEMBERS = 2**40
@@ -321,3 +326,217 @@ def _warn_if_vacuous(required: RequiredEnsembleSize) -> None:
         VacuousBoundWarning,
         stacklevel=3,
     )
+
+
+# Sizes grow by this factor; between them the eigenvalue is interpolated.
+_GROWTH = math.sqrt(2.0)
+
+# Work for all designs: multiplications of Gram matrices, and values of basis functions.
+_MOST_MULTIPLICATIONS = 5e9
+_MOST_VALUES = 1e8
+
+# An eigenvalue this near its limit 1 needs no larger designs.
+_NEAR_ONE = 0.98
+
+
+class SimulatedDesigns:
+    r"""Several nested random designs, and the smallest eigenvalue of all of them.
+
+    :math:`\lambda_{\min}(\Psi^\top\Psi)` of a design cannot shrink when rows are
+    added, so with nested designs a bound that divides by it falls with the size.
+
+    Parameters
+    ----------
+    basis : PolynomialBasis
+        Its laws give the inputs.
+    n_designs : int
+        Number of designs.
+    generator : Generator
+        Of the inputs.
+    """
+
+    def __init__(
+        self, basis: PolynomialBasis, n_designs: int, generator: np.random.Generator
+    ) -> None:
+        n_terms = len(basis.multi_indices)
+        self._basis = basis
+        self._generators = generator.spawn(n_designs)
+        self._grams = np.zeros((n_designs, n_terms, n_terms))
+        work = min(
+            _MOST_MULTIPLICATIONS / (n_designs * n_terms**2),
+            _MOST_VALUES / (n_designs * n_terms),
+        )
+        self._largest = max(int(work), 4 * n_terms)
+        self.sizes: list[int] = []
+        self.totals: list[float] = []  # smallest eigenvalue of the sum of squares
+        self.grow()
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether larger designs are affordable and would still tell something."""
+        size, total = self.sizes[-1], self.totals[-1]
+        return size * _GROWTH <= self._largest and total < _NEAR_ONE * size
+
+    def grow(self) -> None:
+        """Add rows to every design."""
+        size = len(self._basis.multi_indices) + 1
+        if self.sizes:
+            size = math.ceil(self.sizes[-1] * _GROWTH)
+        more = size - (self.sizes[-1] if self.sizes else 0)
+        for gram, generator in zip(self._grams, self._generators, strict=True):
+            inputs = self._basis.sample(more, generator)
+            for _, design in self._basis.blocks(inputs):
+                gram += design.T @ design
+        self.sizes.append(size)
+        self.totals.append(min(smallest_of_gram(gram) for gram in self._grams))
+
+    def eigenvalue(self, n_members: int) -> float:
+        """Return the smallest eigenvalue of the Gram matrix at a size.
+
+        Linear in the size between simulated ones; constant beyond them, which is
+        cautious: the smallest eigenvalue of a sum is at least the sum of those of its
+        parts. 0 below the smallest size.
+        """
+        if n_members < self.sizes[0]:
+            return 0.0
+        if n_members >= self.sizes[-1]:
+            return self.totals[-1] / self.sizes[-1]
+        return float(np.interp(n_members, self.sizes, self.totals)) / n_members
+
+
+def smallest_of_gram(gram: FloatArray) -> float:
+    """Return the smallest eigenvalue of a sum of squares; 0 where it is rounding."""
+    values = np.linalg.eigvalsh(gram)
+    rounding = len(gram) * np.finfo(np.float64).eps * values[-1]
+    return float(values[0]) if values[0] > rounding else 0.0
+
+
+@dataclass(frozen=True)
+class FittedFacts:
+    """Noise and signal of each output (a step or a target).
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the outputs.
+    noise_variance : ndarray of shape (n_outputs,)
+        Residual variance, summed over the coordinates of an output.
+    signal_variance : ndarray of shape (n_outputs,)
+        Variance of the expansion that leave-one-out confirms.
+    is_nothing : ndarray of bool of shape (n_outputs,)
+        Where there is nothing to attribute: no choice, or a constant target.
+    n_coordinates : ndarray of int of shape (n_outputs,)
+        Coordinates of an output.
+    n_members : int
+        Members of the fit; copies are counted.
+    gram : ndarray of shape (n_terms, n_terms)
+        Sum of squares and products of the design.
+    basis : PolynomialBasis
+        Laws and terms.
+    """
+
+    names: tuple[str, ...]
+    noise_variance: FloatArray
+    signal_variance: FloatArray
+    is_nothing: BoolArray
+    n_coordinates: IndexArray
+    n_members: int
+    gram: FloatArray
+    basis: PolynomialBasis
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms, with the constant."""
+        return len(self.basis.multi_indices)
+
+
+def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
+    """Read what is needed from a fitted surrogate or regressor.
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or a marginal expansion, which has no samples.
+    NotFittedError
+        If it is not fitted.
+    """
+    if isinstance(estimator, CompositionalPCESurrogate):
+        check_is_fitted(estimator)
+        return _facts_of_surrogate(estimator)
+    if isinstance(estimator, PolynomialChaosRegressor):
+        check_is_fitted(estimator)
+        estimator._require_fit(owner)
+        return _facts_of_regressor(estimator)
+    expected = "a fitted PolynomialChaosRegressor or CompositionalPCESurrogate"
+    raise fail(owner, "estimator", expected, estimator)
+
+
+def _facts_of_surrogate(surrogate: CompositionalPCESurrogate) -> FittedFacts:
+    law, geometry = surrogate._residual_law, surrogate.geometry_
+    weights, n_steps = law.weights, len(surrogate.steps_)
+    q2 = surrogate.diagnostics_.loo_q2
+    noise = _step_mean_square(law.fit.scaled_residuals, surrogate)
+    error = _step_mean_square(law.fit.loo_residuals, surrogate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        explained = error * q2 / (1.0 - q2)
+    parts = np.bincount(geometry.step_of_active, minlength=n_steps)
+    design = np.sqrt(weights)[:, np.newaxis] * surrogate.basis_.evaluate(
+        surrogate.diagnostics_.inputs
+    )
+    return FittedFacts(
+        tuple(str(name) for name in surrogate.step_names_),
+        noise,
+        _confirmed(surrogate.step_total_variance_, explained, q2),
+        np.isnan(q2),
+        np.maximum(parts - 1, 1),
+        max(surrogate.diagnostics_.n_members, 1),
+        design.T @ design,
+        surrogate.basis_,
+    )
+
+
+def _step_mean_square(
+    residuals: FloatArray, surrogate: CompositionalPCESurrogate
+) -> FloatArray:
+    """Return the mean square of clr residuals, summed over each step."""
+    law = surrogate._residual_law
+    squares = np.square(law.geometry.from_coordinates(residuals))
+    mean = np.average(squares, axis=0, weights=law.weights)
+    return sum_by_step(mean, law.geometry)
+
+
+def _facts_of_regressor(regressor: PolynomialChaosRegressor) -> FittedFacts:
+    samples, sums = regressor._samples, regressor._sums
+    if samples is not None:
+        weights = samples.weights
+        root = np.sqrt(weights)[:, np.newaxis]
+        design = root * regressor.basis_.evaluate(samples.inputs)
+        total, gram = weights.sum(), design.T @ design
+    else:
+        assert sums is not None  # a fit keeps its samples or their sums
+        total = sums.total_weight
+        gram = sums.gram + total * np.outer(sums.mean, sums.mean)
+    n_targets = len(regressor.coefficients_)
+    explained = regressor._target_variance * regressor.q2_
+    return FittedFacts(
+        tuple(f"y{k}" for k in range(n_targets)) if n_targets > 1 else ("y",),
+        np.asarray(regressor._fit.residual_variance, dtype=np.float64),
+        _confirmed(regressor.total_variance_, explained, regressor.q2_),
+        np.isnan(regressor.q2_),
+        np.ones(n_targets, dtype=np.int64),
+        max(round(float(total)), 1),
+        gram,
+        regressor.basis_,
+    )
+
+
+def _confirmed(
+    expansion: FloatArray, explained: FloatArray, q2: FloatArray
+) -> FloatArray:
+    """Return the smaller of the variance of the expansion and of what it predicts.
+
+    Noise in the coefficients adds to the first. 0 where nothing is predicted.
+    """
+    smaller = np.fmin(expansion, np.where(q2 < 1.0, explained, np.inf))
+    signal = np.where(q2 > 0.0, np.maximum(smaller, 0.0), 0.0)
+    return np.where(np.isnan(q2), np.nan, signal)

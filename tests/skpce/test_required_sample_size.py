@@ -21,7 +21,7 @@ from skpce.sample_size import (
     smallest_eigenvalue,
     sobol_error_bound,
 )
-from skpce.sample_size._designs import SimulatedDesigns
+from skpce.sample_size._required import SimulatedDesigns
 
 SEED = 0
 NORMAL = stats.norm(0, 1)

@@ -8,9 +8,8 @@ from scipy.stats import norm
 
 from skpce._input_laws import check_distribution, learn_input_laws
 from skpce.decision import DegenerateBeliefWarning, InputBelief
-from skpce.decision._importance import liu_west, reweighted
-from skpce.decision._kalman import kalman_updated
-from skpce.decision._observation import read_observation
+from skpce.decision._belief import liu_west, read_observation, reweighted
+from skpce.decision._policy import kalman_updated
 
 SEED = 0
 MEAN = np.array([0.5, -1.0])
