@@ -18,16 +18,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import FloatArray, check_integer
-from ._beta_vae import checked_inputs
-from ._early_stopping import (
+from ._training import (
     BestEpoch,
     batches,
     check_training_parameters,
+    checked_inputs,
     explained_share,
+    import_for,
+    one_torch_thread,
     require_finite,
     split_rows,
 )
-from ._torch import import_for, one_torch_thread
 
 # Singular values below this share of the largest are rounding.
 _ROUNDING = 1e-12

@@ -7,7 +7,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 from skpce.embedding import BetaVAE
-from skpce.embedding._vae_training import VAESpec, linear_optimum, negative_elbo
+from skpce.embedding._beta_vae import VAESpec, linear_optimum, negative_elbo
 
 torch = pytest.importorskip("torch")
 

@@ -8,7 +8,7 @@ from scipy.stats import norm, skew
 from sklearn.decomposition import PCA
 
 from skpce.embedding import NormalizingFlow
-from skpce.embedding._early_stopping import split_rows
+from skpce.embedding._training import split_rows
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")

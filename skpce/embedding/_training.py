@@ -1,12 +1,16 @@
-"""Rows held out to judge the epochs of a training, and when to stop."""
+"""What trainings share: checked inputs, held-out rows, when to stop, and torch."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array
 
 from .._checks import FloatArray, IndexArray, check_integer, check_real
 
@@ -102,3 +106,42 @@ def explained_share(X: FloatArray, predicted: FloatArray, mean: FloatArray) -> f
     if total == 0:
         return math.nan
     return float(1 - np.square(X - predicted).sum() / total)
+
+
+def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
+    """Return finite inputs of the width that an embedding gives."""
+    values = check_array(Z, dtype=np.float64)
+    expected = embedding._n_features_out
+    if values.shape[1] != expected:
+        raise ValueError(
+            f"Z has {values.shape[1]} columns, but {type(embedding).__name__} is "
+            f"expecting {expected}, one per component."
+        )
+    return values
+
+
+def import_for(owner: str, module: str, extra: str) -> Any:
+    """Return an optional module.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed; the message says what to install.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{owner} needs {module}: pip install 'skpce[{extra}]'"
+        ) from error
+
+
+@contextmanager
+def one_torch_thread(torch: Any) -> Iterator[None]:
+    """Use one torch thread inside; the matrices here are too small for more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
