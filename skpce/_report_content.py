@@ -10,10 +10,8 @@ import numpy as np
 from ._checks import FloatArray
 from ._report import HtmlReport
 from .inspection import Verdict
-from .plotting._fitted import attribution_of
-from .plotting._held_out import surrogate_q2
-from .plotting._step_variance import fragility_of
-from .plotting._style import NOT_SUPPORTED
+from .plotting._steps import fragility_of
+from .plotting._style import NOT_SUPPORTED, attribution_of, surrogate_q2
 
 _DOTS_PER_INCH = 110
 

@@ -12,7 +12,7 @@ from skpce import CompositionalPCESurrogate
 from skpce._conditional import conditional_expectation, main_effects
 from skpce.inspection import training_noise_share, variance_decomposition
 from skpce.metrics import policy_fragility
-from skpce.plotting._main_effects import _probability_effects
+from skpce.plotting._effects import _probability_effects
 
 from .known_softmax import (
     BY_STEP,
