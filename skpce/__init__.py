@@ -1,5 +1,7 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
+from ._basis.basis import PolynomialChaosFeatures
+from ._basis.index_sets import build_multi_indices, count_terms
 from ._compositions.composition import ClosureWarning
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.modes import PredictedModes
@@ -9,11 +11,9 @@ from ._compositions.steps import pack_steps, unpack_steps
 from ._dependence.maps import NatafTransformer, RosenblattTransformer
 from ._dependence.tests import SurrogateDiagnostics
 from ._derivatives import DerivativeSensitivity
-from ._features import PolynomialChaosFeatures
 from ._input_laws import InputOutsideSupportWarning
 from ._intervals import SobolInterval
 from ._moments import ExpansionMoments
-from ._multi_index import build_multi_indices, count_terms
 from ._noise_correction import NoiseCorrectedIndices
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV

@@ -29,7 +29,7 @@ import numpy as np
 import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 from threadpoolctl import ThreadpoolController
 
 FloatArray = NDArray[np.float64]
@@ -191,32 +191,6 @@ def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> Flo
     if not np.any(weights > 0):
         raise ValueError("sample_weight must not be all zero: no sample is left.")
     return weights
-
-
-class BasisFeatureNamesMixin:
-    """``get_feature_names_out`` for estimators whose output is the basis."""
-
-    basis_: Any
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_terms,)
-            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
-        """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)
 
 
 def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list[str]:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ._basis import PolynomialBasis
+from ._basis.basis import PolynomialBasis
 from ._checks import FloatArray, IndexArray
 
 
@@ -95,7 +95,7 @@ def conditional_expectation(
     Examples
     --------
     >>> import numpy as np
-    >>> from skpce._basis import PolynomialBasis
+    >>> from skpce._basis.basis import PolynomialBasis
     >>> from skpce._conditional import conditional_expectation
     >>> from skpce._input_laws import NormalLaw
     >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
@@ -118,7 +118,7 @@ def main_effects(
     Examples
     --------
     >>> import numpy as np
-    >>> from skpce._basis import PolynomialBasis
+    >>> from skpce._basis.basis import PolynomialBasis
     >>> from skpce._conditional import main_effects
     >>> from skpce._input_laws import NormalLaw
     >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])

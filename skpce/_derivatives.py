@@ -27,7 +27,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ._basis import PolynomialBasis
+from ._basis.basis import PolynomialBasis
 from ._checks import FloatArray, IndexArray
 from ._input_laws import InputLaw
 
@@ -70,7 +70,7 @@ def gradient(
     Examples
     --------
     >>> import numpy as np
-    >>> from skpce._basis import PolynomialBasis
+    >>> from skpce._basis.basis import PolynomialBasis
     >>> from skpce._derivatives import gradient
     >>> from skpce._input_laws import NormalLaw
     >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ._basis import PolynomialBasis
+from ._basis.basis import PolynomialBasis
 from ._bootstrap import bootstrap_shares, percentile_bounds, resample_counts
 from ._checks import (
     FloatArray,

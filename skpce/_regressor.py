@@ -17,9 +17,9 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._basis import BasisMixin, PolynomialBasis
+from ._basis.basis import BasisFeatureNamesMixin, BasisMixin, PolynomialBasis
+from ._basis.index_sets import basis_advice, check_sums_fit
 from ._checks import (
-    BasisFeatureNamesMixin,
     FloatArray,
     Samples,
     check_option,
@@ -32,7 +32,6 @@ from ._expansion import ExpansionMixin
 from ._goodness import predictive_q2, q2_from_sums, weighted_spread, without_slopes
 from ._input_laws import learn_input_laws
 from ._intervals import SobolIntervalMixin
-from ._memory import basis_advice, check_sums_fit
 from ._sobol import sobol_indices
 from ._solvers import (
     CRITERIA,

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ._basis import PolynomialBasis
+from ._basis.basis import PolynomialBasis
 from ._checks import FloatArray, IndexArray
 from ._input_laws import InputLaw
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
@@ -68,7 +68,7 @@ class LearnedLaws:
         Examples
         --------
         >>> import numpy as np
-        >>> from skpce._basis import PolynomialBasis
+        >>> from skpce._basis.basis import PolynomialBasis
         >>> from skpce._input_laws import NormalLaw
         >>> from skpce._relearned_laws import LearnedLaws
         >>> laws = [NormalLaw(0.0, 1.0), NormalLaw(0.0, 1.0, learned=False)]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from ._basis import PolynomialBasis
+from ._basis.basis import PolynomialBasis
 from ._checks import FloatArray, IndexArray, check_integer, input_names
 from ._conditional import checked_features
 from ._sensitivity_frame import sensitivity_frame

@@ -16,7 +16,7 @@ from sklearn.base import (
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from ._basis import BasisMixin, PolynomialBasis
+from ._basis.basis import BasisMixin, PolynomialBasis
 from ._checks import (
     FloatArray,
     check_boolean,

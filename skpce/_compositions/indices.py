@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
     IndexArray,

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from .._basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers._external import folds_of

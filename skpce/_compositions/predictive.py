@@ -50,7 +50,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
     IndexArray,

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, check_integer
 from .log_ratio import LogRatioGeometry
 

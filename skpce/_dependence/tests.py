@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_array
 
-from .._basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, import_pandas
 
 # Distances held at once.

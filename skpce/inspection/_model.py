@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._basis.basis import PolynomialChaosFeatures
+from .._basis.index_sets import count_terms
 from .._checks import FloatArray, IndexArray, check_integer, check_real, make_generator
 from .._dependence.tests import (
     correlation_reason,
@@ -16,9 +18,7 @@ from .._dependence.tests import (
     outside_reason,
     outside_share,
 )
-from .._features import PolynomialChaosFeatures
 from .._goodness import q2_from_sums, weighted_spread
-from .._multi_index import count_terms
 from .._regressor import PolynomialChaosRegressor
 from .._shapley import shapley_effects as shapley_of_expansion
 from .._sobol import sobol_indices as indices_of_expansion

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._basis import PolynomialBasis
+from .._basis.basis import PolynomialBasis
 from .._checks import (
     BoolArray,
     FloatArray,

@@ -22,7 +22,7 @@ def no_work(monkeypatch):
     def fail(*_):
         raise AssertionError("work was done before the check")
 
-    monkeypatch.setattr("skpce._basis.PolynomialBasis.evaluate", fail)
+    monkeypatch.setattr("skpce._basis.basis.PolynomialBasis.evaluate", fail)
 
 
 def with_value(y, row, column, value):

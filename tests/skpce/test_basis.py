@@ -15,7 +15,7 @@ from skpce import (
     PolynomialChaosFeatures,
     PolynomialChaosRegressor,
 )
-from skpce._basis import PolynomialBasis
+from skpce._basis.basis import PolynomialBasis
 from skpce._input_laws import NormalLaw
 
 DEGREE = 30

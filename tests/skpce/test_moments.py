@@ -13,11 +13,11 @@ from scipy import stats
 from scipy.stats import expon, norm, uniform
 
 from skpce import PolynomialChaosRegressor, _moments
-from skpce._basis import PolynomialBasis
+from skpce._basis.basis import PolynomialBasis
+from skpce._basis.index_sets import build_multi_indices
 from skpce._expansion import ExpansionMixin
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce._moments import expansion_moments, linearisation
-from skpce._multi_index import build_multi_indices
 
 SEED = 0
 

@@ -8,7 +8,7 @@ from scipy.special import softmax
 from scipy.stats import norm, uniform
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._basis import PolynomialBasis
+from skpce._basis.basis import PolynomialBasis
 from skpce._bootstrap import resample_counts
 from skpce._checks import make_generator
 from skpce._intervals import index_masks

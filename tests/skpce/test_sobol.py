@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
-from skpce._multi_index import build_multi_indices
+from skpce._basis.index_sets import build_multi_indices
 from skpce._sobol import (
     aggregate_sobol_indices,
     sobol_indices,

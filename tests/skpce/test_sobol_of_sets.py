@@ -11,8 +11,8 @@ from scipy import stats
 from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosRegressor
+from skpce._basis.index_sets import build_multi_indices
 from skpce._expansion import ExpansionMixin
-from skpce._multi_index import build_multi_indices
 from skpce._shapley import aggregated_indices, shapley_effects
 from skpce._sobol import (
     aggregate_sobol_indices,

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
-from skpce._input_laws import NormalLaw
-from skpce._multi_index import build_multi_indices, count_terms
-from skpce._truncation import (
+from skpce._basis.index_sets import build_multi_indices, count_terms
+from skpce._basis.truncation import (
     check_multi_indices,
     explicit_multi_indices,
     truncated_multi_indices,
 )
+from skpce._input_laws import NormalLaw
 
 
 class CappedLaw(NormalLaw):
@@ -168,7 +168,7 @@ def test_too_large_is_refused_before_building(monkeypatch):
     def fail(*arguments, **options):
         raise AssertionError("built")
 
-    monkeypatch.setattr("skpce._truncation.build_multi_indices", fail)
+    monkeypatch.setattr("skpce._basis.truncation.build_multi_indices", fail)
     X = np.zeros((6, 300))
     advice = "(?s)terms; with 300 .*'degree'.*'interaction_order'.*'anisotropy'.*q < 1"
     with pytest.raises(ValueError, match=advice):
@@ -178,7 +178,7 @@ def test_too_large_is_refused_before_building(monkeypatch):
 
 
 def test_an_explicit_set_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr("skpce._memory._available_memory", lambda: 1000.0)
+    monkeypatch.setattr("skpce._basis.index_sets._available_memory", lambda: 1000.0)
     with pytest.raises(ValueError, match=r"3 terms; .*Give fewer 'multi_indices'"):
         PolynomialChaosFeatures(multi_indices=[[1], [2]]).fit(np.zeros((20, 1)))
 

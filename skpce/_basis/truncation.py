@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._checks import (
+from .._checks import (
     FloatArray,
     IndexArray,
     check_integer,
@@ -16,9 +16,15 @@ from ._checks import (
     check_positive_weights,
     check_real,
 )
-from ._input_laws import InputLaw
-from ._memory import basis_advice, check_design_fits, terms_that_fit
-from ._multi_index import build_multi_indices, count_terms, sort_graded
+from .._input_laws import InputLaw
+from .index_sets import (
+    basis_advice,
+    build_multi_indices,
+    check_design_fits,
+    count_terms,
+    sort_graded,
+    terms_that_fit,
+)
 
 TRUNCATIONS = ("total_degree", "hyperbolic")
 

@@ -1,0 +1,1 @@
+"""The orthonormal polynomial basis and its multi-index set."""

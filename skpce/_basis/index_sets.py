@@ -1,0 +1,565 @@
+r"""Multi-index sets: which products of univariate functions enter the expansion.
+
+A truncation set keeps the multi-indices :math:`j` with
+
+.. math:: \lVert j \rVert_{q, w} = \Bigl(\sum_i (w_i j_i)^q\Bigr)^{1/q} \le p
+
+[1]_ and at most ``interaction_order`` positive entries. With :math:`q = 1` and weights
+:math:`w_i = 1` this is the total-degree set; :math:`q < 1` thins the interactions (the
+hyperbolic set), :math:`w_i = 2` halves the degree of input :math:`i` (the anisotropic
+set).
+
+The entry of a categorical input is the number of a contrast, not a degree: each
+contrast counts as of degree one.
+
+References
+----------
+.. [1] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based
+   on least angle regression", Journal of Computational Physics 230 (2011), eqs. (14)
+   and (16).
+
+Counting and listing the terms that a truncation can afford.
+
+The function :math:`j_i` of input :math:`i` costs :math:`(w_i j_i)^q`, a contrast of a
+category :math:`w_i^q`. A term costs what its functions cost together, and is in the
+set when that is at most :math:`p^q`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_positive_weights,
+    check_real,
+)
+
+# Distinct costs in a first, coarse count.
+_COARSE_STEPS = 1000
+
+
+def count_terms(
+    n_features: int,
+    degree: int,
+    *,
+    q: float = 1.0,
+    interaction_order: int | None = None,
+    anisotropy: ArrayLike | None = None,
+    largest: ArrayLike | None = None,
+    categorical: ArrayLike | None = None,
+    stop_above: float = math.inf,
+) -> int:
+    """Count the terms of a truncation set without building it.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of inputs.
+    degree : int
+        Largest weighted q-norm of a multi-index.
+    q : float, default=1.0
+        Exponent of the q-norm, in (0, 1].
+    interaction_order : int or None, default=None
+        Largest number of inputs in one term.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weight of each input; a weight of 2 halves its degree.
+    largest : array-like of shape (n_features,) or None, default=None
+        Number of functions that each input has beside the constant; ``inf`` for no
+        end.
+    categorical : array-like of bool of shape (n_features,) or None, default=None
+        Inputs whose functions all count as of degree one; their ``largest`` must be
+        finite.
+    stop_above : float, optional
+        Counting stops early, with a lower bound, once it exceeds this number.
+
+    Returns
+    -------
+    n_terms : int
+        The count. Far beyond every memory (1e15 terms, or 1e8 functions of single
+        inputs) a lower bound or rounded.
+
+    Raises
+    ------
+    ValueError
+        For a bad parameter.
+
+    See Also
+    --------
+    build_multi_indices : The set itself.
+
+    Examples
+    --------
+    >>> from skpce import count_terms
+    >>> count_terms(5, 3), count_terms(10, 4), count_terms(10, 4, interaction_order=2)
+    (56, 1001, 311)
+    >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
+    133
+    """
+    owner = "count_terms"
+    _check(owner, n_features, degree, q, interaction_order)
+    inputs = _checked_inputs(owner, n_features, anisotropy, largest, categorical)
+    order = n_features if interaction_order is None else interaction_order
+    order = min(order, n_features)
+    if is_isotropic(degree, *inputs):
+        return count_isotropic(n_features, degree, q, order, stop_above)
+    univariate = float(function_numbers(degree, *inputs).sum())
+    if univariate > min(stop_above, LARGEST_UNIVARIATE):
+        return int(min(univariate, LARGEST_COUNT))
+    costs, limit = univariate_costs(degree, q, *inputs), budget(degree, q)
+    if math.isfinite(stop_above):
+        coarse = round_up(costs, limit, _COARSE_STEPS)
+        lower_bound = count_affordable(coarse, limit, order, stop_above)
+        if lower_bound > stop_above:
+            return lower_bound
+    return count_affordable(costs, limit, order, stop_above)
+
+
+def build_multi_indices(
+    n_features: int,
+    degree: int,
+    *,
+    q: float = 1.0,
+    interaction_order: int | None = None,
+    anisotropy: ArrayLike | None = None,
+    largest: ArrayLike | None = None,
+    categorical: ArrayLike | None = None,
+) -> IndexArray:
+    """Build a truncation set in graded order.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of inputs.
+    degree : int
+        Largest weighted q-norm of a multi-index.
+    q : float, default=1.0
+        Exponent of the q-norm, in (0, 1].
+    interaction_order : int or None, default=None
+        Largest number of inputs in one term.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weight of each input; a weight of 2 halves its degree.
+    largest : array-like of shape (n_features,) or None, default=None
+        Number of functions that each input has beside the constant; ``inf`` for no
+        end.
+    categorical : array-like of bool of shape (n_features,) or None, default=None
+        Inputs whose functions all count as of degree one; their ``largest`` must be
+        finite.
+
+    Returns
+    -------
+    multi_indices : ndarray of shape (n_terms, n_features)
+        Row 0 is zero; rows are sorted by total degree, then as
+        :class:`sklearn.preprocessing.PolynomialFeatures` sorts them.
+
+    Raises
+    ------
+    ValueError
+        For a bad parameter, or a set too large for memory.
+
+    See Also
+    --------
+    count_terms : The number of rows, without building them.
+
+    Examples
+    --------
+    >>> from skpce import build_multi_indices
+    >>> build_multi_indices(2, 2).tolist()
+    [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
+
+    A second input that gets half the degree, or is a category of three levels:
+
+    >>> build_multi_indices(2, 2, anisotropy=[1, 2]).tolist()
+    [[0, 0], [1, 0], [0, 1], [2, 0]]
+    >>> build_multi_indices(2, 1, largest=[9, 2], categorical=[False, True]).tolist()
+    [[0, 0], [1, 0], [0, 1], [0, 2]]
+    """
+    owner = "build_multi_indices"
+    _check(owner, n_features, degree, q, interaction_order)
+    inputs = _checked_inputs(owner, n_features, anisotropy, largest, categorical)
+    n_terms = count_terms(
+        n_features,
+        degree,
+        q=q,
+        interaction_order=interaction_order,
+        anisotropy=anisotropy,
+        largest=largest,
+        categorical=categorical,
+        stop_above=terms_that_fit(n_features),
+    )
+    check_design_fits(owner, n_features, n_terms, basis_advice(anisotropy=True))
+    order = n_features if interaction_order is None else interaction_order
+    costs = univariate_costs(degree, q, *inputs)
+    active, exponents = list_affordable(costs, budget(degree, q), order)
+    return _dense(active, exponents, inputs[2])
+
+
+def sort_graded(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    categorical: NDArray[np.bool_],  # shape: (n_features,)
+) -> IndexArray:  # shape: (n_terms, n_features)
+    """Sort a set as :func:`build_multi_indices` does."""
+    terms, features = np.nonzero(multi_indices)
+    slot = np.arange(len(terms)) - np.searchsorted(terms, terms)
+    shape = len(multi_indices), slot.max(initial=-1) + 1
+    active, exponents = np.full(shape, -1), np.zeros(shape, dtype=np.int64)
+    active[terms, slot] = features
+    exponents[terms, slot] = multi_indices[terms, features]
+    return _dense(active, exponents, categorical)
+
+
+def _dense(
+    active: IndexArray,  # shape: (n_terms, widest), the inputs, padded with -1
+    exponents: IndexArray,  # shape: (n_terms, widest), padded with 0
+    categorical: NDArray[np.bool_],  # shape: (n_features,)
+) -> IndexArray:  # shape: (n_terms, n_features)
+    """Sort by total degree, then by first input, its exponent, second input, ...
+
+    Larger exponents come first: x0*x0*x1 before x0*x1*x1, as in scikit-learn. The
+    contrasts of a category come in their own order. There are as many sort keys as
+    inputs in the largest term, not as features.
+    """
+    contrast = categorical[active] & (exponents > 0)
+    degree = np.where(contrast, 1, exponents).sum(axis=1)
+    keys = np.stack([active, np.where(contrast, exponents, -exponents)], axis=-1)
+    order = np.lexsort((*keys.reshape(len(keys), -1).T[::-1], degree))
+    active, exponents = active[order], exponents[order]
+    rows = np.zeros((len(order), len(categorical)), dtype=np.int64)
+    terms, slot = np.nonzero(exponents)
+    rows[terms, active[terms, slot]] = exponents[terms, slot]
+    return rows
+
+
+def _check(
+    owner: str, n_features: Any, degree: Any, q: Any, interaction_order: Any
+) -> None:
+    check_integer(owner, "n_features", n_features, low=1)
+    check_integer(owner, "degree", degree)
+    check_real(owner, "q", q, low=0, high=1, closed="right")
+    check_integer(
+        owner, "interaction_order", interaction_order, low=1, none_allowed=True
+    )
+
+
+def _checked_inputs(
+    owner: str,
+    n_features: int,
+    anisotropy: ArrayLike | None,
+    largest: ArrayLike | None,
+    categorical: ArrayLike | None,
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """Return weight, number of functions and kind of each input."""
+    weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
+    ends = np.asarray(np.inf if largest is None else largest, dtype=np.float64)
+    kinds = np.asarray(False if categorical is None else categorical, dtype=bool)
+    for name, values in (("largest", ends), ("categorical", kinds)):
+        if values.ndim and values.shape != (n_features,):
+            raise ValueError(
+                f"The {name!r} parameter of {owner} has shape {values.shape}; expected "
+                f"({n_features},), one entry per feature."
+            )
+    ends = np.broadcast_to(ends, n_features)
+    kinds = np.broadcast_to(kinds, n_features)
+    if np.any(np.isnan(ends) | (ends < 0) | (kinds & np.isinf(ends))):
+        raise ValueError(
+            f"The 'largest' parameter of {owner} must be numbers in [0, inf], and "
+            f"finite for categorical inputs. Got {largest!r} instead."
+        )
+    return weights, ends, kinds
+
+
+# Distinct costs of terms, sorted, and how many terms have each.
+State = tuple[FloatArray, FloatArray]
+
+# Rounding in the q-norm, relative to degree**q: 2**0.75 + 2**0.75 is not exact.
+_TOLERANCE = 1e-9
+
+# Sums of the same costs in another order differ by less, relative to degree**q.
+_SAME_COST = 1e-13
+
+# More functions of single inputs than this are not told apart by counting.
+LARGEST_UNIVARIATE = 1e8
+
+# Counts up to here are exact where there is a closed form: people can read them.
+LARGEST_COUNT = 1e18
+
+
+def is_isotropic(
+    degree: int,
+    weights: FloatArray,
+    largest: FloatArray,
+    categorical: NDArray[np.bool_],
+) -> bool:
+    """Whether all inputs are alike, so that there is a closed form."""
+    alike = np.all(weights == 1.0) and np.all(largest >= degree)
+    return bool(alike and not categorical.any())
+
+
+def budget(degree: int, q: float) -> float:
+    """Return what the costs of a term may sum to."""
+    return float(degree) ** q * (1.0 + _TOLERANCE)
+
+
+def function_numbers(
+    degree: int,
+    weights: FloatArray,
+    largest: FloatArray,
+    categorical: NDArray[np.bool_],
+) -> FloatArray:
+    """Return an upper bound of the number of functions of each input alone."""
+    with np.errstate(over="ignore"):
+        affordable = np.floor(degree * (1.0 + _TOLERANCE) / weights)
+    contrasts = np.where(affordable >= 1, largest, 0.0)
+    return np.where(categorical, contrasts, np.minimum(affordable, largest))
+
+
+def univariate_costs(
+    degree: int,
+    q: float,
+    weights: FloatArray,
+    largest: FloatArray,
+    categorical: NDArray[np.bool_],
+) -> list[FloatArray]:
+    """Return, for each input, the costs of its functions 1, 2, ... that fit alone."""
+    limit = budget(degree, q)
+    costs = []
+    for weight, n_functions, is_categorical in zip(
+        weights,
+        function_numbers(degree, weights, largest, categorical),
+        categorical,
+        strict=True,
+    ):
+        degrees = np.arange(1.0, n_functions + 1.0)
+        if is_categorical:
+            degrees = np.ones_like(degrees)
+        cost = (weight * degrees) ** q
+        costs.append(cost[cost <= limit])
+    return costs
+
+
+def count_isotropic(
+    n_features: int, degree: int, q: float, order: int, stop_above: float
+) -> int:
+    """Count by the number of active inputs; partitions when q < 1."""
+    largest = min(degree, order)
+    total = 1
+    if q == 1.0:
+        for size in range(1, largest + 1):
+            total += math.comb(n_features, size) * math.comb(degree, size)
+            if total > max(stop_above, LARGEST_COUNT):
+                break
+        return total
+    for exponents in _partitions(degree, budget(degree, q), q, largest):
+        arrangements = math.factorial(len(exponents))
+        for multiplicity in Counter(exponents).values():
+            arrangements //= math.factorial(multiplicity)
+        total += math.comb(n_features, len(exponents)) * arrangements
+        if total > stop_above:
+            break
+    return total
+
+
+def _partitions(
+    largest: int, limit: float, q: float, n_parts: int
+) -> Iterator[tuple[int, ...]]:
+    """Yield the non-increasing positive tuples whose sum of q-powers fits."""
+    if n_parts == 0:
+        return
+    for first in range(1, largest + 1):
+        if first**q > limit:
+            break
+        yield (first,)
+        for rest in _partitions(first, limit - first**q, q, n_parts - 1):
+            yield (first, *rest)
+
+
+def _cheapest_later(costs: list[FloatArray]) -> FloatArray:
+    """Return the smallest cost of the inputs that come after each input."""
+    cheapest = np.array([cost.min(initial=np.inf) for cost in costs] + [np.inf])
+    return np.minimum.accumulate(cheapest[::-1])[::-1][1:]
+
+
+def count_affordable(
+    costs: list[FloatArray], limit: float, order: int, stop_above: float
+) -> int:
+    """Count by a dynamic programme over (active inputs, cost), one input at a time.
+
+    ``states[m]`` is about the terms of m inputs that can still grow. Where the
+    interaction order cannot bind, all of them are in ``states[0]``.
+    """
+    cheapest = min((cost.min() for cost in costs if cost.size), default=np.inf)
+    step = int(order < len(costs) and order * cheapest < limit)
+    states = {0: (np.zeros(1), np.ones(1))}
+    total = 1.0
+    for cost, later in zip(costs, _cheapest_later(costs), strict=True):
+        if not cost.size:
+            continue
+        values, multiplicity = np.unique(cost, return_counts=True)
+        for state_costs, counts in states.values():
+            below = np.concatenate([[0.0], np.cumsum(counts)])
+            fits = np.searchsorted(state_costs, limit - values, side="right")
+            total += float(multiplicity @ below[fits])
+        if total > stop_above:
+            break
+        grown: dict[int, list[State]] = {}
+        for active, (state_costs, counts) in states.items():
+            grown.setdefault(active, []).append((state_costs, counts))
+            if active + step < order:
+                grown.setdefault(active + step, []).extend(
+                    (state_costs + value, counts * times)
+                    for value, times in zip(values, multiplicity, strict=True)
+                )
+        states = {m: _merge(parts, limit - later, limit) for m, parts in grown.items()}
+    return int(min(total, LARGEST_COUNT))
+
+
+def _merge(parts: list[State], largest: float, limit: float) -> State:
+    """Join costs that are equal up to rounding; drop those above ``largest``."""
+    costs = np.concatenate([part[0] for part in parts])
+    counts = np.concatenate([part[1] for part in parts])
+    kept = costs <= largest
+    costs, counts = costs[kept], counts[kept]
+    keys = np.rint(costs / (_SAME_COST * limit))
+    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
+    numbers: Any = np.bincount(where, weights=counts, minlength=len(first))
+    return costs[first], numbers
+
+
+def list_affordable(
+    costs: list[FloatArray], limit: float, order: int
+) -> tuple[IndexArray, IndexArray]:
+    """List all terms whose costs fit, by their active inputs, unsorted.
+
+    Returns the inputs and the exponents of each term, in increasing order of the
+    inputs, padded with -1 and 0; shapes (n_terms, largest number of active inputs).
+    Only the terms that a later input can still extend are looked at again.
+    """
+    n_terms = 1
+    blocks: list[tuple[IndexArray, int, int]] = []  # parent terms, input, exponent
+    ids, spent, active = np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int64)
+    widest = 0
+    for feature, (cost, later) in enumerate(
+        zip(costs, _cheapest_later(costs), strict=True)
+    ):
+        open_terms = [(ids, spent, active)]
+        for exponent, value in enumerate(cost, start=1):
+            fits = spent + value <= limit
+            parents = ids[fits]
+            new_ids = np.arange(n_terms, n_terms + len(parents))
+            open_terms.append((new_ids, spent[fits] + value, active[fits] + 1))
+            blocks.append((parents, feature, exponent))
+            n_terms += len(parents)
+        parts = zip(*open_terms, strict=True)
+        ids, spent, active = (np.concatenate(part) for part in parts)
+        widest = max(widest, int(active.max(initial=0)))
+        still = (spent + later <= limit) & (active < order)
+        ids, spent, active = ids[still], spent[still], active[still]
+    return _write_out(n_terms, widest, blocks)
+
+
+def _write_out(
+    n_terms: int, widest: int, blocks: list[tuple[IndexArray, int, int]]
+) -> tuple[IndexArray, IndexArray]:
+    """Write out terms that are a parent term with one more input."""
+    inputs = np.full((n_terms, widest), -1, dtype=np.int64)
+    exponents = np.zeros((n_terms, widest), dtype=np.int64)
+    size = np.zeros(n_terms, dtype=np.int64)
+    start = 1
+    for parents, feature, exponent in blocks:
+        rows = np.arange(start, start + len(parents))
+        inputs[rows], exponents[rows] = inputs[parents], exponents[parents]
+        inputs[rows, size[parents]] = feature
+        exponents[rows, size[parents]] = exponent
+        size[rows] = size[parents] + 1
+        start += len(parents)
+    return inputs, exponents
+
+
+def round_up(costs: list[FloatArray], limit: float, n_steps: int) -> list[FloatArray]:
+    """Round costs up to few distinct ones: their count is a quick lower bound."""
+    grid = limit / n_steps
+    rounded = [np.ceil(cost / grid * (1.0 - _TOLERANCE)) * grid for cost in costs]
+    return [cost[cost <= limit] for cost in rounded]
+
+
+# A fit needs about three arrays of the size of the design matrix, of 8 bytes each.
+_BYTES_PER_ENTRY = 3 * 8
+
+# The share of the physical memory that they may take.
+_SHARE = 0.75
+
+_ADVICE = (
+    "Lower 'degree', set 'interaction_order' (2 or 3){anisotropy}, or use "
+    "truncation='hyperbolic' with q < 1."
+)
+
+
+def basis_advice(*, anisotropy: bool) -> str:
+    """Say what makes a truncation set smaller.
+
+    ``anisotropy`` tells whether the estimator has that parameter.
+    """
+    weights = ", give minor inputs an 'anisotropy' above 1" if anisotropy else ""
+    return _ADVICE.format(anisotropy=weights)
+
+
+def terms_that_fit(n_samples: int) -> float:
+    """Return the largest number of terms that :func:`check_design_fits` lets pass."""
+    return _available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
+
+
+def rows_held_in_blocks(n_samples: int) -> int:
+    """Return how many rows to ask for when the design matrix is never held whole.
+
+    Sums over blocks need matrices as high as wide: with fewer rows than that they
+    are no saving.
+    """
+    return min(n_samples, math.isqrt(int(_available_memory() / _BYTES_PER_ENTRY)))
+
+
+def check_design_fits(owner: str, n_samples: int, n_terms: int, advice: str) -> None:
+    """Raise ``ValueError`` when the design matrix would not fit in memory.
+
+    ``advice`` says what makes the basis smaller.
+    """
+    if n_terms > terms_that_fit(n_samples):
+        fit = f"with {n_samples} samples the fit"
+        raise _too_large(owner, n_terms, fit, n_samples, advice)
+
+
+def check_sums_fit(owner: str, n_terms: int, advice: str) -> None:
+    """Raise ``ValueError`` when sums over the samples would not fit in memory.
+
+    They are matrices of ``n_terms`` by ``n_terms``, however few the samples.
+    """
+    if n_terms > terms_that_fit(n_terms):
+        raise _too_large(owner, n_terms, "a fit from sums", n_terms, advice)
+
+
+def _too_large(
+    owner: str, n_terms: int, fit: str, n_rows: int, advice: str
+) -> ValueError:
+    needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
+    return ValueError(
+        f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
+        f"{needed / 2**30:.3g} GiB, more than the {_available_memory() / 2**30:.3g} "
+        f"GiB that it may use here. {advice}"
+    )
+
+
+def _available_memory() -> float:
+    """Bytes that a fit may use; of 8 GiB where the system does not tell its memory."""
+    try:
+        physical = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        physical = 8.0 * 2**30
+    return _SHARE * physical
