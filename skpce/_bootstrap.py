@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ._checks import FloatArray, IndexArray
-from ._goodness import weighted_spread, without_slopes
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
+from ._solvers.problem import weighted_spread, without_slopes
 
 #: Coefficients of resamples held at once while indices are computed: 64 MiB.
 LARGEST_BLOCK = 8_388_608

@@ -25,14 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._checks import FloatArray, IndexArray
-from ._goodness import weighted_spread
 from ._solvers import (
     CoefficientSolver,
     DesignDecomposition,
     LinearFit,
     LinearProblem,
 )
-from ._solvers._fixed import GeneralizedRidgeSolver
+from ._solvers.problem import weighted_spread
+from ._solvers.ridge import GeneralizedRidgeSolver
 
 #: Samples a term that variance-subtracted least squares needs.
 SAMPLES_PER_TERM = 3

@@ -29,7 +29,6 @@ from ._checks import (
     unchanged_on_failure,
 )
 from ._expansion import ExpansionMixin
-from ._goodness import predictive_q2, q2_from_sums, weighted_spread, without_slopes
 from ._input_laws import learn_input_laws
 from ._intervals import SobolIntervalMixin
 from ._sobol import sobol_indices
@@ -42,6 +41,12 @@ from ._solvers import (
     LinearProblem,
     make_solver,
     sum_moments,
+)
+from ._solvers.problem import (
+    predictive_q2,
+    q2_from_sums,
+    weighted_spread,
+    without_slopes,
 )
 
 

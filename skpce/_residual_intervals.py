@@ -75,12 +75,12 @@ import numpy as np
 
 from ._bootstrap import LARGEST_BLOCK
 from ._checks import FloatArray, IndexArray
-from ._goodness import weighted_spread
 from ._relearned_laws import LearnedLaws
 from ._solvers import CoefficientSolver, LinearFit, LinearProblem
-from ._solvers._dictionary import correction
-from ._solvers._external import folds_of
-from ._solvers._fixed import GeneralizedRidgeSolver
+from ._solvers.external import folds_of
+from ._solvers.problem import weighted_spread
+from ._solvers.ridge import GeneralizedRidgeSolver
+from ._solvers.sparse import correction
 
 
 def residual_bounds(

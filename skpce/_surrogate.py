@@ -51,8 +51,13 @@ from ._compositions.steps import (
     resolve_layout,
 )
 from ._dependence.tests import SurrogateDiagnostics
-from ._goodness import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread, without_slopes
 from ._solvers import LinearFit, LinearProblem, make_solver
+from ._solvers.problem import (
+    LOG_RATIO_FLOOR,
+    q2_from_sums,
+    weighted_spread,
+    without_slopes,
+)
 
 
 class SurrogateFitMixin:

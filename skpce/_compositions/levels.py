@@ -23,10 +23,10 @@ from joblib import Parallel, delayed
 
 from .._bootstrap import percentile_bounds, resample_counts
 from .._checks import FloatArray, IndexArray, one_thread_if_small
-from .._goodness import LOG_RATIO_FLOOR, weighted_spread
 from .._shapley import shapley_variances
 from .._sobol import partial_variances
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import LogRatioGeometry, sum_by_step
 
 #: Levels at which indices are given.

@@ -19,8 +19,8 @@ from sklearn.utils.validation import has_fit_parameter
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
-from .._solvers._external import folds_of
-from .._solvers._leverage import Leverage, LeverageFactor
+from .._solvers.external import folds_of
+from .._solvers.problem import Leverage, LeverageFactor
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10

@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, check_alphas, check_option
-from ._automatic import AutomaticSolver
-from ._base import CoefficientSolver, LinearFit, LinearProblem
-from ._bayesian import BayesianSolver
-from ._decomposition import DesignDecomposition
-from ._degree_weights import AnisotropicRidgeSolver, DegreeWeightedRidgeSolver
-from ._design_moments import DesignMoments, sum_moments
-from ._external import ExternalSolver, check_regressor
-from ._nested import LeastAngleSolver, MatchingPursuitSolver
-from ._paper import PAPER_ALPHAS, PaperSolver
-from ._ridge import DEFAULT_ALPHAS, LeastSquaresSolver, RidgeSolver
-from ._ridge_path import CRITERIA, RidgePathSolver, solve_path
-from ._subspace_pursuit import SubspacePursuitSolver
+from .external import AutomaticSolver, BayesianSolver, ExternalSolver, check_regressor
+from .problem import CoefficientSolver, DesignDecomposition, LinearFit, LinearProblem
+from .ridge import (
+    CRITERIA,
+    DEFAULT_ALPHAS,
+    PAPER_ALPHAS,
+    LeastSquaresSolver,
+    PaperSolver,
+    RidgePathSolver,
+    RidgeSolver,
+    solve_path,
+)
+from .sparse import LeastAngleSolver, MatchingPursuitSolver, SubspacePursuitSolver
+from .sums import DesignMoments, sum_moments
+from .weighted_ridge import AnisotropicRidgeSolver, DegreeWeightedRidgeSolver
 
 __all__ = [
     "CRITERIA",

@@ -30,8 +30,8 @@ from .._compositions.log_ratio import (
     log_ratios_of,
     sum_by_step,
 )
-from .._goodness import LOG_RATIO_FLOOR, weighted_spread, without_slopes
 from .._solvers import DesignDecomposition, RidgePathSolver, make_solver, solve_path
+from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
 from .._surrogate import CompositionalPCESurrogate
 
 Split = tuple[IndexArray, IndexArray]

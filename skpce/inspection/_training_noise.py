@@ -23,7 +23,7 @@ from .._compositions.log_ratio import (
     composition_geometry,
     sum_by_step,
 )
-from .._goodness import LOG_RATIO_FLOOR, weighted_spread
+from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from ._reward_groups import (
     Components,
     ConvexSums,

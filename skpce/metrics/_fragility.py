@@ -35,7 +35,7 @@ from .._compositions.log_ratio import (
     log_ratios_of,
 )
 from .._compositions.steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
-from .._goodness import LOG_RATIO_FLOOR, weighted_spread
+from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 
 
 @dataclass(frozen=True, eq=False)

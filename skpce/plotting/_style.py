@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
 from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
-from .._goodness import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..inspection import Verdict
 from ..inspection._reading import (
     is_surrogate,

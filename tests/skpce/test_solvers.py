@@ -16,7 +16,7 @@ from skpce._solvers import (
     make_solver,
     solve_path,
 )
-from skpce._solvers._decomposition import DesignDecomposition
+from skpce._solvers.problem import DesignDecomposition
 
 SEED = 0
 

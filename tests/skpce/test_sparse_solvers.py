@@ -12,7 +12,7 @@ from sklearn.linear_model import LassoCV, LinearRegression, Ridge
 
 from skpce import PolynomialChaosRegressor
 from skpce._solvers import DEFAULT_ALPHAS, SOLVERS, LinearProblem, make_solver
-from skpce._solvers._dictionary import Dictionary
+from skpce._solvers.sparse import Dictionary
 
 SEED = 0
 REPEATABLE = [name for name in SOLVERS if name != "paper"]
@@ -204,14 +204,14 @@ def test_a_long_path_needs_no_residuals(monkeypatch):
     y[:, 0] += 3 * X[:, 0]
     weights = rng.integers(1, 4, size=80).astype(float)
     slow = PolynomialChaosRegressor(3).fit(X, y, weights)
-    monkeypatch.setattr("skpce._solvers._ridge_path._LARGE_PATH", 0)
+    monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
     quick = PolynomialChaosRegressor(3).fit(X, y, weights)
     np.testing.assert_array_equal(slow.alpha_, quick.alpha_)
     np.testing.assert_allclose(slow._fit.criterion, quick._fit.criterion, rtol=1e-10)
 
 
 def test_a_long_path_of_an_exact_fit_forms_residuals(monkeypatch):
-    monkeypatch.setattr("skpce._solvers._ridge_path._LARGE_PATH", 0)
+    monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
     X = np.random.default_rng(SEED).normal(size=(80, 2))
     pce = PolynomialChaosRegressor(2, distribution=norm(0, 1)).fit(X, X[:, 0] * X[:, 1])
     assert pce.alpha_[0] == DEFAULT_ALPHAS[0]

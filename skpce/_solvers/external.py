@@ -1,19 +1,28 @@
-"""Any linear regressor of scikit-learn as a solver."""
+"""Linear regressors of scikit-learn as solvers, and a choice among solvers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_regressor
+from sklearn.linear_model import ARDRegression
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import has_fit_parameter
 
 from .._checks import FloatArray, IndexArray
-from ._base import CoefficientSolver, LinearFit, LinearProblem
-from ._leverage import Leverage, LeverageFactor
+from .problem import (
+    CoefficientSolver,
+    DesignDecomposition,
+    Leverage,
+    LeverageFactor,
+    LinearFit,
+    LinearProblem,
+)
+from .ridge import GeneralizedRidgeSolver, fit_penalties
+from .sparse import comparison_price, fit_of_targets, join_fits
 
 _N_FOLDS = 5
 
@@ -150,3 +159,101 @@ def check_regressor(owner: str, regressor: Any) -> None:
             f"The 'regressor' parameter of {owner} must be None or an instance of a "
             f"regressor of scikit-learn. Got {regressor!r} instead."
         )
+
+
+class BayesianSolver(GeneralizedRidgeSolver):
+    r"""scikit-learn's ``ARDRegression``, one target after another.
+
+    Each coefficient has a normal prior of its own precision :math:`\lambda_j`; with the
+    precision :math:`\alpha` of the noise its penalty is :math:`\lambda_j / \alpha`.
+    Leave-one-out takes these as given.
+
+    The iteration does not settle where terms outnumber samples, and then magnifies
+    rounding: rows enter in an order of their own, so that theirs has no effect.
+
+    Raises
+    ------
+    ValueError
+        For sample weights that are no whole numbers: a row of weight 2 is entered
+        twice.
+    """
+
+    def fit(self, problem: LinearProblem) -> LinearFit:
+        copies = np.round(problem.weights).astype(np.int64)
+        whole = np.allclose(copies, problem.weights, rtol=0, atol=1e-6)
+        if not whole or copies.min() < 1:
+            raise ValueError(
+                "sample_weight must be whole numbers with solver='ard', which enters a "
+                f"row as often as it counts. Got {problem.weights.max()!r} and others."
+            )
+        rows = np.repeat(np.arange(len(copies)), copies)
+        positions = [np.array([k]) for k in range(problem.targets.shape[1])]
+        return join_fits(
+            [_fit_target(problem, rows, target) for target in positions], positions
+        )
+
+
+def _fit_target(
+    problem: LinearProblem, rows: IndexArray, target: IndexArray
+) -> LinearFit:
+    scale = np.zeros(problem.design.shape[1])
+    scale[0] = 1.0
+    keys = np.column_stack([problem.design, problem.targets[:, target]])
+    rows = rows[np.lexsort(keys[rows].T)]
+    values = problem.targets[rows, target[0]]
+    spread = values.std()
+    if spread > 0 and problem.design.shape[1] > 1:
+        scale[1:] = _relevance(problem.design[rows, 1:], values / spread)
+    decomposition = DesignDecomposition.from_design(
+        problem.design, problem.weights, scale=scale
+    )
+    fit = fit_penalties(decomposition, problem.targets[:, target], np.ones(1))
+    size = int(np.count_nonzero(scale)) - 1
+    price = comparison_price(size, len(scale) - 1, float(len(rows)))
+    return fit.with_criterion(fit.criterion * price)
+
+
+def _relevance(design: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the prior scale of each coefficient in units of the noise; 0 if pruned."""
+    model = ARDRegression().fit(design, values)
+    kept = model.coef_ != 0.0
+    return np.where(kept, np.sqrt(model.alpha_ / model.lambda_), 0.0)
+
+
+class AutomaticSolver(GeneralizedRidgeSolver):
+    """Fit with several solvers and keep, for each group, the best by its criterion.
+
+    The criterion is the mean squared leave-one-out error, for sparse solvers with the
+    price of their search. No solver wins everywhere [1]_: a few large coefficients
+    suit subspace pursuit, many that decay with the degree suit degree weights.
+
+    Parameters
+    ----------
+    candidates : mapping of str to CoefficientSolver
+        Solvers by name; the first wins a tie.
+
+    References
+    ----------
+    .. [1] N. Luthen, S. Marelli and B. Sudret, "Sparse polynomial chaos expansions:
+       literature survey and benchmark", SIAM/ASA Journal on Uncertainty
+       Quantification 9 (2021), section 5.
+    """
+
+    def __init__(self, candidates: Mapping[str, CoefficientSolver]) -> None:
+        self.candidates = candidates
+
+    def fit(self, problem: LinearProblem) -> LinearFit:
+        fits = [solver.fit(problem) for solver in self.candidates.values()]
+        labels, group_of = np.unique(problem.groups, return_inverse=True)
+        pooled = np.array(
+            [np.bincount(group_of, fit.criterion, len(labels)) for fit in fits]
+        )
+        winner = np.argmin(pooled, axis=0)[group_of]
+        positions = [np.flatnonzero(winner == k) for k in range(len(fits))]
+        kept = [k for k, targets in enumerate(positions) if len(targets)]
+        joined = join_fits(
+            [fit_of_targets(fits[k], positions[k]) for k in kept],
+            [positions[k] for k in kept],
+        )
+        names = tuple(self.candidates)
+        return replace(joined, solver_names=tuple(names[k] for k in winner))

@@ -1,9 +1,9 @@
-"""A ridge fit from sums over the samples, which can be added up block by block.
+r"""A ridge fit from sums over the samples, which can be added up block by block.
 
 Leverages need a second pass over the samples, so the penalty is chosen by generalised
-cross-validation: :math:`\\mathrm{GCV}(\\lambda) = \\frac{\\mathrm{RSS}/\\sum w}
-{(1 - \\mathrm{df}/\\sum w)^2}` with :math:`\\mathrm{df} = 1 + \\sum_k
-s_k^2/(s_k^2+\\lambda)` [1]_. It differs from leave-one-out by the spread of the
+cross-validation: :math:`\mathrm{GCV}(\lambda) = \frac{\mathrm{RSS}/\sum w}
+{(1 - \mathrm{df}/\sum w)^2}` with :math:`\mathrm{df} = 1 + \sum_k
+s_k^2/(s_k^2+\lambda)` [1]_. It differs from leave-one-out by the spread of the
 leverages, which is small where there are many samples for every term.
 
 References
@@ -23,9 +23,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .._checks import FloatArray, IndexArray
-from ._base import LinearFit
-from ._leverage import Leverage, LeverageFactor
-from ._penalty_choice import best_penalties
+from .problem import Leverage, LeverageFactor, LinearFit, best_penalties
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,487 @@
+r"""Sparse solvers: search for a subset of terms, then least squares on it.
+
+Solvers that put the terms in an order: a subset is a beginning of the order.
+
+One QR decomposition of the ordered columns gives least squares and leave-one-out on
+every beginning. The orders are scikit-learn's: least-angle regression (the *hybrid*
+variant, with least squares on the active terms [1]_) and orthogonal matching pursuit.
+
+References
+----------
+.. [1] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based on
+   least angle regression", Journal of Computational Physics 230 (2011), section 4.3.
+
+Least squares on subsets of the terms, and the leave-one-out error of a subset.
+
+The intercept is free: columns and targets are centred, columns brought to unit length.
+A subset :math:`S` that was *searched for* among :math:`P` terms fits better than one
+that was given. Its mean squared leave-one-out error is therefore multiplied by
+:math:`P^{2|S|/n}`: on the scale of the logarithm of the error this is the price
+:math:`2 \log P` a term of the risk inflation criterion [1]_. Leave-one-out alone
+chooses subsets that are several times too large.
+
+References
+----------
+.. [1] D. P. Foster and E. I. George, "The risk inflation criterion for multiple
+   regression", Annals of Statistics 22 (1994), eq. (3).
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lars_path, orthogonal_mp
+
+from .._checks import FloatArray, IndexArray
+from .problem import (
+    DesignDecomposition,
+    LinearFit,
+    LinearProblem,
+    join_leverages,
+    weighted_spread,
+)
+from .ridge import GeneralizedRidgeSolver, fit_penalties
+
+
+class SparseSolver(GeneralizedRidgeSolver):
+    """Choose a subset of the terms for each group of targets.
+
+    While the size of the subset is chosen, a term costs ``2 log P`` (see
+    ``Dictionary``). The criterion by which the fit is compared with others asks
+    another price (see ``comparison_price``).
+
+    Leave-one-out residuals are those of least squares on the chosen subset: they do
+    not know of the search.
+    """
+
+    #: Whether the targets of a group are given the same terms.
+    shares_terms: ClassVar[bool] = True
+
+    @abstractmethod
+    def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
+        """Return a subset of the dictionary."""
+
+    def fit(self, problem: LinearProblem) -> LinearFit:
+        dictionary = Dictionary(problem)
+        n_terms = problem.design.shape[1]
+        parts, positions = [], []
+        groups = problem.groups
+        if not self.shares_terms:
+            groups = np.arange(problem.targets.shape[1])
+        for label in np.unique(groups):
+            targets = np.flatnonzero(groups == label)
+            subset = self.search(dictionary, targets)
+            price = dictionary.comparison_price(len(subset))
+            scale = dictionary.scale(subset, n_terms)
+            positions.append(targets)
+            parts.append(_fit_subset(problem, targets, scale, price))
+        return join_fits(parts, positions)
+
+
+def _fit_subset(
+    problem: LinearProblem, targets: IndexArray, scale: FloatArray, price: float
+) -> LinearFit:
+    """Least squares on the terms of positive scale."""
+    decomposition = DesignDecomposition.from_design(
+        problem.design, problem.weights, scale=scale
+    )
+    zeros = np.zeros(len(targets))
+    fit = fit_penalties(decomposition, problem.targets[:, targets], zeros)
+    return fit.with_criterion(price * fit.criterion)
+
+
+def join_fits(parts: list[LinearFit], positions: list[IndexArray]) -> LinearFit:
+    """Put the fits of groups of targets together."""
+    if len(parts) == 1:
+        return parts[0]
+    order = np.argsort(np.concatenate(positions))
+
+    def rows(name: str) -> FloatArray:
+        return np.concatenate([getattr(part, name) for part in parts])[order]
+
+    def columns(name: str) -> FloatArray | None:
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else np.hstack(values)[:, order]
+
+    return replace(
+        parts[0],
+        coefficients=rows("coefficients"),
+        alpha=rows("alpha"),
+        scales=rows("scales"),
+        leverage=join_leverages(
+            [part.leverage for part in parts], positions, len(order)
+        ),
+        criterion=rows("criterion"),
+        loo_residuals=columns("loo_residuals"),
+        scaled_residuals=columns("scaled_residuals"),
+        residual_variance=rows("residual_variance"),
+    )
+
+
+def fit_of_targets(fit: LinearFit, columns: IndexArray) -> LinearFit:
+    """Keep some targets of a fit."""
+
+    def some(values: FloatArray | None) -> FloatArray | None:
+        return None if values is None else values[:, columns]
+
+    return replace(
+        fit,
+        coefficients=fit.coefficients[columns],
+        alpha=fit.alpha[columns],
+        scales=fit.scales[columns],
+        leverage=fit.leverage.of_targets(columns),
+        criterion=fit.criterion[columns],
+        loo_residuals=some(fit.loo_residuals),
+        scaled_residuals=some(fit.scaled_residuals),
+        residual_variance=fit.residual_variance[columns],
+    )
+
+
+# Below this share of its length a column is a combination of those before it.
+_SMALLEST_PIVOT = 1e-7
+
+
+class NestedSolver(SparseSolver):
+    """Choose a beginning of an order of the terms, for each target alone.
+
+    Targets of a group do not share their terms: use ``"subspace_pursuit"`` where the
+    fit is not to depend on the coordinates of the targets.
+    """
+
+    shares_terms = False
+
+    @abstractmethod
+    def order(
+        self, columns: FloatArray, target: FloatArray, largest: int
+    ) -> IndexArray:
+        """Return up to ``largest`` columns, the most important first."""
+
+    def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
+        target = dictionary.targets[:, targets[0]]
+        largest = int(min(dictionary.n_copies // 2, *dictionary.columns.shape))
+        order = np.zeros(0, dtype=np.int64)
+        length = np.linalg.norm(target)
+        if largest and length > 0:
+            with warnings.catch_warnings():
+                # Both stop early where the rest of the columns says nothing more.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.simplefilter("ignore", RuntimeWarning)
+                order = self.order(dictionary.columns, target / length, largest)
+        errors = _errors_of_beginnings(dictionary, order, target)
+        errors *= [dictionary.correction(size) for size in range(len(errors))]
+        return order[: int(np.argmin(errors))]
+
+
+class LeastAngleSolver(NestedSolver):
+    """Hybrid least-angle regression."""
+
+    def order(
+        self, columns: FloatArray, target: FloatArray, largest: int
+    ) -> IndexArray:
+        _, active, _ = lars_path(columns, target, method="lar", max_iter=largest)
+        return np.asarray(active, dtype=np.int64)
+
+
+class MatchingPursuitSolver(NestedSolver):
+    """Orthogonal matching pursuit."""
+
+    def order(
+        self, columns: FloatArray, target: FloatArray, largest: int
+    ) -> IndexArray:
+        path = orthogonal_mp(
+            columns, target, n_nonzero_coefs=largest, return_path=True
+        ).reshape(columns.shape[1], -1)
+        entered = np.argmax(path != 0.0, axis=1)
+        active = np.flatnonzero(np.any(path != 0.0, axis=1))
+        return active[np.argsort(entered[active], kind="stable")]
+
+
+def _errors_of_beginnings(
+    dictionary: Dictionary, order: IndexArray, target: FloatArray
+) -> FloatArray:  # shape: (n_beginnings,), the empty one first
+    """Return the mean squared leave-one-out error; inf where it is not defined."""
+    directions, triangle = qr(dictionary.columns[:, order], mode="economic")
+    dependent = np.abs(np.diag(triangle)) < _SMALLEST_PIVOT
+    n_kept = int(np.argmax(dependent)) if dependent.any() else len(order)
+    directions = directions[:, :n_kept]
+    steps = directions * (directions.T @ target)
+    nothing = np.zeros((len(target), 1))
+    residual = target[:, np.newaxis] - np.cumsum(np.hstack([nothing, steps]), axis=1)
+    squares = np.square(directions) / dictionary.weights[:, np.newaxis]
+    leverage = np.cumsum(np.hstack([nothing, squares]), axis=1)
+    leverage += 1.0 / dictionary.weights.sum()
+    left_out = np.minimum(dictionary.weights, 1.0)[:, np.newaxis]
+    complement = 1.0 - left_out * leverage
+    defined = complement.min(axis=0) > SMALLEST_COMPLEMENT
+    press = np.square(residual / np.where(defined, complement, 1.0)).sum(axis=0)
+    return np.where(defined, press / dictionary.weights.sum(), np.inf)
+
+
+# Sizes are tried one by one up to the first number, then in steps of this ratio.
+_SINGLE_STEPS = 25
+_STEP_RATIO = 1.12
+
+# The search ends when it has gone this far beyond the best size without gain.
+_PATIENCE_RATIO = 2.0
+_PATIENCE_STEPS = 10
+
+_MOST_SWEEPS = 20
+
+
+class SubspacePursuitSolver(SparseSolver):
+    """Subspace pursuit for every size of the subset.
+
+    For a given size: add as many terms again as correlate best with the residual, fit
+    them all, keep the largest, until the residual grows no smaller [1]_. Each size
+    starts from the best subset of the size before and, once more, from the terms that
+    correlate best with the targets [2]_. Targets of a group share their terms: they
+    are ranked by the length of their row of coefficients, which a rotation of the
+    targets leaves as it is.
+
+    References
+    ----------
+    .. [1] W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal
+       reconstruction", IEEE Transactions on Information Theory 55 (2009), algorithm 1.
+    .. [2] P. Diaz, A. Doostan and J. Hampton, "Sparse polynomial chaos expansions via
+       compressed sensing and D-optimal design", Computer Methods in Applied Mechanics
+       and Engineering 336 (2018), section 3.2.
+    """
+
+    def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
+        best = np.zeros(0, dtype=np.int64)
+        best_score = dictionary.mean_error(targets)
+        previous = best
+        for size in _sizes(dictionary):
+            found = _best_of_size(dictionary, targets, size, previous)
+            if found is None:
+                break
+            previous, error = found
+            score = error * dictionary.correction(size)
+            if score < best_score:
+                best, best_score = previous, score
+            elif size > _PATIENCE_RATIO * len(best) + _PATIENCE_STEPS:
+                break
+        return best
+
+
+def _sizes(dictionary: Dictionary) -> list[int]:
+    """Return the sizes to try: at most half as many terms as samples."""
+    largest = int(min(dictionary.n_copies // 2, len(dictionary.terms)))
+    sizes = list(range(1, min(largest, _SINGLE_STEPS) + 1))
+    while sizes and sizes[-1] < largest:
+        sizes.append(min(largest, int(np.ceil(sizes[-1] * _STEP_RATIO))))
+    return sizes
+
+
+def _best_of_size(
+    dictionary: Dictionary, targets: IndexArray, size: int, previous: IndexArray
+) -> tuple[IndexArray, float] | None:
+    """Pursue from both starts; None when every subset is dependent."""
+    found = []
+    starts = [_largest(_row_length(dictionary.correlations[:, targets]), size)]
+    if len(previous):
+        starts.append(_enlarge(dictionary, targets, previous, size))
+    for start in starts:
+        try:
+            subset = _pursue(dictionary, targets, start)
+        except LinAlgError:
+            continue
+        found.append((subset, dictionary.loo_error(subset, targets)))
+    return min(found, key=lambda pair: pair[1], default=None)
+
+
+def _pursue(
+    dictionary: Dictionary, targets: IndexArray, subset: IndexArray
+) -> IndexArray:
+    size = len(subset)
+    coefficients = dictionary.solve(subset, targets)
+    gained = _gain(dictionary, subset, coefficients, targets)
+    for _ in range(_MOST_SWEEPS):
+        wide = _enlarge(dictionary, targets, subset, 2 * size, coefficients)
+        widened = dictionary.solve(wide, targets)
+        candidate = wide[_largest(_row_length(widened), size)]
+        coefficients_there = dictionary.solve(candidate, targets)
+        gain = _gain(dictionary, candidate, coefficients_there, targets)
+        if gain <= gained * (1.0 + 1e-12):
+            break
+        subset, coefficients, gained = candidate, coefficients_there, gain
+    return subset
+
+
+def _enlarge(
+    dictionary: Dictionary,
+    targets: IndexArray,
+    subset: IndexArray,
+    size: int,
+    coefficients: FloatArray | None = None,
+) -> IndexArray:
+    """Add the terms that correlate best with the residual."""
+    if coefficients is None:
+        coefficients = dictionary.solve(subset, targets)
+    strength = _row_length(dictionary.remaining(subset, coefficients, targets))
+    strength[subset] = -1.0
+    size = min(size, len(strength))
+    return np.concatenate([subset, _largest(strength, size - len(subset))])
+
+
+def _gain(
+    dictionary: Dictionary,
+    subset: IndexArray,
+    coefficients: FloatArray,
+    targets: IndexArray,
+) -> float:
+    """Return the sum of squares that a subset explains."""
+    return float(
+        np.sum(dictionary.correlations[np.ix_(subset, targets)] * coefficients)
+    )
+
+
+def _row_length(rows: FloatArray) -> FloatArray:
+    return np.abs(rows[:, 0]) if rows.shape[1] == 1 else np.linalg.norm(rows, axis=1)
+
+
+def _largest(values: FloatArray, count: int) -> IndexArray:
+    """Return the positions of the largest values, ties by position."""
+    return np.argsort(-values, kind="stable")[:count]
+
+
+# Up to this many terms the whole Gram matrix is kept (200 MiB).
+_LARGEST_GRAM = 5000
+
+#: Below this value 1 - leverage is rounding: the sample is fitted by itself alone.
+SMALLEST_COMPLEMENT = 1e-10
+
+# Added to the unit diagonal of Gram matrices.
+_JITTER = 1e-14
+
+
+#: Share of the price that is asked when a sparse fit is compared with another solver.
+#: The full price makes most sparse fits look worse than they are.
+COMPARISON_SHARE = 0.75
+
+
+def correction(size: int, n_terms: int, n_copies: float, share: float = 1.0) -> float:
+    """Return the factor for having searched ``size`` of ``n_terms`` terms."""
+    return float(np.exp(2.0 * share * size * np.log(max(n_terms, 1)) / n_copies))
+
+
+def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
+    """Return the factor for comparing a sparse fit with another solver.
+
+    Three quarters of the price of the search, times the correction of leave-one-out
+    for small samples (Blatman and Sudret, 2011, section 3.4), here
+    :math:`(n / (n - k - 1))^2` with :math:`k` terms beside the constant.
+    """
+    left = max(n_copies - size - 1.0, 1.0)
+    searched = correction(size, n_terms, n_copies, COMPARISON_SHARE)
+    return searched * (n_copies / left) ** 2
+
+
+class Dictionary:
+    """Centred columns of unit length, and the centred targets of one problem.
+
+    Parameters
+    ----------
+    problem : LinearProblem
+        Its groups are not looked at.
+    """
+
+    def __init__(self, problem: LinearProblem) -> None:
+        weights = problem.weights
+        root = np.sqrt(weights)[:, np.newaxis]
+        center = np.average(problem.design, axis=0, weights=weights)
+        columns = root * (problem.design - center)
+        length = np.sqrt(np.square(columns).sum(axis=0))
+        rounding = 1e-12 * np.sqrt(weights.sum())
+        #: Terms that vary over the samples, the constant not among them.
+        self.terms = np.flatnonzero(length > rounding)
+        self.terms = self.terms[self.terms > 0]
+        self.columns = columns[:, self.terms] / length[self.terms]
+        mean = np.average(problem.targets, axis=0, weights=weights)
+        varies = weighted_spread(problem.targets, weights) > 0
+        self.targets = root * np.where(varies, problem.targets - mean, 0.0)
+        self.correlations = self.columns.T @ self.targets
+        self.weights = weights
+        #: Number of samples, copies counted.
+        self.n_copies = max(float(weights.sum()), float(len(weights)))
+        self._gram = None
+        if len(self.terms) <= _LARGEST_GRAM:
+            self._gram = self.columns.T @ self.columns
+
+    def gram(self, rows: IndexArray) -> FloatArray:
+        """Return the Gram matrix of a subset."""
+        if self._gram is not None:
+            return self._gram[np.ix_(rows, rows)]
+        return self.columns[:, rows].T @ self.columns[:, rows]
+
+    def factor(self, subset: IndexArray) -> FloatArray:
+        """Return the lower Cholesky factor; LinAlgError for dependent columns."""
+        gram = self.gram(subset)
+        gram.flat[:: len(gram) + 1] += _JITTER
+        return cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+
+    def solve(
+        self, subset: IndexArray, targets: IndexArray
+    ) -> FloatArray:  # shape: (n_subset, n_chosen_targets)
+        """Return least-squares coefficients of the unit columns."""
+        right = self.correlations[np.ix_(subset, targets)]
+        return cho_solve((self.factor(subset), True), right, check_finite=False)
+
+    def remaining(
+        self, subset: IndexArray, coefficients: FloatArray, targets: IndexArray
+    ) -> FloatArray:  # shape: (n_columns, n_chosen_targets)
+        """Return the inner products of the columns with the residual."""
+        if self._gram is not None:
+            return self.correlations[:, targets] - self._gram[:, subset] @ coefficients
+        residual = self.targets[:, targets] - self.columns[:, subset] @ coefficients
+        return self.columns.T @ residual
+
+    def loo_error(
+        self, subset: IndexArray, targets: IndexArray
+    ) -> float:  # pooled over the targets
+        """Return the mean squared leave-one-out error; inf where it is not defined."""
+        try:
+            factor = self.factor(subset)
+        except LinAlgError:
+            return np.inf
+        left = solve_triangular(
+            factor, self.columns[:, subset].T, lower=True, check_finite=False
+        )
+        right = solve_triangular(
+            factor,
+            self.correlations[np.ix_(subset, targets)],
+            lower=True,
+            check_finite=False,
+        )
+        residual = self.targets[:, targets] - left.T @ right
+        leverage = np.square(left).sum(axis=0) / self.weights + 1.0 / self.weights.sum()
+        complement = 1.0 - np.minimum(self.weights, 1.0) * leverage
+        if complement.min() < SMALLEST_COMPLEMENT:
+            return np.inf
+        press = np.sum(np.square(residual / complement[:, np.newaxis]))
+        return float(press / self.weights.sum())
+
+    def mean_error(self, targets: IndexArray) -> float:
+        """Return the leave-one-out error of the constant alone."""
+        return self.loo_error(np.zeros(0, dtype=np.int64), targets)
+
+    def correction(self, size: int) -> float:
+        """Return the factor for having searched ``size`` of all terms."""
+        return correction(size, len(self.terms), self.n_copies)
+
+    def comparison_price(self, size: int) -> float:
+        """Return the factor for comparing a fit of ``size`` terms with others."""
+        return comparison_price(size, len(self.terms), self.n_copies)
+
+    def scale(self, subset: IndexArray, n_terms: int) -> FloatArray:
+        """Return the scales of a subset: 1 for its terms and the constant, else 0."""
+        scale = np.zeros(n_terms)
+        scale[0] = 1.0
+        scale[self.terms[subset]] = 1.0
+        return scale
