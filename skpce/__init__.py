@@ -10,15 +10,13 @@ from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import pack_steps, unpack_steps
 from ._dependence.maps import NatafTransformer, RosenblattTransformer
 from ._dependence.tests import SurrogateDiagnostics
-from ._derivatives import DerivativeSensitivity
+from ._expansion.indices import AggregatedIndices, InteractionIndices, SobolIndices
+from ._expansion.intervals import NoiseCorrectedIndices, SobolInterval
+from ._expansion.marginals import DerivativeSensitivity
+from ._expansion.moments import ExpansionMoments
 from ._input_laws import InputOutsideSupportWarning
-from ._intervals import SobolInterval
-from ._moments import ExpansionMoments
-from ._noise_correction import NoiseCorrectedIndices
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
-from ._shapley import AggregatedIndices
-from ._sobol import InteractionIndices, SobolIndices
 from ._surrogate import CompositionalPCESurrogate
 from ._surrogate_report import report
 from ._version import __version__, show_versions

@@ -28,10 +28,10 @@ from ._checks import (
     one_thread_if_small,
     unchanged_on_failure,
 )
-from ._expansion import ExpansionMixin
+from ._expansion.expansion import ExpansionMixin
+from ._expansion.indices import sobol_indices
+from ._expansion.intervals import SobolIntervalMixin
 from ._input_laws import learn_input_laws
-from ._intervals import SobolIntervalMixin
-from ._sobol import sobol_indices
 from ._solvers import (
     CRITERIA,
     FROM_MOMENTS,

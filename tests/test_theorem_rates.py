@@ -15,8 +15,13 @@ from numpy.polynomial.legendre import leggauss
 from scipy import stats
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor, build_multi_indices
-from skpce._shapley import shapley_effects
-from skpce._sobol import closed_index, interaction_index, sobol_indices, total_index
+from skpce._expansion.indices import (
+    closed_index,
+    interaction_index,
+    shapley_effects,
+    sobol_indices,
+    total_index,
+)
 from skpce.sample_size import (
     coefficient_error_bound,
     smallest_eigenvalue,

@@ -22,10 +22,14 @@ from .._checks import (
     make_generator,
 )
 from .._dependence.tests import SurrogateDiagnostics
-from .._intervals import SobolInterval
-from .._noise_correction import NoiseCorrectedIndices, half_coefficients, signed_indices
-from .._relearned_laws import RelearningSolver
-from .._sobol import SobolIndices
+from .._expansion.indices import SobolIndices
+from .._expansion.intervals import (
+    NoiseCorrectedIndices,
+    SobolInterval,
+    half_coefficients,
+    signed_indices,
+)
+from .._expansion.relearned_laws import RelearningSolver
 from .._solvers.problem import q2_from_sums
 from .levels import LEVELS, FitProblem, IndexLevel, bootstrap_indices, make_level
 from .log_ratio import LogRatioGeometry, check_log_ratio_parameters

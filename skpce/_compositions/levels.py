@@ -21,10 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from joblib import Parallel, delayed
 
-from .._bootstrap import percentile_bounds, resample_counts
 from .._checks import FloatArray, IndexArray, one_thread_if_small
-from .._shapley import shapley_variances
-from .._sobol import partial_variances
+from .._expansion.bootstrap import percentile_bounds, resample_counts
+from .._expansion.indices import partial_variances, shapley_variances
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import LogRatioGeometry, sum_by_step

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from .._checks import FloatArray, check_real, import_pandas
 from .._dependence.tests import largest_correlation
+from .._expansion.marginals import variance_along
 from .._input_laws import NormalLaw
 from ._dependent_inputs import closed_form, has_variance, q2_reasons
-from ._normal_projection import variance_along
 from ._original_space import AffineMap, NormalParts, affine_map
 from ._reading import (
     OutsideDomainError,

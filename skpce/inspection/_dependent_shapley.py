@@ -35,6 +35,7 @@ from scipy.stats import norm, qmc
 from .._checks import FloatArray, check_option, make_generator
 from .._dependence.maps import IsoprobabilisticTransformer
 from .._dependence.tests import outside_reason, outside_share
+from .._expansion.marginals import subset_variances, symmetric_tensors, tensors_fit
 from ._model import (
     ExpansionOptions,
     ModelExpansion,
@@ -42,7 +43,6 @@ from ._model import (
     expand_model,
     sobol_indices,
 )
-from ._normal_projection import subset_variances, symmetric_tensors, tensors_fit
 from ._reading import FittedModel, fitted_model
 from ._result import TidyResult
 

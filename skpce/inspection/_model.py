@@ -18,9 +18,9 @@ from .._dependence.tests import (
     outside_reason,
     outside_share,
 )
+from .._expansion.indices import shapley_effects as shapley_of_expansion
+from .._expansion.indices import sobol_indices as indices_of_expansion
 from .._regressor import PolynomialChaosRegressor
-from .._shapley import shapley_effects as shapley_of_expansion
-from .._sobol import sobol_indices as indices_of_expansion
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
 from ._result import TidyResult

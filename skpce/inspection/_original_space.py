@@ -10,16 +10,16 @@ import numpy as np
 
 from .._checks import FloatArray, check_integer, check_real, make_generator
 from .._dependence.tests import correlation_reason
-from .._input_laws import InputLaw, NormalLaw
-from ._dependent_shapley import LARGEST_GAME, subset_shapley
-from ._explained_by_sampling import explained_share
-from ._gradient_moments import gradient_moments
-from ._normal_projection import (
+from .._expansion.marginals import (
+    explained_share,
+    gradient_moments,
     subset_variances,
     symmetric_tensors,
     tensors_fit,
     variance_along,
 )
+from .._input_laws import InputLaw, NormalLaw
+from ._dependent_shapley import LARGEST_GAME, subset_shapley
 from ._reading import Inputs, LastStep, last_step, read_inputs, split_pipeline
 from ._result import TidyResult
 

@@ -22,7 +22,7 @@ from .._checks import (
     input_names,
     refuse_other_names,
 )
-from .._conditional import checked_features
+from .._expansion.marginals import checked_features
 from .._input_laws import InputLaw
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate

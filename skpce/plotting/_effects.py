@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, check_integer, check_option, make_generator
-from .._conditional import checked_features, main_effects
-from .._sobol import interaction_indices
+from .._expansion.indices import interaction_indices
+from .._expansion.marginals import checked_features, main_effects
 from ..inspection import Verdict
 from ..inspection._reading import is_surrogate, last_estimator
 from ._style import (

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
-from skpce._derivatives import poincare_constant
-from skpce._expansion import ExpansionMixin
+from skpce._expansion.expansion import ExpansionMixin
+from skpce._expansion.marginals import poincare_constant
 from skpce._input_laws import NormalLaw, UniformLaw
 
 pandas = pytest.importorskip("pandas")

@@ -8,15 +8,15 @@ from scipy.stats import norm, uniform
 from sklearn.linear_model import LassoCV, LinearRegression
 
 from skpce import PolynomialChaosRegressor
-from skpce._bootstrap import bootstrap_coefficients, resample_counts
-from skpce._intervals import index_masks
-from skpce._residual_intervals import (
+from skpce._expansion.bootstrap import (
     _left_out,
+    bootstrap_coefficients,
     regression_variance,
+    resample_counts,
     search_price,
 )
-from skpce._shapley import shapley_effects
-from skpce._sobol import sobol_indices
+from skpce._expansion.indices import shapley_effects, sobol_indices
+from skpce._expansion.intervals import index_masks
 from skpce._solvers import SOLVERS
 
 SEED = 0

@@ -12,12 +12,13 @@ from numpy.polynomial.legendre import leggauss
 from scipy import stats
 from scipy.stats import expon, norm, uniform
 
-from skpce import PolynomialChaosRegressor, _moments
+from skpce import PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis
 from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion import ExpansionMixin
+from skpce._expansion import moments
+from skpce._expansion.expansion import ExpansionMixin
+from skpce._expansion.moments import expansion_moments, linearisation
 from skpce._input_laws import NormalLaw, UniformLaw
-from skpce._moments import expansion_moments, linearisation
 
 SEED = 0
 
@@ -209,7 +210,7 @@ def random_problem(n_features=3, degree=3, n_targets=3):
 def test_moments_do_not_depend_on_how_the_work_is_cut(monkeypatch, limit, value):
     problem = random_problem(n_targets=20)
     plain = expansion_moments(*problem)
-    monkeypatch.setattr(_moments, limit, value)
+    monkeypatch.setattr(moments, limit, value)
     cut = expansion_moments(*problem)
     np.testing.assert_allclose(cut.skewness, plain.skewness, rtol=1e-10)
     np.testing.assert_allclose(cut.kurtosis, plain.kurtosis, rtol=1e-10)

@@ -19,10 +19,9 @@ from sklearn.preprocessing import (
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.index_sets import build_multi_indices
+from skpce._expansion.marginals import explained_share, gradient_moments
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
-from skpce.inspection._explained_by_sampling import explained_share
-from skpce.inspection._gradient_moments import gradient_moments
 
 N_FEATURES = 6
 

@@ -9,11 +9,10 @@ from scipy.stats import norm, uniform
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis
-from skpce._bootstrap import resample_counts
 from skpce._checks import make_generator
-from skpce._intervals import index_masks
-from skpce._relearned_laws import LearnedLaws
-from skpce._residual_intervals import _law_errors
+from skpce._expansion.bootstrap import _law_errors, resample_counts
+from skpce._expansion.intervals import index_masks
+from skpce._expansion.relearned_laws import LearnedLaws
 
 SEED = 0
 INPUTS = {

@@ -14,10 +14,7 @@ from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
 from skpce._basis.index_sets import build_multi_indices
-from skpce._sobol import (
-    aggregate_sobol_indices,
-    sobol_indices,
-)
+from skpce._expansion.indices import aggregate_sobol_indices, sobol_indices
 
 SEED = 0
 

@@ -12,13 +12,14 @@ from scipy.stats import norm, uniform
 
 from skpce import PolynomialChaosRegressor
 from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion import ExpansionMixin
-from skpce._shapley import aggregated_indices, shapley_effects
-from skpce._sobol import (
+from skpce._expansion.expansion import ExpansionMixin
+from skpce._expansion.indices import (
     aggregate_sobol_indices,
+    aggregated_indices,
     closed_index,
     interaction_index,
     interaction_indices,
+    shapley_effects,
     sobol_indices,
     total_index,
 )

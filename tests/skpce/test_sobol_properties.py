@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skpce import PolynomialChaosRegressor
-from skpce._expansion import ExpansionMixin
+from skpce._expansion.expansion import ExpansionMixin
 
 N_FEATURES = 3
 N_TARGETS = 2

@@ -12,9 +12,9 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
-from skpce._bootstrap import resample_counts
 from skpce._checks import make_generator
 from skpce._compositions.levels import FitProblem
+from skpce._expansion.bootstrap import resample_counts
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)

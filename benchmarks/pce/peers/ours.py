@@ -31,7 +31,7 @@ DENSE = ("ols", "paper")
 def make(solver: str) -> Fit:
     """Return the fit with one solver; refuse a solver that does not exist yet."""
     from skpce import PolynomialChaosRegressor
-    from skpce._sobol import sobol_indices
+    from skpce._expansion.indices import sobol_indices
 
     try:
         probe = PolynomialChaosRegressor(1, solver=solver)
@@ -66,8 +66,8 @@ def bootstrap(solver: str) -> Bootstrap:
         rows: NDArray[np.int64],
     ) -> FloatArray:
         from skpce import PolynomialChaosRegressor
-        from skpce._bootstrap import bootstrap_coefficients
-        from skpce._sobol import sobol_indices
+        from skpce._expansion.bootstrap import bootstrap_coefficients
+        from skpce._expansion.indices import sobol_indices
 
         estimator = PolynomialChaosRegressor(
             degree, distribution=list(laws), solver=solver

@@ -11,17 +11,18 @@ from sklearn.base import clone
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._checks import FloatArray, check_integer, input_names, make_generator
-from ._conditional import (
+from .._checks import FloatArray, check_integer, input_names, make_generator
+from .indices import SensitivityMixin, sobol_indices
+from .marginals import (
+    DerivativeSensitivity,
     checked_features,
     conditional_expectation,
+    derivative_sensitivity,
+    gradient,
     main_effects,
     marginal_basis,
 )
-from ._derivatives import DerivativeSensitivity, derivative_sensitivity, gradient
-from ._moments import ExpansionMoments, expansion_moments
-from ._sensitivity import SensitivityMixin
-from ._sobol import sobol_indices
+from .moments import ExpansionMoments, expansion_moments
 
 
 class ExpansionMixin(SensitivityMixin):

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ._basis.basis import PolynomialBasis
-from ._checks import FloatArray, IndexArray
-from ._input_laws import InputLaw
-from ._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._basis.basis import PolynomialBasis
+from .._checks import FloatArray, IndexArray
+from .._input_laws import InputLaw
+from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 
 # Weight of a value that says only how far a law reaches: it moves no mean.
 _NO_WEIGHT = 1e-12
@@ -70,7 +70,7 @@ class LearnedLaws:
         >>> import numpy as np
         >>> from skpce._basis.basis import PolynomialBasis
         >>> from skpce._input_laws import NormalLaw
-        >>> from skpce._relearned_laws import LearnedLaws
+        >>> from skpce._expansion.relearned_laws import LearnedLaws
         >>> laws = [NormalLaw(0.0, 1.0), NormalLaw(0.0, 1.0, learned=False)]
         >>> basis = PolynomialBasis(laws, np.array([[0, 0], [2, 1]]))
         >>> LearnedLaws(basis, np.zeros((3, 2))).multi_indices.tolist()
@@ -261,7 +261,7 @@ def change_of_basis(
     --------
     >>> import numpy as np
     >>> from skpce._input_laws import NormalLaw
-    >>> from skpce._relearned_laws import change_of_basis
+    >>> from skpce._expansion.relearned_laws import change_of_basis
     >>> column, counts = np.array([-1.0, 1.0, 3.0]), np.array([[1, 1, 0], [0, 1, 1]])
     >>> law = NormalLaw(0.0, 1.0)  # of the fit; the resamples have means 0 and 2
     >>> change_of_basis(law, column, counts, 1)

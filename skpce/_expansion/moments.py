@@ -1,16 +1,16 @@
-"""Skewness and kurtosis from the coefficients, without sampling.
+r"""Skewness and kurtosis from the coefficients, without sampling.
 
 The mean and the variance are sums over coefficients. The next two moments need the
-square of the centred expansion :math:`g = \\sum_{a \\ne 0} c_a \\psi_a`. Products of
+square of the centred expansion :math:`g = \sum_{a \ne 0} c_a \psi_a`. Products of
 univariate functions are linear in the basis,
 
-.. math:: \\psi_a \\psi_b = \\sum_k e_{abk}\\,\\psi_k,
-          \\qquad e_{abk} = E[\\psi_a \\psi_b \\psi_k],
+.. math:: \psi_a \psi_b = \sum_k e_{abk}\,\psi_k,
+          \qquad e_{abk} = E[\psi_a \psi_b \psi_k],
 
 where Gauss quadrature of the law gives :math:`e_{abk}` exactly. Multiplying over the
-inputs gives :math:`g^2 = \\sum_m b_m \\psi_m`, and by orthonormality
+inputs gives :math:`g^2 = \sum_m b_m \psi_m`, and by orthonormality
 
-.. math:: E g^3 = \\sum_m b_m c_m, \\qquad E g^4 = \\sum_m b_m^2 .
+.. math:: E g^3 = \sum_m b_m c_m, \qquad E g^4 = \sum_m b_m^2 .
 
 Few products of a pair are not 0: a pair of terms without a common input has one.
 Pairs are worked through in chunks, so that memory stays bounded [1]_.
@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from ._checks import FloatArray, IndexArray
-from ._input_laws import InputLaw
+from .._checks import FloatArray, IndexArray
+from .._input_laws import InputLaw
 
 # Pairs of terms, products, and numbers in one block of work.
 _PAIRS_AT_ONCE = 2**16
@@ -89,7 +89,7 @@ def linearisation(law: InputLaw, degree: int) -> FloatArray:
     Examples
     --------
     >>> from skpce._input_laws import NormalLaw
-    >>> from skpce._moments import linearisation
+    >>> from skpce._expansion.moments import linearisation
     >>> linearisation(NormalLaw(0.0, 1.0), 1)[1, 1].round(3)  # x^2 = 1 + sqrt(2) He2
     array([1.   , 0.   , 1.414])
     """
@@ -286,7 +286,7 @@ def expansion_moments(
     --------
     >>> import numpy as np
     >>> from skpce._input_laws import NormalLaw
-    >>> from skpce._moments import expansion_moments
+    >>> from skpce._expansion.moments import expansion_moments
     >>> square = np.array([[3.0, 0.0, 1.0]])  # He2: a shifted chi-squared variable
     >>> multi_indices = np.array([[0], [1], [2]])
     >>> found = expansion_moments([NormalLaw(0.0, 1.0)], square, multi_indices)

@@ -1,0 +1,1 @@
+"""What an expansion says: indices, marginals, moments, and how sure they are."""
