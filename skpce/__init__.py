@@ -17,8 +17,8 @@ from ._expansion.moments import ExpansionMoments
 from ._input_laws import InputOutsideSupportWarning
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
+from ._report import report
 from ._surrogate import CompositionalPCESurrogate
-from ._surrogate_report import report
 from ._version import __version__, show_versions
 
 __all__ = [

@@ -257,7 +257,7 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def _rich_table(table: Table, *, padding: int, broken: bool) -> RichTable:
-    from skpce._report import format_cell
+    from skpce._checks import format_cell
 
     shown = RichTable(box=SIMPLE_HEAD, padding=(0, padding), show_edge=False)
     rows = [[format_cell(cell) for cell in row] for row in table.rows]

@@ -9,7 +9,7 @@ from gflownet_envs.experiments.paper import TOLERANCE
 from gflownet_envs.experiments.run import RunResults, SourceResults
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.storage import environment_versions
-from skpce._report import HtmlReport
+from skpce._report.page import HtmlReport
 
 
 def build_report(

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skpce import _report
-from skpce._report import HtmlReport
+from skpce._report import page
+from skpce._report.page import HtmlReport
 
 PNG = b"\x89PNG any bytes"
 EVIL = "<script>alert(\"1\")</script> & 'x'"
@@ -88,7 +88,7 @@ def test_a_failing_save_leaves_the_old_page(tmp_path, monkeypatch, failing):
         Path(target).write_bytes(b"half")
         raise OSError("disk full")
 
-    owner = os if failing == "replace" else _report.Path
+    owner = os if failing == "replace" else page.Path
     monkeypatch.setattr(owner, failing, fail)
     with pytest.raises(OSError, match="disk full"):
         HtmlReport("new").save(path)

@@ -18,7 +18,7 @@ from skpce import (
     PolynomialChaosRegressor,
     report,
 )
-from skpce._report import format_cell
+from skpce._checks import format_cell
 from skpce.inspection import verdict
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import SobolDisplay

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ._checks import check_integer, fail
-from ._compositions.composition import checked_policies
-from ._report import HtmlReport, refuse_unwritable
-from .inspection import Verdict
-from .inspection._reading import surrogate_inputs, surrogate_of
+from .._checks import check_integer, fail
+from .._compositions.composition import checked_policies
+from ..inspection import Verdict
+from ..inspection._reading import surrogate_inputs, surrogate_of
 
 
 def report(
@@ -93,10 +93,13 @@ def report(
     """
     _check_arguments(path, title, date, random_state)
     # Imported here: the displays are not needed to import skpce.
-    from ._report_attribution import add_attribution
-    from ._report_content import ReportContent
-    from ._report_origin import add_origin
-    from ._report_predictions import add_predictions
+    from .page import (
+        HtmlReport,
+        ReportContent,
+        add_attribution,
+        add_origin,
+        add_predictions,
+    )
 
     surrogate, names = surrogate_of(pipeline, input_features)
     inputs = surrogate_inputs(pipeline, X_test)
@@ -122,3 +125,16 @@ def _check_arguments(path: Any, title: Any, date: Any, random_state: Any) -> Non
     check_integer("report", "random_state", random_state)
     if path is not None:
         refuse_unwritable(path)
+
+
+def refuse_unwritable(path: str | os.PathLike[str]) -> None:
+    """Raise ``ValueError`` where no page could be saved, before it is made."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"path={path!r} must be a str, a path or None.")
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"path={str(path)!r} is a folder; expected that of a file.")
+    if not target.parent.is_dir():
+        raise ValueError(f"path={str(path)!r} is in a folder that does not exist.")
+    if not os.access(target.parent, os.W_OK):
+        raise ValueError(f"path={str(path)!r} is in a folder that is not writable.")
