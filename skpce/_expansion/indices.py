@@ -123,31 +123,6 @@ def sobol_indices(coefficients: FloatArray, multi_indices: IndexArray) -> SobolI
     return normalize_partial_variances(*partial_variances(coefficients, multi_indices))
 
 
-def aggregate_sobol_indices(
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    groups: IndexArray,  # shape: (n_targets,)
-    n_groups: int,
-) -> SobolIndices:
-    """Compute variance-weighted (generalised) indices of groups of targets.
-
-    The partial variances of the targets of a group are summed before they are
-    divided [2]_. With targets that are orthonormal coordinates of a composition the
-    result does not depend on the choice of the coordinates.
-
-    References
-    ----------
-    .. [2] F. Gamboa, A. Janon, T. Klein and A. Lagnoux, "Sensitivity analysis for
-       multidimensional and functional outputs", Electronic Journal of Statistics 8
-       (2014), section 2.2.
-    """
-    member = (np.arange(n_groups)[:, np.newaxis] == groups).astype(float)
-    first, total, variance = partial_variances(coefficients, multi_indices)
-    return normalize_partial_variances(
-        member @ first, member @ total, (member @ variance[..., np.newaxis])[..., 0]
-    )
-
-
 @dataclass(frozen=True)
 class InteractionIndices:
     """Sobol indices of sets of inputs.

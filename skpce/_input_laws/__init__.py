@@ -1,4 +1,4 @@
-"""The law of each input: one file a family, chosen by name or by a frozen law."""
+"""The law of each input, chosen by name or by a frozen law of scipy.stats."""
 
 from __future__ import annotations
 
