@@ -67,7 +67,7 @@ counted once. As squares of estimates are, :math:`\hat V_i` is too large, by abo
 the input, the upper one does not. That the part :math:`\hat f_i` changes in
 :math:`X_i` is a product of two errors and neglected. Weights do not move the outermost
 samples, which are the bounds of a learned law that has bounds: those are drawn by
-:meth:`~skpce._relearned_laws.LearnedLaws.outer_bounds`.
+:meth:`~skpce._expansion.relearned_laws.LearnedLaws.outer_bounds`.
 
 References
 ----------
