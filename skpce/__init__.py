@@ -10,7 +10,8 @@ from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import pack_steps, unpack_steps
 from ._dependence.maps import NatafTransformer, RosenblattTransformer
 from ._dependence.tests import SurrogateDiagnostics
-from ._expansion.indices import AggregatedIndices, InteractionIndices, SobolIndices
+from ._expansion.expansion import Expansion
+from ._expansion.indices import InteractionIndices, SobolIndices
 from ._expansion.intervals import NoiseCorrectedIndices, SobolInterval
 from ._expansion.marginals import DerivativeSensitivity
 from ._expansion.moments import ExpansionMoments
@@ -22,11 +23,11 @@ from ._surrogate import CompositionalPCESurrogate
 from ._version import __version__, show_versions
 
 __all__ = [
-    "AggregatedIndices",
     "ClosureWarning",
     "CompositionalPCESurrogate",
     "ConstantTargetWarning",
     "DerivativeSensitivity",
+    "Expansion",
     "ExpansionMoments",
     "InputOutsideSupportWarning",
     "InteractionIndices",

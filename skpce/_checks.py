@@ -203,17 +203,29 @@ def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list
         seen in ``fit``.
     """
     seen = getattr(estimator, "feature_names_in_", None)
+    names = _positions(estimator.n_features_in_) if seen is None else list(seen)
+    return chosen_names(input_features, names)
+
+
+def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[str]:
+    """Return the names given, or those seen in ``fit`` for None.
+
+    Names that are only positions (``x0, x1, ...``) give way to any others.
+
+    Raises
+    ------
+    ValueError
+        If their number is another one, or they differ from names seen in ``fit``.
+    """
     if input_features is None:
-        if seen is not None:
-            return list(seen)
-        return _positions(estimator.n_features_in_)
+        return list(seen)
     names = [str(name) for name in np.asarray(input_features, dtype=object)]
-    if seen is not None and list(seen) != names:
+    if list(seen) not in (_positions(len(seen)), names):
         raise ValueError("input_features is not equal to feature_names_in_")
-    if len(names) != estimator.n_features_in_:
+    if len(names) != len(seen):
         raise ValueError(
             "input_features should have length equal to number of features "
-            f"({estimator.n_features_in_}), got {len(names)}"
+            f"({len(seen)}), got {len(names)}"
         )
     return names
 

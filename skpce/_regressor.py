@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,46 +17,40 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._basis.basis import BasisFeatureNamesMixin, BasisMixin, PolynomialBasis
-from ._basis.index_sets import basis_advice, check_sums_fit
+from ._basis.basis import BasisParameters, PolynomialBasis
 from ._checks import (
     FloatArray,
     Samples,
+    check_integer,
     check_option,
     checked_sample_weight,
     input_names,
-    one_thread_if_small,
     unchanged_on_failure,
 )
-from ._expansion.expansion import ExpansionMixin
-from ._expansion.indices import sobol_indices
-from ._expansion.intervals import SobolIntervalMixin
-from ._input_laws import learn_input_laws
-from ._solvers import (
-    CRITERIA,
-    FROM_MOMENTS,
-    CoefficientSolver,
-    DesignMoments,
-    LinearFit,
-    LinearProblem,
-    make_solver,
-    sum_moments,
+from ._expansion.expansion import Expansion
+from ._expansion.indices import sensitivity_frame
+from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
+from ._expansion.methods import attribute_of, method_of
+from ._expansion.problem import (
+    FittedProblem,
+    solve_samples,
+    solve_sums,
+    sum_blocks,
 )
-from ._solvers.problem import (
-    predictive_q2,
-    q2_from_sums,
-    weighted_spread,
-    without_slopes,
-)
+from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 
 
 class ConstantTargetWarning(UserWarning):
     """A target does not vary: it has no variance to attribute to the inputs."""
 
 
-def _require_exact_addition(estimator: SumsFitMixin) -> bool:
+#: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
+LARGEST_WHOLE_DESIGN = 4_000_000
+
+
+def _require_exact_addition(estimator: PolynomialChaosRegressor) -> bool:
     """Raise ``AttributeError`` with the reason where ``partial_fit`` is not exact."""
-    if not _can_add_samples(estimator):
+    if not estimator._can_add_samples():
         raise AttributeError(
             "partial_fit is exact, and exists, only with frozen laws, criterion='gcv' "
             f"and a solver among {', '.join(map(repr, sorted(FROM_MOMENTS)))}."
@@ -64,173 +58,8 @@ def _require_exact_addition(estimator: SumsFitMixin) -> bool:
     return True
 
 
-def _can_add_samples(estimator: SumsFitMixin) -> bool:
-    """Whether a fit can be continued with other samples, exactly."""
-    laws = estimator.distribution
-    listed = isinstance(laws, (Sequence, np.ndarray)) and not isinstance(laws, str)
-    laws = laws if listed else [laws]
-    return (
-        estimator.criterion == "gcv"
-        and estimator.regressor is None
-        and estimator.solver in FROM_MOMENTS
-        and not any(isinstance(law, str) for law in laws)
-    )
-
-
-class SumsFitMixin:
-    """``partial_fit``, and fits of designs that are too large to be held whole."""
-
-    distribution: Any
-    solver: Any
-    regressor: Any
-    criterion: Any
-    basis_: PolynomialBasis
-    multi_indices_: NDArray[np.int64]
-    n_features_in_: int
-    loo_error_: FloatArray
-    q2_: FloatArray
-    _n_targets: int
-    _sums: DesignMoments | None
-    _samples: Samples | None
-    _target_variance: FloatArray
-    _make_solver: Callable[[], CoefficientSolver]
-    _validated: Callable[..., Samples]
-    _store_fit: Callable[[LinearFit, FloatArray], None]
-    _set_unexplained: Callable[[], None]
-    _fit_basis: Callable[..., None]
-    _check_basis: Callable[[int], list[Any]]
-    _make_multi_indices: Callable[..., NDArray[np.int64]]
-
-    @available_if(_require_exact_addition)
-    def partial_fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Add samples to the fit.
-
-        Exact: after the last call the fit is that of all samples at once, in whatever
-        order they came. That needs laws that learn nothing and a criterion that needs
-        no second pass, so the method exists only with frozen laws,
-        ``criterion="gcv"`` and a solver that fits from sums (the ridge solvers and
-        ``"ols"``).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row.
-
-        Returns
-        -------
-        self : PolynomialChaosRegressor
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, bad data, weights that add up to less than the number
-            of samples, or another basis, number of features or of targets than
-            before.
-        """
-        solver = self._make_solver()
-        first = getattr(self, "_sums", None) is None
-        with unchanged_on_failure(self):
-            values = self._validated(X, y, sample_weight, reset=first)
-            if values.at_least_one_copy() is not values:
-                raise ValueError(
-                    "sample_weight of partial_fit must add up to at least the number "
-                    f"of samples, {len(values.weights)}: weights are frequencies. Got "
-                    f"a sum of {values.weights.sum():.3g}."
-                )
-            if first:
-                self._learn_basis(values)
-                self._sums = self._sum_blocks(values)
-            else:
-                self._refuse_another_basis()
-                assert self._sums is not None  # not the first samples
-                self._sums = self._sums + self._sum_blocks(values)
-            self._store_sums(solver)
-        return self
-
-    def _refuse_another_basis(self) -> None:
-        """Raise ``ValueError`` when the parameters no longer give the basis so far."""
-        laws = self._check_basis(self.n_features_in_)
-        wanted = self._make_multi_indices(self.basis_.laws, input_names(self), 1)
-        learned = learn_input_laws(laws, np.zeros((1, len(laws))), np.ones(1))
-        same = np.array_equal(wanted, self.multi_indices_)
-        if not same or list(learned) != list(self.basis_.laws):
-            raise ValueError(
-                "partial_fit cannot change the basis: degree, truncation or "
-                "distribution differ from those of the samples before. Call fit."
-            )
-
-    def _learn_basis(self, samples: Samples) -> None:
-        from_sums = self._may_fit_from_sums()
-        self._fit_basis(samples.inputs, samples.weights, in_blocks=from_sums)
-        if _can_add_samples(self):
-            check_sums_fit(
-                type(self).__name__,
-                len(self.multi_indices_),
-                basis_advice(anisotropy=True),
-            )
-
-    def _may_fit_from_sums(self) -> bool:
-        return (
-            self.regressor is None
-            and self.solver in FROM_MOMENTS
-            and self.criterion != "loo"
-        )
-
-    def _fits_from_sums(self, n_samples: int) -> bool:
-        if not self._may_fit_from_sums():
-            return False
-        n_terms = len(self.multi_indices_)
-        # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
-        large = n_samples * n_terms > LARGEST_WHOLE_DESIGN and n_samples > n_terms
-        return large or _can_add_samples(self)
-
-    def _sum_blocks(self, samples: Samples) -> DesignMoments:
-        """Add up the moments of the design, block by block."""
-        with one_thread_if_small(samples.targets.size + len(self.multi_indices_) ** 2):
-            return sum_moments(
-                DesignMoments.of_block(
-                    design, samples.targets[rows], samples.weights[rows]
-                )
-                for rows, design in self.basis_.blocks(
-                    samples.inputs, max_entries=self._entries_of_block()
-                )
-            )
-
-    def _entries_of_block(self) -> int:
-        """Return a size at which adding up the sums costs little beside them."""
-        n_terms = len(self.multi_indices_)
-        return min(max(2**19, 4 * n_terms**2), 2**23)
-
-    def _store_sums(self, solver: Any) -> None:
-        sums, n_targets = self._sums, self._n_targets
-        assert sums is not None
-        with one_thread_if_small(len(self.multi_indices_) ** 2):
-            fit = solver.fit_moments(sums, np.arange(n_targets), self.basis_.exponents)
-        self._samples = None
-        self._store_fit(fit, sums.target_spread)
-        self._target_variance = sums.target_spread / sums.total_weight
-        self.loo_error_ = np.where(sums.target_spread > 0, fit.criterion, 0.0)
-        self.q2_ = q2_from_sums(fit.criterion * sums.total_weight, sums.target_spread)
-        self._set_unexplained()
-
-
 class PolynomialChaosRegressor(
-    SumsFitMixin,
-    BasisMixin,
-    SobolIntervalMixin,
-    ExpansionMixin,
-    BasisFeatureNamesMixin,
-    MultiOutputMixin,
-    TransformerMixin,
-    RegressorMixin,
-    BaseEstimator,
+    MultiOutputMixin, TransformerMixin, RegressorMixin, BaseEstimator
 ):
     r"""Polynomial chaos expansion with Sobol indices in closed form.
 
@@ -426,33 +255,90 @@ class PolynomialChaosRegressor(
             When a target does not vary. Its indices are 0.
         """
         self._fit_expansion(X, y, sample_weight)
-        self._warn_constant_targets()
+        warn_of_constant_targets(self.expansion_, self._problem)
+        return self
+
+    @available_if(_require_exact_addition)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Add samples to the fit.
+
+        Exact: after the last call the fit is that of all samples at once, in whatever
+        order they came. That needs laws that learn nothing and a criterion that needs
+        no second pass, so the method exists only with frozen laws,
+        ``criterion="gcv"`` and a solver that fits from sums (the ridge solvers and
+        ``"ols"``).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Frequency of each row.
+
+        Returns
+        -------
+        self : PolynomialChaosRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, bad data, weights that add up to less than the number
+            of samples, or another basis, number of features or of targets than
+            before.
+        """
+        solver = self._make_solver()
+        first = getattr(self, "_problem", None) is None or self._problem.sums is None
+        with unchanged_on_failure(self):
+            samples = self._validated(X, y, sample_weight, reset=first)
+            if samples.at_least_one_copy() is not samples:
+                raise ValueError(
+                    "sample_weight of partial_fit must add up to at least the number "
+                    f"of samples, {len(samples.weights)}: weights are frequencies. Got "
+                    f"a sum of {samples.weights.sum():.3g}."
+                )
+            if first:
+                basis = self._learn_basis(samples)
+                sums = sum_blocks(basis, samples)
+            else:
+                basis = self.basis_
+                self._basis_parameters().refuse_another(basis, input_names(self))
+                sums = self._problem.sums + sum_blocks(basis, samples)
+            self._store(solve_sums(solver, basis, sums))
         return self
 
     def _fit_expansion(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> None:
+        """Fit without a warning of constant targets."""
         solver = self._make_solver()
         with unchanged_on_failure(self):
-            values = self._validated(X, y, sample_weight, reset=True)
-            values = values.at_least_one_copy()
-            self._learn_basis(values)
-            if self._fits_from_sums(len(values.inputs)):
-                self._sums = self._sum_blocks(values)
-                self._store_sums(solver)
+            samples = self._validated(X, y, sample_weight, reset=True)
+            samples = samples.at_least_one_copy()
+            basis = self._learn_basis(samples)
+            if self._fits_from_sums(len(samples.inputs), len(basis.multi_indices)):
+                problem = solve_sums(solver, basis, sum_blocks(basis, samples))
             else:
-                self._sums = None
-                self._store_samples(solver, values.copy())
+                problem = solve_samples(solver, basis, samples.copy())
+            self._store(problem)
 
-    def _warn_constant_targets(self) -> None:
-        constant = np.flatnonzero(self._target_variance == 0.0).tolist()
-        if not constant:
-            return
-        which = "y" if self._n_dimensions_of_y == 1 else f"Of y the targets {constant}"
-        warnings.warn(
-            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
-            ConstantTargetWarning,
-            stacklevel=3,
+    def _store(self, problem: FittedProblem) -> None:
+        """Set what a fit has found."""
+        self._problem = problem
+        self.alpha_: FloatArray = problem.fit.alpha
+        name = self.solver if self.regressor is None else type(self.regressor).__name__
+        names = problem.fit.solver_names or (name,) * len(problem.spread)
+        self.solver_: NDArray[np.str_] = np.array(names)
+        self.expansion_ = Expansion(
+            problem.basis,
+            problem.coefficients,
+            input_names(self),
+            q2=problem.q2,
+            scalar=self._is_scalar,
         )
 
     def _make_solver(self) -> CoefficientSolver:
@@ -469,6 +355,7 @@ class PolynomialChaosRegressor(
     def _validated(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
     ) -> Samples:
+        """Return the samples of positive weight."""
         inputs, values = validate_data(
             self,
             X,
@@ -481,64 +368,58 @@ class PolynomialChaosRegressor(
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
         weights = checked_sample_weight(sample_weight, inputs)
         if reset:
-            self._n_dimensions_of_y = values.ndim
-            self._n_targets = targets.shape[1]
-        elif targets.shape[1] != self._n_targets:
+            self._is_scalar = values.ndim == 1
+        elif targets.shape[1] != self.expansion_.n_outputs:
             raise ValueError(
                 f"y has {targets.shape[1]} targets but the samples before had "
-                f"{self._n_targets}."
+                f"{self.expansion_.n_outputs}."
             )
         used = weights > 0
         if used.all():
             return Samples(inputs, targets, weights)
         return Samples(inputs[used], targets[used], weights[used])
 
-    def _store_samples(self, solver: CoefficientSolver, samples: Samples) -> None:
-        self._samples = samples
-        problem = self._linear_problem()
-        with one_thread_if_small(problem.design.size):
-            fit = solver.fit(problem)
-        spread = weighted_spread(samples.targets, samples.weights)
-        self._store_fit(fit, spread)
-        self._target_variance = spread / samples.weights.sum()
-        error, q2 = predictive_q2(fit.loo_residuals, samples.targets, samples.weights)
-        self.loo_error_: FloatArray = error
-        self.q2_: FloatArray = q2
-        self._set_unexplained()
+    def _basis_parameters(self) -> BasisParameters:
+        return BasisParameters.of(self)
 
-    def _linear_problem(self) -> LinearProblem:
-        """Return what the solver was given; ``_samples`` must not be None."""
-        samples = self._samples
-        assert samples is not None
-        return LinearProblem(
-            self.basis_.evaluate(samples.inputs),
-            samples.targets,
+    def _learn_basis(self, samples: Samples) -> PolynomialBasis:
+        """Learn the distributions of the inputs and build the index set."""
+        parameters = self._basis_parameters()
+        basis = parameters.learn(
+            samples.inputs,
             samples.weights,
-            np.arange(self._n_targets),
-            self.basis_.exponents,
+            input_names(self),
+            in_blocks=self._may_fit_from_sums(),
+        )
+        if self._can_add_samples():
+            parameters.check_sums_fit(len(basis.multi_indices))
+        return basis
+
+    def _may_fit_from_sums(self) -> bool:
+        return (
+            self.regressor is None
+            and self.solver in FROM_MOMENTS
+            and self.criterion != "loo"
         )
 
-    def _store_fit(self, fit: LinearFit, spread: FloatArray) -> None:
-        self._fit = fit
-        self.coefficients_: FloatArray = without_slopes(fit.coefficients, spread)
-        self.alpha_: FloatArray = fit.alpha
-        name = self.solver if self.regressor is None else type(self.regressor).__name__
-        names = fit.solver_names or (name,) * self._n_targets
-        self.solver_: NDArray[np.str_] = np.array(names)
-        indices = sobol_indices(self.coefficients_, self.multi_indices_)
-        self.sobol_indices_: FloatArray = indices.first_order
-        self.total_sobol_indices_: FloatArray = indices.total_order
-        self.total_variance_: FloatArray = indices.total_variance
-        weight = indices.total_variance
-        total = weight.sum()
-        self.feature_importances_: FloatArray = (
-            weight @ indices.total_order / total
-            if total > 0
-            else np.zeros(self.n_features_in_)
-        )
+    def _fits_from_sums(self, n_samples: int, n_terms: int) -> bool:
+        if not self._may_fit_from_sums():
+            return False
+        # Sums are matrices of n_terms by n_terms: no saving with fewer samples.
+        large = n_samples * n_terms > LARGEST_WHOLE_DESIGN and n_samples > n_terms
+        return large or self._can_add_samples()
 
-    def _set_unexplained(self) -> None:
-        self.unexplained_share_: FloatArray = np.clip(1.0 - self.q2_, 0.0, 1.0)
+    def _can_add_samples(self) -> bool:
+        """Whether a fit can be continued with other samples, exactly."""
+        laws = self.distribution
+        listed = isinstance(laws, (Sequence, np.ndarray)) and not isinstance(laws, str)
+        laws = laws if listed else [laws]
+        return (
+            self.criterion == "gcv"
+            and self.regressor is None
+            and self.solver in FROM_MOMENTS
+            and not any(isinstance(law, str) for law in laws)
+        )
 
     def predict(
         self, X: ArrayLike, return_std: bool = False
@@ -563,25 +444,15 @@ class PolynomialChaosRegressor(
             first two were alike everywhere.
         """
         check_is_fitted(self)
+        inputs = self._checked_inputs(X)
+        expansion = self.expansion_
         if not return_std:
-            return self._in_shape_of_y(self._predict_blocks(X, self.coefficients_))
-        if getattr(self, "_fit", None) is None:
-            raise ValueError(
-                "return_std=True needs the residuals of a fit; a marginal expansion "
-                "has none."
-            )
-        inputs = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(inputs, input_names(self))
-        values = np.empty((len(inputs), len(self.coefficients_)))
-        deviation = np.empty_like(values)
-        scale = np.sqrt(self._fit.residual_variance)
-        for rows, design in self.basis_.blocks(inputs):
-            values[rows] = design @ self.coefficients_.T
-            deviation[rows] = scale * self._fit.prediction_scale(design)
-        return self._in_shape_of_y(values), self._in_shape_of_y(deviation)
-
-    def _in_shape_of_y(self, values: FloatArray) -> FloatArray:
-        return values[:, 0] if self._n_dimensions_of_y == 1 else values
+            values = expansion.basis.combine(inputs, expansion.coefficients)
+            return values[:, 0] if expansion.scalar else values
+        values, deviation = self._problem.predict_with_std(inputs)
+        if expansion.scalar:
+            return values[:, 0], deviation[:, 0]
+        return values, deviation
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Return the orthonormal basis at X.
@@ -596,8 +467,130 @@ class PolynomialChaosRegressor(
         design : ndarray of shape (n_samples, n_terms)
             Values of the basis functions; column 0 is one.
         """
-        return self._evaluate_basis(X)
+        check_is_fitted(self)
+        return self.basis_.evaluate(self._checked_inputs(X))
+
+    def _checked_inputs(self, X: ArrayLike) -> FloatArray:
+        """Return inputs as an array; warn of those outside their distributions."""
+        values = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(values, self.expansion_.input_names)
+        return values
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the basis functions.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the inputs; by default those seen in ``fit``, else
+            ``x0, x1, ...``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_terms,)
+            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
+        """
+        check_is_fitted(self)
+        names = input_names(self, input_features)
+        return np.asarray(self.basis_.names(names), dtype=object)
+
+    def sobol_frame(self, order: int = 1, ci: float | None = None) -> Any:
+        """Return the indices as a tidy table.
+
+        Parameters
+        ----------
+        order : int, default=1
+            Largest number of inputs in a set; 2 adds one row per pair and target.
+        ci : float or None, default=None
+            Confidence level, such as 0.9, of intervals from ``sobol_interval``.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row per target and set of inputs. Columns ``target`` (its number),
+            ``input`` (names joined with ``*``), ``order`` (inputs in the set),
+            ``first_order`` (share of exactly this set), ``total_order`` (share of
+            all sets that contain it), ``shapley`` and ``loo_unexplained`` (the
+            target's ``unexplained_share_``). With ``ci`` also ``low`` and ``high``
+            of the total index and ``first_low`` and ``first_high``. Shapley effects
+            and intervals of pairs are NaN. Needs pandas.
+
+        Raises
+        ------
+        ValueError
+            If ``order`` is not a positive integer.
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.stats import norm
+        >>> from skpce import PolynomialChaosRegressor
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> y = X[:, 0] + X[:, 0] * X[:, 1]
+        >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+        >>> frame = pce.fit(X, y).sobol_frame(order=2).round(3)
+        >>> frame["input"].tolist(), frame["total_order"].tolist()
+        (['x0', 'x1', 'x0*x1'], [1.0, 0.5, 0.5])
+        """
+        check_is_fitted(self)
+        check_integer("sobol_frame", "order", order, low=1)
+        interval = None if ci is None else self.sobol_interval(confidence_level=ci)
+        expansion = self.expansion_
+        return sensitivity_frame(
+            expansion.interaction_indices(order),
+            expansion.shapley_effects(),
+            range(expansion.n_outputs),
+            expansion.input_names,
+            expansion.unexplained_share,
+            interval,
+        )
+
+    # What the expansion and the data of the fit give, when it is read or called.
+    basis_ = attribute_of("expansion_", lambda e: e.basis)
+    coefficients_ = attribute_of("expansion_", lambda e: e.coefficients)
+    multi_indices_ = attribute_of("expansion_", lambda e: e.multi_indices)
+    sobol_indices_ = attribute_of("expansion_", lambda e: e.sobol_indices().first_order)
+    total_sobol_indices_ = attribute_of(
+        "expansion_", lambda e: e.sobol_indices().total_order
+    )
+    total_variance_ = attribute_of("expansion_", lambda e: e.total_variance)
+    q2_ = attribute_of("expansion_", lambda e: e.q2)
+    unexplained_share_ = attribute_of("expansion_", lambda e: e.unexplained_share)
+    feature_importances_ = attribute_of(
+        "expansion_", lambda e: e.aggregated_sobol_indices().total_order
+    )
+    loo_error_ = attribute_of("_problem", lambda p: p.loo_error)
+
+    moments = method_of("expansion_", Expansion.moments)
+    conditional_expectation = method_of("expansion_", Expansion.conditional_expectation)
+    main_effects = method_of("expansion_", Expansion.main_effects)
+    marginal = method_of("expansion_", Expansion.marginal)
+    gradient = method_of("expansion_", Expansion.gradient)
+    derivative_sensitivity = method_of("expansion_", Expansion.derivative_sensitivity)
+    lipschitz_estimate = method_of("expansion_", Expansion.lipschitz_estimate)
+    sobol_index = method_of("expansion_", Expansion.sobol_index)
+    closed_sobol_index = method_of("expansion_", Expansion.closed_sobol_index)
+    total_sobol_index = method_of("expansion_", Expansion.total_sobol_index)
+    interaction_indices = method_of("expansion_", Expansion.interaction_indices)
+    shapley_effects = method_of("expansion_", Expansion.shapley_effects)
+    aggregated_sobol_indices = method_of(
+        "expansion_", Expansion.aggregated_sobol_indices
+    )
+    sobol_interval = method_of("_problem", sobol_interval)
+    noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
 
 
-#: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
-LARGEST_WHOLE_DESIGN = 4_000_000
+def warn_of_constant_targets(expansion: Expansion, problem: FittedProblem) -> None:
+    """Warn of targets without variance, from two calls up."""
+    constant = np.flatnonzero(problem.spread == 0.0).tolist()
+    if constant:
+        which = "y" if expansion.scalar else f"Of y the targets {constant}"
+        warnings.warn(
+            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
+            ConstantTargetWarning,
+            stacklevel=3,
+        )

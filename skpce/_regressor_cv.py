@@ -8,13 +8,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._checks import check_integer, check_option, check_real, fail
-from ._regressor import PolynomialChaosRegressor
-from ._solvers import PENALIZED, SOLVERS, CoefficientSolver
+from ._checks import (
+    FloatArray,
+    check_integer,
+    check_option,
+    check_real,
+    fail,
+    unchanged_on_failure,
+)
+from ._expansion.expansion import Expansion
+from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
+from ._expansion.methods import attribute_of, method_of
+from ._regressor import PolynomialChaosRegressor, warn_of_constant_targets
+from ._solvers import PENALIZED, SOLVERS
 
 
-class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
+class PolynomialChaosRegressorCV(
+    MultiOutputMixin, TransformerMixin, RegressorMixin, BaseEstimator
+):
     r"""Polynomial chaos regression with degree, truncation and solver chosen.
 
     Every combination of ``degrees``, ``qs`` and ``solvers`` is fitted once; the one of
@@ -98,12 +117,6 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
         self.anisotropy = anisotropy
         self.alphas = alphas
 
-    # What PolynomialChaosRegressor takes and this class chooses or fixes.
-    truncation: str = "hyperbolic"
-    multi_indices: ArrayLike | None = None
-    regressor: Any = None
-    criterion: str = "loo"
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> PolynomialChaosRegressorCV:
@@ -134,6 +147,14 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
             When a target does not vary. Its indices are 0.
         """
         self._check_choices()
+        with unchanged_on_failure(self):
+            self._fit_candidates(X, y, sample_weight)
+        warn_of_constant_targets(self.expansion_, self.best_estimator_._problem)
+        return self
+
+    def _fit_candidates(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> None:
         fitted, rows = [], []
         for degree, q, solver in self._combinations():
             candidate = self._candidate(degree, q, solver)
@@ -152,12 +173,7 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
         self.q_: float = q
         self.chosen_solver_: str = solver
         self.best_estimator_: PolynomialChaosRegressor = fitted[best]
-        parameters = self.best_estimator_.get_params(deep=False)
-        for name, value in vars(self.best_estimator_).items():
-            if name not in parameters:
-                setattr(self, name, value)
-        self._warn_constant_targets()
-        return self
+        validate_data(self, X, reset=True, skip_check_array=True)
 
     def _check_choices(self) -> None:
         owner = type(self).__name__
@@ -194,8 +210,90 @@ class PolynomialChaosRegressorCV(PolynomialChaosRegressor):
             alphas=self.alphas if solver in PENALIZED else None,
         )
 
-    def _make_solver(self) -> CoefficientSolver:
-        return self.best_estimator_._make_solver()
+    def predict(
+        self, X: ArrayLike, return_std: bool = False
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
+        """Evaluate the expansion; see :meth:`PolynomialChaosRegressor.predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        return_std : bool, default=False
+            Also return the standard deviation of a new value of y.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            In the shape of the y seen in ``fit``.
+        std : ndarray of the shape of y
+            Only with ``return_std=True``.
+        """
+        self._check_inputs(X)
+        return self.best_estimator_.predict(X, return_std)
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Return the orthonormal basis at X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        design : ndarray of shape (n_samples, n_terms)
+            Values of the basis functions; column 0 is one.
+        """
+        self._check_inputs(X)
+        return self.best_estimator_.transform(X)
+
+    def _check_inputs(self, X: ArrayLike) -> None:
+        """Refuse X in the name of this class; the best estimator reads it again."""
+        check_is_fitted(self)
+        validate_data(self, X, dtype=np.float64, reset=False)
+
+    # All the rest is that of the best estimator.
+    _problem = attribute_of("best_estimator_", lambda e: e._problem)
+    expansion_ = attribute_of("best_estimator_", lambda e: e.expansion_)
+    basis_ = attribute_of("best_estimator_", lambda e: e.basis_)
+    coefficients_ = attribute_of("best_estimator_", lambda e: e.coefficients_)
+    multi_indices_ = attribute_of("best_estimator_", lambda e: e.multi_indices_)
+    alpha_ = attribute_of("best_estimator_", lambda e: e.alpha_)
+    solver_ = attribute_of("best_estimator_", lambda e: e.solver_)
+    sobol_indices_ = attribute_of("best_estimator_", lambda e: e.sobol_indices_)
+    total_sobol_indices_ = attribute_of(
+        "best_estimator_", lambda e: e.total_sobol_indices_
+    )
+    total_variance_ = attribute_of("best_estimator_", lambda e: e.total_variance_)
+    loo_error_ = attribute_of("best_estimator_", lambda e: e.loo_error_)
+    q2_ = attribute_of("best_estimator_", lambda e: e.q2_)
+    unexplained_share_ = attribute_of("best_estimator_", lambda e: e.unexplained_share_)
+    feature_importances_ = attribute_of(
+        "best_estimator_", lambda e: e.feature_importances_
+    )
+
+    moments = method_of("expansion_", Expansion.moments)
+    conditional_expectation = method_of("expansion_", Expansion.conditional_expectation)
+    main_effects = method_of("expansion_", Expansion.main_effects)
+    marginal = method_of("expansion_", Expansion.marginal)
+    gradient = method_of("expansion_", Expansion.gradient)
+    derivative_sensitivity = method_of("expansion_", Expansion.derivative_sensitivity)
+    lipschitz_estimate = method_of("expansion_", Expansion.lipschitz_estimate)
+    sobol_index = method_of("expansion_", Expansion.sobol_index)
+    closed_sobol_index = method_of("expansion_", Expansion.closed_sobol_index)
+    total_sobol_index = method_of("expansion_", Expansion.total_sobol_index)
+    interaction_indices = method_of("expansion_", Expansion.interaction_indices)
+    shapley_effects = method_of("expansion_", Expansion.shapley_effects)
+    aggregated_sobol_indices = method_of(
+        "expansion_", Expansion.aggregated_sobol_indices
+    )
+    sobol_interval = method_of("_problem", sobol_interval)
+    noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
+    sobol_frame = method_of("best_estimator_", PolynomialChaosRegressor.sobol_frame)
+    get_feature_names_out = method_of(
+        "best_estimator_", PolynomialChaosRegressor.get_feature_names_out
+    )
 
 
 _COLUMNS = ("degree", "q", "solver", "n_terms", "error")
@@ -206,8 +304,9 @@ def _relative_error(fitted: PolynomialChaosRegressor) -> float:
 
     A target without variance says nothing; 0 when all are so.
     """
-    error, q2 = fitted._fit.criterion, fitted.q2_
+    problem, q2 = fitted._problem, fitted.q2_
     varies = ~np.isnan(q2)
     if not varies.any():
         return 0.0
-    return float(np.mean(error[varies] / fitted._target_variance[varies]))
+    error = problem.fit.criterion[varies] / problem.target_variance[varies]
+    return float(np.mean(error))

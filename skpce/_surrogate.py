@@ -14,36 +14,32 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._basis.basis import BasisMixin, PolynomialBasis
+from ._basis.basis import BasisParameters, PolynomialBasis
 from ._checks import (
     FloatArray,
+    Samples,
     check_boolean,
     check_integer,
     check_real,
     checked_sample_weight,
+    import_pandas,
+    input_names,
     make_generator,
 )
+from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.composition import checked_policies, d2_kl_deviance, resolve_mask
-from ._compositions.indices import FramesMixin, SurrogateIndicesMixin
-from ._compositions.levels import (
-    FitProblem,
-    bootstrap_indices,
-    make_level,
-    permutation_p_values,
-)
+from ._compositions.fitted import FittedCompositions, clr_rows
+from ._compositions.levels import bootstrap_indices, make_level, permutation_p_values
 from ._compositions.log_ratio import (
-    LogRatioCoordinatesMixin,
     LogRatioGeometry,
     check_log_ratio_parameters,
+    inverse_transform,
     log_ratios_of,
     sum_by_step,
 )
 from ._compositions.models import InputModelFit, InputModelSolver, is_linear
-from ._compositions.modes import PredictedModesMixin
-from ._compositions.predictive import PredictiveLawMixin, ResidualLaw
-from ._compositions.probability_indices import ProbabilityIndicesMixin
 from ._compositions.steps import (
     column_labels,
     refuse_nan,
@@ -51,255 +47,15 @@ from ._compositions.steps import (
     resolve_layout,
 )
 from ._dependence.tests import SurrogateDiagnostics
-from ._solvers import LinearFit, LinearProblem, make_solver
-from ._solvers.problem import (
-    LOG_RATIO_FLOOR,
-    q2_from_sums,
-    weighted_spread,
-    without_slopes,
-)
-
-
-class SurrogateFitMixin:
-    """How ``CompositionalPCESurrogate.fit`` goes about."""
-
-    steps: Any
-    log_ratio: Any
-    reference: Any
-    mask: Any
-    zero_replacement: Any
-    closure: Any
-    solver: Any
-    regressor: Any
-    alpha_per_target: Any
-    n_resamples: Any
-    confidence_level: Any
-    n_permutations: Any
-    random_state: Any
-    n_jobs: Any
-    basis_: PolynomialBasis
-    _log_ratio_parameters: Any
-    _relearning: Any
-
-    def _check_own_parameters(self, owner: str) -> None:
-        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
-        check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
-        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
-        check_log_ratio_parameters(owner, **self._log_ratio_parameters())
-
-    def _check_resampling(self, owner: str, weights: FloatArray) -> None:
-        if self.n_resamples and len(weights) > 1 and weights.sum() < 2:
-            raise ValueError(
-                f"sample_weight sums to {weights.sum():.3g} copies; with n_resamples="
-                f"{self.n_resamples} {owner} draws that many, and needs at least 2. "
-                "Weights are frequencies: multiply them up to the number of members."
-            )
-
-    def _make_geometry(
-        self, y: Any, values: FloatArray, owner: str
-    ) -> LogRatioGeometry:
-        layout = resolve_layout(y, self.steps, values.shape[1], owner)
-        check_log_ratio_parameters(owner, **self._log_ratio_parameters(), layout=layout)
-        mask = resolve_mask(self.mask, values, layout, owner)
-        return LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
-
-    def _log_ratios(self, values: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
-        return log_ratios_of(
-            values,
-            geometry,
-            closure=self.closure,
-            zero_replacement=self.zero_replacement,
-            name="y",
-        )
-
-    @property
-    def _is_of_the_paper(self) -> bool:
-        return self.solver == "paper" and self.regressor is None
-
-    def _make_problem(
-        self,
-        solver: Any,
-        geometry: LogRatioGeometry,
-        clr: FloatArray,
-        X: FloatArray,
-        weights: FloatArray,
-    ) -> FitProblem:
-        """Choose the coordinates in which the solver sees the log-ratios.
-
-        One penalty per step is pooled in an isometric system, so that the fit does
-        not depend on the coordinates in which it is reported.
-        """
-        if self._is_of_the_paper:
-            fitted = LogRatioGeometry(geometry.layout, geometry.mask, "alr", -1)
-        elif self.alpha_per_target or self.log_ratio == "ilr":
-            fitted = geometry
-        else:
-            fitted = LogRatioGeometry(geometry.layout, geometry.mask, "ilr", -1)
-        targets = fitted.to_coordinates(clr)
-        pooled = not self._is_of_the_paper and not self.alpha_per_target
-        spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
-        groups = fitted.step_of_coordinate if pooled else np.arange(targets.shape[1])
-        solver = self._solver_for(solver, X, targets)
-        linear = LinearProblem(
-            self._design_for(solver, X), targets, weights, groups, self.basis_.exponents
-        )
-        return FitProblem(
-            solver,
-            linear,
-            fitted,
-            self.basis_.multi_indices,
-            spread[fitted.step_of_coordinate],
-        )
-
-    def _solver_for(self, solver: Any, X: FloatArray, targets: FloatArray) -> Any:
-        """Let a regressor that has no coefficients see the inputs themselves."""
-        if self.regressor is None:
-            return solver
-        if not targets.shape[1]:
-            return make_solver(type(self).__name__, "ols", None)
-        if is_linear(self.regressor, X, targets[:, 0]):
-            return solver
-        generator = make_generator(self.random_state)
-        return InputModelSolver(self.regressor, self.basis_, generator)
-
-    def _design_for(self, solver: Any, X: FloatArray) -> FloatArray:
-        if isinstance(solver, InputModelSolver):
-            return X
-        return self.basis_.evaluate(X)
-
-    def _store_layout(self, geometry: LogRatioGeometry) -> None:
-        self.geometry_ = geometry
-        self.steps_: tuple[int, ...] = geometry.layout.widths
-        self.step_names_: tuple[str, ...] = geometry.layout.step_names
-        self.part_names_: tuple[str, ...] = geometry.layout.part_names
-        self.mask_: NDArray[np.bool_] = geometry.mask
-        self.coordinate_steps_: NDArray[np.int64] = geometry.step_of_coordinate
-        self._n_features_out = geometry.n_coordinates
-
-    def _store_fit(self, problem: FitProblem, fit: LinearFit, clr: FloatArray) -> None:
-        self.multi_indices_: NDArray[np.int64] = problem.multi_indices
-        # The design is made again when it is needed: it is large beside the rest.
-        no_design = np.zeros((0, 0))
-        self._problem = replace(
-            problem, linear=replace(problem.linear, design=no_design)
-        )
-        self._models = getattr(fit, "models", None)
-        self._fitted_geometry = problem.geometry
-        coefficients = without_slopes(fit.coefficients, problem.spread)
-        self._clr_coefficients = problem.clr_coefficients(coefficients)
-        self.alpha_: FloatArray = self._alpha_by_step(problem, fit.alpha)
-        self._store_indices(clr, problem.linear.weights)
-        self.indices_from_ = "coefficients" if self._models is None else "sampling"
-        self.fidelity_: FloatArray = self._fidelity(problem, fit)
-
-    def _store_indices(self, clr: FloatArray, weights: FloatArray) -> None:
-        found = {}
-        for name in ("coordinate", "step", "trajectory"):
-            level = make_level(name, self.geometry_, clr, weights)
-            found[name] = level.indices(self._clr_coefficients, self.multi_indices_)
-            if name == "coordinate":
-                self.coefficients_: FloatArray = level.coefficients(
-                    self._clr_coefficients
-                )
-        self.sobol_indices_: FloatArray = found["coordinate"].first_order
-        self.total_sobol_indices_: FloatArray = found["coordinate"].total_order
-        self.total_variance_: FloatArray = found["coordinate"].total_variance
-        self.step_sobol_indices_: FloatArray = found["step"].first_order
-        self.step_total_sobol_indices_: FloatArray = found["step"].total_order
-        self.step_total_variance_: FloatArray = found["step"].total_variance
-        self.feature_importances_: FloatArray = found["trajectory"].total_order[0]
-
-    def _fidelity(self, problem: FitProblem, fit: LinearFit) -> FloatArray:
-        """Return the Q² of the expansion as a copy of the predictions, by step."""
-        if not isinstance(fit, InputModelFit):
-            return np.where(self.step_total_variance_ > 0, 1.0, np.nan)
-        geometry = problem.geometry
-        predicted, missed = (
-            geometry.from_coordinates(values)
-            for values in problem.solver.fidelity_residuals(fit)  # type: ignore[attr-defined]
-        )
-        once = np.ones(len(predicted))
-        spread = sum_by_step(
-            weighted_spread(predicted, once, LOG_RATIO_FLOOR), geometry
-        )
-        press = sum_by_step(np.square(missed).sum(axis=0), geometry)
-        return np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan)
-
-    def _alpha_by_step(self, problem: FitProblem, alpha: FloatArray) -> FloatArray:
-        if self._is_of_the_paper or self.alpha_per_target:
-            return alpha
-        by_step = np.full(self.geometry_.layout.n_steps, np.nan)
-        by_step[problem.linear.groups] = alpha
-        return by_step
-
-    def _store_diagnostics(
-        self, problem: FitProblem, fit: LinearFit, clr: FloatArray, X: FloatArray
-    ) -> None:
-        weights = problem.linear.weights
-        self._residual_law = ResidualLaw(fit, weights, problem.geometry)
-        press = problem.step_press(fit.loo_residuals)
-        spread = weighted_spread(clr, weights, LOG_RATIO_FLOOR)
-        q2 = q2_from_sums(press, sum_by_step(spread, self.geometry_))
-        q2 = np.where(self.geometry_.has_choice, q2, np.nan)
-        self.step_unexplained_share_: FloatArray = np.clip(1.0 - q2, 0.0, 1.0)
-        generator = make_generator(self.random_state)
-        p_values = None
-        if self.n_permutations:
-            p_values = permutation_p_values(
-                problem, press, self.n_permutations, generator, self.n_jobs
-            )
-            p_values = np.where(np.isfinite(q2), p_values, np.nan)
-        self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
-            loo_q2=q2,
-            n_members=round(float(weights.sum())),
-            n_terms=len(self.multi_indices_),
-            permutation_p_values=p_values,
-            inputs=X,
-            basis=self.basis_,
-        )
-        if self.n_resamples:
-            first, total, _ = bootstrap_indices(
-                self._relearning(problem, X),
-                fit,
-                make_level("step", self.geometry_, clr, weights),
-                self.n_resamples,
-                self.confidence_level,
-                generator,
-                self.n_jobs,
-            )
-            self.step_sobol_interval_: FloatArray = first
-            self.step_total_sobol_interval_: FloatArray = total
-
-    def _whole_problem(self) -> FitProblem:
-        """Return what the solver was given, with its design."""
-        linear = self._problem.linear
-        design = self._design_for(self._problem.solver, self.diagnostics_.inputs)
-        return replace(self._problem, linear=replace(linear, design=design))
-
-    def _clr_at(
-        self,
-        X: FloatArray,  # shape: (n_members, n_features), checked
-    ) -> FloatArray:  # shape: (n_members, n_active)
-        """Evaluate the centred log-ratios: of the models, or of the expansion."""
-        if self._models is None:
-            return self.basis_.combine(X, self._clr_coefficients)
-        return self._fitted_geometry.from_coordinates(self._models.predict(X))
+from ._expansion.expansion import Expansion
+from ._expansion.methods import attribute_of, method_of
+from ._expansion.problem import FittedProblem, linear_problem
+from ._solvers import CoefficientSolver, make_solver
+from ._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 
 
 class CompositionalPCESurrogate(
-    SurrogateFitMixin,
-    SurrogateIndicesMixin,
-    ProbabilityIndicesMixin,
-    PredictiveLawMixin,
-    PredictedModesMixin,
-    FramesMixin,
-    BasisMixin,
-    LogRatioCoordinatesMixin,
-    MultiOutputMixin,
-    TransformerMixin,
-    RegressorMixin,
-    BaseEstimator,
+    MultiOutputMixin, TransformerMixin, RegressorMixin, BaseEstimator
 ):
     r"""Polynomial chaos surrogate of probabilities, with Sobol indices per step.
 
@@ -529,33 +285,192 @@ class CompositionalPCESurrogate(
         """
         owner = type(self).__name__
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
-        self._check_own_parameters(owner)
+        self._check_parameters(owner)
         refuse_ragged(y)
         refuse_nan(y)
         inputs, targets = validate_data(
             self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
         )
-        self._check_basis(inputs.shape[1])
+        parameters = BasisParameters.of(self)
+        parameters.check(inputs.shape[1])
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
         weights = checked_sample_weight(sample_weight, inputs)
         self._check_resampling(owner, weights)
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
         geometry = self._make_geometry(y, values, owner)
-        clr = self._log_ratios(values, geometry)
-
-        self._fit_basis(inputs, weights)
-        problem = self._make_problem(solver, geometry, clr, inputs, weights)
-        fit = problem.solver.fit(problem.linear)
-        self._n_dimensions_of_y = targets.ndim
+        clr = log_ratios_of(
+            values,
+            geometry,
+            closure=self.closure,
+            zero_replacement=self.zero_replacement,
+            name="y",
+        )
+        basis = parameters.learn(inputs, weights, input_names(self))
+        samples = Samples(inputs, clr, weights)
         self._labels_of_y = column_labels(y, values.shape[1])
-        self._store_layout(geometry)
-        self._store_fit(problem, fit, clr)
-        self._store_diagnostics(problem, fit, clr, inputs)
+        self._fitted: FittedCompositions = self._fit_coordinates(
+            solver, basis, geometry, samples, scalar=targets.ndim == 1
+        )
+        self._n_features_out = geometry.n_coordinates
+        self._store_resampling(self._fitted)
         return self
 
-    def _predict_clr(self, X: ArrayLike) -> FloatArray:
-        return self._clr_at(self._checked_inputs(X))
+    def _check_parameters(self, owner: str) -> None:
+        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
+        check_integer(owner, "n_resamples", self.n_resamples)
+        check_integer(owner, "n_permutations", self.n_permutations)
+        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
+        self._check_log_ratio(owner)
+
+    def _check_log_ratio(self, owner: str, layout: Any = None) -> None:
+        check_log_ratio_parameters(
+            owner,
+            log_ratio=self.log_ratio,
+            reference=self.reference,
+            zero_replacement=self.zero_replacement,
+            closure=self.closure,
+            layout=layout,
+        )
+
+    def _check_resampling(self, owner: str, weights: FloatArray) -> None:
+        if self.n_resamples and len(weights) > 1 and weights.sum() < 2:
+            raise ValueError(
+                f"sample_weight sums to {weights.sum():.3g} copies; with n_resamples="
+                f"{self.n_resamples} {owner} draws that many, and needs at least 2. "
+                "Weights are frequencies: multiply them up to the number of members."
+            )
+
+    def _make_geometry(
+        self, y: Any, values: FloatArray, owner: str
+    ) -> LogRatioGeometry:
+        """Read the steps and the mask of y."""
+        layout = resolve_layout(y, self.steps, values.shape[1], owner)
+        self._check_log_ratio(owner, layout)
+        mask = resolve_mask(self.mask, values, layout, owner)
+        return LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
+
+    @property
+    def _is_of_the_paper(self) -> bool:
+        return self.solver == "paper" and self.regressor is None
+
+    def _fit_coordinates(
+        self,
+        solver: CoefficientSolver,
+        basis: PolynomialBasis,
+        geometry: LogRatioGeometry,
+        samples: Samples,  # with centred log-ratios as targets
+        *,
+        scalar: bool,
+    ) -> FittedCompositions:
+        """Fit the log-ratios in the coordinates in which the solver sees them.
+
+        One penalty per step is pooled in an isometric system, so that the fit does
+        not depend on the coordinates in which it is reported.
+        """
+        if self._is_of_the_paper:
+            coordinates = replace(geometry, log_ratio="alr", reference=-1)
+        elif self.alpha_per_target or self.log_ratio == "ilr":
+            coordinates = geometry
+        else:
+            coordinates = replace(geometry, log_ratio="ilr", reference=-1)
+        clr = samples.targets
+        targets = coordinates.to_coordinates(clr)
+        pooled = not self._is_of_the_paper and not self.alpha_per_target
+        groups = coordinates.step_of_coordinate
+        if not pooled:
+            groups = np.arange(targets.shape[1])
+        spread = sum_by_step(
+            weighted_spread(clr, samples.weights, LOG_RATIO_FLOOR), geometry
+        )
+        solver = self._solver_for(solver, basis, samples.inputs, targets)
+        on_inputs = isinstance(solver, InputModelSolver)
+        samples = replace(samples, targets=targets)
+        problem = FittedProblem(
+            basis,
+            solver,
+            solver.fit(linear_problem(basis, samples, groups, on_inputs)),
+            spread[coordinates.step_of_coordinate],
+            groups,
+            samples,
+            on_inputs=on_inputs,
+        )
+        residuals = coordinates.from_coordinates(problem.fit.loo_residuals)
+        press = sum_by_step(samples.weights @ np.square(residuals), coordinates)
+        q2 = np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan)
+        layout = geometry.layout
+        expansion = Expansion(
+            basis,
+            clr_rows(problem.coefficients, coordinates),
+            input_names(self),
+            geometry.active_names,
+            groups=geometry.step_of_active,
+            group_names=layout.step_names,
+            q2=q2,
+        )
+        return FittedCompositions(
+            expansion,
+            problem,
+            geometry,
+            coordinates,
+            models=problem.fit.models
+            if isinstance(problem.fit, InputModelFit)
+            else None,
+            owner=type(self).__name__,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            pooled=pooled,
+            scalar=scalar,
+        )
+
+    def _solver_for(
+        self,
+        solver: CoefficientSolver,
+        basis: PolynomialBasis,
+        X: FloatArray,
+        targets: FloatArray,
+    ) -> CoefficientSolver:
+        """Let a regressor that has no coefficients see the inputs themselves."""
+        if self.regressor is None:
+            return solver
+        if not targets.shape[1]:
+            return make_solver(type(self).__name__, "ols", None)
+        if is_linear(self.regressor, X, targets[:, 0]):
+            return solver
+        generator = make_generator(self.random_state)
+        return InputModelSolver(self.regressor, basis, generator)
+
+    def _store_resampling(self, fitted: FittedCompositions) -> None:
+        """Set the diagnostics and the bootstrap intervals."""
+        generator = make_generator(self.random_state)
+        p_values, q2 = None, fitted.expansion.q2
+        if self.n_permutations:
+            p_values = permutation_p_values(fitted, self.n_permutations, generator)
+            p_values = np.where(np.isfinite(q2), p_values, np.nan)
+        self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
+            loo_q2=q2,
+            n_members=round(float(fitted.weights.sum())),
+            n_terms=len(fitted.basis.multi_indices),
+            permutation_p_values=p_values,
+            inputs=fitted.inputs,
+            basis=fitted.basis,
+        )
+        if self.n_resamples:
+            interval = bootstrap_indices(
+                fitted,
+                make_level("step", fitted.geometry, fitted.clr, fitted.weights),
+                self.n_resamples,
+                self.confidence_level,
+                generator,
+            )
+            self._fitted = replace(fitted, step_interval=interval)
+            self.step_sobol_interval_: FloatArray = interval.first_order
+            self.step_total_sobol_interval_: FloatArray = interval.total_order
+
+    @property
+    def _now(self) -> FittedCompositions:
+        """What was fitted, with the randomness and processes of today's parameters."""
+        return replace(self._fitted, random_state=self.random_state, n_jobs=self.n_jobs)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predict the probabilities.
@@ -571,9 +486,9 @@ class CompositionalPCESurrogate(
             Each step on its simplex; masked parts exactly 0. One-dimensional when y
             was.
         """
-        clr = self._predict_clr(X)
-        compositions = self.geometry_.compositions(clr)
-        return compositions[:, 0] if self._n_dimensions_of_y == 1 else compositions
+        values = self._checked_inputs(X)
+        compositions = self._fitted.policies_at(values)
+        return compositions[:, 0] if self._fitted.scalar else compositions
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Predict the log-ratio coordinates.
@@ -588,8 +503,8 @@ class CompositionalPCESurrogate(
         coordinates : ndarray of shape (n_members, n_coordinates)
             In the kind of ``log_ratio``, the steps side by side.
         """
-        clr = self._predict_clr(X)
-        return self.geometry_.to_coordinates(clr)
+        values = self._checked_inputs(X)
+        return self.geometry_.to_coordinates(self._fitted.clr_at(values))
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -622,5 +537,119 @@ class CompositionalPCESurrogate(
         inputs = self._checked_inputs(X)
         closed = checked_policies(y, self, len(inputs))
         weights = checked_sample_weight(sample_weight, closed)
-        predicted = self.geometry_.compositions(self._clr_at(inputs))
-        return d2_kl_deviance(closed, predicted, weights)
+        return d2_kl_deviance(closed, self._fitted.policies_at(inputs), weights)
+
+    def predict_frame(self, X: ArrayLike) -> Any:
+        """Predict the probabilities as a data frame with columns (step, part).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_members, n_features)
+            Inputs.
+
+        Returns
+        -------
+        frame : pandas.DataFrame of shape (n_members, n_parts)
+            With the index of X, when X is a data frame. Needs pandas.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skpce import CompositionalPCESurrogate
+        >>> X = np.arange(6.0)[:, np.newaxis]
+        >>> y = np.full((6, 4), 0.5)
+        >>> surrogate = CompositionalPCESurrogate(1, steps={"first": 2, "second": 2})
+        >>> surrogate.fit(X, y).predict_frame(X[:1])
+        step first      second
+        part     0    1      0    1
+        0      0.5  0.5    0.5  0.5
+        """
+        check_is_fitted(self)
+        predicted = self._fitted.policies_at(self._checked_inputs(X))
+        frame = indices.composition_frame(predicted, self.geometry_.layout)
+        if isinstance(X, import_pandas().DataFrame):
+            frame.index = X.index
+        return frame
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return names such as ``catalyst:L1/L4``.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Only checked against the names seen in ``fit``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_coordinates,)
+            One per coordinate.
+        """
+        check_is_fitted(self)
+        input_names(self, input_features)
+        return np.asarray(self.geometry_.coordinate_names, dtype=object)
+
+    def _checked_inputs(self, X: ArrayLike) -> FloatArray:
+        """Return inputs as an array; warn of those outside their distributions."""
+        check_is_fitted(self)
+        values = validate_data(self, X, dtype=np.float64, reset=False)
+        self._fitted.basis.warn_outside(values, self._fitted.expansion.input_names)
+        return values
+
+    # What the fit gives, when it is read or called.
+    expansion_ = attribute_of("_fitted", lambda f: f.expansion)
+    basis_ = attribute_of("_fitted", lambda f: f.basis)
+    geometry_ = attribute_of("_fitted", lambda f: f.geometry)
+    multi_indices_ = attribute_of("_fitted", lambda f: f.basis.multi_indices)
+    coefficients_ = attribute_of("_fitted", indices.coordinate_coefficients)
+    sobol_indices_ = attribute_of(
+        "_fitted", lambda f: indices.sobol_indices(f).first_order
+    )
+    total_sobol_indices_ = attribute_of(
+        "_fitted", lambda f: indices.sobol_indices(f).total_order
+    )
+    total_variance_ = attribute_of(
+        "_fitted", lambda f: indices.sobol_indices(f).total_variance
+    )
+    step_sobol_indices_ = attribute_of(
+        "_fitted", lambda f: f.expansion.sobol_indices().first_order
+    )
+    step_total_sobol_indices_ = attribute_of(
+        "_fitted", lambda f: f.expansion.sobol_indices().total_order
+    )
+    step_total_variance_ = attribute_of("_fitted", lambda f: f.expansion.total_variance)
+    step_unexplained_share_ = attribute_of(
+        "_fitted", lambda f: f.expansion.unexplained_share
+    )
+    feature_importances_ = attribute_of(
+        "_fitted", lambda f: f.expansion.aggregated_sobol_indices().total_order
+    )
+    alpha_ = attribute_of("_fitted", lambda f: f.alpha)
+    indices_from_ = attribute_of("_fitted", lambda f: f.indices_from)
+    fidelity_ = attribute_of("_fitted", lambda f: f.fidelity)
+    steps_ = attribute_of("_fitted", lambda f: f.geometry.layout.widths)
+    step_names_ = attribute_of("_fitted", lambda f: f.geometry.layout.step_names)
+    part_names_ = attribute_of("_fitted", lambda f: f.geometry.layout.part_names)
+    mask_ = attribute_of("_fitted", lambda f: f.geometry.mask)
+    coordinate_steps_ = attribute_of("_fitted", lambda f: f.geometry.step_of_coordinate)
+
+    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
+    sobol_indices = method_of("_now", indices.sobol_indices)
+    shapley_effects = method_of("_now", indices.shapley_effects)
+    sobol_interval = method_of("_now", indices.sobol_interval)
+    noise_corrected_sobol_indices = method_of(
+        "_now", indices.noise_corrected_sobol_indices
+    )
+    sobol_frame = method_of("_now", indices.sobol_frame)
+    probability_sobol_indices = method_of(
+        "_now", probability_indices.probability_sobol_indices
+    )
+    sample = method_of("_now", predictive.sample)
+    predict_interval = method_of("_now", predictive.predict_interval)
+    predicted_modes = method_of("_now", modes.predicted_modes)

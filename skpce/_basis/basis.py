@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import FloatArray, IndexArray, checked_sample_weight, input_names
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
-from .index_sets import basis_advice, rows_held_in_blocks
+from .index_sets import basis_advice, check_sums_fit, rows_held_in_blocks
 from .truncation import (
     categorical_inputs,
     check_anisotropy,
@@ -253,13 +253,23 @@ def _append_run(runs: list[_Run], new: _Run) -> None:
     runs.append(new)
 
 
-class BasisMixin:
-    """What estimators on a polynomial basis share: its parameters and evaluation.
+@dataclass(frozen=True)
+class BasisParameters:
+    """What an estimator says of its basis, and the basis that follows from data.
 
-    Estimators without the parameters ``anisotropy`` and ``multi_indices`` have the
-    defaults below.
+    Parameters
+    ----------
+    owner : str
+        For messages.
+    degree, distribution, truncation, q, interaction_order : object
+        Parameters of the estimator.
+    anisotropy, multi_indices : object, default=None
+        The same; None for an estimator without them.
+    has_anisotropy : bool, default=False
+        Whether the estimator has this parameter.
     """
 
+    owner: str
     degree: Any
     distribution: Any
     truncation: Any
@@ -267,12 +277,22 @@ class BasisMixin:
     interaction_order: Any
     anisotropy: Any = None
     multi_indices: Any = None
-    basis_: PolynomialBasis
-    multi_indices_: IndexArray
+    has_anisotropy: bool = False
 
-    def _check_basis(self, n_features: int) -> list[Any]:
-        """Check the parameters of the basis; return one law per feature."""
-        owner = type(self).__name__
+    @classmethod
+    def of(cls, estimator: Any) -> BasisParameters:
+        """Read them off an estimator."""
+        given = estimator.get_params(deep=False)
+        known = {entry.name for entry in fields(cls)} & set(given)
+        return cls(
+            type(estimator).__name__,
+            has_anisotropy="anisotropy" in given,
+            **{name: given[name] for name in known},
+        )
+
+    def check(self, n_features: int) -> list[Any]:
+        """Check the parameters; return one specification of a law per feature."""
+        owner = self.owner
         check_truncation(
             owner, self.degree, self.truncation, self.q, self.interaction_order
         )
@@ -280,90 +300,62 @@ class BasisMixin:
         check_multi_indices(owner, self.multi_indices, n_features)
         return check_distribution(owner, self.distribution, n_features)
 
-    def _fit_basis(
-        self, X: FloatArray, weights: FloatArray, *, in_blocks: bool = False
-    ) -> None:
+    def learn(
+        self,
+        X: FloatArray,  # shape: (n_samples, n_features)
+        weights: FloatArray,  # shape: (n_samples,)
+        names: Sequence[str],
+        *,
+        in_blocks: bool = False,
+    ) -> PolynomialBasis:
         """Learn the input laws and build the index set that they can carry.
 
         ``in_blocks`` says that the design matrix will never be held whole.
         """
-        owner = type(self).__name__
-        specifications = self._check_basis(X.shape[1])
-        laws = learn_input_laws(specifications, X, weights)
-        names = input_names(self)
+        laws = learn_input_laws(self.check(X.shape[1]), X, weights)
         n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
-        self.multi_indices_ = self._make_multi_indices(laws, names, n_rows)
-        needed = self.multi_indices_.max(axis=0).tolist()
+        multi_indices = self._index_set(laws, names, n_rows)
+        needed = multi_indices.max(axis=0).tolist()
         for law, name, degree in zip(laws, names, needed, strict=True):
-            law.check_degree(owner, name, degree)
-        self.basis_ = PolynomialBasis(laws, self.multi_indices_)
+            law.check_degree(self.owner, name, degree)
+        return PolynomialBasis(laws, multi_indices)
 
-    def _make_multi_indices(
+    def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
+        """Raise ``ValueError`` when the parameters no longer give this basis."""
+        laws = self.check(len(names))
+        wanted = self._index_set(basis.laws, names, 1)
+        learned = learn_input_laws(laws, np.zeros((1, len(laws))), np.ones(1))
+        same = np.array_equal(wanted, basis.multi_indices)
+        if not same or list(learned) != list(basis.laws):
+            raise ValueError(
+                "partial_fit cannot change the basis: degree, truncation or "
+                "distribution differ from those of the samples before. Call fit."
+            )
+
+    def check_sums_fit(self, n_terms: int) -> None:
+        """Raise ``ValueError`` when sums over the samples would not fit in memory."""
+        check_sums_fit(self.owner, n_terms, basis_advice(anisotropy=True))
+
+    def _index_set(
         self, laws: Sequence[InputLaw], names: Sequence[str], n_samples: int
     ) -> IndexArray:
-        owner = type(self).__name__
-        rows = check_multi_indices(owner, self.multi_indices, len(laws))
+        """Return the terms that were given, or those of the truncation."""
+        rows = check_multi_indices(self.owner, self.multi_indices, len(laws))
         if rows is not None:
-            return explicit_multi_indices(owner, rows, laws, names, n_samples)
+            return explicit_multi_indices(self.owner, rows, laws, names, n_samples)
         return truncated_multi_indices(
-            owner,
+            self.owner,
             laws,
             n_samples,
             degree=int(self.degree),
             q=float(self.q),
             interaction_order=self.interaction_order,
             anisotropy=self.anisotropy,
-            advice=basis_advice(anisotropy="anisotropy" in vars(self)),
+            advice=basis_advice(anisotropy=self.has_anisotropy),
         )
 
-    def _evaluate_basis(self, X: ArrayLike) -> FloatArray:
-        """Return the design matrix of new inputs; shape (n_samples, n_terms)."""
-        check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, input_names(self))
-        return self.basis_.evaluate(values)
 
-    def _predict_blocks(
-        self,
-        X: ArrayLike,  # shape: (n_samples, n_features)
-        coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    ) -> FloatArray:  # shape: (n_samples, n_targets)
-        """Evaluate expansions at new inputs, without the whole design matrix."""
-        check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, input_names(self))
-        return self.basis_.combine(values, coefficients)
-
-
-class BasisFeatureNamesMixin:
-    """``get_feature_names_out`` for estimators whose output is the basis."""
-
-    basis_: Any
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_terms,)
-            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
-        """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)
-
-
-class PolynomialChaosFeatures(
-    BasisMixin, BasisFeatureNamesMixin, TransformerMixin, BaseEstimator
-):
+class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     r"""Orthonormal polynomials of the inputs, as features.
 
     In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
@@ -496,8 +488,16 @@ class PolynomialChaosFeatures(
         """
         values = validate_data(self, X, dtype=np.float64)
         weights = checked_sample_weight(sample_weight, values)
-        self._fit_basis(values, weights)
+        parameters = BasisParameters.of(self)
+        self.basis_: PolynomialBasis = parameters.learn(
+            values, weights, input_names(self)
+        )
         return self
+
+    @property
+    def multi_indices_(self) -> IndexArray:
+        """Exponents of the terms; shape (n_terms, n_features)."""
+        return self.basis_.multi_indices
 
     def transform(self, X: ArrayLike) -> NDArray[np.float64]:
         """Evaluate the basis.
@@ -512,4 +512,27 @@ class PolynomialChaosFeatures(
         design : ndarray of shape (n_samples, n_terms)
             Column 0 is one.
         """
-        return self._evaluate_basis(X)
+        check_is_fitted(self)
+        values = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(values, input_names(self))
+        return self.basis_.evaluate(values)
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the basis functions.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the inputs; by default those seen in ``fit``, else
+            ``x0, x1, ...``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_terms,)
+            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
+        """
+        check_is_fitted(self)
+        names = input_names(self, input_features)
+        return np.asarray(self.basis_.names(names), dtype=object)

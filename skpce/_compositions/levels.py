@@ -1,6 +1,4 @@
-"""Of what an index is a share, and how sure it is: coordinate, step or trajectory.
-
-Of what a sensitivity index is a share: a coordinate, a step or the trajectory.
+r"""Of what a sensitivity index is a share: a coordinate, a step or the trajectory.
 
 All are read off one set of clr coefficients :math:`c_{kj}`. A *coordinate* is a linear
 image of them. A *step* adds the squares of its parts, which is its Aitchison variance
@@ -23,10 +21,13 @@ from joblib import Parallel, delayed
 
 from .._checks import FloatArray, IndexArray, one_thread_if_small
 from .._expansion.bootstrap import percentile_bounds, resample_counts
-from .._expansion.indices import partial_variances, shapley_variances
+from .._expansion.indices import SobolIndices, partial_variances, shapley_variances
+from .._expansion.intervals import SobolInterval
+from .._expansion.relearned_laws import RelearningSolver
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
-from .log_ratio import LogRatioGeometry, sum_by_step
+from .fitted import FittedCompositions, clr_rows
+from .log_ratio import LogRatioGeometry
 
 #: Levels at which indices are given.
 LEVELS = ("coordinate", "step", "trajectory")
@@ -35,22 +36,12 @@ LEVELS = ("coordinate", "step", "trajectory")
 ALL_STEPS = -1
 
 
-@dataclass(frozen=True)
-class LevelIndices:
-    """Indices of the rows of a level.
+# Resamples that are refitted together. A number of its own, so that the intervals do
+# not depend on n_jobs.
+_RESAMPLES_A_BLOCK = 64
 
-    Parameters
-    ----------
-    first_order, total_order, shapley : ndarray of shape (..., n_rows, n_features)
-        Shares of the variance; 0 without variance.
-    total_variance : ndarray of shape (..., n_rows)
-        Variance of each row.
-    """
-
-    first_order: FloatArray
-    total_order: FloatArray
-    shapley: FloatArray
-    total_variance: FloatArray
+# Coefficients held at once while indices are computed: 64 MiB.
+_LARGEST_BLOCK = 8_388_608
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ class IndexLevel:
         self,
         clr_coefficients: FloatArray,  # shape: (..., n_active, n_terms)
         multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    ) -> LevelIndices:
+    ) -> SobolIndices:
         """Add up the squares of each row and divide by its variance."""
         values = self.coefficients(clr_coefficients)
         first, total, variance = partial_variances(values, multi_indices)
@@ -104,7 +95,7 @@ class IndexLevel:
         first, total, shapley = (
             self.member @ part / safe for part in (first, total, shapley)
         )
-        return LevelIndices(first, total, shapley, whole)
+        return SobolIndices(first, total, whole, shapley)
 
 
 def make_level(
@@ -149,79 +140,31 @@ def make_level(
     return IndexLevel(None, spread[step_of_active], member, steps, tuple(names))
 
 
-# Resamples that are refitted together. A number of its own, so that the intervals do
-# not depend on n_jobs.
-_RESAMPLES_A_BLOCK = 64
-
-# Coefficients held at once while indices are computed: 64 MiB.
-_LARGEST_BLOCK = 8_388_608
-
-
-@dataclass(frozen=True)
-class FitProblem:
-    """Everything a refit on other members needs.
-
-    Parameters
-    ----------
-    solver : CoefficientSolver
-        With its penalties.
-    linear : LinearProblem
-        Basis at the inputs of each member, and the log-ratio coordinates in which
-        the solver fits, grouped by the choices they share.
-    geometry : LogRatioGeometry
-        Of the fitted coordinates.
-    multi_indices : ndarray of shape (n_terms, n_features)
-        The index set.
-    spread : ndarray of shape (n_fitted,)
-        Sum of squares of the step of each target; 0 for a step without variance.
-    """
-
-    solver: CoefficientSolver
-    linear: LinearProblem
-    geometry: LogRatioGeometry
-    multi_indices: IndexArray
-    spread: FloatArray
-
-    @property
-    def clr(self) -> FloatArray:
-        """Centred log-ratios of the members; shape (n_members, n_active)."""
-        return self.geometry.from_coordinates(self.linear.targets)
-
-    def clr_coefficients(
-        self,
-        coefficients: FloatArray,  # shape: (..., n_fitted, n_terms)
-    ) -> FloatArray:  # shape: (..., n_active, n_terms)
-        """Map coefficients of fitted coordinates to those of clr."""
-        swapped = self.geometry.from_coordinates(np.swapaxes(coefficients, -1, -2))
-        return np.swapaxes(swapped, -1, -2)
-
-    def step_press(self, residuals: FloatArray) -> FloatArray:
-        """Sum squared clr residuals by step; shape (n_steps,)."""
-        clr = self.geometry.from_coordinates(residuals)
-        return sum_by_step(self.linear.weights @ np.square(clr), self.geometry)
-
-
 def bootstrap_indices(
-    problem: FitProblem,
-    fit: LinearFit,
+    fitted: FittedCompositions,
     level: IndexLevel,
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
-    n_jobs: int | None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:  # each: (2, n_rows, n_features)
+) -> SobolInterval:
     """Return percentile intervals of first-order, total and Shapley shares.
 
-    Members are resampled; the input laws and the penalties stay those of the full
-    data. The intervals ignore the truncation error of the expansion. Blocks of
-    resamples are refitted together, ``n_jobs`` blocks at a time.
+    Members are resampled, learned input laws are learned anew, and the penalties stay
+    those of the full data. The intervals ignore the truncation error of the expansion.
+    Blocks of resamples are refitted together, ``n_jobs`` blocks at a time.
     """
-    counts = resample_counts(problem.linear.weights, n_resamples, generator)
-    size = len(problem.multi_indices) * max(problem.geometry.active_parts.size, 1)
+    problem = fitted.problem
+    linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
+    solver = RelearningSolver(problem.solver, fitted.basis, fitted.inputs)
+    counts = resample_counts(linear.weights, n_resamples, generator)
+    size = n_terms * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
     blocks = [counts[start : start + step] for start in range(0, len(counts), step)]
-    draws = Parallel(n_jobs=n_jobs)(
-        delayed(_resampled_indices)(problem, fit, level, block) for block in blocks
+    draws = Parallel(n_jobs=fitted.n_jobs)(
+        delayed(_resampled_indices)(
+            solver, linear, fitted.fit, fitted.fitted_geometry, level, block
+        )
+        for block in blocks
     )
     first, total, shapley = (
         percentile_bounds(
@@ -229,37 +172,44 @@ def bootstrap_indices(
         )
         for name in ("first_order", "total_order", "shapley")
     )
-    return first, total, shapley
+    return SobolInterval(first, total, shapley, float(confidence_level), "bootstrap")
 
 
 def _resampled_indices(
-    problem: FitProblem, fit: LinearFit, level: IndexLevel, counts: IndexArray
-) -> LevelIndices:
-    with one_thread_if_small(problem.linear.design.size):
-        coefficients = problem.solver.resample(problem.linear, fit, counts)
-        clr_coefficients = problem.clr_coefficients(coefficients)
-        return level.indices(clr_coefficients, problem.multi_indices)
+    solver: RelearningSolver,
+    linear: LinearProblem,
+    fit: LinearFit,
+    geometry: LogRatioGeometry,
+    level: IndexLevel,
+    counts: IndexArray,
+) -> SobolIndices:
+    """Return the indices of some resamples."""
+    with one_thread_if_small(linear.design.size):
+        coefficients = solver.resample(linear, fit, counts)
+        clr_coefficients = clr_rows(coefficients, geometry)
+        return level.indices(clr_coefficients, solver.laws.basis.multi_indices)
 
 
 def permutation_p_values(
-    problem: FitProblem,
-    observed_press: FloatArray,  # shape: (n_steps,)
-    n_permutations: int,
-    generator: np.random.Generator,
-    n_jobs: int | None,
+    fitted: FittedCompositions, n_permutations: int, generator: np.random.Generator
 ) -> FloatArray:  # shape: (n_steps,)
     """Return how often permuted members leave no larger prediction error."""
-    orders = [
-        generator.permutation(len(problem.linear.design)) for _ in range(n_permutations)
-    ]
-    presses = Parallel(n_jobs=n_jobs)(
-        delayed(_permuted_press)(problem, order) for order in orders
+    observed = fitted.step_press(fitted.fit.loo_residuals)
+    linear, solver = fitted.problem.linear, fitted.problem.solver
+    orders = [generator.permutation(len(linear.design)) for _ in range(n_permutations)]
+    residuals = Parallel(n_jobs=fitted.n_jobs)(
+        delayed(_permuted_press)(fitted, solver, linear, order) for order in orders
     )
-    exceed = np.sum(np.asarray(presses) <= observed_press, axis=0)
+    exceed = np.sum(np.asarray(residuals) <= observed, axis=0)
     p_values = (1.0 + exceed) / (1.0 + n_permutations)
-    return np.where(problem.geometry.has_choice, p_values, np.nan)
+    return np.where(fitted.geometry.has_choice, p_values, np.nan)
 
 
-def _permuted_press(problem: FitProblem, order: IndexArray) -> FloatArray:
-    fit = problem.solver.fit(problem.linear.permuted(order))
-    return problem.step_press(fit.loo_residuals)
+def _permuted_press(
+    fitted: FittedCompositions,
+    solver: CoefficientSolver,
+    linear: LinearProblem,
+    order: IndexArray,
+) -> FloatArray:  # shape: (n_steps,)
+    """Return the prediction error of each step with the inputs permuted."""
+    return fitted.step_press(solver.fit(linear.permuted(order)).loo_residuals)

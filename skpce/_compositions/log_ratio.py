@@ -43,6 +43,7 @@ from .._checks import (
     check_real,
     input_names,
 )
+from .._expansion.methods import attribute_of, method_of
 from .composition import (
     CLOSURES,
     close_compositions,
@@ -89,66 +90,33 @@ def check_log_ratio_parameters(
         )
 
 
-class LogRatioCoordinatesMixin:
-    """What estimators with log-ratio coordinates share."""
-
-    log_ratio: Any
-    reference: Any
-    zero_replacement: Any
-    closure: Any
-    geometry_: LogRatioGeometry
-
-    def _log_ratio_parameters(self) -> dict[str, Any]:
-        return {
-            "log_ratio": self.log_ratio,
-            "reference": self.reference,
-            "zero_replacement": self.zero_replacement,
-            "closure": self.closure,
-        }
-
-    def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Map coordinates back to probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_members, n_coordinates)
-            Log-ratio coordinates; any real values.
-
-        Returns
-        -------
-        y : ndarray of shape (n_members, n_parts)
-            Each step on its simplex; masked parts exactly 0.
-
-        Raises
-        ------
-        ValueError
-            If the number of columns is not the number of coordinates.
-        """
-        check_is_fitted(self)
-        coordinates = checked_coordinates(X, self.geometry_)
-        return self.geometry_.compositions(self.geometry_.from_coordinates(coordinates))
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return names such as ``catalyst:L1/L4``.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Only checked against the names seen in ``fit``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_coordinates,)
-            One per coordinate.
-        """
-        check_is_fitted(self)
-        input_names(self, input_features)
-        return np.asarray(self.geometry_.coordinate_names, dtype=object)
+# Parameters that ``check_log_ratio_parameters`` reads.
+_CHECKED = ("log_ratio", "reference", "zero_replacement", "closure")
 
 
-class LogRatioTransformer(LogRatioCoordinatesMixin, TransformerMixin, BaseEstimator):
+def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
+    """Map coordinates back to probabilities.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_members, n_coordinates)
+        Log-ratio coordinates; any real values.
+
+    Returns
+    -------
+    y : ndarray of shape (n_members, n_parts)
+        Each step on its simplex; masked parts exactly 0.
+
+    Raises
+    ------
+    ValueError
+        If the number of columns is not the number of coordinates.
+    """
+    coordinates = checked_coordinates(X, geometry)
+    return geometry.compositions(geometry.from_coordinates(coordinates))
+
+
+class LogRatioTransformer(TransformerMixin, BaseEstimator):
     r"""Log-ratio coordinates of probabilities, step by step.
 
     Each step is a block of columns that sums to one. Rows are closed, zeros are
@@ -260,11 +228,13 @@ class LogRatioTransformer(LogRatioCoordinatesMixin, TransformerMixin, BaseEstima
             For a bad parameter, or rows that are no compositions.
         """
         owner = type(self).__name__
-        check_log_ratio_parameters(owner, **self._log_ratio_parameters())
+        given = self.get_params(deep=False)
+        parameters = {name: given[name] for name in _CHECKED}
+        check_log_ratio_parameters(owner, **parameters)
         refuse_ragged(X, "X")
         values = validate_data(self, X, dtype=np.float64)
         layout = resolve_layout(X, self.steps, values.shape[1], owner)
-        check_log_ratio_parameters(owner, **self._log_ratio_parameters(), layout=layout)
+        check_log_ratio_parameters(owner, **parameters, layout=layout)
         refuse_negative(values, layout, "X")
         mask = resolve_mask(self.mask, values, layout, owner)
         close_compositions(values, layout, self.closure, "X", zero_rows_to=mask)
@@ -272,11 +242,6 @@ class LogRatioTransformer(LogRatioCoordinatesMixin, TransformerMixin, BaseEstima
         self.geometry_: LogRatioGeometry = LogRatioGeometry(
             layout, mask, self.log_ratio, int(self.reference)
         )
-        self.steps_: tuple[int, ...] = layout.widths
-        self.step_names_: tuple[str, ...] = layout.step_names
-        self.part_names_: tuple[str, ...] = layout.part_names
-        self.mask_ = mask
-        self.coordinate_steps_: NDArray[np.int64] = self.geometry_.step_of_coordinate
         self._n_features_out = self.geometry_.n_coordinates
         return self
 
@@ -305,6 +270,33 @@ class LogRatioTransformer(LogRatioCoordinatesMixin, TransformerMixin, BaseEstima
             zero_rows_to=self.mask_,
         )
         return self.geometry_.to_coordinates(clr)
+
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return names such as ``catalyst:L1/L4``.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Only checked against the names seen in ``fit``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_coordinates,)
+            One per coordinate.
+        """
+        check_is_fitted(self)
+        input_names(self, input_features)
+        return np.asarray(self.geometry_.coordinate_names, dtype=object)
+
+    inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
+
+    steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
+    step_names_ = attribute_of("geometry_", lambda g: g.layout.step_names)
+    part_names_ = attribute_of("geometry_", lambda g: g.layout.part_names)
+    mask_ = attribute_of("geometry_", lambda g: g.mask)
+    coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
 
 def log_ratios_of(
@@ -527,6 +519,17 @@ class LogRatioGeometry:
             parts = self.active_parts[columns]
             values[..., parts] = softmax(clr[..., columns], axis=-1)
         return values
+
+    @cached_property
+    def active_names(self) -> list[str]:
+        """Names of the active parts, such as ``catalyst:L1``."""
+        steps, parts = self.layout.step_names, self.layout.part_names
+        return [
+            f"{steps[step]}:{parts[part]}"
+            for step, part in zip(
+                self.step_of_active.tolist(), self.active_parts.tolist(), strict=True
+            )
+        ]
 
     @cached_property
     def coordinate_names(self) -> list[str]:

@@ -37,7 +37,7 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -49,11 +49,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.validation import check_is_fitted
 
-from .._checks import FloatArray, IndexArray, check_real, input_names
+from .._checks import FloatArray, IndexArray, check_real
+from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
-from .predictive import ResidualLaw, _check_predictive
+from .predictive import check_predictive, draw_marginal, input_sampler
 from .steps import StepLayout
 
 #: Ashman's D above which two components are apart.
@@ -62,6 +62,9 @@ SMALLEST_SEPARATION = 2.0
 # A deeper tree is taken when it is right this much more often.
 _WORTH_A_LEVEL = 0.03
 _DEEPEST = 2
+
+# Fewest draws that are tested.
+_FEWEST_DRAWS = 50
 
 # Logits whose standard deviation is below this do not vary.
 _ROUNDING = 1e-9
@@ -107,111 +110,97 @@ class PredictedModes:
     features: IndexArray
 
 
-class PredictedModesMixin:
-    """``predicted_modes`` of a fitted surrogate."""
+def predicted_modes(
+    fitted: FittedCompositions,
+    step: int | str,
+    action: int | str,
+    *,
+    inputs: Any = None,
+    residual: str | None = "resampled",
+    n_samples: int = 2000,
+    significance_level: float = 0.05,
+    random_state: Any = None,
+) -> PredictedModes:
+    r"""Test whether a probability has two modes, and say what separates them.
 
-    geometry_: LogRatioGeometry
-    _residual_law: ResidualLaw
-    _input_sampler: Callable[..., Any]
-    _draw_generator: Callable[..., np.random.Generator]
-    _draw_marginal: Callable[..., FloatArray]
+    Parameters
+    ----------
+    step : int or str
+        Position or name of the step.
+    action : int or str
+        Position in the step, or name, of the part.
+    inputs : law, list of laws, array-like of rows, or None, default=None
+        Law of the inputs, as in :meth:`sample`.
+    residual : {"resampled", "gaussian"} or None, default="resampled"
+        As in :meth:`sample`. None tests the push-forward alone.
+    n_samples : int, default=2000
+        Draws; at least 50.
+    significance_level : float, default=0.05
+        Largest p-value of the dip that counts as bimodal.
+    random_state : int, RandomState instance or None, default=None
+        None uses the parameter of the estimator.
 
-    def predicted_modes(
-        self,
-        step: int | str,
-        action: int | str,
-        *,
-        inputs: Any = None,
-        residual: str | None = "resampled",
-        n_samples: int = 2000,
-        significance_level: float = 0.05,
-        random_state: Any = None,
-    ) -> PredictedModes:
-        r"""Test whether a probability has two modes, and say what separates them.
+    Returns
+    -------
+    modes : PredictedModes
+        The three tests, the components and the rule in words.
 
-        Parameters
-        ----------
-        step : int or str
-            Position or name of the step.
-        action : int or str
-            Position in the step, or name, of the part.
-        inputs : law, list of laws, array-like of rows, or None, default=None
-            Law of the inputs, as in :meth:`sample`.
-        residual : {"resampled", "gaussian"} or None, default="resampled"
-            As in :meth:`sample`. None tests the push-forward alone.
-        n_samples : int, default=2000
-            Draws; at least 50.
-        significance_level : float, default=0.05
-            Largest p-value of the dip that counts as bimodal.
-        random_state : int, RandomState instance or None, default=None
-            None uses the parameter of the estimator.
+    Raises
+    ------
+    ValueError
+        For an unknown step or action, an action without choice, or another bad
+        argument.
 
-        Returns
-        -------
-        modes : PredictedModes
-            The three tests, the components and the rule in words.
+    Notes
+    -----
+    Bimodal means that the dip test [1]_ rejects one mode, two normal components
+    have the lower BIC and Ashman's D [2]_ is above 2, on the logit of the
+    probability. With ``residual="resampled"`` the p-value counts members, not
+    draws: more draws of the same residuals are no more evidence.
+    The rule is a tree of depth 1, or of depth 2 where that is right more often by
+    0.03.
 
-        Raises
-        ------
-        ValueError
-            For an unknown step or action, an action without choice, or another bad
-            argument.
+    References
+    ----------
+    .. [1] J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality",
+       Annals of Statistics 13 (1985).
+    .. [2] K. M. Ashman, C. M. Bird and S. E. Zepf, "Detecting bimodality in
+       astronomical datasets", Astronomical Journal 108 (1994), eq. (6).
 
-        Notes
-        -----
-        Bimodal means that the dip test [1]_ rejects one mode, two normal components
-        have the lower BIC and Ashman's D [2]_ is above 2, on the logit of the
-        probability. With ``residual="resampled"`` the p-value counts members, not
-        draws: more draws of the same residuals are no more evidence.
-        The rule is a tree of depth 1, or of depth 2 where that is right more often by
-        0.03.
-
-        References
-        ----------
-        .. [1] J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality",
-           Annals of Statistics 13 (1985).
-        .. [2] K. M. Ashman, C. M. Bird and S. E. Zepf, "Detecting bimodality in
-           astronomical datasets", Astronomical Journal 108 (1994), eq. (6).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.special import softmax
-        >>> from scipy.stats import uniform
-        >>> from skpce import CompositionalPCESurrogate
-        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
-        >>> y = softmax(np.c_[3 * np.tanh(9 * X[:, 0]), 0 * X[:, 0]], axis=1)
-        >>> surrogate = CompositionalPCESurrogate(
-        ...     7, interaction_order=1, distribution=uniform(-1, 2), random_state=0
-        ... )
-        >>> modes = surrogate.fit(X, y).predicted_modes(0, 0)
-        >>> modes.bimodal, modes.features.tolist(), modes.probabilities.round(1)
-        (True, [0], array([0.1, 0.9]))
-        """
-        check_is_fitted(self)
-        owner = f"{type(self).__name__}.predicted_modes"
-        _check_predictive(owner, n_samples, residual)
-        if n_samples < _FEWEST_DRAWS:
-            raise ValueError(
-                f"The 'n_samples' parameter of {owner} must be at least "
-                f"{_FEWEST_DRAWS}. Got {n_samples!r} instead."
-            )
-        check_real(owner, "significance_level", significance_level, low=0, high=1)
-        column = _column_of(owner, self.geometry_, step, action)
-        draw = self._input_sampler(owner, inputs)
-        generator = self._draw_generator(random_state)
-        rows = self._residual_law.draw(n_samples, residual, generator)
-        X = draw(n_samples, generator)
-        logits = _logits_of(self._draw_marginal(rows, X), self.geometry_, column)
-        n_known = n_samples
-        if residual == "resampled":  # so many different residuals, however many draws
-            n_known = min(n_samples, int(np.count_nonzero(self._residual_law.weights)))
-        return find_modes(
-            logits, X, input_names(self), significance_level, generator, n_known
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from scipy.stats import uniform
+    >>> from skpce import CompositionalPCESurrogate
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    >>> y = softmax(np.c_[3 * np.tanh(9 * X[:, 0]), 0 * X[:, 0]], axis=1)
+    >>> surrogate = CompositionalPCESurrogate(
+    ...     7, interaction_order=1, distribution=uniform(-1, 2), random_state=0
+    ... )
+    >>> modes = surrogate.fit(X, y).predicted_modes(0, 0)
+    >>> modes.bimodal, modes.features.tolist(), modes.probabilities.round(1)
+    (True, [0], array([0.1, 0.9]))
+    """
+    owner = f"{fitted.owner}.predicted_modes"
+    check_predictive(owner, n_samples, residual)
+    if n_samples < _FEWEST_DRAWS:
+        raise ValueError(
+            f"The 'n_samples' parameter of {owner} must be at least "
+            f"{_FEWEST_DRAWS}. Got {n_samples!r} instead."
         )
-
-
-_FEWEST_DRAWS = 50
+    check_real(owner, "significance_level", significance_level, low=0, high=1)
+    column = _column_of(owner, fitted.geometry, step, action)
+    draw = input_sampler(fitted, owner, inputs)
+    generator = fitted.generator(random_state)
+    rows = fitted.residual_law.draw(n_samples, residual, generator)
+    X = draw(n_samples, generator)
+    logits = _logits_of(draw_marginal(fitted, rows, X), fitted.geometry, column)
+    n_known = n_samples
+    if residual == "resampled":  # so many different residuals, however many draws
+        n_known = min(n_samples, int(np.count_nonzero(fitted.weights)))
+    names = fitted.expansion.input_names
+    return find_modes(logits, X, names, significance_level, generator, n_known)
 
 
 def find_modes(

@@ -34,11 +34,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, check_integer
-from .log_ratio import LogRatioGeometry
+from .._expansion.indices import SobolIndices
+from .fitted import FittedCompositions
 
 #: A function of inputs (n_samples, n_features) with values (n_samples, n_targets).
 Function = Callable[[FloatArray], FloatArray]
@@ -51,129 +50,149 @@ _ROUNDING = 1e-24
 class ProbabilitySobolIndices:
     """Sobol indices of probabilities, with standard errors.
 
+    Shares are not clipped, and 0 for a probability that does not vary. The standard
+    errors are those of sampling; they hold no error of the surrogate. What begins with
+    ``step_`` is for all probabilities of a step, whose partial variances are added.
+
     Parameters
     ----------
-    first_order, total_order : ndarray of shape (n_parts, n_features)
-        Shares of the variance of each probability. Not clipped. 0 for a probability
-        that does not vary.
-    first_order_error, total_order_error : ndarray of shape (n_parts, n_features)
-        Standard errors of sampling. They hold no error of the surrogate.
-    variance : ndarray of shape (n_parts,)
-        Variance of each probability under the input laws.
-    step_first_order, step_total_order : ndarray of shape (n_steps, n_features)
-        The same for all probabilities of a step: partial variances are added.
-    step_first_order_error, step_total_order_error : ndarray (n_steps, n_features)
-        Their standard errors.
-    step_variance : ndarray of shape (n_steps,)
-        Sum of the variances of the probabilities of a step.
+    indices : SobolIndices
+        One row for each probability, then one for each step.
+    standard_errors : SobolIndices
+        Of the indices.
+    n_parts : int
+        Number of probabilities.
     n_samples : int
         Rows of each sample.
     """
 
-    first_order: FloatArray
-    total_order: FloatArray
-    first_order_error: FloatArray
-    total_order_error: FloatArray
-    variance: FloatArray
-    step_first_order: FloatArray
-    step_total_order: FloatArray
-    step_first_order_error: FloatArray
-    step_total_order_error: FloatArray
-    step_variance: FloatArray
+    indices: SobolIndices
+    standard_errors: SobolIndices
+    n_parts: int
     n_samples: int
 
+    @property
+    def first_order(self) -> FloatArray:
+        """First-order indices; shape (n_parts, n_features)."""
+        return self.indices.first_order[: self.n_parts]
 
-class ProbabilityIndicesMixin:
-    """``probability_sobol_indices`` of a fitted surrogate."""
+    @property
+    def total_order(self) -> FloatArray:
+        """Total indices; shape (n_parts, n_features)."""
+        return self.indices.total_order[: self.n_parts]
 
-    basis_: PolynomialBasis
-    geometry_: LogRatioGeometry
-    _clr_at: Callable[[FloatArray], FloatArray]
-    _draw_generator: Callable[[Any], np.random.Generator]
+    @property
+    def first_order_error(self) -> FloatArray:
+        """Standard errors; shape (n_parts, n_features)."""
+        return self.standard_errors.first_order[: self.n_parts]
 
-    def probability_sobol_indices(
-        self, n_samples: int = 4096, *, random_state: Any = None
-    ) -> ProbabilitySobolIndices:
-        r"""Return Sobol indices of the probabilities, not of their log-ratios.
+    @property
+    def total_order_error(self) -> FloatArray:
+        """Standard errors; shape (n_parts, n_features)."""
+        return self.standard_errors.total_order[: self.n_parts]
 
-        A log-ratio of two rare actions can vary much while the policy hardly moves;
-        these indices say what moves the probabilities. They are sampled by pick and
-        freeze through the softmax [1]_ [2]_ [3]_, so they have a standard error.
+    @property
+    def variance(self) -> FloatArray:
+        """Variance under the distributions of the inputs; shape (n_parts,)."""
+        return self.indices.total_variance[: self.n_parts]
 
-        Parameters
-        ----------
-        n_samples : int, default=4096
-            Rows of each of the two samples; the surrogate is evaluated
-            ``n_samples * (n_features + 2)`` times.
-        random_state : int, RandomState instance or None, default=None
-            None uses the parameter of the estimator.
+    @property
+    def step_first_order(self) -> FloatArray:
+        """First-order indices of the steps; shape (n_steps, n_features)."""
+        return self.indices.first_order[self.n_parts :]
 
-        Returns
-        -------
-        indices : ProbabilitySobolIndices
-            ``first_order``, ``total_order`` (n_parts, n_features) and their standard
-            errors, and the same per step with prefix ``step_``.
+    @property
+    def step_total_order(self) -> FloatArray:
+        """Total indices of the steps; shape (n_steps, n_features)."""
+        return self.indices.total_order[self.n_parts :]
 
-        Raises
-        ------
-        ValueError
-            If ``n_samples`` is below 2.
+    @property
+    def step_first_order_error(self) -> FloatArray:
+        """Standard errors; shape (n_steps, n_features)."""
+        return self.standard_errors.first_order[self.n_parts :]
 
-        Notes
-        -----
-        The inputs are independent with the laws of the fit. Indices are those of the
-        prediction; the unexplained share is not in them.
+    @property
+    def step_total_order_error(self) -> FloatArray:
+        """Standard errors; shape (n_steps, n_features)."""
+        return self.standard_errors.total_order[self.n_parts :]
 
-        References
-        ----------
-        .. [1] A. Janon, T. Klein, A. Lagnoux, M. Nodet and C. Prieur, "Asymptotic
-           normality and efficiency of two Sobol index estimators", ESAIM:
-           Probability and Statistics 18 (2014), eq. (6).
-        .. [2] A. Saltelli et al., "Variance based sensitivity analysis of model
-           output", Computer Physics Communications 181 (2010), table 2.
-        .. [3] M. J. W. Jansen, "Analysis of variance designs for model output",
-           Computer Physics Communications 117 (1999).
+    @property
+    def step_variance(self) -> FloatArray:
+        """Sum of the variances of the probabilities of a step; shape (n_steps,)."""
+        return self.indices.total_variance[self.n_parts :]
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.special import softmax
-        >>> from skpce import CompositionalPCESurrogate
-        >>> X = np.random.default_rng(0).normal(size=(60, 2))
-        >>> y = softmax(np.c_[X[:, 0], 4 + X[:, 1], 4 - X[:, 1]], axis=1)
-        >>> surrogate = CompositionalPCESurrogate(1, random_state=0).fit(X, y)
-        >>> surrogate.step_total_sobol_indices_.round(1)  # of log-ratios
-        array([[0.2, 0.8]])
-        >>> surrogate.probability_sobol_indices().step_total_order.round(1)
-        array([[0., 1.]])
-        """
-        check_is_fitted(self)
-        check_integer("probability_sobol_indices", "n_samples", n_samples, low=2)
-        generator = self._draw_generator(random_state)
-        first, second = (self.basis_.sample(n_samples, generator) for _ in range(2))
-        layout = self.geometry_.layout
-        by_step = np.arange(layout.n_steps)[:, np.newaxis] == layout.step_of_part
-        member = np.vstack([np.eye(layout.n_parts), by_step])
-        shares, errors, variance = pick_freeze_indices(
-            lambda X: self.geometry_.compositions(self._clr_at(X)),
-            first,
-            second,
-            member,
-        )
-        parts, steps = slice(layout.n_parts), slice(layout.n_parts, None)
-        return ProbabilitySobolIndices(
-            shares[0, parts],
-            shares[1, parts],
-            errors[0, parts],
-            errors[1, parts],
-            variance[parts],
-            shares[0, steps],
-            shares[1, steps],
-            errors[0, steps],
-            errors[1, steps],
-            variance[steps],
-            int(n_samples),
-        )
+
+def probability_sobol_indices(
+    fitted: FittedCompositions, n_samples: int = 4096, *, random_state: Any = None
+) -> ProbabilitySobolIndices:
+    r"""Return Sobol indices of the probabilities, not of their log-ratios.
+
+    A log-ratio of two rare actions can vary much while the policy hardly moves;
+    these indices say what moves the probabilities. They are sampled by pick and
+    freeze through the softmax [1]_ [2]_ [3]_, so they have a standard error.
+
+    Parameters
+    ----------
+    n_samples : int, default=4096
+        Rows of each of the two samples; the surrogate is evaluated
+        ``n_samples * (n_features + 2)`` times.
+    random_state : int, RandomState instance or None, default=None
+        None uses the parameter of the estimator.
+
+    Returns
+    -------
+    indices : ProbabilitySobolIndices
+        ``first_order``, ``total_order`` (n_parts, n_features) and their standard
+        errors, and the same per step with prefix ``step_``.
+
+    Raises
+    ------
+    ValueError
+        If ``n_samples`` is below 2.
+
+    Notes
+    -----
+    The inputs are independent with the laws of the fit. Indices are those of the
+    prediction; the unexplained share is not in them.
+
+    References
+    ----------
+    .. [1] A. Janon, T. Klein, A. Lagnoux, M. Nodet and C. Prieur, "Asymptotic
+       normality and efficiency of two Sobol index estimators", ESAIM:
+       Probability and Statistics 18 (2014), eq. (6).
+    .. [2] A. Saltelli et al., "Variance based sensitivity analysis of model
+       output", Computer Physics Communications 181 (2010), table 2.
+    .. [3] M. J. W. Jansen, "Analysis of variance designs for model output",
+       Computer Physics Communications 117 (1999).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from skpce import CompositionalPCESurrogate
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> y = softmax(np.c_[X[:, 0], 4 + X[:, 1], 4 - X[:, 1]], axis=1)
+    >>> surrogate = CompositionalPCESurrogate(1, random_state=0).fit(X, y)
+    >>> surrogate.step_total_sobol_indices_.round(1)  # of log-ratios
+    array([[0.2, 0.8]])
+    >>> surrogate.probability_sobol_indices().step_total_order.round(1)
+    array([[0., 1.]])
+    """
+    check_integer("probability_sobol_indices", "n_samples", n_samples, low=2)
+    generator = fitted.generator(random_state)
+    first, second = (fitted.basis.sample(n_samples, generator) for _ in range(2))
+    layout = fitted.geometry.layout
+    by_step = np.arange(layout.n_steps)[:, np.newaxis] == layout.step_of_part
+    member = np.vstack([np.eye(layout.n_parts), by_step])
+    shares, errors, variance = pick_freeze_indices(
+        fitted.policies_at, first, second, member
+    )
+    return ProbabilitySobolIndices(
+        SobolIndices(*shares, variance),
+        SobolIndices(*errors, np.full_like(variance, np.nan)),
+        layout.n_parts,
+        int(n_samples),
+    )
 
 
 def pick_freeze_indices(

@@ -1,84 +1,378 @@
-"""What the coefficients of a fitted expansion know, as methods of an estimator."""
+"""An expansion in orthonormal polynomials: what every fit ends in."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import assert_all_finite, check_array
 
-from .._checks import FloatArray, check_integer, input_names, make_generator
-from .indices import SensitivityMixin, sobol_indices
+from .._basis.basis import PolynomialBasis
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    import_pandas,
+    refuse_other_names,
+)
+from . import figures
+from .indices import SobolIndices, sobol_indices
 from .marginals import (
-    DerivativeSensitivity,
     checked_features,
     conditional_expectation,
-    derivative_sensitivity,
     gradient,
     main_effects,
     marginal_basis,
 )
-from .moments import ExpansionMoments, expansion_moments
+
+# Rows of the printed text.
+_PRINTED_GROUPS = 12
+_PRINTED_INPUTS = 5
 
 
-class ExpansionMixin(SensitivityMixin):
-    """Moments, conditional means, gradients and indices of a fitted expansion.
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Expansion:
+    r"""Outputs expanded in orthonormal polynomials of independent inputs.
 
-    For estimators with ``basis_``, ``multi_indices_`` and ``coefficients_``. Nothing
-    here is sampled except the points of ``lipschitz_estimate``; everything assumes
-    independent inputs with the laws of the basis.
+    :math:`f_k(x) = \sum_j c_{kj} \psi_j(x)`: a basis, one row of coefficients for each
+    output, and which outputs belong together. Every fitted estimator has one as
+    ``expansion_``; it is to the estimator what
+    :class:`numpy.polynomial.Polynomial` is to a fit. Everything here follows from the
+    coefficients and assumes independent inputs with the distributions of the basis
+    [1]_.
+
+    Variances and indices are those of *groups* of outputs, whose partial variances are
+    added [2]_. Without ``groups`` each output stands alone. The expansion of a
+    surrogate of compositions has one output for each possible action, its centred
+    log-ratio, and one group for each step, so that its indices are those of the
+    Aitchison variance of the step.
+
+    Parameters
+    ----------
+    basis : PolynomialBasis
+        Distributions of the inputs and index set, such as ``basis_`` of an estimator.
+    coefficients : ndarray of shape (n_outputs, n_terms)
+        Column 0 is the mean.
+    input_names : sequence of str or None, default=None
+        One name per input; None means ``x0, x1, ...``.
+    output_names : sequence of str or None, default=None
+        One name per output; None means ``y`` or ``y0, y1, ...``.
+    groups : array-like of int of shape (n_outputs,) or None, default=None
+        Group of each output, numbered from 0; None puts each into its own.
+    group_names : sequence of str or None, default=None
+        One name per group; None means the names of the outputs, or ``group0, ...``.
+    q2 : array-like of shape (n_groups,) or None, default=None
+        Leave-one-out Q² of each group, where it is known: the share of the variance
+        of what was expanded that the expansion predicts. NaN where it is not known.
+    scalar : bool, default=False
+        Whether the only output was one-dimensional; its values have no second axis.
+
+    Attributes
+    ----------
+    multi_indices : ndarray of shape (n_terms, n_inputs)
+        Exponent of each input in each term; row 0 is the constant.
+
+    Raises
+    ------
+    ValueError
+        If shapes or numbers of names do not agree.
+
+    See Also
+    --------
+    PolynomialChaosRegressor : Fits an expansion to data.
+    CompositionalPCESurrogate : Fits one to the log-ratios of probabilities.
+
+    References
+    ----------
+    .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos
+       expansions", Reliability Engineering and System Safety 93 (2008).
+    .. [2] F. Gamboa, A. Janon, T. Klein and A. Lagnoux, "Sensitivity analysis for
+       multidimensional and functional outputs", Electronic Journal of Statistics 8
+       (2014), section 2.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = 1 + X[:, 0] + X[:, 0] * X[:, 1]
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> expansion = pce.fit(X, y).expansion_
+    >>> print(expansion)
+    Expansion of 1 output in 2 inputs: 6 terms of degree up to 2.
+    - y: variance 2, x0 1.00, x1 0.50 (total indices)
+    >>> expansion([[3.0, 2.0]]).round(6)
+    array([10.])
+    >>> expansion.sobol_indices().first_order.round(3) + 0.0
+    array([[0.5, 0. ]])
     """
 
-    _n_dimensions_of_y: int
-    n_features_in_: int
+    basis: PolynomialBasis
+    coefficients: FloatArray
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+    groups: IndexArray | None
+    group_names: tuple[str, ...]
+    q2: FloatArray
+    scalar: bool
 
-    def moments(self) -> ExpansionMoments:
-        r"""Return mean, variance, skewness and kurtosis of the expansion.
+    def __init__(
+        self,
+        basis: PolynomialBasis,
+        coefficients: ArrayLike,
+        input_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        group_names: Sequence[str] | None = None,
+        q2: ArrayLike | None = None,
+        scalar: bool = False,
+    ) -> None:
+        values = np.asarray(coefficients, dtype=np.float64)
+        n_terms, n_inputs = basis.multi_indices.shape
+        if values.ndim != 2 or values.shape[1] != n_terms:
+            raise ValueError(
+                f"coefficients has shape {values.shape}; expected (n_outputs, "
+                f"{n_terms}), one column for each term of the basis."
+            )
+        outputs = _names("output_names", output_names, "y", len(values))
+        positions = None
+        if groups is None:
+            group_names = outputs if group_names is None else group_names
+            n_groups = len(values)
+        else:
+            positions = _checked_groups(groups, group_names, len(values))
+            n_groups = int(positions.max(initial=-1)) + 1
+            n_groups = n_groups if group_names is None else len(group_names)
+        known = np.full(n_groups, np.nan) if q2 is None else np.asarray(q2, dtype=float)
+        if known.shape != (n_groups,):
+            raise ValueError(
+                f"q2 has shape {known.shape}; expected ({n_groups},), one per group."
+            )
+        vars(self).update(
+            basis=basis,
+            coefficients=values,
+            input_names=_names("input_names", input_names, "x", n_inputs),
+            output_names=outputs,
+            groups=positions,
+            group_names=_names("group_names", group_names, "group", n_groups),
+            q2=known,
+            scalar=bool(scalar),
+        )
 
-        With the squared centred expansion
-        :math:`g^2 = \sum_m b_m \psi_m`, whose coefficients come from products of the
-        univariate functions, :math:`E g^3 = \sum_m b_m c_m` and
-        :math:`E g^4 = \sum_m b_m^2` [1]_. The result is exact.
+    # Figures of the expansion, each a function of its own.
+    moments = figures.moments
+    sobol_index = figures.sobol_index
+    closed_sobol_index = figures.closed_sobol_index
+    total_sobol_index = figures.total_sobol_index
+    interaction_indices = figures.interaction_indices
+    shapley_effects = figures.shapley_effects
+    aggregated_sobol_indices = figures.aggregated_sobol_indices
+    derivative_sensitivity = figures.derivative_sensitivity
+    lipschitz_estimate = figures.lipschitz_estimate
+    sobol_frame = figures.sobol_frame
+
+    @property
+    def multi_indices(self) -> IndexArray:
+        """Exponents of the terms; shape (n_terms, n_inputs)."""
+        return self.basis.multi_indices
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs."""
+        return self.basis.multi_indices.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.coefficients)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of outputs."""
+        return len(self.group_names)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of each output; shape (n_outputs,)."""
+        return self.coefficients[:, 0]
+
+    @property
+    def total_variance(self) -> FloatArray:
+        """Variance of each group; shape (n_groups,)."""
+        return self._indices.total_variance
+
+    @property
+    def unexplained_share(self) -> FloatArray:
+        """``1 - q2`` within [0, 1]; shape (n_groups,).
+
+        The share of the variance of what was expanded about which the indices say
+        nothing; NaN where it is not known.
+        """
+        return np.clip(1.0 - self.q2, 0.0, 1.0)
+
+    @property
+    def term_names(self) -> list[str]:
+        """Names of the terms, such as ``He2(x0)*He1(x1)``."""
+        return self.basis.names(self.input_names)
+
+    def __call__(self, X: ArrayLike) -> FloatArray:
+        """Evaluate the expansion.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_inputs)
+            Inputs.
 
         Returns
         -------
-        moments : ExpansionMoments
-            ``mean``, ``variance``, ``skewness`` and ``kurtosis``, each of shape
-            (n_targets,). The kurtosis is the excess over a normal law, as in
-            :func:`scipy.stats.kurtosis`. Skewness and kurtosis are NaN for a target
-            without variance, and for all targets if an input law, with its heavy
-            tails, does not carry twice the degree.
+        values : ndarray of shape (n_samples, n_outputs) or (n_samples,)
+            The second shape when the expansion is ``scalar``.
 
-        References
+        Raises
+        ------
+        ValueError
+            If X has another number of columns, other names, or is not finite.
+
+        Warns
+        -----
+        InputOutsideSupportWarning
+            For values outside the support of their distribution.
+        """
+        inputs = self.checked_inputs(X)
+        return self._squeezed(self.basis.combine(inputs, self.coefficients))
+
+    # Groups and linear images
+
+    def grouped(
+        self, groups: ArrayLike | None, group_names: Sequence[str] | None = None
+    ) -> Expansion:
+        """Return the same expansion with other groups of outputs.
+
+        Parameters
         ----------
-        .. [1] B. J. Debusschere et al., "Numerical challenges in the use of
-           polynomial chaos representations for stochastic processes", SIAM Journal
-           on Scientific Computing 26 (2004), section 2.
+        groups : array-like of int of shape (n_outputs,) or None
+            Group of each output; None puts each into its own.
+        group_names : sequence of str or None, default=None
+            One name per group.
+
+        Returns
+        -------
+        expansion : Expansion
+            Its ``q2`` is not known, since it belongs to groups.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skpce import PolynomialChaosRegressor
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> expansion = PolynomialChaosRegressor(1).fit(X, X * [3.0, 1.0]).expansion_
+        >>> expansion.grouped([0, 0], ["both"]).sobol_indices().first_order.round(1)
+        array([[0.9, 0.1]])
+        """
+        return replace(self, groups=groups, group_names=group_names, q2=None)
+
+    def mapped(
+        self,
+        matrix: ArrayLike,
+        output_names: Sequence[str] | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        group_names: Sequence[str] | None = None,
+    ) -> Expansion:
+        """Return the expansion of linear combinations of the outputs.
+
+        Parameters
+        ----------
+        matrix : array-like of shape (n_new_outputs, n_outputs)
+            Weights of the combinations.
+        output_names : sequence of str or None, default=None
+            One name per combination.
+        groups : array-like of int of shape (n_new_outputs,) or None, default=None
+            Their groups.
+        group_names : sequence of str or None, default=None
+            One name per group.
+
+        Returns
+        -------
+        expansion : Expansion
+            In the same basis.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skpce import PolynomialChaosRegressor
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> expansion = PolynomialChaosRegressor(1, solver="ols").fit(X, X).expansion_
+        >>> expansion.mapped([[1.0, -1.0]], ["difference"])([[3.0, 2.0]]).round(6)
+        array([[1.]])
+        """
+        coefficients = np.asarray(matrix, dtype=np.float64) @ self.coefficients
+        return replace(
+            self,
+            coefficients=coefficients,
+            output_names=output_names,
+            groups=groups,
+            group_names=group_names,
+            q2=None,
+            scalar=False,
+        )
+
+    def marginal(self, features: Any) -> Expansion:
+        """Return the expansion in some of the inputs alone.
+
+        It is the conditional expectation given these inputs: the other inputs are
+        averaged out, not fixed. The inputs stay in their order.
+
+        Parameters
+        ----------
+        features : int, str or sequence of these
+            The inputs to retain, by position or by name.
+
+        Returns
+        -------
+        expansion : Expansion
+            With ``n_inputs = len(features)``. Its ``q2`` is not known: it belongs to
+            the whole expansion.
+
+        Raises
+        ------
+        ValueError
+            If an input is unknown or comes twice, or there is none.
 
         Examples
         --------
         >>> import numpy as np
         >>> from scipy.stats import norm
         >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 1))
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> y = X[:, 0] + X[:, 1] ** 2
         >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
-        >>> moments = pce.fit(X, X[:, 0] ** 2).moments()  # chi-squared
-        >>> moments.variance.round(6), moments.kurtosis.round(6)
-        (array([2.]), array([12.]))
+        >>> pce.fit(X, y).marginal([0])([[3.0]]).round(6)
+        array([4.])
         """
-        check_is_fitted(self)
-        return expansion_moments(
-            self.basis_.laws, self.coefficients_, self.multi_indices_
+        chosen = self._positions(features)
+        basis, rows = marginal_basis(self.basis, chosen)
+        names = self.input_names
+        return replace(
+            self,
+            basis=basis,
+            coefficients=self.coefficients[:, rows],
+            input_names=[names[i] for i in chosen],
+            q2=None,
         )
 
-    def conditional_expectation(self, X: ArrayLike, features: Any) -> FloatArray:
-        r"""Return the mean of y given some of the inputs.
+    # Values
 
-        :math:`E[y \mid x_u]` keeps the terms without other inputs [1]_.
+    def conditional_expectation(self, X: ArrayLike, features: Any) -> FloatArray:
+        r"""Return the mean of the outputs given some of the inputs.
+
+        :math:`E[y \mid x_u]` has the terms without other inputs [1]_.
 
         Parameters
         ----------
@@ -115,11 +409,11 @@ class ExpansionMixin(SensitivityMixin):
         >>> pce.fit(X, y).conditional_expectation([[3.0, np.nan]], 0).round(6)
         array([4.])
         """
-        check_is_fitted(self)
-        chosen = checked_features(features, input_names(self))
-        X = self._expansion_inputs(X, chosen)
-        values = conditional_expectation(self.basis_, self.coefficients_, X, chosen)
-        return self._as_y(values)
+        chosen = self._positions(features)
+        inputs = self.checked_inputs(X, chosen)
+        return self._squeezed(
+            conditional_expectation(self.basis, self.coefficients, inputs, chosen)
+        )
 
     def main_effects(self, X: ArrayLike) -> FloatArray:
         r"""Return what each input changes on its own.
@@ -149,60 +443,8 @@ class ExpansionMixin(SensitivityMixin):
         >>> pce.fit(X, y).main_effects([[3.0, 2.0]]).round(6)
         array([[3., 3.]])
         """
-        check_is_fitted(self)
-        X = self._expansion_inputs(X, range(self.n_features_in_))
-        return self._as_y(main_effects(self.basis_, self.coefficients_, X))
-
-    def marginal(self, features: Any) -> Self:
-        """Return a fitted estimator on some of the inputs alone.
-
-        Its expansion is the conditional expectation given these inputs: the other
-        inputs are averaged out, not fixed. The inputs stay in the order of X.
-
-        Parameters
-        ----------
-        features : int, str or sequence of these
-            The inputs to keep, by position or by name.
-
-        Returns
-        -------
-        estimator : estimator of the same class
-            With the parameters of this one and ``n_features_in_ = len(features)``.
-            Figures of the fit (``q2_``, ``loo_error_``, ``unexplained_share_``) are
-            NaN: they belong to the whole expansion.
-
-        Raises
-        ------
-        ValueError
-            If an input is unknown or comes twice, or there is none.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.stats import norm
-        >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> y = X[:, 0] + X[:, 1] ** 2
-        >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
-        >>> pce.fit(X, y).marginal([0]).predict([[3.0]]).round(6)
-        array([4.])
-        """
-        check_is_fitted(self)
-        chosen = checked_features(features, input_names(self))
-        narrow = clone(self)
-        narrow.basis_, rows = marginal_basis(self.basis_, chosen)
-        narrow.multi_indices_ = narrow.basis_.multi_indices
-        _narrow_parameters(narrow, chosen)
-        narrow.coefficients_ = self.coefficients_[:, rows]
-        narrow.n_features_in_ = len(chosen)
-        if hasattr(self, "feature_names_in_"):
-            narrow.feature_names_in_ = self.feature_names_in_[chosen]
-        narrow._n_dimensions_of_y = self._n_dimensions_of_y
-        for name in ("alpha_", "solver_"):
-            if hasattr(self, name):
-                setattr(narrow, name, getattr(self, name).copy())
-        _set_marginal_attributes(narrow)
-        return narrow
+        inputs = self.checked_inputs(X)
+        return self._squeezed(main_effects(self.basis, self.coefficients, inputs))
 
     def gradient(self, X: ArrayLike) -> FloatArray:
         r"""Return the gradient of the expansion.
@@ -238,32 +480,21 @@ class ExpansionMixin(SensitivityMixin):
         >>> pce.fit(X, y).gradient([[3.0, 2.0]]).round(6)
         array([[1., 4.]])
         """
-        check_is_fitted(self)
-        X = self._expansion_inputs(X, range(self.n_features_in_))
-        values = gradient(self.basis_, self.coefficients_, X)
-        return values[:, 0] if self._n_dimensions_of_y == 1 else values
+        inputs = self.checked_inputs(X)
+        values = gradient(self.basis, self.coefficients, inputs)
+        return values[:, 0] if self.scalar else values
 
-    def derivative_sensitivity(self) -> DerivativeSensitivity:
-        r"""Return derivative-based sensitivity measures in closed form.
+    # Moments and indices
 
-        :math:`\nu_i = E[(\partial f / \partial x_i)^2]`, and the upper bound
-        :math:`C_i \nu_i / D` of the total Sobol index, with the Poincaré constant
-        :math:`C_i` of the law [1]_: :math:`\sigma^2` for a normal input,
-        :math:`(b - a)^2 / \pi^2` for a uniform one, :math:`4\,\mathrm{scale}^2` for an
-        exponential one.
+    def sobol_indices(self) -> SobolIndices:
+        r"""Return first-order and total indices and Shapley effects of each group.
 
         Returns
         -------
-        sensitivity : DerivativeSensitivity
-            ``mean_square`` and ``total_order_bound`` of shape
-            (n_targets, n_features) and ``poincare_constant`` of shape (n_features,).
-            Bounds are NaN for other laws, and all is NaN for a categorical input.
-
-        References
-        ----------
-        .. [1] S. Kucherenko and B. Iooss, "Derivative-based global sensitivity
-           measures", in Handbook of Uncertainty Quantification, Springer (2017),
-           section 4.
+        indices : SobolIndices
+            ``first_order``, ``total_order`` and ``shapley`` of shape
+            (n_groups, n_inputs), and ``total_variance`` of shape (n_groups,). 0 for a
+            group without variance.
 
         Examples
         --------
@@ -271,107 +502,169 @@ class ExpansionMixin(SensitivityMixin):
         >>> from scipy.stats import norm
         >>> from skpce import PolynomialChaosRegressor
         >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> y = X[:, 0] + X[:, 1] ** 2
+        >>> y = X[:, 0] + X[:, 0] * X[:, 1]
         >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
-        >>> pce.fit(X, y).derivative_sensitivity().mean_square.round(6)
-        array([[1., 4.]])
+        >>> pce.fit(X, y).expansion_.sobol_indices().total_order.round(3)
+        array([[1. , 0.5]])
         """
-        check_is_fitted(self)
-        return derivative_sensitivity(
-            self.basis_.laws, self.coefficients_, self.multi_indices_
-        )
+        return self._indices
 
-    def lipschitz_estimate(
-        self,
-        *,
-        n_samples: int = 1000,
-        random_state: Any = None,
-        X: ArrayLike | None = None,
-    ) -> FloatArray:
-        r"""Return the largest gradient norm over a set of points.
+    # Tables and text
 
-        This is a *lower* bound of the Lipschitz constant over the support of the
-        inputs. Where the support is unbounded, as for normal inputs, an expansion of
-        degree 2 or more has no finite constant, and the estimate grows with
-        ``n_samples``.
-
-        Parameters
-        ----------
-        n_samples : int, default=1000
-            Number of points drawn from the laws; unused when X is given.
-        random_state : int, RandomState instance or None, default=None
-            Randomness of the points.
-        X : array-like of shape (n_points, n_features) or None, default=None
-            Points to use in place of drawn ones.
+    def to_frame(self) -> Any:
+        """Return the coefficients as a table.
 
         Returns
         -------
-        constant : ndarray of shape (n_targets,)
-            Largest Euclidean norm of the gradient, in units of y per unit of x.
+        frame : pandas.DataFrame
+            One row per term and one column per output; the index holds the names of
+            the terms. Needs pandas.
 
         Raises
         ------
-        ValueError
-            If an input is categorical, or ``n_samples`` is not a positive integer.
+        ImportError
+            If pandas is not installed.
 
         Examples
         --------
         >>> import numpy as np
-        >>> from scipy.stats import uniform
+        >>> from scipy.stats import norm
         >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50, 2))
-        >>> law = uniform(-1, 2)
-        >>> pce = PolynomialChaosRegressor(1, distribution=law, solver="ols")
-        >>> pce.fit(X, 3 * X[:, 0] + 4 * X[:, 1])
-        PolynomialChaosRegressor(...)
-        >>> pce.lipschitz_estimate(random_state=0).round(6)
-        array([5.])
+        >>> X = np.random.default_rng(0).normal(size=(50, 1))
+        >>> pce = PolynomialChaosRegressor(1, distribution=norm(0, 1), solver="ols")
+        >>> pce.fit(X, 3 + 2 * X[:, 0]).expansion_.to_frame().round(6)
+                   y
+        1        3.0
+        He1(x0)  2.0
         """
-        check_is_fitted(self)
-        if X is None:
-            check_integer("lipschitz_estimate", "n_samples", n_samples, low=1)
-            points = self.basis_.sample(int(n_samples), make_generator(random_state))
-        else:
-            points = self._expansion_inputs(X, range(self.n_features_in_))
-        slopes = gradient(self.basis_, self.coefficients_, points)
-        return np.linalg.norm(slopes, axis=2).max(axis=0)
-
-    def _expansion_inputs(self, X: ArrayLike, features: Sequence[int]) -> FloatArray:
-        """Check the chosen columns of X and return them."""
-        values = validate_data(
-            self, X, dtype=np.float64, reset=False, ensure_all_finite=False
+        return import_pandas().DataFrame(
+            self.coefficients.T, index=self.term_names, columns=list(self.output_names)
         )
-        names = input_names(self)
-        chosen = values[:, list(features)]
+
+    def __repr__(self) -> str:
+        return (
+            f"Expansion(n_outputs={self.n_outputs}, n_inputs={self.n_inputs}, "
+            f"n_terms={len(self.multi_indices)}, n_groups={self.n_groups})"
+        )
+
+    def __str__(self) -> str:
+        lines = [self._headline()]
+        shown = min(self.n_groups, _PRINTED_GROUPS)
+        lines += [f"- {self._line(group)}" for group in range(shown)]
+        if shown < self.n_groups:
+            lines.append(f"- ({self.n_groups - shown} more)")
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        n_terms, degree = len(self.multi_indices), int(self.basis.degrees.max())
+        return (
+            f"Expansion of {_counted(self.n_outputs, 'output')} in "
+            f"{_counted(self.n_inputs, 'input')}: {_counted(n_terms, 'term')} of degree "
+            f"up to {degree}."
+        )
+
+    def _line(self, group: int) -> str:
+        """Say the variance of a group and its leading inputs."""
+        indices = self._indices
+        names = self.input_names
+        total = indices.total_order[group]
+        leading = np.argsort(-total, kind="stable")[:_PRINTED_INPUTS]
+        shares = ", ".join(f"{names[i]} {total[i]:.2f}" for i in leading)
+        more = ", ..." if len(total) > len(leading) else ""
+        text = (
+            f"{self.group_names[group]}: variance "
+            f"{indices.total_variance[group]:.3g}, {shares}{more} (total indices)"
+        )
+        if np.isfinite(self.q2[group]):
+            return f"{text}, unexplained {self.unexplained_share[group]:.0%}"
+        return text
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<li>{escape(self._line(group))}</li>"
+            for group in range(min(self.n_groups, _PRINTED_GROUPS))
+        )
+        return f"<p>{escape(self._headline())}</p><ul>{rows}</ul>"
+
+    # What the methods share
+
+    @cached_property
+    def _indices(self) -> SobolIndices:
+        return sobol_indices(self.term_norms, self.multi_indices)
+
+    @cached_property
+    def term_norms(self) -> FloatArray:
+        """Length of the coefficients of each term in each group.
+
+        Of shape (n_groups, n_terms). Its squares are the partial variances of a group,
+        term by term, so that the formulas for one output hold for a group.
+        """
+        if self.groups is None:
+            return self.coefficients
+        sums = np.zeros((self.n_groups, len(self.multi_indices)))
+        np.add.at(sums, self.groups, np.square(self.coefficients))
+        return np.sqrt(sums, out=sums)
+
+    def _positions(self, features: Any) -> list[int]:
+        return checked_features(features, self.input_names)
+
+    def checked_inputs(
+        self, X: ArrayLike, features: Sequence[int] | None = None
+    ) -> FloatArray:
+        """Return the chosen columns of X, all of them for None, checked.
+
+        Raises ``ValueError`` for another number of columns, other names, or values that
+        are not finite; warns of values outside the support of their distribution.
+        """
+        refuse_other_names("X", getattr(X, "columns", None), self.input_names)
+        values = check_array(
+            X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
+        )
+        if values.shape[1] != self.n_inputs:
+            raise ValueError(
+                f"X has {values.shape[1]} features; the expansion has {self.n_inputs} "
+                f"inputs ({', '.join(self.input_names[:5])})."
+            )
+        positions = range(self.n_inputs) if features is None else features
+        chosen = values[:, list(positions)]
         assert_all_finite(chosen, input_name="X")
-        for column, i in zip(chosen.T, features, strict=True):
-            self.basis_.laws[i].warn_outside(column, names[i])
+        for column, i in zip(chosen.T, positions, strict=True):
+            self.basis.laws[i].warn_outside(column, self.input_names[i])
         return chosen
 
-    def _as_y(self, values: FloatArray) -> FloatArray:
-        """Drop the axis of the targets, which is the last, when y had none."""
-        return values[..., 0] if self._n_dimensions_of_y == 1 else values
+    def _squeezed(self, values: FloatArray) -> FloatArray:
+        """Drop the axis of the outputs, which is the last, of a scalar expansion."""
+        return values[..., 0] if self.scalar else values
 
 
-def _narrow_parameters(estimator: Any, features: Sequence[int]) -> None:
-    """Keep the entries of these inputs in parameters with one entry per input."""
-    for name in ("distribution", "anisotropy"):
-        given = getattr(estimator, name, None)
-        if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str):
-            setattr(estimator, name, [given[i] for i in features])
-    if getattr(estimator, "multi_indices", None) is not None:
-        estimator.multi_indices = estimator.multi_indices_
+def _names(
+    name: str, given: Sequence[str] | None, prefix: str, size: int
+) -> tuple[str, ...]:
+    """Return names as a tuple; numbered ones for None."""
+    if given is None:
+        if prefix == "y" and size == 1:
+            return ("y",)
+        return tuple(f"{prefix}{i}" for i in range(size))
+    names = tuple(map(str, given))
+    if isinstance(given, str) or len(names) != size:
+        raise ValueError(f"{name} must be {size} names. Got {given!r}.")
+    return names
 
 
-def _set_marginal_attributes(estimator: Any) -> None:
-    """Set what ``fit`` derives from the coefficients; NaN for figures of the fit."""
-    indices = sobol_indices(estimator.coefficients_, estimator.multi_indices_)
-    estimator.sobol_indices_ = indices.first_order
-    estimator.total_sobol_indices_ = indices.total_order
-    estimator.total_variance_ = indices.total_variance
-    whole = indices.total_variance.sum()
-    estimator.feature_importances_ = (
-        indices.total_variance @ indices.total_order / (whole if whole > 0 else 1.0)
-    )
-    for name in ("q2_", "loo_error_", "unexplained_share_"):
-        setattr(estimator, name, np.full(len(estimator.coefficients_), np.nan))
+def _checked_groups(
+    groups: Any, names: Sequence[str] | None, n_outputs: int
+) -> IndexArray:
+    """Return the group of each output; refuse another number of them."""
+    values = np.asarray(groups)
+    whole = values.dtype.kind in "iu" and values.shape == (n_outputs,)
+    n_groups = np.inf if names is None else len(names)
+    if not whole or (values < 0).any() or (values >= n_groups).any():
+        raise ValueError(
+            f"groups must be {n_outputs} ints, the group of each output, from 0 to "
+            f"{n_groups - 1}. Got {groups!r}."
+        )
+    return values.astype(np.int64)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

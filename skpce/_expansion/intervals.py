@@ -1,7 +1,5 @@
 r"""Intervals for Sobol indices, and indices whose expectation holds no noise.
 
-Partial variances whose expectation holds no noise.
-
 A square of an estimated coefficient is too large by its variance:
 :math:`E \hat c_j^2 = (E \hat c_j)^2 + \mathrm{Var}\,\hat c_j`. Two remedies:
 
@@ -21,15 +19,12 @@ halves, and the product would be positive by selection alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -48,6 +43,7 @@ from .bootstrap import (
     resample_counts,
     residual_bounds,
 )
+from .problem import FittedProblem
 from .relearned_laws import LearnedLaws, RelearningSolver
 
 #: How an interval is made.
@@ -79,245 +75,216 @@ class SobolInterval:
     method: str
 
 
-class SobolIntervalMixin:
-    """``sobol_interval`` and ``noise_corrected_sobol_indices`` of a fitted regressor.
+def sobol_interval(
+    problem: FittedProblem,
+    confidence_level: float = 0.9,
+    *,
+    method: str = "residual",
+    n_resamples: int = 200,
+    random_state: Any = None,
+) -> SobolInterval:
+    r"""Return intervals of the Sobol indices and Shapley effects.
 
-    For estimators that keep their samples and their linear fit.
+    Parameters
+    ----------
+    confidence_level : float, default=0.9
+        Nominal probability that an interval holds the index of the true
+        function under the true laws of the inputs; each index on its own.
+    method : {"residual", "bootstrap"}, default="residual"
+        - ``"residual"``: from leave-one-out residuals. Contains the error of the
+          coefficients and of learned laws, shrinkage, missing terms and the price
+          of a search for terms, see Notes.
+        - ``"bootstrap"``: percentiles over resamples of the samples, with the
+          terms and penalties of the fit; learned laws are learned anew. **It
+          ignores truncation, shrinkage and the search for terms**: a poor fit can
+          have narrow intervals.
+    n_resamples : int, default=200
+        Number of draws.
+    random_state : int, RandomState instance or None, default=None
+        Of the draws; an int gives the same interval each time.
+
+    Returns
+    -------
+    interval : SobolInterval
+        ``first_order``, ``total_order`` and ``shapley`` of shape
+        (2, n_targets, n_features), lower bounds first.
+
+    Raises
+    ------
+    ValueError
+        For a bad argument, or a fit from accumulated sums, which has no samples.
+
+    See Also
+    --------
+    noise_corrected_sobol_indices : Estimates without the bias of noise.
+
+    Notes
+    -----
+    Let :math:`e = f - \hat f` and :math:`\hat f_i` the part of the expansion of
+    input :math:`i`. Then exactly
+
+    .. math:: V_i = \hat V_i + 2 E[e \hat f_i] + a_i E[e^2],
+       \qquad 0 \le a_i \le 1.
+
+    Both expectations are estimated by leave-one-out and drawn by the Bayesian
+    bootstrap [1]_. The share :math:`a_i` of the error that belongs to the input
+    is unknown: it is 0 in the lower bound and 1 in the upper. An interval is
+    therefore about as wide as the unexplained share or wider, and nearly [0, 1]
+    for a fit at chance. Noise in y counts as unexplained.
+
+    A law that was learned, such as ``distribution="normal"``, is an estimate; its
+    error is drawn by the same bootstrap and is often the larger one. For the
+    index under the law *as learned* give that law as a frozen one. Contrasts of a
+    categorical input keep the frequencies of the fit.
+
+    With ``regressor=`` the residuals are those of five refits without a fold. A
+    target whose leave-one-out residuals are not defined (least squares with more
+    terms than samples) has the interval [0, 1]; a constant target has [0, 0].
+
+    References
+    ----------
+    .. [1] D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9 (1981).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import uniform
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
+    >>> y = np.exp(X[:, 0]) + X[:, 0] * X[:, 1]
+    >>> pce = PolynomialChaosRegressor(2, distribution=uniform(-1, 2))
+    >>> interval = pce.fit(X, y).sobol_interval(random_state=0)
+    >>> interval.total_order.shape
+    (2, 1, 2)
+    >>> low, high = interval.total_order[:, 0]
+    >>> total = pce.total_sobol_indices_[0]
+    >>> bool(np.all((low < total) & (total < high)))
+    True
     """
-
-    basis_: PolynomialBasis
-    coefficients_: FloatArray
-    multi_indices_: IndexArray
-    _samples: Any
-    _fit: LinearFit
-    _linear_problem: Callable[[], LinearProblem]
-    _make_solver: Callable[[], CoefficientSolver]
-
-    def sobol_interval(
-        self,
-        confidence_level: float = 0.9,
-        *,
-        method: str = "residual",
-        n_resamples: int = 200,
-        random_state: Any = None,
-    ) -> SobolInterval:
-        r"""Return intervals of the Sobol indices and Shapley effects.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.9
-            Nominal probability that an interval holds the index of the true
-            function under the true laws of the inputs; each index on its own.
-        method : {"residual", "bootstrap"}, default="residual"
-            - ``"residual"``: from leave-one-out residuals. Contains the error of the
-              coefficients and of learned laws, shrinkage, missing terms and the price
-              of a search for terms, see Notes.
-            - ``"bootstrap"``: percentiles over resamples of the samples, with the
-              terms and penalties of the fit; learned laws are learned anew. **It
-              ignores truncation, shrinkage and the search for terms**: a poor fit can
-              have narrow intervals.
-        n_resamples : int, default=200
-            Number of draws.
-        random_state : int, RandomState instance or None, default=None
-            Of the draws; an int gives the same interval each time.
-
-        Returns
-        -------
-        interval : SobolInterval
-            ``first_order``, ``total_order`` and ``shapley`` of shape
-            (2, n_targets, n_features), lower bounds first.
-
-        Raises
-        ------
-        ValueError
-            For a bad argument, or a fit from accumulated sums, which has no samples.
-
-        See Also
-        --------
-        noise_corrected_sobol_indices : Estimates without the bias of noise.
-
-        Notes
-        -----
-        Let :math:`e = f - \hat f` and :math:`\hat f_i` the part of the expansion of
-        input :math:`i`. Then exactly
-
-        .. math:: V_i = \hat V_i + 2 E[e \hat f_i] + a_i E[e^2],
-           \qquad 0 \le a_i \le 1.
-
-        Both expectations are estimated by leave-one-out and drawn by the Bayesian
-        bootstrap [1]_. The share :math:`a_i` of the error that belongs to the input
-        is unknown: it is 0 in the lower bound and 1 in the upper. An interval is
-        therefore about as wide as the unexplained share or wider, and nearly [0, 1]
-        for a fit at chance. Noise in y counts as unexplained.
-
-        A law that was learned, such as ``distribution="normal"``, is an estimate; its
-        error is drawn by the same bootstrap and is often the larger one. For the
-        index under the law *as learned* give that law as a frozen one. Contrasts of a
-        categorical input keep the frequencies of the fit.
-
-        With ``regressor=`` the residuals are those of five refits without a fold. A
-        target whose leave-one-out residuals are not defined (least squares with more
-        terms than samples) has the interval [0, 1]; a constant target has [0, 0].
-
-        References
-        ----------
-        .. [1] D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9 (1981).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.stats import uniform
-        >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
-        >>> y = np.exp(X[:, 0]) + X[:, 0] * X[:, 1]
-        >>> pce = PolynomialChaosRegressor(2, distribution=uniform(-1, 2))
-        >>> interval = pce.fit(X, y).sobol_interval(random_state=0)
-        >>> interval.total_order.shape
-        (2, 1, 2)
-        >>> low, high = interval.total_order[:, 0]
-        >>> total = pce.total_sobol_indices_[0]
-        >>> bool(np.all((low < total) & (total < high)))
-        True
-        """
-        check_is_fitted(self)
-        owner = "sobol_interval"
-        check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-        check_option(owner, "method", method, INTERVAL_METHODS)
-        check_integer(owner, "n_resamples", n_resamples, low=1)
-        self._require_samples(owner)
-        generator = make_generator(random_state)
-        problem, solver = self._linear_problem(), self._make_solver()
-        laws = LearnedLaws(self.basis_, self._samples.inputs)
-        masks = index_masks(laws.multi_indices)
-        with one_thread_if_small(problem.design.size):
-            if method == "bootstrap":
-                counts = resample_counts(problem.weights, n_resamples, generator)
-                relearning = RelearningSolver(solver, laws.basis, laws.X, generator)
-                draws = bootstrap_shares(relearning, problem, self._fit, counts, masks)
-                bounds = percentile_bounds(draws, confidence_level)
-            else:
-                bounds = residual_bounds(
-                    solver,
-                    problem,
-                    self._fit,
-                    self.coefficients_,
-                    laws,
-                    masks,
-                    n_resamples,
-                    confidence_level,
-                    generator,
-                )
-        first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
-        # An index is at most the Shapley effect, which is at most the total index.
-        low = np.maximum.accumulate([first[0], shapley[0], total[0]])
-        high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
-        first, shapley, total = np.stack([low, high], axis=1)
-        return SobolInterval(first, total, shapley, confidence_level, method)
-
-    def noise_corrected_sobol_indices(
-        self,
-        *,
-        method: str = "auto",
-        n_splits: int = 20,
-        random_state: Any = None,
-    ) -> NoiseCorrectedIndices:
-        r"""Return Sobol indices without the bias of noise in the coefficients.
-
-        A square :math:`\hat c_j^2` has the expectation
-        :math:`(E \hat c_j)^2 + \mathrm{Var}\,\hat c_j`, so noise looks like variance
-        of the inputs.
-
-        Parameters
-        ----------
-        method : {"auto", "halves", "ols"}, default="auto"
-            - ``"halves"``: squares are replaced by products
-              :math:`\hat c_j^A \hat c_j^B` of coefficients from disjoint halves of
-              the samples, averaged over random splits. Terms that were searched for
-              are searched for anew in each half; penalties are kept, in proportion to
-              the number of samples. Shrinkage stays.
-            - ``"ols"``: least squares on all terms, and
-              :math:`\hat c_j^2 - \hat\sigma^2 [(A^T A)^{-1}]_{jj}`. Needs three
-              samples a term.
-            - ``"auto"``: ``"ols"`` where there are three samples a term.
-        n_splits : int, default=20
-            Number of random splits into halves.
-        random_state : int, RandomState instance or None, default=None
-            Of the splits.
-
-        Returns
-        -------
-        indices : NoiseCorrectedIndices
-            ``first_order``, ``total_order`` (n_targets, n_features) and
-            ``total_variance`` (n_targets,). Not clipped: they may be negative. Indices
-            are NaN where the corrected total variance is not positive; the partial
-            variances ``first_order_variance`` and ``total_order_variance`` are not.
-
-        Raises
-        ------
-        ValueError
-            For a bad argument, a fit from accumulated sums, fewer than four samples
-            for halves, or fewer than three samples a term for ``"ols"``.
-
-        Notes
-        -----
-        Given the inputs and penalties that do not depend on y, both are free of bias
-        for the variance of the expectation of the coefficients when the noise is
-        independent between samples: the errors of disjoint halves are independent
-        [1]_. Chosen penalties leave a small bias, ratios one of higher order.
-
-        References
-        ----------
-        .. [1] A. B. Owen, "Better estimation of small Sobol' sensitivity indices",
-           ACM Transactions on Modeling and Computer Simulation 23 (2013), for the
-           same idea with sampled functions.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.stats import norm
-        >>> from skpce import PolynomialChaosRegressor
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(60, 2))
-        >>> y = X[:, 0] + rng.normal(size=60)
-        >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
-        >>> pce.fit(X, y).total_sobol_indices_.round(2)  # the second is 0 in truth
-        array([[0.95, 0.05]])
-        >>> pce.noise_corrected_sobol_indices().total_order.round(2)
-        array([[ 1.  , -0.03]])
-        """
-        check_is_fitted(self)
-        owner = "noise_corrected_sobol_indices"
-        check_option(owner, "method", method, CORRECTION_METHODS)
-        check_integer(owner, "n_splits", n_splits, low=1)
-        self._require_samples(owner)
-        problem = self._linear_problem()
-        if method == "auto":
-            method = "ols" if enough_for_least_squares(problem) else "halves"
-        with one_thread_if_small(problem.design.size):
-            if method == "ols":
-                return corrected_least_squares(problem, self.multi_indices_)
-            return corrected_by_halves(
-                self._make_solver(),
-                problem,
-                self._fit,
-                self.multi_indices_,
-                n_splits,
-                make_generator(random_state),
+    owner = "sobol_interval"
+    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
+    check_option(owner, "method", method, INTERVAL_METHODS)
+    check_integer(owner, "n_resamples", n_resamples, low=1)
+    inputs = problem.require_samples(owner).inputs
+    generator = make_generator(random_state)
+    linear, solver, fit = problem.linear, problem.solver, problem.fit
+    laws = LearnedLaws(problem.basis, inputs)
+    masks = index_masks(laws.multi_indices)
+    with one_thread_if_small(linear.design.size):
+        if method == "bootstrap":
+            counts = resample_counts(linear.weights, n_resamples, generator)
+            relearning = RelearningSolver(solver, laws.basis, laws.X, generator)
+            draws = bootstrap_shares(relearning, linear, fit, counts, masks)
+            bounds = percentile_bounds(draws, confidence_level)
+        else:
+            bounds = residual_bounds(
+                solver,
+                linear,
+                fit,
+                problem.coefficients,
+                laws,
+                masks,
+                n_resamples,
+                confidence_level,
+                generator,
             )
+    first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
+    # An index is at most the Shapley effect, which is at most the total index.
+    low = np.maximum.accumulate([first[0], shapley[0], total[0]])
+    high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
+    first, shapley, total = np.stack([low, high], axis=1)
+    return SobolInterval(first, total, shapley, confidence_level, method)
 
-    def _require_fit(self, owner: str) -> None:
-        if getattr(self, "_fit", None) is None:
-            raise ValueError(
-                f"{owner} needs the samples of a fit; a marginal expansion has none."
-            )
 
-    def _require_samples(self, owner: str) -> None:
-        self._require_fit(owner)
-        if self._samples is None:
-            raise ValueError(
-                f"{owner} needs the samples, but this fit kept only sums over them. "
-                "Fit with criterion='loo' to keep the samples."
-            )
+def noise_corrected_sobol_indices(
+    problem: FittedProblem,
+    *,
+    method: str = "auto",
+    n_splits: int = 20,
+    random_state: Any = None,
+) -> NoiseCorrectedIndices:
+    r"""Return Sobol indices without the bias of noise in the coefficients.
+
+    A square :math:`\hat c_j^2` has the expectation
+    :math:`(E \hat c_j)^2 + \mathrm{Var}\,\hat c_j`, so noise looks like variance
+    of the inputs.
+
+    Parameters
+    ----------
+    method : {"auto", "halves", "ols"}, default="auto"
+        - ``"halves"``: squares are replaced by products
+          :math:`\hat c_j^A \hat c_j^B` of coefficients from disjoint halves of
+          the samples, averaged over random splits. Terms that were searched for
+          are searched for anew in each half; penalties are kept, in proportion to
+          the number of samples. Shrinkage stays.
+        - ``"ols"``: least squares on all terms, and
+          :math:`\hat c_j^2 - \hat\sigma^2 [(A^T A)^{-1}]_{jj}`. Needs three
+          samples a term.
+        - ``"auto"``: ``"ols"`` where there are three samples a term.
+    n_splits : int, default=20
+        Number of random splits into halves.
+    random_state : int, RandomState instance or None, default=None
+        Of the splits.
+
+    Returns
+    -------
+    indices : NoiseCorrectedIndices
+        ``first_order``, ``total_order`` (n_targets, n_features) and
+        ``total_variance`` (n_targets,). Not clipped: they may be negative. Indices
+        are NaN where the corrected total variance is not positive; the partial
+        variances ``first_order_variance`` and ``total_order_variance`` are not.
+
+    Raises
+    ------
+    ValueError
+        For a bad argument, a fit from accumulated sums, fewer than four samples
+        for halves, or fewer than three samples a term for ``"ols"``.
+
+    Notes
+    -----
+    Given the inputs and penalties that do not depend on y, both are free of bias
+    for the variance of the expectation of the coefficients when the noise is
+    independent between samples: the errors of disjoint halves are independent
+    [1]_. Chosen penalties leave a small bias, ratios one of higher order.
+
+    References
+    ----------
+    .. [1] A. B. Owen, "Better estimation of small Sobol' sensitivity indices",
+       ACM Transactions on Modeling and Computer Simulation 23 (2013), for the
+       same idea with sampled functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = X[:, 0] + rng.normal(size=60)
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, y).total_sobol_indices_.round(2)  # the second is 0 in truth
+    array([[0.95, 0.05]])
+    >>> pce.noise_corrected_sobol_indices().total_order.round(2)
+    array([[ 1.  , -0.03]])
+    """
+    owner = "noise_corrected_sobol_indices"
+    check_option(owner, "method", method, CORRECTION_METHODS)
+    check_integer(owner, "n_splits", n_splits, low=1)
+    problem.require_samples(owner)
+    linear, multi_indices = problem.linear, problem.basis.multi_indices
+    if method == "auto":
+        method = "ols" if enough_for_least_squares(linear) else "halves"
+    with one_thread_if_small(linear.design.size):
+        if method == "ols":
+            return corrected_least_squares(linear, multi_indices)
+        return corrected_by_halves(
+            problem.solver,
+            linear,
+            problem.fit,
+            multi_indices,
+            n_splits,
+            make_generator(random_state),
+        )
 
 
 def index_masks(
@@ -345,20 +312,35 @@ class NoiseCorrectedIndices:
 
     Parameters
     ----------
-    first_order, total_order : ndarray of shape (n_targets, n_features)
-        Shares of the total variance. Not clipped, so they may be negative; NaN where
-        the total variance is not positive.
+    first_order_variance, total_order_variance : ndarray (n_targets, n_features)
+        Partial variances, which are defined for every target.
     total_variance : ndarray of shape (n_targets,)
         May be negative.
-    first_order_variance, total_order_variance : ndarray (n_targets, n_features)
-        The numerators, which are defined for every target.
+
+    Notes
+    -----
+    ``first_order`` and ``total_order`` are shares of the total variance. They are not
+    clipped, so they may be negative, and NaN where the total variance is not positive.
     """
 
-    first_order: FloatArray
-    total_order: FloatArray
-    total_variance: FloatArray
     first_order_variance: FloatArray
     total_order_variance: FloatArray
+    total_variance: FloatArray
+
+    @property
+    def first_order(self) -> FloatArray:
+        """First-order shares; shape (n_targets, n_features)."""
+        return self.first_order_variance / self._positive
+
+    @property
+    def total_order(self) -> FloatArray:
+        """Total shares; shape (n_targets, n_features)."""
+        return self.total_order_variance / self._positive
+
+    @property
+    def _positive(self) -> FloatArray:
+        variance = self.total_variance
+        return np.where(variance > 0, variance, np.nan)[:, np.newaxis]
 
 
 def enough_for_least_squares(problem: LinearProblem) -> bool:
@@ -479,5 +461,4 @@ def signed_indices(
     alone = active & (active.sum(axis=1, keepdims=True) == 1)
     first, total = products[:, 1:] @ alone, products[:, 1:] @ active
     variance = products[:, 1:].sum(axis=1)
-    safe = np.where(variance > 0, variance, np.nan)[:, np.newaxis]
-    return NoiseCorrectedIndices(first / safe, total / safe, variance, first, total)
+    return NoiseCorrectedIndices(first, total, variance)

@@ -349,7 +349,9 @@ def test_steps_of_a_surrogate_add_up_in_aitchison_geometry():
     law = NatafTransformer([stats.norm(0, 1)] * 3, correlation=R)
     found = dependent_sobol_indices(surrogate, X, law=law, random_state=0)
     assert found.target_names == ("a", "b", "stop")
-    clr = surrogate._clr_coefficients[:3, 1:]  # linear terms, in the order x0, x1, x2
+    clr = surrogate.expansion_.coefficients[
+        :3, 1:
+    ]  # linear terms, in the order x0, x1, x2
     shares = [linear_gaussian(row, R) for row in clr]
     variances = np.array([row @ R @ row for row in clr])
     expected = [variances @ np.array(part) / variances.sum() for part in

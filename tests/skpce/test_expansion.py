@@ -10,11 +10,13 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from scipy import stats
 from scipy.stats import expon, norm, uniform
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from skpce import InputOutsideSupportWarning, PolynomialChaosRegressor
-from skpce._expansion.expansion import ExpansionMixin
+from skpce import (
+    Expansion,
+    InputOutsideSupportWarning,
+    PolynomialChaosRegressor,
+)
 from skpce._expansion.marginals import poincare_constant
 from skpce._input_laws import NormalLaw, UniformLaw
 
@@ -28,8 +30,7 @@ LAWS = [norm(1, 2), uniform(-1, 3), norm(0, 0.5)]
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
 
 
-class PCE(PolynomialChaosRegressor, ExpansionMixin):
-    pass
+PCE = PolynomialChaosRegressor
 
 
 def draw(n_samples, seed=SEED):
@@ -150,42 +151,43 @@ def test_other_columns_are_not_checked_and_the_chosen_ones_are(model):
 def test_marginal_predicts_the_conditional_expectation(model, features):
     X = draw(20, seed=1)
     narrow = model.marginal(features)
-    assert isinstance(narrow, PCE)
-    assert narrow.n_features_in_ == len(features)
-    found = narrow.predict(X[:, features])
+    assert isinstance(narrow, Expansion)
+    assert narrow.n_inputs == len(features)
+    found = narrow(X[:, features])
     expected = model.conditional_expectation(X, features)
     np.testing.assert_allclose(found, expected, atol=1e-12)
     share = model.closed_sobol_index(features)
     np.testing.assert_allclose(
-        narrow.total_variance_, share * model.total_variance_, atol=1e-12
+        narrow.total_variance, share * model.total_variance_, atol=1e-12
     )
-    assert np.isnan(narrow.q2_).all()
+    assert np.isnan(narrow.q2).all()
     assert narrow.moments().mean == pytest.approx(model.moments().mean)
 
 
-def test_marginal_is_an_estimator_of_its_own(model):
+def test_marginal_is_an_expansion_of_its_own(model):
     narrow = model.marginal([2, 0])
-    assert [law.args for law in narrow.distribution] == [(1, 2), (0, 0.5)]
-    assert narrow.get_params()["degree"] == 3
+    laws = model.basis_.laws
+    assert list(narrow.basis.laws) == [laws[0], laws[2]]
+    assert narrow.basis.degrees.max() == 3
     assert model.n_features_in_ == 3
-    assert model.distribution == LAWS
-    X = draw(50)[:, [0, 2]]
-    again = clone(narrow).fit(X, X[:, 0])
-    assert again.sobol_indices_.shape == (1, 2)
-    assert narrow.marginal(1).n_features_in_ == 1
-    with pytest.raises(ValueError, match="expecting 2 features"):
-        narrow.predict(draw(3))
+    assert model.expansion_.n_inputs == 3
+    assert narrow.sobol_indices().first_order.shape == (3, 2)
+    assert narrow.marginal(1).n_inputs == 1
+    with pytest.raises(ValueError, match="X has 3 features; the expansion has 2 inp"):
+        narrow(draw(3))
 
 
-def test_marginal_keeps_names():
+def test_marginal_has_the_names():
     X = pandas.DataFrame(draw(100), columns=["a", "b", "c"])
     pce = PCE(2, distribution=LAWS).fit(X, function(X.to_numpy())[:, 0])
     narrow = pce.marginal(["c", "a"])
-    assert list(narrow.feature_names_in_) == ["a", "c"]
+    assert list(narrow.input_names) == ["a", "c"]
     np.testing.assert_allclose(
-        narrow.predict(X[["a", "c"]]), pce.conditional_expectation(X, ["a", 2])
+        narrow(X[["a", "c"]]), pce.conditional_expectation(X, ["a", 2])
     )
-    assert narrow.predict(X[["a", "c"]]).shape == (100,)
+    assert narrow(X[["a", "c"]]).shape == (100,)
+    with pytest.raises(ValueError, match=r"X has the inputs \['a', 'b'\]"):
+        narrow(X[["a", "b"]])
 
 
 @pytest.mark.parametrize(

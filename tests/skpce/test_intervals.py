@@ -40,7 +40,7 @@ def noisy_data(n_samples=40, n_targets=3, seed=SEED):
 
 
 def assert_same_as_loop(pce, counts):
-    solver, problem, fit = pce._make_solver(), pce._linear_problem(), pce._fit
+    solver, problem, fit = pce._problem.solver, pce._problem.linear, pce._problem.fit
     batched = bootstrap_coefficients(solver, problem, fit, counts)
     loop = [solver.refit(problem.resampled(row), fit) for row in counts]
     scale = np.abs(loop).max()
@@ -98,9 +98,9 @@ def test_resampling_an_external_regressor():
     own = PolynomialChaosRegressor(1, solver="ols").fit(X, y)
     np.testing.assert_allclose(
         bootstrap_coefficients(
-            pce._make_solver(), pce._linear_problem(), pce._fit, counts
+            pce._problem.solver, pce._problem.linear, pce._problem.fit, counts
         ),
-        own._make_solver().resample(own._linear_problem(), own._fit, counts),
+        own._problem.solver.resample(own._problem.linear, own._problem.fit, counts),
     )
 
 
@@ -135,7 +135,7 @@ def test_bootstrap_spread_of_least_squares_is_the_theory():
     pce = PolynomialChaosRegressor(1, solver="ols", distribution=norm(0, 1)).fit(X, y)
     counts = resample_counts(np.ones(400), 3000, rng)
     draws = bootstrap_coefficients(
-        pce._make_solver(), pce._linear_problem(), pce._fit, counts
+        pce._problem.solver, pce._problem.linear, pce._problem.fit, counts
     )
     design = pce.transform(X)
     theory = 0.3 * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
@@ -167,7 +167,7 @@ def test_components_left_out_are_those_of_refits(solver, weighted):
     pce = PolynomialChaosRegressor(2, solver=solver, distribution=norm(0, 1)).fit(
         X, y, weights
     )
-    solver, problem, fit = pce._make_solver(), pce._linear_problem(), pce._fit
+    solver, problem, fit = pce._problem.solver, pce._problem.linear, pce._problem.fit
     mask = index_masks(pce.multi_indices_)[:, 4]
     _, components = next(_left_out(problem, fit, fit.coefficients, [mask]))
     copies = problem.weights.astype(int)
@@ -264,7 +264,7 @@ def test_the_spread_of_a_cross_term_is_that_of_regression(solver, n_samples):
     mask = index_masks(pce.multi_indices_)[1:, 3]
     design = pce.transform(X)[:, 1:]
     centred = design - design.mean(axis=0)
-    fit = pce._fit
+    fit = pce._problem.fit
     found = regression_variance(fit, pce.coefficients_, np.r_[0.0, mask])
     for target in range(2):
         part = pce.coefficients_[target, 1:] * mask
@@ -281,14 +281,14 @@ def test_search_has_a_price():
     X, y = noisy_data(50, 1)
 
     def price(pce):
-        return search_price(pce._linear_problem(), pce._fit)
+        return search_price(pce._problem.linear, pce._problem.fit)
 
     assert price(PolynomialChaosRegressor(2, solver="ols").fit(X, y)) == 1.0
     np.testing.assert_allclose(
         price(PolynomialChaosRegressor(2).fit(X, y)), 9 ** (2 / 50)
     )
     weighted = PolynomialChaosRegressor(2, solver="weighted_ridge").fit(X, y)
-    assert weighted._fit.scales.min() < 1
+    assert weighted._problem.fit.scales.min() < 1
     np.testing.assert_allclose(price(weighted), 9 ** (4 / 50))
     sparse = PolynomialChaosRegressor(2, solver="omp").fit(X, y)
     n_chosen = np.count_nonzero(sparse.coefficients_[0, 1:])

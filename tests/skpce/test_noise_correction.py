@@ -112,9 +112,9 @@ def test_halves_keep_the_strength_of_the_penalty():
     pce = expansion("ridge").fit(np.vstack([X, X]), np.vstack([y, y]))
     halves = np.arange(40) < 20
     found = half_coefficients(
-        pce._make_solver(),
-        pce._linear_problem(),
-        pce._fit,
+        pce._problem.solver,
+        pce._problem.linear,
+        pce._problem.fit,
         np.array([halves, ~halves]),
     )
     for half in found:

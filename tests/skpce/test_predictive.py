@@ -124,7 +124,7 @@ def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_m
     X, y = simulate(n_members=n_members)
     weights = np.random.default_rng(1).integers(1, 4, size=n_members)
     surrogate = CompositionalPCESurrogate(1, steps=WIDTHS).fit(X, y, weights)
-    law, generator = surrogate._residual_law, CountingGenerator()
+    law, generator = surrogate._fitted.residual_law, CountingGenerator()
     size = 40_000
     drawn = law.draw(size, "gaussian", generator)
     rows = law.fit.scaled_residuals

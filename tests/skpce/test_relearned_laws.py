@@ -69,7 +69,7 @@ def test_frozen_laws_and_categories_stay():
     found = kept.sobol_interval(n_resamples=20)
     draws = []
     for row in resample_counts(np.ones(60), 20, make_generator(SEED)):
-        problem = kept._whole_problem().linear.resampled(row)
+        problem = kept._fitted.problem.linear.resampled(row)
         root = np.sqrt(problem.weights)[:, np.newaxis]
         slopes = np.linalg.lstsq(
             root * problem.design, root * problem.targets, rcond=None

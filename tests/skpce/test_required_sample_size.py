@@ -116,7 +116,7 @@ def test_the_fit_gives_noise_signal_and_counts():
     assert found.noise_variance[0] == pytest.approx(0.25, rel=0.1)
     assert found.signal_variance[0] == pytest.approx(2.0, rel=0.15)
     assert found.smallest_eigenvalue == pytest.approx(
-        smallest_eigenvalue(pce.transform(pce._samples.inputs))
+        smallest_eigenvalue(pce.transform(pce._problem.samples.inputs))
     )
     assert found.is_sufficient.all()
     assert not found.is_vacuous.any()
@@ -226,7 +226,7 @@ def test_a_fit_from_sums_is_the_same():
     options = {"distribution": NORMAL, "solver": "ols"}
     whole = PolynomialChaosRegressor(2, **options).fit(X, y)
     sums = PolynomialChaosRegressor(2, criterion="gcv", **options).fit(X, y)
-    assert sums._samples is None
+    assert sums._problem.samples is None
     one, other = required(whole), required(sums)
     assert one.smallest_eigenvalue == pytest.approx(other.smallest_eigenvalue)
     assert one.n_required[0] == pytest.approx(other.n_required[0], rel=0.15)

@@ -65,7 +65,7 @@ def test_leave_one_out_is_that_of_refits(solver):
     weights = rng.integers(1, 3, size=40).astype(float)
     pce = PolynomialChaosRegressor(3, distribution=norm(0, 1), solver=solver)
     pce.fit(X, y, weights)
-    design, scale = pce.transform(X), pce._fit.scales[0]
+    design, scale = pce.transform(X), pce._problem.fit.scales[0]
     used = np.flatnonzero(scale[1:]) + 1
     residuals = []
     for row in range(40):
@@ -77,7 +77,9 @@ def test_leave_one_out_is_that_of_refits(solver):
         residuals.append(
             y[row] - model.predict(design[[row]][:, used] * scale[used])[0]
         )
-    np.testing.assert_allclose(pce._fit.loo_residuals[:, 0], residuals, rtol=1e-6)
+    np.testing.assert_allclose(
+        pce._problem.fit.loo_residuals[:, 0], residuals, rtol=1e-6
+    )
     assert pce.loo_error_[0] == pytest.approx(
         np.average(np.square(residuals), weights=weights)
     )
@@ -156,7 +158,7 @@ def test_degree_weights_shrink_high_degrees_more():
     X = rng.normal(size=(30, 2))
     pce = PolynomialChaosRegressor(4, distribution=norm(0, 1), solver="weighted_ridge")
     pce.fit(X, np.exp(0.3 * X[:, 0]) + 0.2 * X[:, 1])
-    scale, degrees = pce._fit.scales[0], pce.basis_.degrees
+    scale, degrees = pce._problem.fit.scales[0], pce.basis_.degrees
     decay = scale[degrees == 1][0]
     assert decay < 1
     np.testing.assert_allclose(scale, decay**degrees)
@@ -173,7 +175,7 @@ def test_each_input_has_its_decay():
     y = np.exp(X @ [0.6, 0.3, 0.05, 0.0])
     law = norm(0, 1)
     pce = PolynomialChaosRegressor(4, distribution=law, solver="anisotropic_ridge")
-    scale = pce.fit(X, y)._fit.scales[0]
+    scale = pce.fit(X, y)._problem.fit.scales[0]
     decays = 1.0 / scale[pce.multi_indices_.sum(axis=1) == 1]
     np.testing.assert_allclose(scale, np.prod(decays**-pce.multi_indices_, axis=1))
     assert decays[:2].max() < decays[2] <= decays[3]
@@ -226,7 +228,7 @@ def test_degree_weights_are_the_textbook_ridge():
     pce.fit(X, y)
     design = pce.transform(X)
     for target in range(2):
-        penalty = pce.alpha_[target] / np.square(pce._fit.scales[target])
+        penalty = pce.alpha_[target] / np.square(pce._problem.fit.scales[target])
         penalty[0] = 0.0
         expected = np.linalg.solve(
             design.T @ design + np.diag(penalty), design.T @ y[:, target]
@@ -266,7 +268,7 @@ def test_refit_on_the_same_samples_changes_nothing(solver):
     X = rng.normal(size=(50, 3))
     y = np.column_stack([X[:, 0] + X[:, 1] ** 2, X[:, 2]]) + rng.normal(size=(50, 2))
     pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver=solver).fit(X, y)
-    again = pce._make_solver().refit(pce._linear_problem(), pce._fit)
+    again = pce._problem.solver.refit(pce._problem.linear, pce._problem.fit)
     np.testing.assert_allclose(again, pce.coefficients_, rtol=1e-7, atol=1e-9)
 
 

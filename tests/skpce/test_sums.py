@@ -68,21 +68,23 @@ def test_sums_are_the_whole_design(data, solver, monkeypatch):
     np.testing.assert_allclose(in_blocks.coefficients_, whole.coefficients_, atol=1e-8)
     new = X[:5] + 0.1
     np.testing.assert_allclose(
-        in_blocks._fit.leverage.at(in_blocks.transform(new)),
-        whole._fit.leverage.at(whole.transform(new)),
+        in_blocks._problem.fit.leverage.at(in_blocks.transform(new)),
+        whole._problem.fit.leverage.at(whole.transform(new)),
         rtol=1e-8,
     )
     if solver != "ols":
-        np.testing.assert_allclose(in_blocks._fit.criterion, whole._fit.criterion)
+        np.testing.assert_allclose(
+            in_blocks._problem.fit.criterion, whole._problem.fit.criterion
+        )
 
 
 def test_large_designs_are_fitted_in_blocks(data, monkeypatch):
     X, y, _ = data
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 1000)
     large = PolynomialChaosRegressor(3, solver="ols").fit(X, y)
-    assert large._samples is None
+    assert large._problem.samples is None
     whole = PolynomialChaosRegressor(3, solver="ols", criterion="loo").fit(X, y)
-    assert whole._samples is not None
+    assert whole._problem.samples is not None
     np.testing.assert_allclose(large.coefficients_, whole.coefficients_, atol=1e-9)
     # Generalised cross-validation is near leave-one-out, not equal to it.
     np.testing.assert_allclose(large.q2_, whole.q2_, atol=0.02)
@@ -96,8 +98,8 @@ def test_more_terms_than_samples_are_not_summed(monkeypatch):
     monkeypatch.setattr("skpce._regressor.LARGEST_WHOLE_DESIGN", 100)
     pce = PolynomialChaosRegressor(3).fit(X, y)
     assert len(pce.multi_indices_) == 84
-    assert pce._sums is None
-    assert pce._samples is not None
+    assert pce._problem.sums is None
+    assert pce._problem.samples is not None
 
 
 def test_sums_must_fit_in_memory(monkeypatch):

@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
 from skpce._checks import make_generator
-from skpce._compositions.levels import FitProblem
 from skpce._expansion.bootstrap import resample_counts
+from skpce._expansion.problem import FittedProblem
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)
@@ -180,16 +180,16 @@ def test_the_bootstrap_keeps_the_choices_of_the_fit(ensemble, solver):
     fitted = CompositionalPCESurrogate(
         2, steps=(3, 2, 4), solver=solver, distribution=LAW
     ).fit(X, y)
-    problem, fit = fitted._whole_problem(), fitted._residual_law.fit
-    assert isinstance(problem, FitProblem)
+    problem, fit = fitted._fitted.problem, fitted._fitted.fit
+    assert isinstance(problem, FittedProblem)
     counts = resample_counts(np.ones(60), 12, make_generator(0))
     totals = []
     for row in counts:
         refit = problem.solver.refit(problem.linear.resampled(row), fit)
-        clr = problem.clr_coefficients(refit)
+        clr = fitted._fitted.clr_coefficients(refit)
         squares = np.array(
             [
-                np.square(clr[problem.geometry.step_of_active == step]).sum(axis=0)
+                np.square(clr[fitted.geometry_.step_of_active == step]).sum(axis=0)
                 for step in range(3)
             ]
         )

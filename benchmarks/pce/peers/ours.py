@@ -74,9 +74,9 @@ def bootstrap(solver: str) -> Bootstrap:
         ).fit(X, Y)
         counts = np.array([np.bincount(row, minlength=len(X)) for row in rows])
         coefficients = bootstrap_coefficients(
-            estimator._make_solver(),
-            estimator._linear_problem(),
-            estimator._fit,
+            estimator._problem.solver,
+            estimator._problem.linear,
+            estimator._problem.fit,
             counts,
         )
         return sobol_indices(coefficients, estimator.multi_indices_).total_order

@@ -1,0 +1,260 @@
+"""What a fitted surrogate of compositions consists of.
+
+The predictive law of a policy is the push-forward of the inputs *plus* the residual
+law. The push-forward alone (as in the paper) is too narrow by the unexplained share of
+the variance. Residuals are leave-one-out ones, so that the error of the coefficients
+is in them. They are scaled by leverage: a residual of member :math:`i`, left out, has
+the variance :math:`\\sigma^2 / (1 - h_i)`, and a prediction at :math:`x` the variance
+:math:`\\sigma^2 (1 + h(x))` [1]_. One row holds all steps of a member, so that the
+dependence between actions and steps is kept.
+
+References
+----------
+.. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
+   and Hall, 1982, section 2.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from .._basis.basis import PolynomialBasis
+from .._checks import FloatArray, make_generator
+from .._expansion.expansion import Expansion
+from .._expansion.intervals import SobolInterval
+from .._expansion.problem import FittedProblem
+from .._solvers import LinearFit
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
+from .log_ratio import LogRatioGeometry, sum_by_step
+from .models import InputModelFit, InputModels, InputModelSolver
+
+RESIDUAL_LAWS = ("resampled", "gaussian")
+
+# Quantiles of few residuals. Positions i/(n + 1) ("weibull") hold a new member already
+# if nothing is fitted; the factor sqrt(1 + h) widens them once more. "hazen" is too
+# narrow in spite of it.
+QUANTILE: Final = "median_unbiased"
+
+
+@dataclass(frozen=True)
+class ResidualLaw:
+    """Leave-one-out residuals of an ensemble.
+
+    Parameters
+    ----------
+    fit : LinearFit
+        Of the log-ratio coordinates.
+    weights : ndarray of shape (n_members,)
+        Frequency of each member.
+    geometry : LogRatioGeometry
+        Of the fitted coordinates.
+    """
+
+    fit: LinearFit
+    weights: FloatArray
+    geometry: LogRatioGeometry
+
+    def draw(
+        self, size: int, kind: str | None, generator: np.random.Generator
+    ) -> FloatArray:
+        """Draw scaled residuals of shape (size, n_fitted).
+
+        ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
+        whole rows; None gives zeros, the push-forward alone.
+
+        Raises
+        ------
+        ValueError
+            If a leave-one-out residual is not defined.
+        """
+        residuals = self.fit.scaled_residuals
+        if kind is None:
+            return np.zeros((size, residuals.shape[1]))
+        self._refuse_undefined()
+        share = self.weights / self.weights.sum()
+        if kind == "resampled":
+            return residuals[generator.choice(len(share), size=size, p=share)]
+        # R'R are the second moments; R has a row for each coordinate at most.
+        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * residuals, mode="r")
+        return generator.standard_normal(size=(size, len(root))) @ root
+
+    def atoms(
+        self, size: int, kind: str | None, generator: np.random.Generator
+    ) -> FloatArray:
+        """Return rows whose quantiles are wanted: every residual once if one may.
+
+        With equal weights the resampled law has one atom a member; taking each once
+        spares the noise of drawing. None has one atom, zero.
+        """
+        if kind is None:
+            return np.zeros((1, self.fit.scaled_residuals.shape[1]))
+        if kind == "resampled" and np.ptp(self.weights) == 0:
+            self._refuse_undefined()
+            return self.fit.scaled_residuals
+        return self.draw(size, kind, generator)
+
+    def deviations(
+        self,
+        rows: FloatArray,  # shape: (n_draws, n_fitted), scaled residuals
+        design: FloatArray,  # shape: (n_members, n_terms)
+    ) -> FloatArray:  # shape: (n_draws, n_members, n_active)
+        """Return the clr deviations that the rows stand for at new inputs."""
+        scale = self.fit.prediction_scale(design)
+        return self.geometry.from_coordinates(rows[:, np.newaxis] * scale)
+
+    def _refuse_undefined(self) -> None:
+        if np.isnan(self.fit.scaled_residuals).any():
+            raise ValueError(
+                "The residual law is not defined: with as many terms as members a "
+                "least-squares fit has no leave-one-out residuals. Use "
+                "solver='ridge', a lower degree, or residual=None (the push-forward "
+                "alone, which is too narrow)."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCompositions:
+    """An expansion of log-ratios, the data behind it, and its coordinates.
+
+    Indices, draws, intervals and modes are functions of it.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        Of the centred log-ratios; one group for each step.
+    problem : FittedProblem
+        In the coordinates in which the solver saw the log-ratios.
+    geometry : LogRatioGeometry
+        Coordinates in which results are given.
+    fitted_geometry : LogRatioGeometry
+        Coordinates of ``problem``.
+    models : InputModels or None, default=None
+        Regressors of the inputs that predict in place of the expansion.
+    step_interval : SobolInterval or None, default=None
+        Bootstrap intervals of the indices of the steps, where ``fit`` made them.
+    owner : str, default="CompositionalPCESurrogate"
+        For messages.
+    random_state, n_jobs : object, default=None
+        Parameters of the estimator.
+    pooled : bool, default=True
+        Whether the coordinates of a step share their penalty.
+    scalar : bool, default=False
+        Whether y was one-dimensional.
+    """
+
+    expansion: Expansion
+    problem: FittedProblem
+    geometry: LogRatioGeometry
+    fitted_geometry: LogRatioGeometry
+    models: InputModels | None = None
+    step_interval: SobolInterval | None = None
+    owner: str = "CompositionalPCESurrogate"
+    random_state: Any = None
+    n_jobs: int | None = None
+    pooled: bool = True
+    scalar: bool = False
+
+    @property
+    def basis(self) -> PolynomialBasis:
+        """Distributions of the inputs and index set."""
+        return self.expansion.basis
+
+    @property
+    def fit(self) -> LinearFit:
+        """What the solver found."""
+        return self.problem.fit
+
+    @property
+    def inputs(self) -> FloatArray:
+        """Inputs of the members; shape (n_members, n_features)."""
+        return self.problem.require_samples(self.owner).inputs
+
+    @property
+    def weights(self) -> FloatArray:
+        """Frequency of each member; shape (n_members,)."""
+        return self.problem.require_samples(self.owner).weights
+
+    @cached_property
+    def clr(self) -> FloatArray:
+        """Centred log-ratios of the members; shape (n_members, n_active)."""
+        targets = self.problem.require_samples(self.owner).targets
+        return self.fitted_geometry.from_coordinates(targets)
+
+    @property
+    def residual_law(self) -> ResidualLaw:
+        """Distribution of what the expansion does not explain."""
+        return ResidualLaw(self.fit, self.weights, self.fitted_geometry)
+
+    def clr_at(
+        self,
+        X: FloatArray,  # shape: (n_members, n_features), checked
+    ) -> FloatArray:  # shape: (n_members, n_active)
+        """Evaluate the centred log-ratios: of the models, or of the expansion."""
+        if self.models is None:
+            return self.basis.combine(X, self.expansion.coefficients)
+        return self.fitted_geometry.from_coordinates(self.models.predict(X))
+
+    def policies_at(self, X: FloatArray) -> FloatArray:
+        """Evaluate the probabilities; shape (n_members, n_parts)."""
+        return self.geometry.compositions(self.clr_at(X))
+
+    def clr_coefficients(
+        self,
+        coefficients: FloatArray,  # shape: (..., n_fitted, n_terms)
+    ) -> FloatArray:  # shape: (..., n_active, n_terms)
+        """Map coefficients of the fitted coordinates to those of clr."""
+        return clr_rows(coefficients, self.fitted_geometry)
+
+    def step_press(self, residuals: FloatArray) -> FloatArray:
+        """Sum squared clr residuals by step; shape (n_steps,)."""
+        clr = self.fitted_geometry.from_coordinates(residuals)
+        return sum_by_step(self.weights @ np.square(clr), self.fitted_geometry)
+
+    @property
+    def alpha(self) -> FloatArray:
+        """Penalty of each step, or of each fitted coordinate without pooling."""
+        if not self.pooled:
+            return self.fit.alpha
+        by_step = np.full(self.geometry.layout.n_steps, np.nan)
+        by_step[self.problem.groups] = self.fit.alpha
+        return by_step
+
+    @property
+    def indices_from(self) -> str:
+        """Where the coefficients come from: the fit, or draws of its models."""
+        return "coefficients" if self.models is None else "sampling"
+
+    @cached_property
+    def fidelity(self) -> FloatArray:
+        """Q² of the expansion as a copy of the predictions; shape (n_steps,)."""
+        solver, fit = self.problem.solver, self.fit
+        if not isinstance(solver, InputModelSolver) or not isinstance(
+            fit, InputModelFit
+        ):
+            return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
+        predicted, missed = (
+            self.fitted_geometry.from_coordinates(values)
+            for values in solver.fidelity_residuals(fit)
+        )
+        once = np.ones(len(predicted))
+        spread = sum_by_step(
+            weighted_spread(predicted, once, LOG_RATIO_FLOOR), self.fitted_geometry
+        )
+        press = sum_by_step(np.square(missed).sum(axis=0), self.fitted_geometry)
+        q2 = q2_from_sums(press, spread)
+        return np.where(self.fitted_geometry.has_choice, q2, np.nan)
+
+    def generator(self, random_state: Any = None) -> np.random.Generator:
+        """Return a generator; None takes the parameter of the estimator."""
+        given = self.random_state if random_state is None else random_state
+        return make_generator(given)
+
+
+def clr_rows(coefficients: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
+    """Map rows of coefficients (..., n_coordinates, n_terms) to those of clr."""
+    swapped = geometry.from_coordinates(np.swapaxes(coefficients, -1, -2))
+    return np.swapaxes(swapped, -1, -2)

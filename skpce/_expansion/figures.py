@@ -1,0 +1,481 @@
+"""Figures of an expansion in closed form: moments, indices of sets, derivatives.
+
+Functions of an expansion, which :class:`~skpce.Expansion` has as methods. Estimators
+hand their expansion on to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._basis.basis import PolynomialBasis
+from .._checks import FloatArray, IndexArray, check_integer, make_generator
+from . import indices as kernels
+from . import marginals
+from .indices import InteractionIndices, SobolIndices, sensitivity_frame
+from .marginals import DerivativeSensitivity, checked_features
+from .moments import ExpansionMoments, expansion_moments
+
+
+class ExpansionLike(Protocol):
+    """What the figures need of an expansion."""
+
+    @property
+    def basis(self) -> PolynomialBasis: ...
+    @property
+    def coefficients(self) -> FloatArray: ...  # shape: (n_outputs, n_terms)
+    @property
+    def multi_indices(self) -> IndexArray: ...  # shape: (n_terms, n_inputs)
+    @property
+    def input_names(self) -> tuple[str, ...]: ...
+    @property
+    def group_names(self) -> tuple[str, ...]: ...
+    @property
+    def term_norms(self) -> FloatArray: ...  # shape: (n_groups, n_terms)
+    @property
+    def unexplained_share(self) -> FloatArray: ...  # shape: (n_groups,)
+    def gradient(self, X: ArrayLike) -> FloatArray: ...
+    def sobol_indices(self) -> SobolIndices: ...
+
+
+def lipschitz_estimate(
+    expansion: ExpansionLike,
+    *,
+    n_samples: int = 1000,
+    random_state: Any = None,
+    X: ArrayLike | None = None,
+) -> FloatArray:
+    r"""Return the largest gradient norm over a set of points.
+
+    This is a *lower* bound of the Lipschitz constant over the support of the
+    inputs. Where the support is unbounded, as for normal inputs, an expansion of
+    degree 2 or more has no finite constant, and the estimate grows with
+    ``n_samples``.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of points drawn from the distributions; unused when X is given.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the points.
+    X : array-like of shape (n_points, n_features) or None, default=None
+        Points to use in place of drawn ones.
+
+    Returns
+    -------
+    constant : ndarray of shape (n_targets,)
+        Largest Euclidean norm of the gradient, in units of y per unit of x.
+
+    Raises
+    ------
+    ValueError
+        If an input is categorical, or ``n_samples`` is not a positive integer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import uniform
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(50, 2))
+    >>> law = uniform(-1, 2)
+    >>> pce = PolynomialChaosRegressor(1, distribution=law, solver="ols")
+    >>> pce.fit(X, 3 * X[:, 0] + 4 * X[:, 1])
+    PolynomialChaosRegressor(...)
+    >>> pce.lipschitz_estimate(random_state=0).round(6)
+    array([5.])
+    """
+    if X is None:
+        check_integer("lipschitz_estimate", "n_samples", n_samples, low=1)
+        points = expansion.basis.sample(int(n_samples), make_generator(random_state))
+    else:
+        points = X
+    slopes = np.reshape(
+        expansion.gradient(points),
+        (-1, len(expansion.coefficients), len(expansion.input_names)),
+    )
+    return np.linalg.norm(slopes, axis=2).max(axis=0)
+
+
+def moments(expansion: ExpansionLike) -> ExpansionMoments:
+    r"""Return mean, variance, skewness and kurtosis of the expansion.
+
+    With the squared centred expansion
+    :math:`g^2 = \sum_m b_m \psi_m`, whose coefficients come from products of the
+    univariate functions, :math:`E g^3 = \sum_m b_m c_m` and
+    :math:`E g^4 = \sum_m b_m^2` [1]_. The result is exact.
+
+    Returns
+    -------
+    moments : ExpansionMoments
+        ``mean``, ``variance``, ``skewness`` and ``kurtosis``, each of shape
+        (n_targets,). The kurtosis is the excess over a normal distribution, as in
+        :func:`scipy.stats.kurtosis`. Skewness and kurtosis are NaN for a target
+        without variance, and for all targets if the distribution of an input, with
+        its heavy tails, does not carry twice the degree.
+
+    References
+    ----------
+    .. [1] B. J. Debusschere et al., "Numerical challenges in the use of
+       polynomial chaos representations for stochastic processes", SIAM Journal
+       on Scientific Computing 26 (2004), section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 1))
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> moments = pce.fit(X, X[:, 0] ** 2).moments()  # chi-squared
+    >>> moments.variance.round(6), moments.kurtosis.round(6)
+    (array([2.]), array([12.]))
+    """
+    return expansion_moments(
+        expansion.basis.laws, expansion.coefficients, expansion.multi_indices
+    )
+
+
+def derivative_sensitivity(expansion: ExpansionLike) -> DerivativeSensitivity:
+    r"""Return derivative-based sensitivity measures in closed form.
+
+    :math:`\nu_i = E[(\partial f / \partial x_i)^2]`, and the upper bound
+    :math:`C_i \nu_i / D` of the total Sobol index, with the Poincaré constant
+    :math:`C_i` of the distribution [1]_: :math:`\sigma^2` for a normal input,
+    :math:`(b - a)^2 / \pi^2` for a uniform one, :math:`4\,\mathrm{scale}^2` for an
+    exponential one.
+
+    Returns
+    -------
+    sensitivity : DerivativeSensitivity
+        ``mean_square`` and ``total_order_bound`` of shape
+        (n_targets, n_features) and ``poincare_constant`` of shape (n_features,).
+        Bounds are NaN for other distributions, and all is NaN for a categorical
+        input.
+
+    References
+    ----------
+    .. [1] S. Kucherenko and B. Iooss, "Derivative-based global sensitivity
+       measures", in Handbook of Uncertainty Quantification, Springer (2017),
+       section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = X[:, 0] + X[:, 1] ** 2
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, y).derivative_sensitivity().mean_square.round(6)
+    array([[1., 4.]])
+    """
+    return marginals.derivative_sensitivity(
+        expansion.basis.laws, expansion.coefficients, expansion.multi_indices
+    )
+
+
+def sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
+    r"""Return the Sobol index of exactly one set of inputs.
+
+    The share :math:`S_u = D^{-1} \sum_{j_i > 0 \iff i \in u} c_j^2` [1]_ of what
+    the inputs of the set explain together and no smaller set does. For one input
+    this is the first-order index, for several it is their interaction.
+
+    Parameters
+    ----------
+    features : int, str or sequence of these
+        Inputs, by position or by name.
+
+    Returns
+    -------
+    index : ndarray of shape (n_targets,)
+        Share of the variance of the expansion.
+
+    Raises
+    ------
+    ValueError
+        If an input is unknown or comes twice, or there is none.
+
+    References
+    ----------
+    .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos
+       expansions", Reliability Engineering and System Safety 93 (2008), eq. (38).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1]
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, y).sobol_index([0, 1]).round(6)
+    array([0.5])
+    """
+    chosen = checked_features(features, expansion.input_names)
+    return kernels.interaction_index(
+        expansion.term_norms, expansion.multi_indices, chosen
+    )
+
+
+def closed_sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
+    r"""Return what a group of inputs explains without the others.
+
+    :math:`\mathrm{Var}(E[y \mid x_u]) / D`, the indices of all subsets of the
+    group added up [1]_. The closed index of all inputs is 1.
+
+    Parameters
+    ----------
+    features : int, str or sequence of these
+        Inputs, by position or by name.
+
+    Returns
+    -------
+    index : ndarray of shape (n_targets,)
+        Share of the variance of the expansion.
+
+    Raises
+    ------
+    ValueError
+        If an input is unknown or comes twice, or there is none.
+
+    References
+    ----------
+    .. [1] A. B. Owen, "Better estimation of small Sobol' sensitivity indices",
+       ACM Transactions on Modeling and Computer Simulation 23 (2013), eq. (2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1] + X[:, 2]
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, y).closed_sobol_index([0, 1]).round(3)
+    array([0.667])
+    """
+    chosen = checked_features(features, expansion.input_names)
+    return kernels.closed_index(expansion.term_norms, expansion.multi_indices, chosen)
+
+
+def total_sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
+    r"""Return what a group of inputs explains alone or with others.
+
+    :math:`E[\mathrm{Var}(y \mid x_{-u})] / D`, the sum over every term that holds
+    an input of the group [1]_: 1 minus the closed index of the other inputs.
+
+    Parameters
+    ----------
+    features : int, str or sequence of these
+        Inputs, by position or by name.
+
+    Returns
+    -------
+    index : ndarray of shape (n_targets,)
+        Share of the variance of the expansion.
+
+    Raises
+    ------
+    ValueError
+        If an input is unknown or comes twice, or there is none.
+
+    References
+    ----------
+    .. [1] A. B. Owen, "Better estimation of small Sobol' sensitivity indices",
+       ACM Transactions on Modeling and Computer Simulation 23 (2013), eq. (3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1] + X[:, 2]
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, y).total_sobol_index([1, 2]).round(3)
+    array([0.667])
+    """
+    chosen = checked_features(features, expansion.input_names)
+    return kernels.total_index(expansion.term_norms, expansion.multi_indices, chosen)
+
+
+def interaction_indices(
+    expansion: ExpansionLike, max_order: int = 2
+) -> InteractionIndices:
+    r"""Return the Sobol indices of all small sets of inputs.
+
+    Parameters
+    ----------
+    max_order : int, default=2
+        Largest number of inputs in a set.
+
+    Returns
+    -------
+    indices : InteractionIndices
+        ``subsets``, the sets by position; ``values``, the share of exactly this
+        set, and ``superset_values``, that of all sets that contain it [1]_, both
+        of shape (n_targets, n_subsets). A set without a term of its own is left
+        out: its index is 0.
+
+    Raises
+    ------
+    ValueError
+        If ``max_order`` is not a positive integer.
+
+    References
+    ----------
+    .. [1] R. Liu and A. B. Owen, "Estimating mean dimensionality of analysis of
+       variance decompositions", Journal of the American Statistical Association
+       101 (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1]
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> found = pce.fit(X, y).interaction_indices()
+    >>> found.subsets, found.values.round(6)
+    (((0,), (1,), (0, 1)), array([[0.5, 0. , 0.5]]))
+    """
+    check_integer("interaction_indices", "max_order", max_order, low=1)
+    return kernels.interaction_indices(
+        expansion.term_norms, expansion.multi_indices, max_order
+    )
+
+
+def shapley_effects(expansion: ExpansionLike) -> FloatArray:
+    r"""Return the Shapley effects, which add up to 1.
+
+    :math:`\mathrm{Sh}_i = D^{-1} \sum_{u \ni i} D_u / |u|`: each interaction is
+    shared equally between its inputs [1]_ [2]_. The effect lies between the
+    first-order and the total index. The formula holds for independent inputs.
+
+    Returns
+    -------
+    effects : ndarray of shape (n_targets, n_features)
+        Shares of the variance of the expansion.
+
+    References
+    ----------
+    .. [1] A. B. Owen, "Sobol' indices and Shapley value", SIAM/ASA Journal on
+       Uncertainty Quantification 2 (2014), section 3.
+    .. [2] E. Song, B. L. Nelson and J. Staum, "Shapley effects for global
+       sensitivity analysis", SIAM/ASA Journal on Uncertainty Quantification 4
+       (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1]
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, y).shapley_effects().round(6)
+    array([[0.75, 0.25]])
+    """
+    return expansion.sobol_indices().shapley
+
+
+def aggregated_sobol_indices(
+    expansion: ExpansionLike, weights: ArrayLike | None = None
+) -> SobolIndices:
+    r"""Return the indices of all groups together.
+
+    The partial variances of the targets are added, each with its weight, and
+    divided by the sum of the variances [1]_. Targets of large variance count
+    more; weights ``1 / total_variance_`` make them equal.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_targets,) or None, default=None
+        Weights that are not negative; None means 1 for each target.
+
+    Returns
+    -------
+    indices : SobolIndices
+        ``first_order``, ``total_order`` and ``shapley`` of shape (n_features,),
+        and ``total_variance``, a number.
+
+    Raises
+    ------
+    ValueError
+        If the weights have another shape, are negative or not finite.
+
+    References
+    ----------
+    .. [1] F. Gamboa, A. Janon, T. Klein and A. Lagnoux, "Sensitivity analysis for
+       multidimensional and functional outputs", Electronic Journal of Statistics
+       8 (2014), section 2.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> pce = PolynomialChaosRegressor(1, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, X * [3.0, 1.0]).aggregated_sobol_indices().total_order.round(6)
+    array([0.9, 0.1])
+    """
+    n_groups = len(expansion.group_names)
+    try:
+        given = np.ones(n_groups) if weights is None else np.asarray(weights, float)
+    except (TypeError, ValueError):
+        given = np.full(1, np.nan)  # refused with the others
+    if given.shape != (n_groups,) or not np.all(np.isfinite(given) & (given >= 0)):
+        raise ValueError(
+            f"weights must be {n_groups} finite numbers of 0 or more, one per target. "
+            f"Got {weights!r}."
+        )
+    return kernels.aggregated_indices(
+        expansion.term_norms, expansion.multi_indices, given
+    )
+
+
+def sobol_frame(expansion: ExpansionLike, order: int = 1) -> Any:
+    """Return the indices as a tidy table.
+
+    Parameters
+    ----------
+    order : int, default=1
+        Largest number of inputs in a set; 2 adds one row per pair and group.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        One row per group and set of inputs, with the columns of
+        :meth:`PolynomialChaosRegressor.sobol_frame` and the name of the group in
+        place of its number. Needs pandas.
+
+    Raises
+    ------
+    ValueError
+        If ``order`` is not a positive integer.
+    ImportError
+        If pandas is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> frame = PolynomialChaosRegressor(1).fit(X, X).expansion_.sobol_frame()
+    >>> frame["target"].tolist()
+    ['y0', 'y0', 'y1', 'y1']
+    """
+    check_integer("sobol_frame", "order", order, low=1)
+    return sensitivity_frame(
+        interaction_indices(expansion, order),
+        expansion.sobol_indices().shapley,
+        np.array(expansion.group_names, dtype=object),
+        expansion.input_names,
+        expansion.unexplained_share,
+    )
