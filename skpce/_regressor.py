@@ -307,6 +307,7 @@ class PolynomialChaosRegressor(
             else:
                 basis = self.basis_
                 self._basis_parameters().refuse_another(basis, input_names(self))
+                assert self._problem.sums is not None  # not the first samples
                 sums = self._problem.sums + sum_blocks(basis, samples)
             self._store(solve_sums(solver, basis, sums))
         return self

@@ -628,7 +628,7 @@ class CompositionalPCESurrogate(
         "_fitted", lambda f: f.expansion.unexplained_share
     )
     feature_importances_ = attribute_of(
-        "_fitted", lambda f: f.expansion.aggregated_sobol_indices().total_order
+        "_fitted", lambda f: indices.sobol_indices(f, "trajectory").total_order[0]
     )
     alpha_ = attribute_of("_fitted", lambda f: f.alpha)
     indices_from_ = attribute_of("_fitted", lambda f: f.indices_from)

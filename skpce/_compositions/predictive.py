@@ -304,7 +304,11 @@ def _bounds(
 def input_sampler(fitted: FittedCompositions, owner: str, inputs: Any) -> InputSampler:
     """Return what draws the inputs: their own distributions, or other ones."""
     names = fitted.expansion.input_names
-    refuse_other_names("inputs", getattr(inputs, "columns", None), names)
+    refuse_other_names(
+        "The feature names should match those that were passed during fit: inputs=",
+        getattr(inputs, "columns", None),
+        names,
+    )
     return make_input_sampler(
         owner, inputs, fitted.basis, fitted.inputs, fitted.weights, names
     )

@@ -300,8 +300,8 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
     the inputs, which is smaller in size for other marginals than normal ones [2]_.
 
     A value at or near a finite end of a learned support gets the score that half a row
-    of the data lies beyond; the map back stops short of the end. A column of few distinct values is spread out between them, and varies more than
-    it does in the data.
+    of the data lies beyond; the map back stops short of the end. A column of
+    few distinct values is spread out between them, and varies more than in the data.
 
     References
     ----------
@@ -467,8 +467,9 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     Notes
     -----
     The map depends on the order of the columns. The marginals are those of the kernel
-    estimate, between the stated law (h = 1) and the data (h near 0). *Limits.* A kernel estimate needs many rows: its error falls as
-    :math:`n^{-2/(4 + d)}`. With more than about five columns, or fewer than some
+    estimate, between the stated law (h = 1) and the data (h near 0).
+
+    *Limits.* A kernel estimate needs many rows: its error falls as :math:`n^{-2/(4 + d)}`. With more than about five columns, or fewer than some
     hundreds of rows, the likelihood usually chooses h = 1 or nearly so. Data on a
     manifold (fewer sources than columns) have no density: use a PCA before. Columns
     of few distinct values have none either, and make the bandwidth too small. One

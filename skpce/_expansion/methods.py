@@ -24,23 +24,13 @@ def method_of(
     The method has the name, the signature and the documentation of the function. The
     argument named ``inputs`` is first checked for the number and the names of its
     features; what is missing or infinite in it is left to the function.
-
-    Examples
-    --------
-    >>> from skpce._expansion.methods import method_of
-    >>> class Doubled:
-    ...     n_features_in_ = 1
-    ...     numbers_ = (1, 2)
-    ...     total = method_of("numbers_", sum)
-    >>> Doubled().total(10)
-    13
     """
     signature = inspect.signature(function)
     first, *others = signature.parameters.values()
     names = [parameter.name for parameter in others]
     place = names.index(inputs) if inputs in names else None
 
-    def method(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         check_is_fitted(self)
         if place is None:
             return function(getattr(self, attribute), *args, **kwargs)
