@@ -469,7 +469,8 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     The map depends on the order of the columns. The marginals are those of the kernel
     estimate, between the stated law (h = 1) and the data (h near 0).
 
-    *Limits.* A kernel estimate needs many rows: its error falls as :math:`n^{-2/(4 + d)}`. With more than about five columns, or fewer than some
+    *Limits.* A kernel estimate needs many rows: its error falls as
+    :math:`n^{-2/(4 + d)}`. With more than about five columns, or fewer than some
     hundreds of rows, the likelihood usually chooses h = 1 or nearly so. Data on a
     manifold (fewer sources than columns) have no density: use a PCA before. Columns
     of few distinct values have none either, and make the bandwidth too small. One
