@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
 
 from skpce import (
     CompositionalPCESurrogate,
@@ -23,6 +25,10 @@ from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 WIDTHS = (3, 2, 4)
 STEPS = {"first": 3, "second": 2, "third": 4}
 SHORT = {"max_epochs": 3, "random_state": 0}
+
+
+SHOWN = np.array([[0.0, 0.0, 0.0], [1.0, -0.5, 0.3], [-0.7, 1.2, 0.4]])
+"""Inputs at which predictions are recorded."""
 
 
 def targets(n_samples: int = 40) -> tuple[np.ndarray, np.ndarray]:
@@ -72,6 +78,19 @@ def replicates(
     ends = np.cumsum(WIDTHS)[:-1]
     blocks = [softmax(block, axis=1) for block in np.split(log_policy, ends, axis=1)]
     return X[reward], np.hstack(blocks), reward
+
+
+def wide_policies() -> tuple[np.ndarray, np.ndarray]:
+    """Five mixed columns of X behind the three inputs of the policies."""
+    X, y = policies()
+    mixing = np.random.default_rng(5).normal(size=(3, 5))
+    return X @ mixing, y
+
+
+def behind_pca(degree: int = 1) -> Any:
+    """The usual pipeline: whitened components, then a surrogate."""
+    surrogate = CompositionalPCESurrogate(degree, steps=STEPS, random_state=0)
+    return make_pipeline(PCA(3, whiten=True, random_state=0), surrogate)
 
 
 def _fit_on_targets(estimator: Any) -> Any:
