@@ -35,12 +35,11 @@ from ._cross_fit import (
     Split,
     _stopping,
     bootstrap_q2,
-    final_estimator,
     step_q2,
     take,
     with_parameters,
 )
-from ._reading import last_and_inputs
+from ._reading import final_estimator, last_and_inputs
 from ._result import StepVerdict, Verdict
 from ._reward_groups import make_splits
 from ._training_noise import VarianceDecomposition
@@ -208,13 +207,14 @@ def compare_embeddings(
     """
     surrogate = CompositionalPCESurrogate() if surrogate is None else surrogate
     _check_surrogate(surrogate)
+    _, last = final_estimator(surrogate)
     conditions: dict[str, Any] = {
         "n_permutations": n_permutations,
         "min_q2": min_q2,
         "significance_level": significance_level,
         "max_noise_share": max_noise_share,
         "confidence_level": confidence_level,
-        "zero_replacement": getattr(innermost(surrogate)[1], "zero_replacement", 1e-12),
+        "zero_replacement": getattr(last, "zero_replacement", 1e-12),
         "n_jobs": n_jobs,
     }
     _check_arguments(closed_form=True, progress=progress, **conditions)
@@ -303,7 +303,7 @@ def compare_embeddings(
 
 def _steps_of(surrogate: Any) -> Any:
     """Return the steps that a surrogate was told; None where y has to tell."""
-    last = innermost(surrogate)[1]
+    last = final_estimator(surrogate)[1]
     return None if isinstance(last, Pipeline) else getattr(last, "steps", None)
 
 
@@ -317,7 +317,7 @@ def _folds_and_steps(
     generator: np.random.Generator,
 ) -> CrossFit:
     """Draw the outer folds, read the steps, and tell them to the surrogate."""
-    mask = getattr(innermost(surrogate)[1], "mask", None)
+    mask = getattr(final_estimator(surrogate)[1], "mask", None)
     return _make_cross_fit(
         surrogate,
         X,
@@ -500,16 +500,6 @@ def behind(embedding: Pipeline, surrogate: Any) -> Pipeline:
     return Pipeline([*embedding.steps, ("surrogate", surrogate)])
 
 
-def innermost(surrogate: Any) -> tuple[str, Any]:
-    """Return the parameter prefix and the estimator that has degree, steps and mask.
-
-    What has a degree itself is not looked into: a surrogate may hold a regressor.
-    """
-    if "degree" in surrogate.get_params(deep=False):
-        return "", surrogate
-    return final_estimator(surrogate)
-
-
 def read_candidates(
     candidates: Any,
     dimensions: Any,
@@ -531,7 +521,7 @@ def read_candidates(
         _check_names(dimensions, candidates)
     else:
         dimensions = _integers("dimensions", dimensions, low=1)
-    prefix, last = innermost(surrogate)
+    prefix, last = final_estimator(surrogate)
     degree_parameter = None
     if degrees is None:
         degrees = (None,)
