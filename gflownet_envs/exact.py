@@ -9,11 +9,7 @@ from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.object_rewards import reward_of_objects
-from gflownet_envs.reward_table import (
-    RewardFunction,
-    reward_rows,
-    uncopied_log_reward,
-)
+from gflownet_envs.reward_table import RewardFunction, reward_rows, uncopied_log_reward
 from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.state_graph import StateGraph, require_enumerable
 

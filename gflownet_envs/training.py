@@ -14,13 +14,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.blocks import (
-    Progress,
-    Store,
-    block_ticker,
-    json_values,
-    share_out,
-)
+from gflownet_envs.blocks import Progress, Store, block_ticker, json_values, share_out
 from gflownet_envs.convergence import NotConvergedWarning
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.random_streams import member_streams

@@ -9,9 +9,7 @@ from gflownet_envs.environments.plane_walk import PlaneWalkEnvironment
 from gflownet_envs.environments.sequential_selection import (
     SequentialSelectionEnvironment,
 )
-from gflownet_envs.environments.symbolic_expression import (
-    SymbolicExpressionEnvironment,
-)
+from gflownet_envs.environments.symbolic_expression import SymbolicExpressionEnvironment
 from gflownet_envs.environments.token_sequence import TokenSequenceEnvironment
 
 __all__ = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,20 +14,24 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from gflownet_envs.experiments.task import Preset, Progress, stage
+from gflownet_envs.experiments.task import (
+    LEVELS,
+    Analysis,
+    Calibration,
+    Preset,
+    Progress,
+    stage,
+)
 from gflownet_envs.experiments.training_noise import has_replicates
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
-from skpce.inspection import Verdict, verdict
+from skpce.inspection import verdict
 from skpce.metrics import (
     crps_score,
     interval_width_score,
     joint_coverage_score,
     marginal_coverage_score,
 )
-
-#: Nominal levels of the intervals.
-LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 #: Kinds of predictive intervals of a held-out member.
 INTERVALS: Mapping[str, Mapping[str, Any]] = {
@@ -40,61 +43,6 @@ INTERVALS: Mapping[str, Mapping[str, Any]] = {
 #: Draws behind the CRPS, and the members of which they are held at once.
 _N_DRAWS = 1000
 _CHUNK = 64
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """How one kind of interval does on held-out members, per step.
-
-    Attributes
-    ----------
-    coverage, joint_coverage, width : ndarray of shape (n_levels, n_steps)
-        At `LEVELS`; NaN for steps without choice.
-    crps : ndarray of shape (n_steps,)
-    """
-
-    coverage: np.ndarray
-    joint_coverage: np.ndarray
-    width: np.ndarray
-    crps: np.ndarray
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """One surrogate of one data set.
-
-    Attributes
-    ----------
-    degree : int
-    pipeline : Pipeline
-        Fitted on the training members.
-    input_features : tuple of str or None
-        Names of the inputs, where they are the reward features themselves.
-    verdict : Verdict
-        Cross-fitted on the training members.
-    held_out_q2 : ndarray of shape (n_steps,)
-        Aitchison Q² on the test members; NaN without choice.
-    expansion_alr_sum : ndarray of shape (n_steps,)
-        The paper's D: sum over the additive log-ratios (to the last possible action)
-        of the variance of the *expansion*, Σ c² without the constant.
-    calibration : dict of str to Calibration
-        On the test members.
-    fit_cpu_seconds : float
-    """
-
-    degree: int
-    pipeline: Pipeline
-    input_features: tuple[str, ...] | None
-    verdict: Verdict
-    held_out_q2: np.ndarray
-    expansion_alr_sum: np.ndarray
-    calibration: dict[str, Calibration]
-    fit_cpu_seconds: float
-
-    @property
-    def surrogate(self) -> CompositionalPCESurrogate:
-        """The last step of the pipeline."""
-        return self.pipeline[-1]
 
 
 def make_pipeline(

@@ -24,9 +24,8 @@ from rich.progress import (
 from rich.table import Table as RichTable
 
 if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
     from gflownet_envs.experiments.task import Progress as ProgressCallback
-    from gflownet_envs.experiments.task import Table
+    from gflownet_envs.experiments.task import RunResults, Table
 
 _PLAIN_WIDTH = 120
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.experiments.analysis import LEVELS
-from gflownet_envs.experiments.run import RunResults, SourceResults
+from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce.plotting import CoverageDisplay, PolicyDistributionDisplay, SobolDisplay
 

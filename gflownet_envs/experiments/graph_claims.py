@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gflownet_envs.experiments.graph_drawing import Edge, edge_kind
-from gflownet_envs.experiments.paper import TOLERANCE, PaperClaim
+from gflownet_envs.experiments.task import TOLERANCE, PaperClaim, SourceResults
 from skpce.metrics import policy_mean_absolute_error
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import SourceResults
 
 
 def pairs_claim(n_steps: int, n_actions: int) -> PaperClaim:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gflownet_envs.exact import terminating_distribution
 from gflownet_envs.experiments.molecule_studies import RealStudy
-from gflownet_envs.experiments.task import Study, Table
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.policies import Policies
-    from gflownet_envs.experiments.run import RunResults
+from gflownet_envs.experiments.task import Policies, RunResults, Study, Table
 
 #: Molecules of the table, and a row of the figure.
 _N_LISTED, _N_DRAWN = 10, 4

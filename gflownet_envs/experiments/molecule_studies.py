@@ -24,6 +24,7 @@ from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments.task import Preset, Progress, Study, Table, stage
 from gflownet_envs.rewards.feature_proxy import FeatureProxies, train_feature_proxies
 from gflownet_envs.rewards.molecule_scores import molecule_log_reward
+from gflownet_envs.rewards.proxy_fit import ProxySpec
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.rewards.toy_fragments import (
     POSITIONS,
@@ -34,7 +35,6 @@ from gflownet_envs.rewards.toy_fragments import (
     reference_chains,
     toy_descriptors,
 )
-from gflownet_envs.rewards.yield_proxy import ProxySpec
 from gflownet_envs.trajectories import (
     greedy_trajectory,
     mean_log_reward,

@@ -5,38 +5,10 @@ Disagreement is a result, not a failure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from gflownet_envs.experiments.task import TOLERANCE, PaperClaim, SourceResults
 from skpce.metrics import ks_indistinguishable_fraction
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import SourceResults
-
-#: Figures that differ by less than this, relatively, agree.
-TOLERANCE = 0.2
-
-
-@dataclass(frozen=True)
-class PaperClaim:
-    """One claim.
-
-    Attributes
-    ----------
-    text : str
-        What is claimed.
-    paper : str
-        The paper's figure.
-    measure : callable
-        Takes the results on one data set; returns our figure and whether it agrees.
-    """
-
-    text: str
-    paper: str
-    measure: Callable[[SourceResults], tuple[str, bool]]
 
 
 def alr_sum_claim(step: str, value: float) -> PaperClaim:

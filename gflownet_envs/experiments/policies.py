@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,55 +10,17 @@ from torch import Tensor
 
 from gflownet_envs.blocks import Store
 from gflownet_envs.exact import ExactSolution, distance_to_exact, solve_exact
-from gflownet_envs.experiments.task import Progress, Study, part_names, stage
+from gflownet_envs.experiments.task import Policies, Progress, Study, part_names, stage
 from gflownet_envs.object_rewards import mean_reward
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.reward_table import reward_rows
-from gflownet_envs.trained_ensemble import MAX_DISTANCE, TrainedEnsemble
+from gflownet_envs.trained_ensemble import TrainedEnsemble
 from gflownet_envs.training import train_ensemble
 from gflownet_envs.training_spec import TrainingSpec
 from gflownet_envs.trajectories import PolicySource, policies_along
 
 # Log-probabilities of trained policies in all states that are held at once.
 _VALUES_AT_ONCE = 2**23
-
-
-@dataclass(frozen=True)
-class Policies:
-    """The policies of a study along its trajectory.
-
-    Attributes
-    ----------
-    exact : PolicyDataset or None
-        Of all members; None where they are not known.
-    trained : PolicyDataset or None
-        Of the members that were trained; None when they are only solved.
-    ensemble : TrainedEnsemble or None
-    solution : ExactSolution or None
-    distance : ndarray of shape (n_trained,) or None
-        ½ Σ |P_T − R/Z| over the objects, per trained member.
-    control : ndarray of shape (n_control, ΣK) or None
-        Policies of members that were all trained on the mean reward: they differ by
-        training noise alone.
-    cpu_seconds : dict
-    """
-
-    exact: PolicyDataset | None
-    trained: PolicyDataset | None
-    ensemble: TrainedEnsemble | None
-    solution: ExactSolution | None
-    distance: np.ndarray | None
-    control: np.ndarray | None
-    cpu_seconds: dict[str, float]
-
-    @property
-    def not_converged(self) -> list[int]:
-        """Numbers of the trained members that are far from their target."""
-        if self.distance is not None:
-            far = np.flatnonzero(self.distance > MAX_DISTANCE)
-        else:
-            far = np.flatnonzero(~self.ensemble.diagnostics.converged)
-        return [self.ensemble.members[row] for row in far]
 
 
 def make_policies(

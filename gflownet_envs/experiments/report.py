@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.paper import TOLERANCE
-from gflownet_envs.experiments.run import RunResults, SourceResults
-from gflownet_envs.experiments.task import Table
+from gflownet_envs.experiments.task import TOLERANCE, RunResults, SourceResults, Table
 from gflownet_envs.storage import environment_versions
 from skpce._report import HtmlReport
 

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.experiments.analysis import LEVELS
-from gflownet_envs.experiments.run import RunResults, SourceResults
-from gflownet_envs.experiments.task import Table
+from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults, Table
 from skpce.inspection import StepVerdict, VarianceSplit
 
 

@@ -2,75 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from gflownet_envs.experiments.task import NoiseAgainstExact, TrainingNoise
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import LogRatioTransformer
-from skpce.inspection import (
-    VarianceSplit,
-    training_noise_share,
-    variance_decomposition,
-)
-
-
-@dataclass(frozen=True)
-class TrainingNoise:
-    """Training noise from up to three sources; None where a source is missing.
-
-    Attributes
-    ----------
-    exact : NoiseAgainstExact or None
-        From the exact policies of the same members.
-    replicates : VarianceSplit or None
-        Of the log-ratios, from the replicates alone.
-    control : VarianceSplit or None
-        The same from members that were all trained on one reward.
-    """
-
-    exact: NoiseAgainstExact | None = None
-    replicates: VarianceSplit | None = None
-    control: VarianceSplit | None = None
-
-    @property
-    def log_ratio_share(self) -> np.ndarray | None:  # shape: (n_steps,)
-        """The share of the log-ratios' variance from the best source there is.
-
-        Exact policies, then replicates, then the control: what the verdict uses.
-        """
-        if self.exact is not None:
-            return self.exact.log_ratio_share
-        split = self.replicates if self.replicates is not None else self.control
-        return None if split is None else split.noise_share
-
-
-@dataclass(frozen=True)
-class NoiseAgainstExact:
-    """Trained against exact policies of the same members, per step.
-
-    Log-ratios weigh every action alike, however rare: a policy that is close in total
-    variation can be far in its log-ratios. NaN for a step without choice.
-
-    Attributes
-    ----------
-    log_ratio_share : ndarray of shape (n_steps,)
-        Variance of the difference of the centred log-ratios over the variance of the
-        trained ones. It exceeds one where trained policies vary less between members
-        than they miss the exact ones by: no share then, and all the more noise.
-    probability_share : ndarray of shape (n_steps,)
-        The same for the probabilities.
-    log_ratio_bias : ndarray of shape (n_steps,)
-        Squared mean difference of the centred log-ratios over the same variance; not
-        noise, and no part of the share.
-    total_variation : ndarray of shape (n_steps,)
-        Mean total variation distance.
-    """
-
-    log_ratio_share: np.ndarray
-    probability_share: np.ndarray
-    log_ratio_bias: np.ndarray
-    total_variation: np.ndarray
+from skpce.inspection import VarianceSplit, training_noise_share, variance_decomposition
 
 
 def has_replicates(dataset: PolicyDataset) -> bool:

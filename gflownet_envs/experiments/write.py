@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.experiments import tables
-from gflownet_envs.experiments.analysis import LEVELS, Analysis
 from gflownet_envs.experiments.figures import make_figures
 from gflownet_envs.experiments.report import build_report
-from gflownet_envs.experiments.run import RunResults, SourceResults
+from gflownet_envs.experiments.task import LEVELS, Analysis, RunResults, SourceResults
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
     environment_versions,

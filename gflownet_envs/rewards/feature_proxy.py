@@ -21,8 +21,7 @@ from gflownet_envs.blocks import (
 )
 from gflownet_envs.policies.mlp import StackedMLP
 from gflownet_envs.random_streams import MemberStream, member_streams
-from gflownet_envs.rewards.proxy_fit import fit_on_own_rows, scores_of_rows
-from gflownet_envs.rewards.yield_proxy import ProxySpec
+from gflownet_envs.rewards.proxy_fit import ProxySpec, fit_on_own_rows, scores_of_rows
 from gflownet_envs.threads import torch_threads
 
 _VALUES_AT_ONCE = 2**22

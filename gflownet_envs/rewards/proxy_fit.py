@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -15,8 +14,71 @@ from gflownet_envs.random_streams import MemberStream, Purpose
 from gflownet_envs.rewards.proxy_network import RegressionData, StackedRegression
 from gflownet_envs.threads import torch_threads
 
-if TYPE_CHECKING:
-    from gflownet_envs.rewards.yield_proxy import ProxySpec
+
+@dataclass(frozen=True)
+class ProxySpec:
+    """How a yield proxy is trained; the same for every member.
+
+    The default is minibatch training with early stopping: a part of the member's own
+    rows is held out, and the parameters of the best epoch on it are kept. `PAPER_PROXY`
+    is full-batch training for 200 steps, which underfits.
+
+    Attributes
+    ----------
+    train_fraction : float, default=0.3
+        Share of all rows that a member sees, drawn without replacement.
+    batch_size : int or None, default=32
+        None takes all training rows at once.
+    max_epochs : int, default=200
+    patience : int or None, default=15
+        Epochs without a better validation loss before a member stops; None trains for
+        `max_epochs` and keeps the last parameters.
+    validation_fraction : float, default=0.1
+        Share of the member's own rows that judge the epochs; unused without patience.
+    standardize : bool, default=True
+        Whether targets are centred and scaled by the member's training rows while
+        training. Predictions are in percent either way.
+    learning_rate : float, default=3e-3
+    hidden : tuple of int, default=(128, 128)
+    block_size : int, default=50
+    dtype : {"float32", "float64"}, default="float32"
+
+    Examples
+    --------
+    >>> ProxySpec().batch_size, PAPER_PROXY.batch_size
+    (32, None)
+    """
+
+    train_fraction: float = 0.3
+    batch_size: int | None = 32
+    max_epochs: int = 200
+    patience: int | None = 15
+    validation_fraction: float = 0.1
+    standardize: bool = True
+    learning_rate: float = 3e-3
+    hidden: tuple[int, ...] = (128, 128)
+    block_size: int = 50
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        self._require(0 < self.train_fraction <= 1, "train_fraction", "in (0, 1]")
+        ok = 0 < self.validation_fraction < 1
+        self._require(ok, "validation_fraction", "in (0, 1)")
+        self._require(self.learning_rate > 0, "learning_rate", "positive")
+        for name in ("max_epochs", "block_size"):
+            self._require(getattr(self, name) >= 1, name, "at least 1")
+        for name in ("batch_size", "patience"):
+            value = getattr(self, name)
+            self._require(value is None or value >= 1, name, "None or at least 1")
+        ok = self.dtype in ("float32", "float64")
+        self._require(ok, "dtype", "'float32' or 'float64'")
+        ok = all(width >= 1 for width in self.hidden)
+        self._require(ok, "hidden", "a tuple of positive widths")
+
+    def _require(self, condition: bool, name: str, expected: str) -> None:
+        if not condition:
+            raise ValueError(f"{name} must be {expected}, got {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from gflownet_envs.environments.base import require_at_least
-from gflownet_envs.environments.symbolic_expression import (
-    SymbolicExpressionEnvironment,
-)
+from gflownet_envs.environments.symbolic_expression import SymbolicExpressionEnvironment
 from gflownet_envs.rewards.member_inputs import member_inputs
 
 #: The paper's interval is [0, 2π].

@@ -4,11 +4,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.policies.heads import (
-    HeadLayout,
-    masked_log_policy,
-    masked_logits,
-)
+from gflownet_envs.policies.heads import HeadLayout, masked_log_policy, masked_logits
 from gflownet_envs.policies.network import PolicyNetwork, Walker
 from gflownet_envs.sampling.batch import RolloutBatch
 from gflownet_envs.sampling.exploration import (

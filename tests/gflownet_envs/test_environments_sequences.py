@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gflownet_envs import HypergridEnvironment, StateGraph, TokenSequenceEnvironment
-from gflownet_envs.testing import check_environment, sample_uniformly
+from gflownet_envs.testing import check_environment
+from gflownet_envs.uniform_trajectories import sample_uniformly
 
 GRAMMAR_LENGTH = 4
 

@@ -9,7 +9,7 @@ from gflownet_envs.graph_flows import GraphFlows
 from gflownet_envs.graph_posterior import edge_marginals
 from gflownet_envs.object_rewards import log_reward_table
 from gflownet_envs.rewards.local_scores import LocalScoreReward
-from gflownet_envs.testing import sample_uniformly
+from gflownet_envs.uniform_trajectories import sample_uniformly
 
 # Labelled acyclic graphs of n nodes (Robinson 1973; OEIS A003024).
 N_GRAPHS = {1: 1, 2: 3, 3: 25, 4: 543, 5: 29281, 6: 3781503, 7: 1138779265}

@@ -19,7 +19,7 @@ from gflownet_envs.object_rewards import log_reward_table
 from gflownet_envs.rewards.bge_score import bge_scores, subsample_rows
 from gflownet_envs.rewards.local_scores import LocalScoreReward
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.testing import sample_uniformly
+from gflownet_envs.uniform_trajectories import sample_uniformly
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from gflownet_envs import (
     terminating_distribution,
 )
 from gflownet_envs.rewards.gaussian_bumps import BUMP_CENTRES, BUMP_WIDTH
-from gflownet_envs.testing import check_environment, sample_uniformly
+from gflownet_envs.testing import check_environment
+from gflownet_envs.uniform_trajectories import sample_uniformly
 
 PLANE = PlaneWalkEnvironment()
 

@@ -13,23 +13,12 @@ from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.sequential_selection import (
     SequentialSelectionEnvironment,
 )
-from gflownet_envs.experiments.paper import (
-    alr_sum_claim,
-    coverage_claim,
-    order_claim,
-)
-from gflownet_envs.experiments.task import (
-    Preset,
-    Progress,
-    Study,
-    Table,
-    Task,
-    stage,
-)
+from gflownet_envs.experiments.paper import alr_sum_claim, coverage_claim, order_claim
+from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task, stage
+from gflownet_envs.rewards.proxy_fit import ProxySpec
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.rewards.yield_proxy import (
     PAPER_PROXY,
-    ProxySpec,
     YieldProxies,
     train_yield_proxies,
     yield_log_reward,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +13,14 @@ from gflownet_envs.blocks import Store
 from gflownet_envs.environments.plane_walk import PlaneWalkEnvironment
 from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments.paper import indistinguishable_claim
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
+from gflownet_envs.experiments.task import (
+    Preset,
+    Progress,
+    RunResults,
+    Study,
+    Table,
+    Task,
+)
 from gflownet_envs.rewards.gaussian_bumps import (
     BUMP_CENTRES,
     BUMP_WIDTH,
@@ -24,9 +31,6 @@ from gflownet_envs.rewards.gaussian_bumps import (
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
 from gflownet_envs.trajectories import greedy_trajectory
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
 
 _BUMPS = ("upper bump", "left bump", "right bump")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,14 @@ from gflownet_envs.blocks import Store
 from gflownet_envs.environments.grid import GridEnvironment
 from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments.paper import order_claim, shift_claim
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
+from gflownet_envs.experiments.task import (
+    Preset,
+    Progress,
+    RunResults,
+    Study,
+    Table,
+    Task,
+)
 from gflownet_envs.rewards.quadrant_shifts import (
     quadrant_of_cell,
     quadrant_shift_rewards,
@@ -20,9 +27,6 @@ from gflownet_envs.rewards.quadrant_shifts import (
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
 from gflownet_envs.trajectories import greedy_trajectory, mean_log_reward
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
 
 QUADRANTS = ("near", "right", "down", "far")
 

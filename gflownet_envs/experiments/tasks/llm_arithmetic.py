@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,16 +20,13 @@ from gflownet_envs.experiments.process_reward_study import (
     draw_problem_variance,
     process_reward_study,
 )
-from gflownet_envs.experiments.task import Preset, Progress, Study, Task
+from gflownet_envs.experiments.task import Preset, Progress, RunResults, Study, Task
 from gflownet_envs.rewards.arithmetic_problems import (
     arithmetic_environment,
     arithmetic_problems,
 )
 from gflownet_envs.rewards.process_reward import ProcessRewardSpec
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
 
 
 class LlmArithmeticTask(Task):

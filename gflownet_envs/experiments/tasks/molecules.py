@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,24 +23,30 @@ from gflownet_envs.experiments.molecule_studies import (
     toy_study,
 )
 from gflownet_envs.experiments.paper import (
-    TOLERANCE,
-    PaperClaim,
     alr_sum_claim,
     explained_variance_claim,
     order_claim,
 )
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
+from gflownet_envs.experiments.task import (
+    TOLERANCE,
+    PaperClaim,
+    Policies,
+    Preset,
+    Progress,
+    RunResults,
+    SourceResults,
+    Study,
+    Table,
+    Task,
+)
+from gflownet_envs.rewards.proxy_fit import ProxySpec
 from gflownet_envs.rewards.toy_fragments import (
     POSITIONS,
     descriptor_score,
     reference_chains,
 )
-from gflownet_envs.rewards.yield_proxy import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.yield_proxy import PAPER_PROXY
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.policies import Policies
-    from gflownet_envs.experiments.run import RunResults, SourceResults
 
 VARIANTS = ("toy", "real")
 SCAFFOLDS, LINKER, DECORATIONS = POSITIONS[:2], POSITIONS[2], POSITIONS[3:]

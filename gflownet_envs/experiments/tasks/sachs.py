@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,8 +34,10 @@ from gflownet_envs.experiments.graph_study import (
 )
 from gflownet_envs.experiments.paper import explained_variance_claim
 from gflownet_envs.experiments.task import (
+    Policies,
     Preset,
     Progress,
+    RunResults,
     Study,
     Table,
     Task,
@@ -54,10 +56,6 @@ from gflownet_envs.trained_ensemble import TrainedEnsemble
 from gflownet_envs.training import train_ensemble
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
 from gflownet_envs.trajectories import Trajectory, greedy_trajectory
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.policies import Policies
-    from gflownet_envs.experiments.run import RunResults
 
 #: The paper's largest number of edges.
 MAX_EDGES = 18

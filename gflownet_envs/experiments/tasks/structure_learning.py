@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +27,15 @@ from gflownet_envs.experiments.graph_study import (
     stopping_table,
     trajectory_table,
 )
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
+from gflownet_envs.experiments.task import (
+    Policies,
+    Preset,
+    Progress,
+    RunResults,
+    Study,
+    Table,
+    Task,
+)
 from gflownet_envs.graph_posterior import edge_marginals
 from gflownet_envs.object_rewards import log_reward_table
 from gflownet_envs.rewards.bge_score import sample_covariances, subsample_rows
@@ -36,10 +44,6 @@ from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.state_graph import StateGraph
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
 from gflownet_envs.trajectories import mean_log_reward
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.policies import Policies
-    from gflownet_envs.experiments.run import RunResults
 
 _STANDARDIZE = "global"
 

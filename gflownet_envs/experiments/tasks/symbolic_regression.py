@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from gflownet_envs.blocks import Store
-from gflownet_envs.environments.symbolic_expression import (
-    SymbolicExpressionEnvironment,
-)
+from gflownet_envs.environments.symbolic_expression import SymbolicExpressionEnvironment
 from gflownet_envs.exact import solve_exact
 from gflownet_envs.experiments.paper import gain_claim, indistinguishable_claim
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
+from gflownet_envs.experiments.task import (
+    Preset,
+    Progress,
+    RunResults,
+    Study,
+    Table,
+    Task,
+)
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.rewards.wiener_regression import (
     INTERVAL_LENGTH,
@@ -25,9 +30,6 @@ from gflownet_envs.rewards.wiener_regression import (
 )
 from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
 from gflownet_envs.trajectories import greedy_trajectory
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
 
 #: The variant whose rewards are not raised.
 AS_PAPER = "as the paper has it"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gflownet_envs.experiments import analysis, write
-from gflownet_envs.experiments.run import RunResults, run_task
-from gflownet_envs.experiments.task import Preset
+from gflownet_envs.experiments.run import run_task
+from gflownet_envs.experiments.task import Preset, RunResults
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.training_spec import TrainingSpec
 

@@ -257,7 +257,9 @@ def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr("gflownet_envs.training.train_block", refuse, raising=True)
+    monkeypatch.setattr(
+        "gflownet_envs.training_block.train_block", refuse, raising=True
+    )
     result = invoke("report", out)
     assert result.exit_code == 0, result.output
     assert "<h2>Verdict</h2>" in (out / "report.html").read_text(encoding="utf-8")
