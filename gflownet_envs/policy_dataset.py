@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from gflownet_envs.storage import read_arrays, write_arrays
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["PolicyDataset"]
 

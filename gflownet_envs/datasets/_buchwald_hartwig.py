@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from gflownet_envs.datasets._fetch import Source, fetch_tidy
-from gflownet_envs.datasets._frames import import_pandas
+from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
 
 FEATURE_NAMES = ("catalyst", "base", "aryl_halide", "additive")
 NO_ARYL_HALIDE = "(no aryl halide)"

@@ -154,3 +154,12 @@ def _what_to_do(source: Source, cache: Path) -> str:
         f"{source.tidy_name}, or put the file {source.raw_name} from "
         f"{source.raw_url} in the folder {cache}."
     )
+
+
+def import_pandas() -> Any:
+    """Import pandas, an extra, only where frames are asked for."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("as_frame=True needs pandas: pip install pandas") from error
+    return pandas

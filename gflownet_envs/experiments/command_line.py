@@ -136,7 +136,7 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
     What was trained is read from the folder; the surrogate, the verdict and the
     pictures are computed again. Blocks that no longer fit the task are trained.
     """
-    from gflownet_envs.experiments.finished_runs import read_settings
+    from gflownet_envs.experiments.files import read_settings
 
     try:
         settings = read_settings(folder)
@@ -149,7 +149,7 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 def compare(folders: tuple[Path, ...]) -> None:
     """Show the paper's figures beside those of the runs in FOLDERS."""
-    from gflownet_envs.experiments.finished_runs import paper_tables
+    from gflownet_envs.experiments.files import paper_tables
 
     try:
         found = paper_tables(folders)
@@ -168,8 +168,8 @@ def _run(
     jobs: int,
 ) -> None:
     """Run a task with progress bars, print its tables, and say what went wrong."""
-    from gflownet_envs.convergence import NotConvergedWarning
     from gflownet_envs.experiments.run import run_task
+    from gflownet_envs.training.convergence import NotConvergedWarning
 
     console = make_console()
     try:
@@ -223,7 +223,7 @@ def progress_bars() -> Iterator[ProgressCallback]:
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
     """Print the final tables and the verdict in words."""
     from gflownet_envs.experiments import tables
-    from gflownet_envs.experiments.report import verdict_words
+    from gflownet_envs.experiments.files import verdict_words
 
     for table in results.study.tables:
         print_table(console, table)

@@ -8,16 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.blocks import Store
-from gflownet_envs.exact import ExactSolution, distance_to_exact, solve_exact
+from gflownet_envs.block_store import Store
+from gflownet_envs.exact.solve import ExactSolution, distance_to_exact, solve_exact
+from gflownet_envs.exact.trajectories import PolicySource, policies_along
 from gflownet_envs.experiments.task import Policies, Progress, Study, part_names, stage
-from gflownet_envs.object_rewards import mean_reward
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.reward_table import reward_rows
-from gflownet_envs.trained_ensemble import TrainedEnsemble
-from gflownet_envs.training import train_ensemble
-from gflownet_envs.training_spec import TrainingSpec
-from gflownet_envs.trajectories import PolicySource, policies_along
+from gflownet_envs.rewards.source import mean_reward, reward_rows
+from gflownet_envs.training.ensemble import TrainedEnsemble
+from gflownet_envs.training.spec import TrainingSpec
+from gflownet_envs.training.train import train_ensemble
 
 # Log-probabilities of trained policies in all states that are held at once.
 _VALUES_AT_ONCE = 2**23

@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.experiments.analysis import analyse
-from gflownet_envs.experiments.fragility import fragility
-from gflownet_envs.experiments.original_coordinates import level_shares
+from gflownet_envs.experiments.analysis import (
+    analyse,
+    fragility,
+    level_shares,
+    training_noise,
+)
+from gflownet_envs.experiments.files import write_run
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import (
     Copies,
@@ -30,8 +34,6 @@ from gflownet_envs.experiments.task import (
     TrainingNoise,
 )
 from gflownet_envs.experiments.tasks import find_task
-from gflownet_envs.experiments.training_noise import training_noise
-from gflownet_envs.experiments.write import write_run
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import write_bytes
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from gflownet_envs.blocks import Store
+from gflownet_envs.block_store import Store
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.exact import ExactSolution
+from gflownet_envs.exact.solve import ExactSolution
+from gflownet_envs.exact.trajectories import PolicySource, Trajectory
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
-from gflownet_envs.trained_ensemble import MAX_DISTANCE, TrainedEnsemble
-from gflownet_envs.training_spec import TrainingSpec
-from gflownet_envs.trajectories import PolicySource, Trajectory
+from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
+from gflownet_envs.training.spec import TrainingSpec
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import VarianceSplit, Verdict
 from skpce.metrics import PolicyFragility

@@ -11,13 +11,12 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.blocks import array_digest
-from gflownet_envs.environments.token_sequence import TokenSequenceEnvironment
+from gflownet_envs.block_store import array_digest
+from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
-from gflownet_envs.policies.mlp import StackedMLP
+from gflownet_envs.policies.networks import StackedMLP, torch_threads
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
-from gflownet_envs.rewards.proxy_network import RegressionData, StackedRegression
-from gflownet_envs.threads import torch_threads
+from gflownet_envs.rewards.proxies import RegressionData, StackedRegression
 
 _NOBODY = 2**64 - 1  # the number under which the features are drawn, no member's
 _SEQUENCES_AT_ONCE = 2**13

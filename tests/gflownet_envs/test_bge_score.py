@@ -9,16 +9,16 @@ from scipy.special import multigammaln
 from scipy.stats import multivariate_t
 
 from gflownet_envs import DagEnvironment, StateGraph
-from gflownet_envs.graph_posterior import adjacency
-from gflownet_envs.object_rewards import log_reward_table
-from gflownet_envs.rewards.bge_score import (
+from gflownet_envs.exact.dag import adjacency
+from gflownet_envs.rewards.graph_scores import (
+    LocalScoreReward,
     bge_scores,
     log_marginal_likelihoods,
     log_principal_minors,
     sample_covariances,
     subsample_rows,
 )
-from gflownet_envs.rewards.local_scores import LocalScoreReward
+from gflownet_envs.rewards.source import log_reward_table
 
 
 def correlated_rows(shape, seed=0):

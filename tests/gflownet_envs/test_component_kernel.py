@@ -8,8 +8,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from gflownet_envs.rewards.component_kernel import ComponentRBF
-from gflownet_envs.rewards.gaussian_process import gaussian_process_modes
+from gflownet_envs.rewards.gaussian_process import ComponentRBF, gaussian_process_modes
 
 SIZES, WIDTHS = (2, 1, 3), (0.7, 2.0, 1.3)
 X = np.random.default_rng(0).normal(size=(7, 6))

@@ -13,8 +13,11 @@ from gflownet_envs import (
     distance_to_exact,
     train_ensemble,
 )
-from gflownet_envs.convergence import NotConvergedWarning, effective_sample_share
-from gflownet_envs.training_block import _Block
+from gflownet_envs.training.block import _Block
+from gflownet_envs.training.convergence import (
+    NotConvergedWarning,
+    effective_sample_share,
+)
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SPEC = TrainingSpec(n_iterations=300, hidden=(32,), check_every=50)

@@ -17,9 +17,8 @@ import pytest
 
 from gflownet_envs.datasets import (
     SIX_EDGE_NETWORK,
-    _fragments,
+    _molecules,
     _sachs,
-    _seh,
     fetch_fragments,
     fetch_sachs,
     fetch_seh,
@@ -61,9 +60,15 @@ SEH_TIDY = (
 )
 
 SETS = {
-    "sachs": (_sachs, fetch_sachs, SACHS_RAW, SACHS_TIDY),
-    "fragments": (_fragments, fetch_fragments, FRAGMENTS, FRAGMENTS),
-    "seh": (_seh, fetch_seh, SEH_RAW, SEH_TIDY),
+    "sachs": (_sachs, "SOURCE", fetch_sachs, SACHS_RAW, SACHS_TIDY),
+    "fragments": (
+        _molecules,
+        "FRAGMENTS_SOURCE",
+        fetch_fragments,
+        FRAGMENTS,
+        FRAGMENTS,
+    ),
+    "seh": (_molecules, "SEH_SOURCE", fetch_seh, SEH_RAW, SEH_TIDY),
 }
 
 
@@ -118,9 +123,9 @@ def given(tmp_path, monkeypatch):
     """Put the small tidy file of a set in ``$SKPCE_DATA``."""
 
     def install(name):
-        module, fetch, _, tidy = SETS[name]
-        source = replace(module.SOURCE, tidy_sha256=sha256(tidy))
-        monkeypatch.setattr(module, "SOURCE", source)
+        module, where, fetch, _, tidy = SETS[name]
+        source = replace(getattr(module, where), tidy_sha256=sha256(tidy))
+        monkeypatch.setattr(module, where, source)
         (tmp_path / source.tidy_name).write_text(tidy, encoding="utf-8")
         monkeypatch.setenv("SKPCE_DATA", str(tmp_path))
         return fetch
@@ -133,16 +138,17 @@ def test_a_raw_file_is_downloaded_once_converted_and_cached(
     tmp_path, monkeypatch, name
 ):
     pytest.importorskip("pooch")
-    module, fetch, raw, tidy = SETS[name]
+    module, where, fetch, raw, tidy = SETS[name]
     monkeypatch.delenv("SKPCE_DATA", raising=False)
     with serve(raw) as (url, requests):
+        real = getattr(module, where)
         source = replace(
-            module.SOURCE,
-            raw_url=f"{url}/{module.SOURCE.raw_name}",
+            real,
+            raw_url=f"{url}/{real.raw_name}",
             raw_sha256=sha256(raw),
             tidy_sha256=sha256(tidy),
         )
-        monkeypatch.setattr(module, "SOURCE", source)
+        monkeypatch.setattr(module, where, source)
         fetch(data_home=tmp_path)
         found = fetch(data_home=tmp_path, download_if_missing=False)
     assert requests == [f"/{source.raw_name}"]
@@ -152,16 +158,18 @@ def test_a_raw_file_is_downloaded_once_converted_and_cached(
 
 @pytest.mark.parametrize("name", SETS)
 def test_without_network_the_message_says_what_to_do(tmp_path, monkeypatch, name):
-    module, fetch, _, _ = SETS[name]
+    module, where, fetch, _, _ = SETS[name]
     monkeypatch.delenv("SKPCE_DATA", raising=False)
-    with pytest.raises(OSError, match=f"contains {module.SOURCE.tidy_name}, or put"):
+    tidy_name = getattr(module, where).tidy_name
+    with pytest.raises(OSError, match=f"contains {tidy_name}, or put"):
         fetch(data_home=tmp_path, download_if_missing=False)
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_a_damaged_file_is_refused(given, tmp_path, name):
     fetch = given(name)
-    path = tmp_path / SETS[name][0].SOURCE.tidy_name
+    module, where, *_ = SETS[name]
+    path = tmp_path / getattr(module, where).tidy_name
     path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
     with pytest.raises(ValueError, match=f"{path.name} is damaged or another version"):
         fetch()
@@ -171,7 +179,7 @@ def test_a_damaged_file_is_refused(given, tmp_path, name):
 def test_a_bunch_has_what_it_promises(given, name):
     bunch = given(name)()
     for key in bunch:
-        assert f"``{key}``" in SETS[name][1].__doc__
+        assert f"``{key}``" in SETS[name][2].__doc__
 
 
 @pytest.mark.parametrize("name", ["sachs", "seh"])
@@ -267,7 +275,7 @@ def test_the_real_fragments():
 
 def test_inhibitors_are_medians_of_the_kept_records(given):
     pytest.importorskip("pandas")
-    assert _seh.convert_raw(SEH_RAW.encode()).decode() == SEH_TIDY
+    assert _molecules.convert_raw(SEH_RAW.encode()).decode() == SEH_TIDY
     bunch = given("seh")(as_frame=True)
     assert bunch.data["smiles"].tolist() == ["CO", "CC"]
     assert bunch.target.tolist() == [6.0, 7.925]
@@ -290,7 +298,7 @@ def test_inhibitors_are_medians_of_the_kept_records(given):
 )
 def test_another_raw_table_of_inhibitors_is_refused(raw, message):
     with pytest.raises(ValueError, match=message):
-        _seh.convert_raw(raw.encode())
+        _molecules.convert_raw(raw.encode())
 
 
 def test_the_real_inhibitors():

@@ -10,8 +10,8 @@ from gflownet_envs import (
     SequentialSelectionEnvironment,
     TokenSequenceEnvironment,
 )
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import environment_checks
-from gflownet_envs.uniform_trajectories import sample_uniformly
 
 
 class AlternatingTokens(TokenSequenceEnvironment):

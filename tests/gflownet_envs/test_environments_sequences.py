@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gflownet_envs import HypergridEnvironment, StateGraph, TokenSequenceEnvironment
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 from gflownet_envs.testing import check_environment
-from gflownet_envs.uniform_trajectories import sample_uniformly
 
 GRAMMAR_LENGTH = 4
 
@@ -88,7 +88,7 @@ def test_grammar_numbers_the_sequences_it_allows():
 
 
 def test_a_grammar_that_leaves_too_many_states_has_no_numbers(monkeypatch):
-    module = "gflownet_envs.environments.token_sequence._MAX_LISTED"
+    module = "gflownet_envs.environments.sequences._MAX_LISTED"
     monkeypatch.setattr(module, 20)
     env = no_repeats()
     assert env.n_objects is None

@@ -200,7 +200,7 @@ def test_members_in_chunks_give_the_same(monkeypatch):
     table = torch.log_softmax(table, dim=-1)
     distance = distance_to_exact(whole.graph, table, log_reward)
     # states and objects are 32 numbers a member, edges 48: two members at once
-    monkeypatch.setattr("gflownet_envs.exact._VALUES_AT_ONCE", 100)
+    monkeypatch.setattr("gflownet_envs.exact.solve._VALUES_AT_ONCE", 100)
     asked = []
 
     def log_reward_function(members, objects):

@@ -5,8 +5,8 @@ import torch
 
 from gflownet_envs import DagEnvironment, TrainingSpec
 from gflownet_envs.random_streams import member_streams
-from gflownet_envs.rewards.local_scores import LocalScoreReward
-from gflownet_envs.training_block import BlockJob, _Block
+from gflownet_envs.rewards.graph_scores import LocalScoreReward
+from gflownet_envs.training.block import BlockJob, _Block
 
 
 def gradients(max_gradient_norm, monkeypatch):

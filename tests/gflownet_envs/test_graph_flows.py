@@ -5,11 +5,10 @@ import pytest
 import torch
 
 from gflownet_envs import DagEnvironment, StateGraph, solve_exact
-from gflownet_envs.graph_flows import GraphFlows
-from gflownet_envs.graph_posterior import edge_marginals
-from gflownet_envs.object_rewards import log_reward_table
-from gflownet_envs.rewards.local_scores import LocalScoreReward
-from gflownet_envs.uniform_trajectories import sample_uniformly
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.exact.dag import GraphFlows, edge_marginals
+from gflownet_envs.rewards.graph_scores import LocalScoreReward
+from gflownet_envs.rewards.source import log_reward_table
 
 # Labelled acyclic graphs of n nodes (Robinson 1973; OEIS A003024).
 N_GRAPHS = {1: 1, 2: 3, 3: 25, 4: 543, 5: 29281, 6: 3781503, 7: 1138779265}

@@ -14,12 +14,14 @@ from gflownet_envs import (
     terminating_distribution,
 )
 from gflownet_envs.datasets import make_linear_gaussian_data
-from gflownet_envs.graph_posterior import adjacency, edge_marginals
-from gflownet_envs.object_rewards import log_reward_table
-from gflownet_envs.rewards.bge_score import bge_scores, subsample_rows
-from gflownet_envs.rewards.local_scores import LocalScoreReward
-from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.uniform_trajectories import sample_uniformly
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.exact.dag import adjacency, edge_marginals
+from gflownet_envs.rewards.graph_scores import (
+    LocalScoreReward,
+    bge_scores,
+    subsample_rows,
+)
+from gflownet_envs.rewards.source import RewardTable, log_reward_table
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from gflownet_envs import StateGraph, TokenSequenceEnvironment
-from gflownet_envs.policies import StackedGRU, log_policy_in_states, network
+from gflownet_envs.policies import StackedGRU, log_policy_in_states, networks
 from gflownet_envs.random_streams import member_streams
 
 
@@ -50,6 +50,6 @@ def test_many_states_are_read_in_parts(monkeypatch):
     states = StateGraph.from_environment(env).states
     whole = log_policy_in_states(stack, env, states)
     assert whole.shape == (2, 15, 2)
-    monkeypatch.setattr(network, "_VALUES_AT_ONCE", 2 * 18 * 4)
+    monkeypatch.setattr(networks, "_VALUES_AT_ONCE", 2 * 18 * 4)
     parts = log_policy_in_states(stack, env, states)
     torch.testing.assert_close(parts, whole, rtol=0, atol=1e-12)

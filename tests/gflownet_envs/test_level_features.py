@@ -5,9 +5,10 @@ import pytest
 
 from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
+    level_descriptors,
+    level_features,
     one_hot_levels,
 )
-from gflownet_envs.rewards.level_features import level_descriptors, level_features
 
 PYRIDINES = ["Clc1ccccn1", "Brc1ccccn1", "Ic1ccccn1", "Clc1cccnc1", "Brc1cccnc1"]
 

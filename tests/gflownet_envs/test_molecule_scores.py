@@ -14,21 +14,20 @@ from gflownet_envs import (
     train_yield_proxies,
 )
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.environments.fragments import fragment_chain_environment
-from gflownet_envs.object_rewards import log_reward_table
-from gflownet_envs.rewards.feature_proxy import train_feature_proxies
-from gflownet_envs.rewards.molecule_scores import molecule_log_reward
-from gflownet_envs.rewards.source import RewardSource
-from gflownet_envs.rewards.toy_fragments import (
+from gflownet_envs.environments.selection import fragment_chain_environment
+from gflownet_envs.rewards.molecules import (
     DESCRIPTORS,
     POSITIONS,
     TOY_FRAGMENTS,
     ChainProxyReward,
     chain_features,
     descriptor_score,
+    molecule_log_reward,
     reference_chains,
     toy_descriptors,
 )
+from gflownet_envs.rewards.proxies import train_feature_proxies
+from gflownet_envs.rewards.source import RewardSource, log_reward_table
 
 SPEC = ProxySpec(hidden=(8, 8), max_epochs=4, block_size=2)
 

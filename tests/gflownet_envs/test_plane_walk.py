@@ -16,9 +16,9 @@ from gflownet_envs import (
     solve_exact,
     terminating_distribution,
 )
-from gflownet_envs.rewards.gaussian_bumps import BUMP_CENTRES, BUMP_WIDTH
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.rewards.closed_form import BUMP_CENTRES, BUMP_WIDTH
 from gflownet_envs.testing import check_environment
-from gflownet_envs.uniform_trajectories import sample_uniformly
 
 PLANE = PlaneWalkEnvironment()
 

@@ -12,7 +12,7 @@ from gflownet_envs import (
 from gflownet_envs.policies import HeadLayout, StackedMLP
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.sampling import Exploration, TableSampler
-from gflownet_envs.sampling.policy_tape import PolicyTape
+from gflownet_envs.sampling.tables import PolicyTape
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 ENVIRONMENTS = (

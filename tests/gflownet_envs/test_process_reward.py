@@ -20,7 +20,7 @@ from gflownet_envs import (
     train_ensemble,
     train_process_reward,
 )
-from gflownet_envs.rewards.strategy_reward import STRATEGIES
+from gflownet_envs.rewards.problems import STRATEGIES
 from gflownet_envs.testing import check_environment
 
 SPEC = ProcessRewardSpec(n_epochs=30)

@@ -20,10 +20,10 @@ from gflownet_envs import (
     train_process_reward,
 )
 from gflownet_envs.environments import DagEnvironment, TokenSequenceEnvironment
-from gflownet_envs.rewards.local_scores import LocalScoreReward
-from gflownet_envs.rewards.mean_reward import MeanReward
+from gflownet_envs.rewards.graph_scores import LocalScoreReward
 from gflownet_envs.rewards.source import (
     FunctionReward,
+    MeanReward,
     RewardSource,
     RewardTable,
     as_reward_source,

@@ -7,7 +7,7 @@ from gflownet_envs import (
     SequentialSelectionEnvironment,
     StateGraph,
 )
-from gflownet_envs.state_graph import TooManyStatesError
+from gflownet_envs.environments.state_graph import TooManyStatesError
 
 
 def test_selection_has_one_state_a_prefix():
@@ -79,7 +79,7 @@ def test_spaces_that_are_not_graded_are_refused():
 @pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
 def test_listing_in_chunks_gives_the_same_tables(env, monkeypatch):
     whole = StateGraph.from_environment(env)
-    monkeypatch.setattr("gflownet_envs.state_graph._EDGES_AT_ONCE", 40)
+    monkeypatch.setattr("gflownet_envs.environments.state_graph._EDGES_AT_ONCE", 40)
     parts = StateGraph.from_environment(env)
     for name in ("states", "steps", "encodings", "mask", "children", "log_pb"):
         assert torch.equal(getattr(parts, name), getattr(whole, name)), name

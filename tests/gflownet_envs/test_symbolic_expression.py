@@ -17,9 +17,9 @@ from gflownet_envs import (
     terminating_distribution,
     wiener_regression_rewards,
 )
-from gflownet_envs.rewards.wiener_regression import wiener_modes
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.rewards.closed_form import wiener_modes
 from gflownet_envs.testing import check_environment
-from gflownet_envs.uniform_trajectories import sample_uniformly
 
 TOKENS = ("sin", "cos", "+", "−", "x", "2")
 

@@ -8,23 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.blocks import Store
+from gflownet_envs.block_store import Store
 from gflownet_envs.datasets import fetch_buchwald_hartwig
-from gflownet_envs.environments.sequential_selection import (
-    SequentialSelectionEnvironment,
-)
-from gflownet_envs.experiments.paper import alr_sum_claim, coverage_claim, order_claim
+from gflownet_envs.environments.selection import SequentialSelectionEnvironment
+from gflownet_envs.exact.trajectories import trajectory_of_actions
+from gflownet_envs.experiments.claims import alr_sum_claim, coverage_claim, order_claim
 from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task, stage
-from gflownet_envs.rewards.proxy_fit import ProxySpec
-from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.rewards.yield_proxy import (
+from gflownet_envs.rewards.proxies import (
     PAPER_PROXY,
+    ProxySpec,
     YieldProxies,
     train_yield_proxies,
     yield_log_reward,
 )
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import trajectory_of_actions
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The paper's τ: log R is the predicted yield in percent over τ.
 TEMPERATURE = 4.0

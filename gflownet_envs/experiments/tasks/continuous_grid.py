@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from gflownet_envs.blocks import Store
-from gflownet_envs.environments.plane_walk import PlaneWalkEnvironment
-from gflownet_envs.exact import solve_exact
-from gflownet_envs.experiments.paper import indistinguishable_claim
+from gflownet_envs.block_store import Store
+from gflownet_envs.environments.walks import PlaneWalkEnvironment
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import greedy_trajectory
+from gflownet_envs.experiments.claims import indistinguishable_claim
 from gflownet_envs.experiments.task import (
     Preset,
     Progress,
@@ -21,7 +22,7 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
 )
-from gflownet_envs.rewards.gaussian_bumps import (
+from gflownet_envs.rewards.closed_form import (
     BUMP_CENTRES,
     BUMP_WIDTH,
     bump_profiles,
@@ -29,8 +30,7 @@ from gflownet_envs.rewards.gaussian_bumps import (
     log_mean_bump_reward,
 )
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import greedy_trajectory
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _BUMPS = ("upper bump", "left bump", "right bump")
 

@@ -12,27 +12,13 @@ import torch
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from gflownet_envs.blocks import Store
+from gflownet_envs.block_store import Store
 from gflownet_envs.datasets import fetch_sachs
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.experiments.graph_claims import (
-    alr_range_claim,
-    leading_input_claim,
-    mean_error_claim,
-    pairs_claim,
-)
-from gflownet_envs.experiments.graph_drawing import Edge, draw_graph
-from gflownet_envs.experiments.graph_study import (
-    covariance_names,
-    edges_of_trajectory,
-    levels_of_nodes,
-    marginals_table,
-    scores_above_empty,
-    stopping_table,
-    trajectory_table,
-)
-from gflownet_envs.experiments.paper import explained_variance_claim
+from gflownet_envs.exact.dag import GraphFlows, adjacency
+from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
+from gflownet_envs.experiments.claims import explained_variance_claim
 from gflownet_envs.experiments.task import (
     Policies,
     Preset,
@@ -43,19 +29,31 @@ from gflownet_envs.experiments.task import (
     Task,
     stage,
 )
-from gflownet_envs.graph_flows import GraphFlows
-from gflownet_envs.graph_posterior import adjacency
-from gflownet_envs.rewards.bge_score import (
+from gflownet_envs.experiments.tasks.graphs import (
+    Edge,
+    alr_range_claim,
+    covariance_names,
+    draw_graph,
+    edges_of_trajectory,
+    leading_input_claim,
+    levels_of_nodes,
+    marginals_table,
+    mean_error_claim,
+    pairs_claim,
+    scores_above_empty,
+    stopping_table,
+    trajectory_table,
+)
+from gflownet_envs.rewards.graph_scores import (
     STANDARDIZATIONS,
+    LocalScoreReward,
     sample_covariances,
     subsample_rows,
 )
-from gflownet_envs.rewards.local_scores import LocalScoreReward
 from gflownet_envs.sampling import PlainSampler
-from gflownet_envs.trained_ensemble import TrainedEnsemble
-from gflownet_envs.training import train_ensemble
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import Trajectory, greedy_trajectory
+from gflownet_envs.training.ensemble import TrainedEnsemble
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.training.train import train_ensemble
 
 #: The paper's largest number of edges.
 MAX_EDGES = 18

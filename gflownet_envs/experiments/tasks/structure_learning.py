@@ -11,22 +11,13 @@ import torch
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from gflownet_envs.blocks import Store
+from gflownet_envs.block_store import Store
 from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.exact import solve_exact, terminating_distribution
-from gflownet_envs.experiments.graph_claims import pairs_claim
-from gflownet_envs.experiments.graph_drawing import draw_graph
-from gflownet_envs.experiments.graph_study import (
-    covariance_names,
-    edges_in_preferred_order,
-    edges_of_trajectory,
-    levels_of_nodes,
-    marginals_table,
-    scores_above_empty,
-    stopping_table,
-    trajectory_table,
-)
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.exact.dag import edge_marginals
+from gflownet_envs.exact.solve import solve_exact, terminating_distribution
+from gflownet_envs.exact.trajectories import mean_log_reward
 from gflownet_envs.experiments.task import (
     Policies,
     Preset,
@@ -36,14 +27,25 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
 )
-from gflownet_envs.graph_posterior import edge_marginals
-from gflownet_envs.object_rewards import log_reward_table
-from gflownet_envs.rewards.bge_score import sample_covariances, subsample_rows
-from gflownet_envs.rewards.local_scores import LocalScoreReward
-from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.state_graph import StateGraph
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import mean_log_reward
+from gflownet_envs.experiments.tasks.graphs import (
+    covariance_names,
+    draw_graph,
+    edges_in_preferred_order,
+    edges_of_trajectory,
+    levels_of_nodes,
+    marginals_table,
+    pairs_claim,
+    scores_above_empty,
+    stopping_table,
+    trajectory_table,
+)
+from gflownet_envs.rewards.graph_scores import (
+    LocalScoreReward,
+    sample_covariances,
+    subsample_rows,
+)
+from gflownet_envs.rewards.source import RewardTable, log_reward_table
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _STANDARDIZE = "global"
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from gflownet_envs.blocks import Store
-from gflownet_envs.environments.symbolic_expression import SymbolicExpressionEnvironment
-from gflownet_envs.exact import solve_exact
-from gflownet_envs.experiments.paper import gain_claim, indistinguishable_claim
+from gflownet_envs.block_store import Store
+from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import greedy_trajectory
+from gflownet_envs.experiments.claims import gain_claim, indistinguishable_claim
 from gflownet_envs.experiments.task import (
     Preset,
     Progress,
@@ -21,15 +22,14 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
 )
-from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.rewards.wiener_regression import (
+from gflownet_envs.rewards.closed_form import (
     INTERVAL_LENGTH,
     target,
     wiener_modes,
     wiener_regression_rewards,
 )
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import greedy_trajectory
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The variant whose rewards are not raised.
 AS_PAPER = "as the paper has it"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gflownet_envs.experiments import analysis, write
+from gflownet_envs.experiments import analysis, files
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.task import Preset, RunResults
 from gflownet_envs.experiments.tasks.grid import GridTask
-from gflownet_envs.training_spec import TrainingSpec
+from gflownet_envs.training.spec import TrainingSpec
 
 #: 12 + 6 members, in four blocks.
 TINY = Preset(
@@ -32,8 +32,8 @@ def prepare_tiny(patch: pytest.MonkeyPatch) -> None:
 
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:
     """Let runs write figures that are not drawn."""
-    patch.setattr(write, "make_figures", named_figures)
-    patch.setattr(write, "_png", lambda figure: b"\x89PNG")
+    patch.setattr(files, "make_figures", named_figures)
+    patch.setattr(files, "_png", lambda figure: b"\x89PNG")
 
 
 def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:
