@@ -39,7 +39,8 @@ from gflownet_envs.rewards.molecules import (
     reference_chains,
     toy_descriptors,
 )
-from gflownet_envs.rewards.proxies import PAPER_PROXY, train_feature_proxies
+from gflownet_envs.rewards.proxies import train_feature_proxies
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY
 
 _CLOCK = [time.process_time()]
 

@@ -6,12 +6,10 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.rewards.source import validated_log_reward
 
 #: Least log-probability of a possible action in a data set: exp of less is no normal
 #: float64.
@@ -67,22 +65,6 @@ class PoliciesAlong:
     steps: tuple[int, ...]
     step_names: tuple[str, ...]
     action_names: tuple[str, ...]
-
-
-def mean_log_reward(
-    log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
-    environment: Environment,
-) -> Tensor:  # shape: (1, n_objects), float64
-    """Return the mean reward of an ensemble: the mean of log R over members.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> env = GridEnvironment(size=2, max_moves=1)
-    >>> mean_log_reward([[0.0, 0.0, 2.0], [0.0, 2.0, 2.0]], env)
-    tensor([[0., 1., 2.]], dtype=torch.float64)
-    """
-    return validated_log_reward(log_reward, environment).mean(dim=0, keepdim=True)
 
 
 def greedy_trajectory(

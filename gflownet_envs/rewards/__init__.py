@@ -35,14 +35,13 @@ from gflownet_envs.rewards.process_reward import (
     train_process_reward,
 )
 from gflownet_envs.rewards.proxies import (
-    PAPER_PROXY,
     FeatureProxies,
-    ProxySpec,
     YieldProxies,
     train_feature_proxies,
     train_yield_proxies,
     yield_log_reward,
 )
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
 
 __all__ = [
     "hypergrid_mode_rewards",

@@ -16,7 +16,11 @@ from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
 from gflownet_envs.policies.networks import StackedMLP, torch_threads
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
-from gflownet_envs.rewards.proxies import RegressionData, StackedRegression
+from gflownet_envs.rewards.proxy_training import (
+    RegressionData,
+    StackedRegression,
+    distinct_numbers,
+)
 
 _NOBODY = 2**64 - 1  # the number under which the features are drawn, no member's
 _SEQUENCES_AT_ONCE = 2**13
@@ -311,9 +315,7 @@ def train_process_reward(
     """
     spec = ProcessRewardSpec() if spec is None else spec
     targets = _validated_labels(environment, problems, labels, spec)
-    numbers = tuple(int(member) for member in members)
-    if len(numbers) == 0 or len(set(numbers)) < len(numbers):
-        raise ValueError(f"members must be distinct and not empty, got {numbers}")
+    numbers = distinct_numbers(members)
     streams = member_streams(seed, numbers)
     seen = np.stack([_labelled(stream, len(targets), spec) for stream in streams])
     features = SequenceFeatures(environment, spec.n_features, seed)

@@ -484,6 +484,22 @@ def reward_of_objects(
     return log_reward_table(reward, graph)
 
 
+def mean_log_reward(
+    log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
+    environment: Environment,
+) -> Tensor:  # shape: (1, n_objects), float64
+    """Return the mean reward of an ensemble: the mean of log R over members.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> mean_log_reward([[0.0, 0.0, 2.0], [0.0, 2.0, 2.0]], env)
+    tensor([[0., 1., 2.]], dtype=torch.float64)
+    """
+    return validated_log_reward(log_reward, environment).mean(dim=0, keepdim=True)
+
+
 def mean_reward(
     reward: RewardSource,
     environment: Environment,
@@ -503,11 +519,11 @@ def mean_reward(
     if not environment.is_enumerable:
         return MeanReward(reward)
     if isinstance(reward, RewardTable):
-        return RewardTable(environment, reward.log_reward.mean(dim=0, keepdim=True))
+        mean = mean_log_reward(reward.log_reward, environment)
+        return RewardTable(environment, mean)
     if not callable(reward):
-        graph = StateGraph.from_environment(environment)
-        table = log_reward_table(reward, graph)
-        return RewardTable(environment, table.mean(dim=0, keepdim=True))
+        table = log_reward_table(reward, StateGraph.from_environment(environment))
+        return RewardTable(environment, mean_log_reward(table, environment))
     objects = torch.arange(environment.require_listed_objects())
     total = torch.zeros(1, len(objects), dtype=torch.float64)
     for member in range(reward.n_members):

@@ -13,7 +13,7 @@ from gflownet_envs import (
     yield_log_reward,
 )
 from gflownet_envs.random_streams import Purpose, member_streams
-from gflownet_envs.rewards.proxies import scores_of_rows
+from gflownet_envs.rewards.proxy_training import scores_of_rows
 
 LEVELS = (3, 4, 5)
 ALL = np.indices(LEVELS).reshape(3, -1).T

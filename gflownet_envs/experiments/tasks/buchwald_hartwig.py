@@ -15,12 +15,11 @@ from gflownet_envs.exact.trajectories import trajectory_of_actions
 from gflownet_envs.experiments.claims import alr_sum_claim, coverage_claim, order_claim
 from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task, stage
 from gflownet_envs.rewards.proxies import (
-    PAPER_PROXY,
-    ProxySpec,
     YieldProxies,
     train_yield_proxies,
     yield_log_reward,
 )
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 

@@ -11,7 +11,7 @@ import numpy as np
 from gflownet_envs.block_store import Store
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import greedy_trajectory, mean_log_reward
+from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import order_claim, shift_claim
 from gflownet_envs.experiments.task import (
     Preset,
@@ -22,7 +22,7 @@ from gflownet_envs.experiments.task import (
     Task,
 )
 from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
-from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.rewards.source import RewardTable, mean_log_reward
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 QUADRANTS = ("near", "right", "down", "far")

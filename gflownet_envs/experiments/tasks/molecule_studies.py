@@ -23,7 +23,6 @@ from gflownet_envs.environments.selection import fragment_chain_environment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import (
     greedy_trajectory,
-    mean_log_reward,
     trajectory_of_actions,
 )
 from gflownet_envs.experiments.task import Preset, Progress, Study, Table, stage
@@ -37,12 +36,9 @@ from gflownet_envs.rewards.molecules import (
     reference_chains,
     toy_descriptors,
 )
-from gflownet_envs.rewards.proxies import (
-    FeatureProxies,
-    ProxySpec,
-    train_feature_proxies,
-)
-from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.rewards.proxies import FeatureProxies, train_feature_proxies
+from gflownet_envs.rewards.proxy_training import ProxySpec
+from gflownet_envs.rewards.source import RewardTable, mean_log_reward
 
 
 @dataclass(frozen=True)

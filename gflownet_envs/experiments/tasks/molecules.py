@@ -39,7 +39,7 @@ from gflownet_envs.rewards.molecules import (
     descriptor_score,
     reference_chains,
 )
-from gflownet_envs.rewards.proxies import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: Molecules of the table, and a row of the figure.

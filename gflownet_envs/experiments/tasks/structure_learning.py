@@ -17,7 +17,6 @@ from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
-from gflownet_envs.exact.trajectories import mean_log_reward
 from gflownet_envs.experiments.task import (
     Policies,
     Preset,
@@ -44,7 +43,7 @@ from gflownet_envs.rewards.graph_scores import (
     sample_covariances,
     subsample_rows,
 )
-from gflownet_envs.rewards.source import RewardTable, log_reward_table
+from gflownet_envs.rewards.source import RewardTable, log_reward_table, mean_log_reward
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _STANDARDIZE = "global"

@@ -258,7 +258,7 @@ def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(
-        "gflownet_envs.training.train.train_block", refuse, raising=True
+        "gflownet_envs.training.block.train_block", refuse, raising=True
     )
     result = invoke("report", out)
     assert result.exit_code == 0, result.output

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gflownet_envs.exact.trajectories import mean_log_reward
 from gflownet_envs.experiments import run, tables
 from gflownet_envs.experiments.command_line import main
 from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.policy_dataset import PolicyDataset
+from gflownet_envs.rewards.source import mean_log_reward
 from gflownet_envs.training import train
 from skpce.inspection import training_noise_share, variance_decomposition
 
