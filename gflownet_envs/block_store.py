@@ -224,10 +224,12 @@ class BlockStore:
         try:
             arrays, metadata = read_arrays(path)
         except (ValueError, FileNotFoundError) as error:  # the latter: a folder
-            return self._set_aside(path, str(error))
+            self._set_aside(path, str(error))
+            return None
         if metadata.get("key_json") != _key_text(key):
             found = metadata.get("key_json")
-            return self._set_aside(path, f"its key is {found!r}, not {key!r}")
+            self._set_aside(path, f"its key is {found!r}, not {key!r}")
+            return None
         return arrays
 
     def save_block(self, key: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

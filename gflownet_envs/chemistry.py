@@ -133,7 +133,7 @@ def _join(
         pair = (start + last, following + first)
         joined.AddBond(*pair, chem.BondType.SINGLE)
         for atom in map(joined.GetAtomWithIdx, pair):
-            # a written hydrogen, as in [nH], makes room for the bond
+            # a written hydrogen, as in [nH], gives way to the bond
             atom.SetNumExplicitHs(max(0, atom.GetNumExplicitHs() - 1))
     try:
         chem.SanitizeMol(joined)

@@ -34,6 +34,12 @@ class BalanceTerms:
     log_flow: Tensor | None = None
     decay: float = 1.0
 
+    @property
+    def learned_flow(self) -> Tensor:
+        """`log_flow`, which objectives that learn it can rely on."""
+        assert self.log_flow is not None
+        return self.log_flow
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -182,7 +188,7 @@ SUB_TRAJECTORY_BALANCE = Objective(
     loss=lambda terms: sub_trajectory_balance_loss(
         terms.log_pf,
         terms.log_pb,
-        terms.log_flow,
+        terms.learned_flow,
         terms.log_reward,
         terms.log_z,
         terms.alive,
@@ -234,7 +240,7 @@ DETAILED_BALANCE = Objective(
     loss=lambda terms: detailed_balance_loss(
         terms.log_pf,
         terms.log_pb,
-        terms.log_flow,
+        terms.learned_flow,
         terms.log_reward,
         terms.log_z,
         terms.alive,

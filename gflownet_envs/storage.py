@@ -1,6 +1,6 @@
 """Arrays and records on disk: atomic, checked on reading, never unpickled.
 
-Arrays are kept as safetensors, which any language reads without this package;
+Arrays are stored as safetensors, which any language reads without this package;
 what belongs to them is a JSON string in the header. Every file is written beside
 its place and moved there, so that a reader finds the old file or the new one and
 never half of one.

@@ -56,7 +56,7 @@ def graph_tables(environment: Environment, sample: SampledTrajectories) -> None:
 
 def edges_match_parents(environment: Environment, sample: SampledTrajectories) -> None:
     graph = StateGraph.from_environment(environment)
-    n_total = graph.n_states + environment.n_objects
+    n_total = graph.n_states + environment.require_listed_objects()
     share = torch.zeros(n_total, dtype=torch.float64)
     edges = graph.children[graph.mask]
     share.index_add_(0, edges, graph.log_pb[graph.mask].exp())
@@ -67,7 +67,7 @@ def edges_match_parents(environment: Environment, sample: SampledTrajectories) -
 
 def exact_law(environment: Environment, sample: SampledTrajectories) -> None:
     generator = torch.Generator().manual_seed(0)
-    shape = (2, environment.n_objects)
+    shape = (2, environment.require_listed_objects())
     log_reward = 2 * torch.randn(shape, generator=generator, dtype=torch.float64)
     solution = solve_exact(environment, log_reward)
     table = solution.log_policy_table
@@ -374,10 +374,10 @@ def _step_actions(environment: Environment, sample: SampledTrajectories) -> None
 
 def _pure_and_batched(environment: Environment, sample: SampledTrajectories) -> None:
     states, actions = sample.before[:8], sample.taken[:8]
-    kept_states, kept_actions = states.clone(), actions.clone()
+    states_before, actions_before = states.clone(), actions.clone()
     undo = environment.backward_action(states, actions)
     after = environment.step(states, actions)
-    kept_after = after.clone()
+    after_before = after.clone()
     calls: dict[str, Callable[[int | slice], Tensor]] = {
         "is_terminal": lambda i: environment.is_terminal(states[i]),
         "valid_mask": lambda i: environment.valid_mask(states[i]),
@@ -395,12 +395,12 @@ def _pure_and_batched(environment: Environment, sample: SampledTrajectories) -> 
             assert torch.equal(call(i), batched[i]), (
                 f"{name} must agree for one state and for a batch"
             )
-        for given, kept in (
-            (states, kept_states),
-            (actions, kept_actions),
-            (after, kept_after),
+        for given, before in (
+            (states, states_before),
+            (actions, actions_before),
+            (after, after_before),
         ):
-            unchanged = torch.equal(given, kept)
+            unchanged = torch.equal(given, before)
             assert unchanged, f"{name} must not modify its arguments"
 
 

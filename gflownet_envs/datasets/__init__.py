@@ -1,4 +1,4 @@
-"""Real data, fetched once, checked by checksum, and never kept in the package.
+"""Real data, fetched once, checked by checksum, and never shipped in the package.
 
 Each ``fetch_*`` looks in the folder named by the environment variable
 ``SKPCE_DATA``, then in the cache, then at the public address. ``make_*`` simulates.

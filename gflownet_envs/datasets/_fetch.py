@@ -40,7 +40,6 @@ class Source:
 
 def fetch_tidy(
     source: Source,
-    *,
     data_home: str | os.PathLike[str] | None,
     download_if_missing: bool,
     n_retries: int,
@@ -157,7 +156,7 @@ def _what_to_do(source: Source, cache: Path) -> str:
 
 
 def import_pandas() -> Any:
-    """Import pandas, an extra, only where frames are asked for."""
+    """Import pandas, an extra, only where frames are requested."""
     try:
         import pandas
     except ImportError as error:

@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
 
 _COLUMNS = ("chembl_id", "smiles", "pIC50_median", "n", "pIC50_min", "pIC50_max")
-_KEPT = {
+_RETAINED = {
     "Standard Type": "IC50",
     "Standard Relation": "'='",
     "Standard Units": "nM",
@@ -28,7 +28,7 @@ Inhibition of human soluble epoxide hydrolase
 ---------------------------------------------
 
 pIC50 (-log10 of the IC50 in mol/L) of 1,786 molecules, the median where one was
-measured several times. Kept of the 2,858 records: IC50, relation "=", nM, with a
+measured several times. Retained of the 2,858 records: IC50, relation "=", nM, with a
 pChEMBL value and without a comment on validity (2,139).
 
 Source: repository GFNOrg/gflownet, commit 3ba65d243bb2e4fe77b3b93dc5f1634fd3ea5ea6,
@@ -44,7 +44,7 @@ def convert_raw(raw: bytes) -> bytes:
     text = io.StringIO(raw.decode("utf-8"), newline="")
     reader = csv.DictReader(text, delimiter=";")
     columns = reader.fieldnames or ()
-    missing = [c for c in (*_KEPT, _ID, _SMILES, _VALUE) if c not in columns]
+    missing = [c for c in (*_RETAINED, _ID, _SMILES, _VALUE) if c not in columns]
     if missing:
         raise ValueError(
             f"the raw table has the columns {list(columns)}; also expected {missing}"
@@ -52,7 +52,7 @@ def convert_raw(raw: bytes) -> bytes:
     values: dict[str, list[float]] = {}
     smiles: dict[str, str] = {}
     for row in reader:
-        if row[_VALUE] and all(row[c] == kept for c, kept in _KEPT.items()):
+        if row[_VALUE] and all(row[c] == value for c, value in _RETAINED.items()):
             value = _parse_value(row[_VALUE], reader.line_num)
             values.setdefault(row[_ID], []).append(value)
             smiles.setdefault(row[_ID], row[_SMILES])
@@ -163,12 +163,7 @@ def fetch_seh(
     ('O=c1c(O)c(-c2ccc(O)c(O)c2)oc2cc(O)cc(O)c12', 4.47)
     """
     pandas = import_pandas() if as_frame else None
-    path, tidy = fetch_tidy(
-        SEH_SOURCE,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        n_retries=n_retries,
-    )
+    path, tidy = fetch_tidy(SEH_SOURCE, data_home, download_if_missing, n_retries)
     rows = list(csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline="")))
     data: Any = np.array([row["smiles"] for row in rows], dtype=object)
     target: Any = np.array([row["pIC50_median"] for row in rows], dtype=np.float64)
@@ -281,12 +276,7 @@ def fetch_fragments(
     )
     if not is_count or min_attachments < 1:
         raise ValueError(f"min_attachments must be an int ≥ 1, got {min_attachments!r}")
-    path, tidy = fetch_tidy(
-        FRAGMENTS_SOURCE,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        n_retries=n_retries,
-    )
+    path, tidy = fetch_tidy(FRAGMENTS_SOURCE, data_home, download_if_missing, n_retries)
     fragments = [
         (smiles, tuple(atoms))
         for smiles, atoms in json.loads(tidy)

@@ -199,12 +199,7 @@ def fetch_sachs(
     ((853, 11), 17)
     """
     pandas = import_pandas() if as_frame else None
-    path, tidy = fetch_tidy(
-        SOURCE,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        n_retries=n_retries,
-    )
+    path, tidy = fetch_tidy(SOURCE, data_home, download_if_missing, n_retries)
     rows = tidy.decode("utf-8").splitlines()[1:]
     data: Any = np.array([row.split(",") for row in rows], dtype=np.float64)
     frame = None

@@ -16,8 +16,7 @@ def require_at_least(name: str, value: object, least: int) -> None:
     Traceback (most recent call last):
     ValueError: size must be at least 2, got 1
     """
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if not is_integer or value < least:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r}")
 
 

@@ -257,11 +257,11 @@ class DagEnvironment(Environment):
         """Return the edges or the sets as 0 and 1, and the share of `max_edges`."""
         parents = self.parent_sets(states)
         if self.encoding == "adjacency":
-            columns = (self._source_in_set_of_target(parents),)
+            columns = [self._source_in_set_of_target(parents)]
         else:
             everybody = 2**self.n_nodes - 1
             candidates = everybody & ~self._reached_sets(states)
-            columns = (self._one_hot_sets(parents), self._one_hot_sets(candidates))
+            columns = [self._one_hot_sets(parents), self._one_hot_sets(candidates)]
         share = states[..., -2:-1].to(torch.float32) / max(self.max_edges, 1)
         return torch.cat((*(c.to(torch.float32) for c in columns), share), dim=-1)
 
@@ -290,10 +290,12 @@ class DagEnvironment(Environment):
         states: Tensor,  # shape: (..., S)
     ) -> Tensor:  # shape: (...)
         self.require_listed_objects()
+        assert self._codes is not None
         return torch.searchsorted(self._codes.to(states.device), self._code(states))
 
     def object_name(self, index: int) -> str:
         self._require_object(index)
+        assert self._codes is not None
         code = int(self._codes[index])
         edges = [name for a, name in enumerate(self.action_names) if code >> a & 1]
         return ", ".join(edges) if edges else "no edges"

@@ -120,7 +120,7 @@ class SequentialSelectionEnvironment(PrefixEnvironment):
     def object_levels(self) -> Tensor:  # shape: (n_objects, n_components)
         """Return the levels of every object, in the order of the reward table."""
         grids = [torch.arange(size) for size in self.sizes]
-        return torch.cartesian_prod(*grids).reshape(self.n_objects, self.state_size)
+        return torch.cartesian_prod(*grids).reshape(-1, self.state_size)
 
     def object_name(self, index: int) -> str:
         levels = self.object_levels()[index].tolist()

@@ -103,7 +103,7 @@ class TokenSequenceEnvironment(PrefixEnvironment):
     is the one-hot tokens by position beside a one-hot step.
 
     Objects are numbered by length without the end token, and among equal lengths with
-    the last token running fastest. `object_states` lists them, as many as are asked
+    the last token running fastest. `object_states` lists them, as many as are wanted
     for.
 
     A subclass may override `_grammar_mask` to forbid tokens. Its reachable sequences

@@ -290,7 +290,7 @@ class HypergridEnvironment(Environment):
 
     def object_cells(self) -> Tensor:  # shape: (n_objects, n_dims)
         """Return the coordinates of every object, in the order of the reward table."""
-        index = torch.arange(self.n_objects)
+        index = torch.arange(self.require_listed_objects())
         return index[:, None] // self._strides % self.side
 
     def object_name(self, index: int) -> str:
@@ -348,7 +348,9 @@ class PlaneWalkEnvironment(GridEnvironment):
         self.n_objects = len(self.cells)
         rows, columns = torch.tensor(self.cells).unbind(dim=-1)
         self._object_of_cell = torch.full((self.size, self.size), -1)
-        self._object_of_cell[rows, columns] = torch.arange(self.n_objects)
+        self._object_of_cell[rows, columns] = torch.arange(
+            self.require_listed_objects()
+        )
 
     def initial_state(
         self,

@@ -138,7 +138,7 @@ _VALUES_AT_ONCE = 2**24  # products of sets, powers and members
 class GraphFlows:
     """The exact GFlowNet over graphs whose log R is a sum of local scores.
 
-    Nothing is computed before it is asked for: each state takes a sum over all graphs
+    Nothing is computed before it is needed: each state takes a sum over all graphs
     above it, some 0.1 CPU-s a member for eleven nodes.
 
     Parameters
@@ -374,8 +374,8 @@ def _sums_over_subsets(
         shrink = torch.stack((_ratio(smaller, best), _ratio(larger, best)), dim=-2)
         parts = values.view(*halves, values.shape[-1])
         without, with_bit = (parts * shrink[..., None]).unbind(dim=-3)
-        kept = parts.unbind(dim=-3)[0]
-        values = torch.stack((kept, without + with_bit), dim=-3).view_as(values)
+        first = parts.unbind(dim=-3)[0]
+        values = torch.stack((first, without + with_bit), dim=-3).view_as(values)
         scale = torch.stack((smaller, best), dim=-2).view_as(scale)
     return values, scale
 

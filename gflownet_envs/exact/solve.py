@@ -38,8 +38,8 @@ class ExactSolution:
     (Bengio et al., *GFlowNet Foundations*, JMLR 2023, section 2). Here P_B is uniform
     over parents.
 
-    Flows of unfinished states are all that is kept; policies are computed from them and
-    the reward when they are asked for.
+    Flows of unfinished states are all that is stored; policies are computed from them and
+    the reward when they are read.
 
     Attributes
     ----------
@@ -156,32 +156,35 @@ def solve_exact(
     >>> torch.equal(again.log_flow, solution.log_flow)
     True
     """
-    is_graph = isinstance(environment, StateGraph)
-    space = environment.environment if is_graph else environment
+    space = environment
+    if isinstance(space, StateGraph):
+        space = space.environment
     require_enumerable(space)
-    if not isinstance(log_reward, RewardSource):
-        log_reward, n_members = _checked_reward(space, log_reward, n_members)
-    elif n_members not in (None, log_reward.n_members):
-        raise ValueError(
-            f"n_members must be that of the source, {log_reward.n_members}, or None, "
-            f"got {n_members}"
-        )
-    graph = environment if is_graph else StateGraph.from_environment(space)
-    if isinstance(log_reward, RewardSource):
-        n_members = log_reward.n_members
-        log_reward = reward_of_objects(log_reward, graph)
+    reward, n_members = _checked_reward(space, log_reward, n_members)
+    graph = environment
+    if not isinstance(graph, StateGraph):
+        graph = StateGraph.from_environment(graph)
+    if isinstance(reward, RewardSource):
+        reward = reward_of_objects(reward, graph)
     log_flow = torch.empty((n_members, graph.n_states), dtype=torch.float64)
     for members in _member_slices(graph, n_members):
-        log_flow[members] = _log_flow(graph, log_reward, members)
-    return ExactSolution(graph, log_flow, log_reward)
+        log_flow[members] = _log_flow(graph, reward, members)
+    return ExactSolution(graph, log_flow, reward)
 
 
 def _checked_reward(
     environment: Environment,
-    log_reward: Tensor | ArrayLike | RewardFunction,
+    log_reward: RewardSource | Tensor | ArrayLike | RewardFunction,
     n_members: int | None,
-) -> tuple[Tensor | RewardFunction, int]:
+) -> tuple[RewardSource | Tensor | RewardFunction, int]:
     """Return the reward, a table checked, and the number of members."""
+    if isinstance(log_reward, RewardSource):
+        if n_members not in (None, log_reward.n_members):
+            raise ValueError(
+                f"n_members must be that of the source, {log_reward.n_members}, or "
+                f"None, got {n_members}"
+            )
+        return log_reward, log_reward.n_members
     if callable(log_reward):
         if n_members is None:
             raise ValueError("n_members must be given where log_reward is a function")

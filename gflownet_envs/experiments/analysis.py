@@ -86,7 +86,7 @@ def training_noise(
 ) -> TrainingNoise:
     """Compare the trained members with the exact policies of their rewards.
 
-    Without exact policies, only replicates and the control tell the noise.
+    Without exact policies, only replicates and the control show the noise.
 
     Raises
     ------
@@ -115,8 +115,9 @@ def noise_against_exact(
     place = {int(reward): row for row, reward in enumerate(exact.rewards)}
     exact_y = exact.y[[place[int(reward)] for reward in trained.rewards]]
     difference = trained.y - exact_y
-    shape = {"steps": trained.steps, "mask": trained.mask}
-    share = training_noise_share(trained.y, exact=exact_y, **shape)
+    share = training_noise_share(
+        trained.y, exact=exact_y, steps=trained.steps, mask=trained.mask
+    )
     blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
     return NoiseAgainstExact(
         log_ratio_share=share,
@@ -136,7 +137,7 @@ def noise_against_exact(
     )
 
 
-def _split(trained: PolicyDataset, **known: np.ndarray) -> VarianceSplit:
+def _split(trained: PolicyDataset, **known: Any) -> VarianceSplit:
     """Split the variance of the log-ratios without looking at exact policies."""
     return variance_decomposition(
         trained.y, steps=trained.steps, mask=trained.mask, **known
@@ -194,8 +195,8 @@ def level_shares(
     effects = back_to_reward(pipeline, dataset.X, groups=groups)
     total = fragility(dataset).aitchison_variance
     to_observed = effects.predicted_variance / np.where(total > 0, total, np.nan)
-    for (component, level), driven in zip(places, effects.driven.T, strict=True):
-        shares[component][level] = driven * to_observed
+    for (component, level), share in zip(places, effects.driven.T, strict=True):
+        shares[component][level] = share * to_observed
     return shares
 
 
@@ -333,7 +334,7 @@ def calibrate(
     """Measure each kind of interval on the test members."""
     inputs = pipeline[:-1].transform(test.X)
     surrogate = pipeline[-1]
-    shape = {"steps": test.steps, "mask": test.mask}
+    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
     results = {}
     for name, kind in INTERVALS.items():
         X = inputs if kind["given_inputs"] else None
@@ -363,7 +364,7 @@ def predictive_crps(
     seed: int,
 ) -> np.ndarray:  # shape: (n_steps,)
     """Return the CRPS; every chunk of members sees the same residual draws."""
-    shape = {"steps": test.steps, "mask": test.mask}
+    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
     draw = partial(surrogate.sample, _N_DRAWS, residual=residual, random_state=seed)
     if X is None:
         return crps_score(test.y, draw()[:, np.newaxis], **shape)

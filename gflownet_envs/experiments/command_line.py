@@ -18,6 +18,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -111,7 +112,7 @@ def run(
 ) -> None:
     """Run TASK and write results, data sets, figures and a report.
 
-    Finished blocks of training are kept in the folder: a run that was interrupted
+    Finished blocks of training stay in the folder: a run that was interrupted
     goes on where it was when the same command is given again.
     """
     folder = out if out is not None else Path("runs") / f"{task}-{preset}"
@@ -185,7 +186,7 @@ def _run(
             )
     except KeyboardInterrupt:
         console.print(
-            f"Interrupted. Finished blocks are kept in {folder / 'blocks'}; the same "
+            f"Interrupted. Finished blocks are in {folder / 'blocks'}; the same "
             "command goes on from there."
         )
         raise SystemExit(130) from None
@@ -210,7 +211,7 @@ def progress_bars() -> Iterator[ProgressCallback]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        known: dict[str, int] = {}
+        known: dict[str, TaskID] = {}
 
         def progress(stage: str, done: int, total: int) -> None:
             if stage not in known:
@@ -256,7 +257,7 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def _rich_table(table: Table, *, padding: int, broken: bool) -> RichTable:
-    from skpce._report import format_cell
+    from skpce.inspection._verdict_result import format_cell
 
     shown = RichTable(box=SIMPLE_HEAD, padding=(0, padding), show_edge=False)
     rows = [[format_cell(cell) for cell in row] for row in table.rows]

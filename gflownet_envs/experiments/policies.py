@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -34,7 +35,7 @@ def make_policies(
     n_control: int = 0,
     n_jobs: int | None = None,
 ) -> Policies:
-    """Solve every member exactly where it can be, and train those that are asked for.
+    """Solve every member exactly where it can be, and train the members if requested.
 
     Raises
     ------
@@ -62,23 +63,22 @@ def make_policies(
     if not train:
         return Policies(exact, None, None, solution, None, None, cpu_seconds)
     n_rewards = study.n_train + study.n_test
-    arguments = {"seed": seed, "n_jobs": n_jobs, "store": store}
-    ensemble = train_ensemble(
-        study.environment,
+    train_all = partial(
+        train_ensemble, study.environment, seed=seed, n_jobs=n_jobs, store=store
+    )
+    ensemble = train_all(
         study.reward.select(slice(0, n_rewards)),
         spec,
         n_replicates=n_replicates,
         members=_stream_numbers(study, n_rewards, n_replicates).tolist(),
         progress=stage(progress, "training GFlowNets"),
-        **arguments,
     )
     cpu_seconds["training"] = float(ensemble.diagnostics.cpu_seconds.sum())
     control = None
     if n_control:
         # numbers beyond those of all other members
         first = (n_replicates + 1) * _stride(study)
-        alike = train_ensemble(
-            study.environment,
+        alike = train_all(
             mean_reward(
                 study.reward.select(slice(0, study.n_train)), study.environment
             ),
@@ -86,7 +86,6 @@ def make_policies(
             n_replicates=n_control,
             members=range(first, first + n_control),
             progress=stage(progress, "training the control"),
-            **arguments,
         )
         cpu_seconds["control"] = float(alike.diagnostics.cpu_seconds.sum())
         control = policies_along(study.environment, alike, study.trajectory).y

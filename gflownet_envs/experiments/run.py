@@ -69,9 +69,9 @@ def run_task(
     n_control : int, optional
         Further GFlowNets, all trained on the mean reward of the training members:
         they differ by training noise alone. Default: what the preset says, none for
-        tasks whose exact policies tell the noise.
+        tasks whose exact policies show the noise.
     out : str or Path
-        Folder of the files; made when missing. Finished blocks of training are kept
+        Folder of the files; made when missing. Finished blocks of training are stored
         in it, so that an interrupted run goes on where it was.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
@@ -145,7 +145,7 @@ def writable_folder(folder: Path) -> Iterator[Path]:
         yield folder
     except BaseException:
         if is_new:
-            with suppress(OSError):  # not empty: finished blocks are kept
+            with suppress(OSError):  # not empty: it has finished blocks
                 folder.rmdir()
         raise
 

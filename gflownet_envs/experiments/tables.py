@@ -12,7 +12,7 @@ from skpce.inspection import StepVerdict, VarianceSplit
 
 def verdict_table(results: RunResults) -> Table:
     """Verdict per step: every source and degree."""
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for name, source in results.sources.items():
         for analysis in source.analyses:
             for i, step in enumerate(analysis.verdict.steps):
@@ -262,9 +262,10 @@ def training_table(results: RunResults) -> Table | None:
 def _not_converged(results: RunResults) -> str:
     """Return how many members are far from their target, and their numbers."""
     far = results.policies.not_converged
-    if not far:
+    trained = results.policies.trained
+    if not far or trained is None:
         return "none"
-    if len(far) == results.policies.trained.n_members:
+    if len(far) == trained.n_members:
         return f"all {len(far)}"
     shown = ", ".join(map(str, far[:20]))
     more = f" and {len(far) - 20} more" if len(far) > 20 else ""
@@ -280,7 +281,7 @@ _NOISE_COLUMNS = {
 
 
 def noise_table(results: RunResults) -> Table | None:
-    """Training noise, step by step; None where nothing tells it."""
+    """Training noise, step by step; None where nothing shows it."""
     noise = results.noise
     if noise is None or noise.log_ratio_share is None:
         return None

@@ -55,7 +55,7 @@ class Preset:
         Settings of tasks whose reward is trained, in the task's own terms.
     n_control : int
         GFlowNets trained on the mean reward, unless a run says otherwise. For tasks
-        without exact policies it is what tells the training noise.
+        without exact policies it is what shows the training noise.
     variant : str
         Which of several rewards, in the task's own terms.
     """
@@ -167,6 +167,8 @@ class Policies:
     @property
     def not_converged(self) -> list[int]:
         """Numbers of the trained members that are far from their target."""
+        if self.ensemble is None:
+            return []
         if self.distance is not None:
             far = np.flatnonzero(self.distance > MAX_DISTANCE)
         else:
@@ -471,7 +473,7 @@ class Task(ABC):
         preset : Preset
         seed : int
         store : Store or None
-            Finished blocks of proxies are kept there.
+            Finished blocks of proxies are stored there.
         progress : callable
             Called as ``progress(stage, done, total)``.
         options : mapping

@@ -45,6 +45,13 @@ class StackedGRU(torch.nn.Module):
     torch.Size([2, 3, 7])
     """
 
+    embedding: Tensor  # shape: (E, A, 3H)
+    input_bias: Tensor  # shape: (E, 1, 3H)
+    recurrent: Tensor  # shape: (E, H, 3H)
+    recurrent_bias: Tensor  # shape: (E, 1, 3H)
+    head: Tensor  # shape: (E, H, n_outputs)
+    head_bias: Tensor  # shape: (E, 1, n_outputs)
+
     def __init__(
         self,
         n_actions: int,
@@ -186,6 +193,7 @@ class GRUWalker:
         actions: Tensor,  # shape: (E, B)
     ) -> None:
         """Read the actions that were taken."""
+        assert self._hidden is not None  # outputs come before actions
         with torch.set_grad_enabled(self._with_gradients):
             gates = self._network.gate_inputs(actions)
             self._hidden = self._network.update(self._hidden, gates)

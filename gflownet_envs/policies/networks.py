@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -143,6 +143,19 @@ class PolicyNetwork(Protocol):
         """Return copies of the parameters by name."""
         ...
 
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self:
+        """Rebuild a stack from what `to_arrays` gave."""
+        ...
+
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        """Return what is trained."""
+        ...
+
+    def to(self, device: str) -> Self:
+        """Move the parameters to a device."""
+        ...
+
 
 @torch.no_grad()
 def log_policy_in_states(
@@ -250,7 +263,7 @@ class StackedMLP(torch.nn.Module):
     def layers(self) -> list[tuple[Tensor, Tensor]]:
         """Return weights and biases, layer by layer.
 
-        Ask once for many uses: reading a `torch.nn.ParameterList` takes as long as a
+        Read it once for many uses: reading a `torch.nn.ParameterList` takes as long as a
         small product of matrices.
         """
         parameters = list(self.parameters())  # the weights, then the biases
@@ -298,7 +311,7 @@ class MLPWalker:
         return self._network(encoding)
 
     def advance(self, actions: Tensor) -> None:
-        """Do nothing: the next states tell all."""
+        """Do nothing: the next states say all."""
 
     def outputs(self) -> Tensor:  # shape: (E, B, n_seen, A)
         """Return the outputs in all states seen so far, with gradients."""

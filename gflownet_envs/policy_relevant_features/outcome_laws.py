@@ -228,7 +228,7 @@ def fit_pilot(
     return train_ensemble(environment, log_reward[None], training, seed=seed)
 
 
-def kept_steps(
+def retained_steps(
     names: Sequence[str],
     excluded: Sequence[str | int],
 ) -> list[int]:
@@ -246,13 +246,15 @@ def kept_steps(
         )
     left_out = set()
     for step in excluded:
-        is_number = isinstance(step, Integral) and 0 <= step < len(names)
-        if not is_number and step not in names:
+        if isinstance(step, Integral) and 0 <= step < len(names):
+            left_out.add(int(step))
+        elif step in names:
+            left_out.add(names.index(str(step)))
+        else:
             raise ValueError(
                 f"exclude_steps must name steps among {names}, or number them from 0, "
                 f"got {step!r}"
             )
-        left_out.add(int(step) if is_number else names.index(step))
     return [step for step in range(len(names)) if step not in left_out]
 
 
@@ -284,6 +286,7 @@ def laws_along(
     )
     with torch_threads(1):
         if n_samples is None:
+            assert graph is not None
             outcomes = _exact(environment, graph, pilot, children)
         else:
             outcomes = sampled_outcome_laws(

@@ -23,7 +23,7 @@ from gflownet_envs.exact.trajectories import (
 from gflownet_envs.policy_relevant_features.outcome_laws import (
     ChoiceLaws,
     fit_pilot,
-    kept_steps,
+    retained_steps,
     laws_along,
     listed_graph,
 )
@@ -253,7 +253,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
             For a bad parameter, X of another width, or if no step leaves a choice.
         """
         space = self._checked_space()
-        X = validate_data(self, X, dtype=np.float64)
+        X = np.asarray(validate_data(self, X, dtype=np.float64))
         n_objects = space.require_listed_objects()
         if X.shape[1] != n_objects:
             raise ValueError(
@@ -271,8 +271,8 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         if n_samples is None and graph is None:
             n_samples = _DEFAULT_SAMPLES
         self.exact_weights_ = n_samples is None
-        kept = kept_steps(space.step_names, self.exclude_steps)
-        steps = [step for step in kept if step < len(self.trajectory_)]
+        retained = retained_steps(space.step_names, self.exclude_steps)
+        steps = [step for step in retained if step < len(self.trajectory_)]
         laws = laws_along(
             space, graph, self.pilot_, self.trajectory_, steps, n_samples, rng
         )

@@ -221,7 +221,7 @@ def gaussian_bump_rewards(
     moves of four from the start, in different directions; the width `BUMP_WIDTH` of
     1.4 strides lets neighbouring bumps overlap a little.
 
-    The mean of log R is 0 everywhere, and tells no places apart; the mean reward does
+    The mean of log R is 0 everywhere, and distinguishes no places; the mean reward does
     (`log_mean_bump_reward`).
 
     Parameters
@@ -334,7 +334,8 @@ def wiener_regression_rewards(
     if max_gap is not None and not 0 < max_gap < math.inf:
         raise ValueError(f"max_gap must be None or positive, got {max_gap!r}")
     x = torch.linspace(0, INTERVAL_LENGTH, n_points, dtype=torch.float64)
-    expressions = environment.object_states(torch.arange(environment.n_objects))
+    objects = torch.arange(environment.require_listed_objects())
+    expressions = environment.object_states(objects)
     residuals = environment.values(expressions, x) - target(x)
     modes = wiener_modes(x, z.shape[1])
     without_noise = residuals.square().mean(dim=1)

@@ -262,7 +262,7 @@ class GaussianProcessModes:
     def _names(self, transformer: Any, input_features: Any) -> np.ndarray:
         return np.array([f"mode{k}" for k in range(self.n_modes)], dtype=object)
 
-    def __deepcopy__(self, memo: dict) -> GaussianProcessModes:
+    def __deepcopy__(self, memo: dict[int, Any]) -> GaussianProcessModes:
         """Clones of a Pipeline share the covariance: nothing changes it."""
         return self
 
@@ -493,7 +493,7 @@ def level_descriptors(
     Raises
     ------
     ValueError
-        If RDKit reads no molecule, or no descriptor tells the molecules apart.
+        If RDKit reads no molecule, or no descriptor separates the molecules.
 
     See Also
     --------
@@ -510,22 +510,22 @@ def level_descriptors(
     present = np.array([bool(name) for name in smiles], dtype=bool)
     values, _ = molecular_descriptors([name for name in smiles if name], names)
     values = _telling(values)
-    n_kept = values.shape[1]
-    if n_kept == 0:
+    n_columns = values.shape[1]
+    if n_columns == 0:
         raise ValueError(
             "smiles must be of at least two molecules that some descriptor tells "
             f"apart, got {list(smiles)}"
         )
     standard = (values - values.mean(axis=0)) / values.std(axis=0)
-    table = np.zeros((len(present), n_kept + (not present.all())))
-    table[present, :n_kept] = standard / np.sqrt(n_kept)
-    table[~present, n_kept:] = 1.0
+    table = np.zeros((len(present), n_columns + (not present.all())))
+    table[present, :n_columns] = standard / np.sqrt(n_columns)
+    table[~present, n_columns:] = 1.0
     return table
 
 
 def _telling(
     values: np.ndarray,  # shape: (n, n_descriptors)
-) -> np.ndarray:  # shape: (n, n_kept)
+) -> np.ndarray:  # shape: (n, n_columns)
     """Return the descriptors that are finite and differ between molecules."""
     if len(values) < 2:
         return values[:, :0]
@@ -541,7 +541,7 @@ def level_features(
     """Return the rows of the tables of all components, side by side.
 
     Tables may be descriptors, identity matrices (`one_hot_levels` is that), or both
-    next to each other: levels are then told apart and similar ones still alike.
+    next to each other: levels are then distinct and similar ones still alike.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ class ChainProxyReward:
     """Log R of chains as the prediction of each member's network.
 
     The network reads the descriptors of the fragments at all positions, one after
-    another. Nothing is kept for each object, so that the 3.2 million chains of the
+    another. Nothing is stored for each object, so that the 3.2 million chains of the
     paper's vocabulary need no table: the reward is also a function of members and
     objects, which `solve_exact` calls.
 

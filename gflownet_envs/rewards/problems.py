@@ -88,7 +88,7 @@ def right_equations() -> list[tuple[str, ...]]:
     >>> len(right_equations()), " ".join(right_equations()[0])
     (222, '0 + 0 = 0')
     """
-    equations = []
+    equations: list[tuple[str, ...]] = []
     for a in range(10):
         for b in range(10):
             results = (a + b, a - b, a * b, _quotient(a, b), _power(a, b))

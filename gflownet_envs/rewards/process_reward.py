@@ -89,8 +89,8 @@ class ProcessReward:
 
     It is a source of rewards for training (`of_states`), and a function of members and
     objects, as `solve_exact` takes it where a table would be too large. The features of
-    all objects are computed once, when objects are first asked for by number, and
-    kept: for 1.1 million sequences 140 MB.
+    all objects are computed once, when objects are first read by number, and
+    stored: for 1.1 million sequences 140 MB.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ class YieldProxies:
     mse_all : ndarray of shape (E,)
         On all rows.
     n_epochs : ndarray of shape (E,)
-        The epoch whose parameters were kept.
+        The epoch whose parameters were retained.
     cpu_seconds : ndarray of shape (E,)
     """
 
@@ -199,7 +199,7 @@ class FeatureProxies:
     mse_all : ndarray of shape (E,)
         On all rows.
     n_epochs : ndarray of shape (E,)
-        The epoch whose parameters were kept.
+        The epoch whose parameters were retained.
     cpu_seconds : ndarray of shape (E,)
     """
 
@@ -246,7 +246,7 @@ def train_feature_proxies(
     """Train one network a member on its own random part of the rows.
 
     The training is that of `train_yield_proxies`, the inputs are any numbers, and the
-    networks are kept, for objects too many to predict at once.
+    networks are stored, for objects too many to predict at once.
 
     Parameters
     ----------

@@ -127,9 +127,9 @@ class StackedRegression:
         if self._patience is None:
             self.best_epoch[:] = epoch
             return
-        losses = self._squared_error(self._data.validation_rows).mean(dim=-1)
+        errors = self._squared_error(self._data.validation_rows)
+        losses = errors.mean(dim=-1).double().numpy()
         active = self._active.numpy()
-        losses = losses.double().numpy()
         better = losses < self._best_loss[active]
         self._best_loss[active[better]] = losses[better]
         self._record(torch.from_numpy(better), epoch)
@@ -153,8 +153,8 @@ class StackedRegression:
     ) -> None:
         """Leave out finished members, with their rows and the state of Adam."""
         state = self._optimizer.state_dict()["state"]
-        kept = goes_on.numpy()
-        arrays = {name: a[kept] for name, a in self._network.to_arrays().items()}
+        rows = goes_on.numpy()
+        arrays = {name: a[rows] for name, a in self._network.to_arrays().items()}
         self._network = StackedMLP.from_arrays(arrays)
         self._optimizer = self._new_optimizer()
         for i, parameter in enumerate(self._network.parameters()):
@@ -175,7 +175,7 @@ class ProxySpec:
     """How a yield proxy is trained; the same for every member.
 
     The default is minibatch training with early stopping: a part of the member's own
-    rows is held out, and the parameters of the best epoch on it are kept. `PAPER_PROXY`
+    rows is held out, and the parameters of the best epoch on it are retained. `PAPER_PROXY`
     is full-batch training for 200 steps, which underfits.
 
     Attributes
@@ -260,7 +260,7 @@ class ProxyFit:
     centre, scale : ndarray of shape (E, 1)
         Targets are ``scale * output + centre``.
     n_epochs : ndarray of shape (E,)
-        Epochs that were kept.
+        Epochs that were retained.
     """
 
     network: StackedMLP

@@ -338,7 +338,7 @@ class FunctionReward:
         if "<" in qualname:
             raise ValueError(
                 "function must be one of a module, with a name of its own, for a "
-                f"store to tell it from others, got {self.function!r}"
+                f"store to distinguish it from others, got {self.function!r}"
             )
         name = f"{self.function.__module__}.{qualname}"
         return f"{name}:{array_digest(self.parameters.cpu().numpy())}"
@@ -378,7 +378,7 @@ class MeanReward:
     .. math:: \log \bar R(x) = \frac1E \sum_e \log R_e(x)
 
     What a pilot or a control is trained on where objects cannot be listed; where they
-    can, `mean_reward` makes a table. Every evaluation asks all members of the source.
+    can, `mean_reward` makes a table. Every evaluation runs through all members of the source.
 
     Parameters
     ----------
@@ -416,11 +416,11 @@ class MeanReward:
     ) -> Tensor:  # shape: (E, B)
         """Return log R of terminal states."""
         flat = states.flatten(0, 1)
-        asked = flat.expand(self.source.n_members, *flat.shape)
-        return self.source.of_states(asked).mean(dim=0).view(states.shape[:2])
+        for_each = flat.expand(self.source.n_members, *flat.shape)
+        return self.source.of_states(for_each).mean(dim=0).view(states.shape[:2])
 
     def select(self, rows: slice | np.ndarray) -> MeanReward:
-        """Return as many copies as rows are asked for."""
+        """Return as many copies as there are rows."""
         return MeanReward(self.source, len(np.arange(self.n_members)[rows]))
 
     def to(self, device: torch.device | str, dtype: torch.dtype) -> MeanReward:

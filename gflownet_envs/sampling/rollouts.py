@@ -291,9 +291,9 @@ class ReplayBuffer:
         capacity = self._actions.shape[1]
         places = torch.arange(actions.shape[1], device=actions.device)
         places = (places + self._n_added) % capacity
-        kept = slice(max(0, actions.shape[1] - capacity), None)
-        self._actions[:, places[kept]] = actions[:, kept]
-        self._log_reward[:, places[kept]] = log_reward[:, kept].to(
+        latest = slice(max(0, actions.shape[1] - capacity), None)
+        self._actions[:, places[latest]] = actions[:, latest]
+        self._log_reward[:, places[latest]] = log_reward[:, latest].to(
             self._log_reward.dtype
         )
         self._n_added += actions.shape[1]

@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph
-from gflownet_envs.policies.networks import HeadLayout, StackedMLP
+from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork, StackedMLP
 from gflownet_envs.sampling.rollouts import (
     ON_POLICY,
     Exploration,
@@ -107,9 +107,9 @@ class PolicyTape:
         rows = slice(self._n_filled, self._n_filled + values.shape[1])
         self._n_filled = rows.stop
         *hidden_layers, (weight, bias) = self._layers
-        for layer, kept in zip(hidden_layers, self._hidden, strict=True):
+        for layer, stored in zip(hidden_layers, self._hidden, strict=True):
             values = torch.baddbmm(layer[1], values, layer[0])
-            values = torch.clamp(values, min=0, out=kept[:, rows])
+            values = torch.clamp(values, min=0, out=stored[:, rows])
         logits = torch.baddbmm(bias[..., columns], values, weight[..., columns])
         if log_mask is not None:
             logits += log_mask
@@ -141,7 +141,10 @@ class PolicyTape:
         Also the outputs in the column `flow`, in some places, where it is given.
         """
         weights, biases = zip(*self._layers, strict=True)
-        return _Pick.apply(self, cells, flow, places, *weights, *biases)
+        picked: tuple[Tensor, Tensor | None] = _Pick.apply(  # type: ignore[no-untyped-call]  # torch has no types for it
+            self, cells, flow, places, *weights, *biases
+        )
+        return picked
 
     def _logit_gradients(
         self,
@@ -205,7 +208,7 @@ class _Pick(torch.autograd.Function):
         ctx.save_for_backward(*parameters[:n_layers])
         flat = torch.cat([table.log_policy.flatten() for table in tape._tables])
         log_pf = flat.take(cells)
-        if flow is None:
+        if flow is None or places is None:
             return log_pf, None
         values = tape._hidden[-1] if tape._hidden else torch.cat(tape._inputs, dim=1)
         weight, bias = parameters[n_layers - 1], parameters[-1]
@@ -219,7 +222,7 @@ class _Pick(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         tape, weights = ctx.tape, ctx.saved_tensors
         outputs = tape._logit_gradients(ctx.cells, of_log_pf)
-        if ctx.flow is not None:
+        if of_flow is not None and ctx.flow is not None:
             delta = of_flow.new_zeros(tape._n_members, tape._n_rows, 1)
             delta.view(-1).index_add_(0, ctx.places.flatten(), of_flow.flatten())
             outputs.append((slice(None), ctx.flow, delta))
@@ -319,11 +322,12 @@ class TableSampler:
 
     def __call__(
         self,
-        network: StackedMLP,
+        network: PolicyNetwork,
         uniforms: Tensor,  # shape: (E, B, T)
         exploration: Exploration = ON_POLICY,
         forced: Tensor | None = None,  # shape: (E, B, T), −1 where free
     ) -> RolloutBatch:
+        assert isinstance(network, StackedMLP)  # whose layers the tape knows
         n_members, batch_size, _ = uniforms.shape
         n_sampled_layers = self.graph.n_layers - len(self._first_row)
         n_rows = len(self._shared_encodings) + batch_size * n_sampled_layers
@@ -404,8 +408,10 @@ class TableSampler:
             ids = following.where(alive, ids) if self._may_have_ended[t] else following
             steps.append((actions, alive, cells, rows, edges))
             tables.append(table)
-        columns = (torch.stack(column) for column in zip(*steps, strict=True))
-        return _Walk(*columns, objects=ids - self.graph.n_states, tables=tables)
+        actions, alive, cells, rows, edges = map(torch.stack, zip(*steps, strict=True))
+        return _Walk(
+            actions, alive, cells, rows, edges, ids - self.graph.n_states, tables
+        )
 
     def _shared_policy(
         self, tape: PolicyTape, exploration: Exploration

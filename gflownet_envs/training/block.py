@@ -190,7 +190,7 @@ class _Block:
         good = checks.good_enough(
             spec.stop_at_distance, spec.stop_at_effective_sample_size
         )
-        new = [row for row in np.flatnonzero(good) if row not in self._stopped]
+        new = [r for r in np.flatnonzero(good).tolist() if r not in self._stopped]
         if new:
             arrays = self.network.to_arrays()
             for row in new:
@@ -302,13 +302,12 @@ class _Block:
 
 def _make_sampler(job: BlockJob, layout: HeadLayout, dtype: torch.dtype) -> Sampler:
     """Choose look-ups where the space is listed and the network reads states."""
-    fits = (
-        job.graph is not None
-        and job.spec.policy == "mlp"
-        and not layout.n_backward_actions
-        and isinstance(job.reward, ObjectReward)
-    )
-    if not fits:
+    if (
+        job.graph is None
+        or job.spec.policy != "mlp"
+        or layout.n_backward_actions
+        or not isinstance(job.reward, ObjectReward)
+    ):
         return PlainSampler(job.environment, layout)
     return TableSampler(job.graph, job.spec.batch_size, dtype, layout, job.device)
 

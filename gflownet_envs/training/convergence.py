@@ -148,7 +148,9 @@ def reward_of(
         If a reward gives another shape than one number a trajectory.
     """
     if batch.objects is not None:
+        assert isinstance(reward, ObjectReward)
         return reward.of_objects(batch.objects)
+    assert batch.final_states is not None
     log_reward = reward.of_states(batch.final_states)
     expected = tuple(batch.final_states.shape[:-1])
     if tuple(log_reward.shape) != expected:
@@ -187,8 +189,9 @@ class Checks:
 
     def add_check(self, iteration: int, seen: dict[str, np.ndarray]) -> None:
         """Remember what a check saw, with means over the last iterations."""
-        kept = self._recent[: min(self._n_iterations, self.n_averaged)]
-        loss, log_z = kept.double().mean(dim=0)
+        assert self._recent is not None  # checks come after iterations
+        recent = self._recent[: min(self._n_iterations, self.n_averaged)]
+        loss, log_z = recent.double().mean(dim=0)
         self._rows.append(
             {
                 "iteration": np.full(self.n_members, iteration),

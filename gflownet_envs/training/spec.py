@@ -195,8 +195,9 @@ def _is_integer(value: object) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return math.isfinite(value)
 
 
 def _plain(value: Any) -> Any:

@@ -154,13 +154,15 @@ def train_ensemble(
             "reward_sha256": job.reward.digest(),
         }
 
-    finished: list[dict[str, np.ndarray] | None] = [None] * len(blocks)
+    finished: dict[int, dict[str, np.ndarray]] = {}
     keys: dict[int, dict[str, Any]] = {}
     for i, block in enumerate(blocks):
         if store is not None:
             keys[i] = make_key(make_job(block), block)
-            finished[i] = store.load_block(keys[i])
-    missing = [i for i, arrays in enumerate(finished) if arrays is None]
+            stored = store.load_block(keys[i])
+            if stored is not None:
+                finished[i] = stored
+    missing = [i for i in range(len(blocks)) if i not in finished]
     ticks = [
         block_ticker(progress, n, len(blocks), spec.n_iterations)
         for n in range(len(blocks))
@@ -175,7 +177,8 @@ def train_ensemble(
             store.save_block(keys[i], arrays)
         ticks[n_done](spec.n_iterations)
         n_done += 1
-    ensemble = join_blocks(environment, spec, numbers, rows.tolist(), finished)
+    in_order = [finished[i] for i in range(len(blocks))]
+    ensemble = join_blocks(environment, spec, numbers, rows.tolist(), in_order)
     _warn_if_not_converged(ensemble)
     return ensemble
 

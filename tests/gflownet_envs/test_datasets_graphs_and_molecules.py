@@ -87,7 +87,7 @@ def real_file(name):
 
 @contextmanager
 def serve(body):
-    """Serve one body on localhost; the paths that were asked for are listed."""
+    """Serve one body on localhost; the paths that were requested are listed."""
     requests = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -201,14 +201,14 @@ def test_members_in_chunks_give_the_same(monkeypatch):
     distance = distance_to_exact(whole.graph, table, log_reward)
     # states and objects are 32 numbers a member, edges 48: two members at once
     monkeypatch.setattr("gflownet_envs.exact.solve._VALUES_AT_ONCE", 100)
-    asked = []
+    requested = []
 
     def log_reward_function(members, objects):
-        asked.append((members.start, members.stop))
+        requested.append((members.start, members.stop))
         return log_reward[members][:, objects]
 
     parts = solve_exact(env, log_reward_function, n_members=5)
-    assert asked == [(0, 2), (2, 4), (4, 5)]
+    assert requested == [(0, 2), (2, 4), (4, 5)]
     assert torch.equal(parts.log_flow, whole.log_flow)
     again = distance_to_exact(whole.graph, table, log_reward)
     torch.testing.assert_close(again, distance, rtol=0, atol=1e-15)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class BuchwaldHartwigTask(Task):
         coverage_claim("aryl_halide", 0.97),
         coverage_claim("additive", 0.77),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=16,
             n_test=8,
@@ -97,7 +97,7 @@ class BuchwaldHartwigTask(Task):
         progress: Progress,
         options: Mapping[str, Any],
     ) -> Study:
-        data = fetch_buchwald_hartwig(
+        data: Any = fetch_buchwald_hartwig(
             data_home=options.get("data_home"),
             controls=preset.variant != WITHOUT_CONTROLS,
         )
@@ -109,7 +109,7 @@ class BuchwaldHartwigTask(Task):
             data.target,
             combinations,
             preset.proxy,
-            members=members,
+            members=members.tolist(),
             seed=seed,
             progress=stage(progress, "training yield proxies"),
             store=store,
@@ -158,7 +158,7 @@ def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:
             ("R² on the rows never seen", *_summary(proxies.r2_held_out)),
             ("mean squared error on them, percent²", *_summary(proxies.mse_held_out)),
             ("mean squared error on all rows, percent²", *_summary(proxies.mse_all)),
-            ("epochs kept", *_summary(proxies.n_epochs)),
+            ("epochs retained", *_summary(proxies.n_epochs)),
             ("standard deviation between networks, percent", spread, "", ""),
         ),
     )

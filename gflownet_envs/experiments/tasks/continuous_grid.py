@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -47,7 +47,7 @@ class ContinuousGridTask(Task):
         "Which height drives which move?"
     )
     paper_claims = (indistinguishable_claim(3, 20),)
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=20,
             n_test=10,
@@ -128,7 +128,7 @@ class ContinuousGridTask(Task):
         y, x = torch.meshgrid(axis, axis, indexing="ij")
         field = bump_profiles(torch.stack((x, y), dim=-1)).square().sum(dim=-1)
         ax.contourf(x.numpy(), y.numpy(), field.numpy(), levels=12, cmap="Greens")
-        environment = results.study.environment
+        environment = cast(PlaneWalkEnvironment, results.study.environment)
         places = environment.positions().numpy()
         ax.plot(*places.T, "o", color="0.5", markersize=2)
         states = results.study.trajectory.states

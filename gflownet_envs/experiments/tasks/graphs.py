@@ -359,7 +359,8 @@ def leading_input_claim(
         for action, index in zip(source.dataset.trajectory, indices, strict=True):
             if action == "stop":
                 continue
-            is_listed = edge_kind(tuple(action.split(" → ")), edges) != "not known"
+            source_node, target = action.split(" → ")
+            is_listed = edge_kind((source_node, target), edges) != "not known"
             if is_listed != others:
                 found.append(f"{action} {index[0]:.2f} and {index[1]:.2f}")
                 agrees.append(index[leader] > index[1 - leader])

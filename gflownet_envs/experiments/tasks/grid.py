@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class GridTask(Task):
         order_claim("later steps have the higher variance", "move 5", "move 1"),
         shift_claim("the second component gains on the first", "move 1", "move 5"),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=20,
             n_test=10,
@@ -72,7 +72,7 @@ class GridTask(Task):
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the board, its quadrants and the reference walk."""
         study = results.study
-        size = study.environment.size
+        size = cast(GridEnvironment, study.environment).size
         rows, columns = np.indices((size, size))
         board = np.stack((rows.ravel(), columns.ravel()), axis=1)
         quadrant = quadrant_of_cell(_as_tensor(board)).numpy().reshape(size, size)

@@ -260,7 +260,7 @@ def _proxy_table(
     rows = {
         "R² on the rows never seen": proxies.r2_held_out,
         f"mean squared error on them, {unit}²": proxies.mse_held_out,
-        "epochs kept": proxies.n_epochs,
+        "epochs retained": proxies.n_epochs,
     }
     return Table(
         f"{title} ({len(predicted)} networks)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -70,12 +70,13 @@ class MoleculeLaws:
 
 def molecule_laws(study: RealStudy, policies: Policies) -> MoleculeLaws:
     """Return the laws of the trained members, or of the exact ones without training."""
+    solution = policies.solution
+    assert solution is not None  # the chains can be listed
     if policies.ensemble is None:
-        chains = policies.solution.target_distribution().numpy()
+        chains = solution.target_distribution().numpy()
     else:
-        graph = policies.solution.graph
-        table = policies.ensemble.log_policy_table(graph)
-        chains = terminating_distribution(graph, table).numpy()
+        table = policies.ensemble.log_policy_table(solution.graph)
+        chains = terminating_distribution(solution.graph, table).numpy()
     smiles, chain, molecule = np.unique(
         study.molecules.smiles, return_index=True, return_inverse=True
     )
@@ -309,7 +310,7 @@ class MoleculesTask(Task):
         "fragments and rewards measured activity (sEH) with RDKit's QED. Which part of "
         "the uncertainty of the predictions drives which choice?"
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=12,
             n_test=6,
@@ -376,7 +377,7 @@ class MoleculesTask(Task):
         progress: Progress,
         options: Mapping[str, Any],
     ) -> Study:
-        arguments = {"seed": seed, "store": store, "progress": progress}
+        arguments: dict[str, Any] = {"seed": seed, "store": store, "progress": progress}
         if preset.variant == "toy":
             return toy_study(preset, **arguments)
         if preset.variant == "real":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -107,7 +107,7 @@ def _reward_table(
 ) -> Table:
     was_seen = np.zeros(scores.shape, dtype=bool)
     np.put_along_axis(was_seen, seen, values=True, axis=1)
-    rows = []
+    rows: list[tuple[str, Any]] = []
     for name, chosen in (("seen", was_seen), ("not seen", ~was_seen)):
         found = [
             np.corrcoef(score[own], labels[own])[0, 1]
@@ -180,7 +180,7 @@ class LlmArithmeticTask(Task):
         uniform_component_claim(),
         two_modes_claim("EOS"),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=16,
             n_test=8,
@@ -252,7 +252,7 @@ class StrategyReasoningTask(Task):
         gain_claim("PC1 leads early, PC2 gains later", "token 1", "token 5"),
         uniform_component_claim(),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=12,
             n_test=6,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -110,7 +110,7 @@ class SachsTask(Task):
         mean_error_claim(0.016),
         pairs_claim(12, 111),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=12,
             n_test=4,
@@ -155,7 +155,7 @@ class SachsTask(Task):
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the reference trajectory among the edges of the published network."""
-        environment = results.study.environment
+        environment = cast(DagEnvironment, results.study.environment)
         draw_graph(
             ax,
             environment.node_names,
@@ -175,7 +175,7 @@ class SachsTask(Task):
         options: Mapping[str, Any],
     ) -> Study:
         cells: SachsCells = preset.proxy
-        data = fetch_sachs(data_home=options.get("data_home"))
+        data: Any = fetch_sachs(data_home=options.get("data_home"))
         names = cells.proteins or tuple(data.feature_names)
         columns = [data.feature_names.index(name) for name in names]
         rows = np.log(data.data) if cells.logarithms else data.data
@@ -183,7 +183,7 @@ class SachsTask(Task):
         samples = subsample_rows(
             rows[:, columns],
             cells.n_rows,
-            members=members,
+            members=members.tolist(),
             seed=seed,
             standardize=cells.standardize,
         )
@@ -224,7 +224,8 @@ class SachsTask(Task):
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
         """Return how far training came, edges, and what stopping does to D."""
         rows = slice(0, study.n_train)
-        flows = GraphFlows(study.reward.select(rows))
+        environment = cast(DagEnvironment, study.environment)
+        flows = GraphFlows(cast(LocalScoreReward, study.reward).select(rows))
         exact = flows.edge_marginals()
         ensemble, trained, tables = policies.ensemble, None, []
         if ensemble is not None:
@@ -234,11 +235,11 @@ class SachsTask(Task):
             tables.append(_gap_table(some, flows.log_z().numpy()))
         tables.append(
             marginals_table(
-                study.environment,
+                environment,
                 exact,
                 trained,
                 f"{_N_SAMPLED} sampled graphs a member",
-                _published_edges(study.environment),
+                _published_edges(environment),
                 "published",
                 n_shown=20,
             )
@@ -280,13 +281,14 @@ def _reference(
 
 def _sampled_marginals(ensemble: TrainedEnsemble) -> Tensor:  # shape: (E, d, d)
     """Return the shares of graphs with each edge, sampled with common numbers."""
-    environment = ensemble.environment
+    environment = cast(DagEnvironment, ensemble.environment)
     sampler = PlainSampler(environment)
     generator = torch.Generator().manual_seed(0)
     shape = (1, _N_SAMPLED, environment.max_steps)
     uniforms = torch.rand(shape, generator=generator, dtype=ensemble.network.dtype)
     with torch.no_grad():
         batch = sampler(ensemble.network, uniforms.expand(ensemble.n_members, -1, -1))
+    assert batch.final_states is not None
     return adjacency(environment, batch.final_states).double().mean(dim=1)
 
 

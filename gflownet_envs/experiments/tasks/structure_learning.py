@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -44,6 +44,7 @@ from gflownet_envs.rewards.graph_scores import (
     subsample_rows,
 )
 from gflownet_envs.rewards.source import RewardTable, log_reward_table, mean_log_reward
+from gflownet_envs.training.ensemble import TrainedEnsemble
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _STANDARDIZE = "global"
@@ -88,7 +89,7 @@ class StructureLearningTask(Task):
         "29,281 graphs can be listed: the posterior is exact."
     )
     paper_claims = (pairs_claim(7, 26),)
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=12,
             n_test=4,
@@ -126,7 +127,7 @@ class StructureLearningTask(Task):
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the edges of the reference trajectory, which are the true ones."""
-        environment = results.study.environment
+        environment = cast(DagEnvironment, results.study.environment)
         edges = edges_of_trajectory(environment, results.study.trajectory)
         draw_graph(
             ax, environment.node_names, edges, known=edges, known_name="simulated"
@@ -153,7 +154,7 @@ class StructureLearningTask(Task):
         samples = subsample_rows(
             data.data,
             rows.n_rows,
-            members=members,
+            members=members.tolist(),
             seed=seed,
             standardize=_STANDARDIZE,
         )
@@ -195,18 +196,20 @@ class StructureLearningTask(Task):
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
         """Return what stopping does to D, and the probabilities of edges."""
-        graph = policies.solution.graph
+        solution = policies.solution
+        assert solution is not None  # the space is listed
+        graph = solution.graph
         n_shown = study.reward.n_members
         trained = None
         if policies.ensemble is not None:
             n_shown = study.n_train + study.n_test
-            trained = _trained_marginals(graph, policies, n_shown)
-        law = torch.softmax(policies.solution.log_reward[:n_shown], dim=1)
+            trained = _trained_marginals(graph, policies.ensemble, n_shown)
+        law = solution.target_distribution()[:n_shown]
         sources = (policies.trained, policies.exact)
         return (
             *(stopping_table(found.train) for found in sources if found is not None),
             marginals_table(
-                study.environment,
+                cast(DagEnvironment, study.environment),
                 edge_marginals(graph, law),
                 trained,
                 "over the whole law of each policy",
@@ -218,10 +221,9 @@ class StructureLearningTask(Task):
 
 
 def _trained_marginals(
-    graph: StateGraph, policies: Policies, n_rewards: int
+    graph: StateGraph, ensemble: TrainedEnsemble, n_rewards: int
 ) -> Tensor:  # shape: (n_rewards, d, d)
     """Return the edge marginals of the first policy of each reward."""
-    ensemble = policies.ensemble
     marginals = []
     for reward in range(n_rewards):
         member = ensemble.members[ensemble.rewards.index(reward)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -56,7 +56,7 @@ class SymbolicRegressionTask(Task):
         gain_claim("mode 1 leads early, mode 2 gains later", "token 1", "token 8"),
         indistinguishable_claim(0, 63),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=16,
             n_test=8,
@@ -149,10 +149,11 @@ class SymbolicRegressionTask(Task):
         ax.fill_between(x, centre - spread, centre + spread, color="0.85")
         ax.plot(x, centre, "k", label="sin x + 2 − x ± noise")
         study = results.study
+        environment = cast(SymbolicExpressionEnvironment, study.environment)
         written = study.trajectory.states[-1:]
-        values = study.environment.values(written, x)[0]
-        number = int(study.environment.object_index(written[0]))
-        label = f"reference: {study.environment.object_name(number)}"
+        values = environment.values(written, x)[0]
+        number = int(environment.object_index(written[0]))
+        label = f"reference: {environment.object_name(number)}"
         ax.plot(x, values, "C0--", label=label)
         ax.set(xlabel="x", title="target and reference expression")
         ax.legend(frameon=False, fontsize="small")

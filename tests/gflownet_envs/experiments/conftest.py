@@ -78,18 +78,18 @@ def copies(
     The last item is what `verdict` was given for each source.
     """
     out = tmp_path_factory.mktemp("copies")
-    asked = []
+    requests = []
     original = analysis.verdict
 
     def spy(pipeline: Any, X: Any, y: Any, **arguments: Any) -> Any:
-        asked.append(arguments)
+        requests.append(arguments)
         return original(pipeline, X, y, **arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         prepare_tiny(patch)
         patch.setattr(analysis, "verdict", spy)
         results = run_task("grid", preset="tiny", out=out, n_replicates=2, n_control=3)
-    return out, results, dict(zip(results.sources, asked, strict=True))
+    return out, results, dict(zip(results.sources, requests, strict=True))
 
 
 @pytest.fixture(scope="session")

@@ -89,11 +89,11 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
 
 
 def test_the_verdict_keeps_replicates_together(copies):
-    asked = copies[2]
+    given = copies[2]
     train = copies[1].sources["trained"].dataset.train
     assert train.n_members == 12 * N_REPLICATES
-    np.testing.assert_array_equal(asked["trained"]["reward"], train.rewards)
-    assert asked["exact"]["reward"] is None
+    np.testing.assert_array_equal(given["trained"]["reward"], train.rewards)
+    assert given["exact"]["reward"] is None
 
 
 def test_exact_policies_tell_the_verdict_its_noise_also_with_replicates(copies):
