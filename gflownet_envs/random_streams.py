@@ -79,15 +79,6 @@ class UniformChunks:
     The numbers do not depend on the size of the chunks. They lie in [0, 1 − 2⁻²⁴], so
     that they stay below 1 in float32.
 
-    Parameters
-    ----------
-    streams : list of MemberStream
-    shape : tuple of int
-        Shape of the numbers of one iteration of one member.
-    chunk : int, default=64
-        Iterations drawn at a time.
-    purpose : Purpose, default=Purpose.SAMPLING
-
     Examples
     --------
     >>> uniforms = UniformChunks(member_streams(0, (0, 1)), shape=(8, 3))

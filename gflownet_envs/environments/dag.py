@@ -138,19 +138,14 @@ class DagEnvironment(Environment):
         return torch.cat(codes).sort().values
 
     def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-        device: torch.device | str | None = None,
-    ) -> Tensor:  # shape: (*batch_shape, S)
+        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
+    ) -> Tensor:
         state = torch.zeros(self.state_size, dtype=torch.int64, device=device)
         nodes = torch.arange(self.n_nodes, device=device)
         state[self.n_nodes : -2] = 1 << nodes
         return state.repeat(*batch_shape, 1) if batch_shape else state
 
-    def is_terminal(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (...), bool
+    def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., -1] == 1
 
     def parent_sets(
@@ -179,21 +174,14 @@ class DagEnvironment(Environment):
         its_set = sets.index_select(-1, target.to(sets.device))
         return (its_set >> source.to(sets.device)) & 1 == 1
 
-    def valid_mask(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., A), bool
+    def valid_mask(self, states: Tensor) -> Tensor:
         closed = self.parent_sets(states) | self._reached_sets(states)
         going_on = states[..., -1:] == 0
-        has_room = going_on & (states[..., -2:-1] < self.max_edges)
-        may_add = ~self._source_in_set_of_target(closed) & has_room
+        may_grow = going_on & (states[..., -2:-1] < self.max_edges)
+        may_add = ~self._source_in_set_of_target(closed) & may_grow
         return torch.cat((may_add, going_on), dim=-1)
 
-    def step(
-        self,
-        states: Tensor,  # shape: (..., S)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., S)
+    def step(self, states: Tensor, actions: Tensor) -> Tensor:
         added = self._added.to(states.device)[actions]
         source = self._source.to(states.device)[actions][..., None]
         target = self._target.to(states.device)[actions][..., None]
@@ -205,26 +193,15 @@ class DagEnvironment(Environment):
         after[..., self.n_nodes : -2] |= reaches_source & gained
         return torch.where(self.is_terminal(states)[..., None], states, after)
 
-    def backward_mask(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., A), bool
+    def backward_mask(self, states: Tensor) -> Tensor:
         stopped = self.is_terminal(states)[..., None]
         present = self._source_in_set_of_target(self.parent_sets(states))
         return torch.cat((present & ~stopped, stopped), dim=-1)
 
-    def backward_action(
-        self,
-        states: Tensor,  # shape: (..., S)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (...)
+    def backward_action(self, states: Tensor, actions: Tensor) -> Tensor:
         return actions
 
-    def backward(
-        self,
-        states: Tensor,  # shape: (..., S)
-        backward_actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., S)
+    def backward(self, states: Tensor, backward_actions: Tensor) -> Tensor:
         before = states - self._added.to(states.device)[backward_actions]
         before[..., self.n_nodes : -2] = self._closure(self.parent_sets(before))
         return before
@@ -242,18 +219,12 @@ class DagEnvironment(Environment):
             reached = reached | (through & reached[..., node, None])
         return reached
 
-    def log_backward_policy(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (...), float64
+    def log_backward_policy(self, states: Tensor) -> Tensor:
         """Return −log of the number of edges; 0 where the last action was stop."""
         n_parents = torch.where(self.is_terminal(states), 1, states[..., -2])
         return -n_parents.clamp(min=1).to(torch.float64).log()
 
-    def encode(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., F), float32
+    def encode(self, states: Tensor) -> Tensor:
         """Return the edges or the sets as 0 and 1, and the share of `max_edges`."""
         parents = self.parent_sets(states)
         if self.encoding == "adjacency":
@@ -285,10 +256,7 @@ class DagEnvironment(Environment):
         bits = torch.arange(edges.shape[-1], device=states.device)
         return (edges.to(torch.int64) << bits).sum(dim=-1)
 
-    def object_index(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (...)
+    def object_index(self, states: Tensor) -> Tensor:
         self.require_listed_objects()
         assert self._codes is not None
         return torch.searchsorted(self._codes.to(states.device), self._code(states))

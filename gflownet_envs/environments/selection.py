@@ -86,32 +86,20 @@ class SequentialSelectionEnvironment(PrefixEnvironment):
         )
         self._level_of_action = torch.cat([torch.arange(size) for size in self.sizes])
 
-    def is_terminal(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-    ) -> Tensor:  # shape: (...), bool
+    def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., -1] >= 0
 
-    def valid_mask(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-    ) -> Tensor:  # shape: (..., n_levels), bool
+    def valid_mask(self, states: Tensor) -> Tensor:
         turn = self._step_of_action.to(states.device)
         return turn == self._steps(states)[..., None]
 
-    def encode(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-    ) -> Tensor:  # shape: (..., n_levels + n_components), float32
+    def encode(self, states: Tensor) -> Tensor:
         chosen = states[..., self._step_of_action.to(states.device)]
         one_hot = chosen == self._level_of_action.to(states.device)
         step = self._one_hot_step(states)
         return torch.cat((one_hot, step), dim=-1).to(torch.float32)
 
-    def object_index(
-        self,
-        states: Tensor,  # shape: (..., n_components)
-    ) -> Tensor:  # shape: (...)
+    def object_index(self, states: Tensor) -> Tensor:
         index = torch.zeros_like(states[..., 0])
         for component, size in enumerate(self.sizes):
             index = index * size + states[..., component]

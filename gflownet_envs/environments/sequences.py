@@ -15,11 +15,6 @@ class PrefixEnvironment(Environment):
     The choice at position t is written as ``action − offset[t]``. Undoing an action
     takes the last choice back, so every state has one parent. Subclasses say which
     actions are open, when a walk is finished, and how objects are numbered.
-
-    Parameters
-    ----------
-    offsets : sequence of int
-        The offset of each position.
     """
 
     n_backward_actions = 1
@@ -30,10 +25,8 @@ class PrefixEnvironment(Environment):
         self._offsets = torch.tensor(offsets)
 
     def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-        device: torch.device | str | None = None,
-    ) -> Tensor:  # shape: (*batch_shape, T)
+        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
+    ) -> Tensor:
         shape = (*batch_shape, self.state_size)
         return torch.full(shape, -1, dtype=torch.int64, device=device)
 
@@ -53,39 +46,21 @@ class PrefixEnvironment(Environment):
         positions = torch.arange(self.state_size, device=states.device)
         return positions == self._steps(states)[..., None] + shift
 
-    def step(
-        self,
-        states: Tensor,  # shape: (..., T)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., T)
+    def step(self, states: Tensor, actions: Tensor) -> Tensor:
         is_turn = self._one_hot_step(states) & ~self.is_terminal(states)[..., None]
         choice = actions[..., None] - self._offsets.to(states.device)
         return torch.where(is_turn, choice, states)
 
-    def backward_mask(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., 1), bool
+    def backward_mask(self, states: Tensor) -> Tensor:
         return states[..., :1] >= 0
 
-    def backward_action(
-        self,
-        states: Tensor,  # shape: (..., T)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (...)
+    def backward_action(self, states: Tensor, actions: Tensor) -> Tensor:
         return torch.zeros_like(actions)
 
-    def backward(
-        self,
-        states: Tensor,  # shape: (..., T)
-        backward_actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., T)
+    def backward(self, states: Tensor, backward_actions: Tensor) -> Tensor:
         return torch.where(self._one_hot_step(states, shift=-1), -1, states)
 
-    def action_history(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., T), int64
+    def action_history(self, states: Tensor) -> Tensor:
         actions = states + self._offsets.to(states.device)
         return torch.where(states >= 0, actions, -1)
 
@@ -209,25 +184,16 @@ class TokenSequenceEnvironment(PrefixEnvironment):
         shape = (*states.shape[:-1], self.n_actions)
         return torch.ones(shape, dtype=torch.bool, device=states.device)
 
-    def is_terminal(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (...), bool
+    def is_terminal(self, states: Tensor) -> Tensor:
         is_full = states[..., -1] >= 0
         if self.end_token is None:
             return is_full
         return is_full | (states == self._end).any(dim=-1)
 
-    def valid_mask(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., A), bool
+    def valid_mask(self, states: Tensor) -> Tensor:
         return self._grammar_mask(states) & ~self.is_terminal(states)[..., None]
 
-    def encode(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., (T - 1) * A + T), float32
+    def encode(self, states: Tensor) -> Tensor:
         """Return one-hot tokens by position and a one-hot step.
 
         The last position is filled in finished sequences only, and left out.
@@ -250,10 +216,7 @@ class TokenSequenceEnvironment(PrefixEnvironment):
             code = torch.where(is_content[..., position], longer, code)
         return code + self._first_code.to(states.device)[is_content.sum(dim=-1)]
 
-    def object_index(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (...)
+    def object_index(self, states: Tensor) -> Tensor:
         self.require_listed_objects()
         code = self._code(states)
         if self._codes is None:
@@ -381,9 +344,9 @@ class SymbolicExpressionEnvironment(TokenSequenceEnvironment):
         after_operand = (last == _X) | (last == _TWO)
         tokens = torch.arange(self.n_actions, device=states.device)
         needs_operand_after = tokens <= _MINUS
-        has_room = self._steps(states)[..., None] + 2 <= self.max_length
+        may_grow = self._steps(states)[..., None] + 2 <= self.max_length
         follows_operand = (tokens == _PLUS) | (tokens == _MINUS) | (tokens == _EOS)
-        fits = has_room | ~needs_operand_after
+        fits = may_grow | ~needs_operand_after
         return (follows_operand == after_operand) & fits
 
     def _last_token(
@@ -394,10 +357,7 @@ class SymbolicExpressionEnvironment(TokenSequenceEnvironment):
         place = (self._steps(states)[..., None] - 1).clamp(min=0)
         return states.gather(-1, place)
 
-    def encode(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., F), float32
+    def encode(self, states: Tensor) -> Tensor:
         """Return one-hot tokens and step, or values of what may be finished."""
         if self.encoding == "tokens":
             return super().encode(states)

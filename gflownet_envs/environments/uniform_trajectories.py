@@ -14,20 +14,11 @@ _N_DIGESTED = 64  # walks behind the digest of an environment
 
 @dataclass(frozen=True, eq=False)
 class SampledTrajectories:
-    """Uniformly random trajectories, padded by their terminal states.
+    """Uniformly random trajectories, padded by their terminal states."""
 
-    Attributes
-    ----------
-    states : Tensor of shape (B, T + 1, S)
-    actions : Tensor of shape (B, T)
-        Meaningless where `alive` is False.
-    alive : Tensor of shape (B, T), bool
-        Whether ``states[:, t]`` is not terminal.
-    """
-
-    states: Tensor
-    actions: Tensor
-    alive: Tensor
+    states: Tensor  # shape: (B, T + 1, S)
+    actions: Tensor  # shape: (B, T), meaningless where `alive` is False
+    alive: Tensor  # shape: (B, T), whether ``states[:, t]`` is not terminal
 
     @property
     def before(self) -> Tensor:  # shape: (n_edges, S)

@@ -71,22 +71,14 @@ class GridEnvironment(Environment):
             self._object_of_cell[cell] = index
 
     def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-        device: torch.device | str | None = None,
-    ) -> Tensor:  # shape: (*batch_shape, 4)
+        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
+    ) -> Tensor:
         return torch.zeros((*batch_shape, 4), dtype=torch.int64, device=device)
 
-    def is_terminal(
-        self,
-        states: Tensor,  # shape: (..., 4)
-    ) -> Tensor:  # shape: (...), bool
+    def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., 3] == 1
 
-    def valid_mask(
-        self,
-        states: Tensor,  # shape: (..., 4)
-    ) -> Tensor:  # shape: (..., 5), bool
+    def valid_mask(self, states: Tensor) -> Tensor:
         row, column, step, done = states.unbind(dim=-1)
         may_move = (step < self.max_moves)[..., None]
         on_board = torch.stack(
@@ -96,11 +88,7 @@ class GridEnvironment(Environment):
         mask = torch.cat((on_board & may_move, stop), dim=-1)
         return mask & (done == 0)[..., None]
 
-    def step(
-        self,
-        states: Tensor,  # shape: (..., 4)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., 4)
+    def step(self, states: Tensor, actions: Tensor) -> Tensor:
         stops = actions == _STOP
         cell = states[..., :2] + self._moves.to(states.device)[actions]
         # the object forgets the step
@@ -108,10 +96,7 @@ class GridEnvironment(Environment):
         moved = torch.cat((cell, torch.stack((step, stops.long()), dim=-1)), dim=-1)
         return torch.where(self.is_terminal(states)[..., None], states, moved)
 
-    def backward_mask(
-        self,
-        states: Tensor,  # shape: (..., 4)
-    ) -> Tensor:  # shape: (..., 4 + max_moves + 1), bool
+    def backward_mask(self, states: Tensor) -> Tensor:
         done = self.is_terminal(states)[..., None]
         cell, step = states[..., None, :2], states[..., None, 2]
         came_from = cell - self._moves[:_STOP].to(states.device)
@@ -130,28 +115,17 @@ class GridEnvironment(Environment):
         slack = steps - cells.sum(dim=-1)
         return on_board & (slack >= 0) & (slack % 2 == 0)
 
-    def backward_action(
-        self,
-        states: Tensor,  # shape: (..., 4)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (...)
+    def backward_action(self, states: Tensor, actions: Tensor) -> Tensor:
         return torch.where(actions == _STOP, _STOP + states[..., 2], actions)
 
-    def backward(
-        self,
-        states: Tensor,  # shape: (..., 4)
-        backward_actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., 4)
+    def backward(self, states: Tensor, backward_actions: Tensor) -> Tensor:
         undo_stop = backward_actions >= _STOP
         move = self._moves.to(states.device)[backward_actions.clamp(max=_STOP)]
         step = torch.where(undo_stop, backward_actions - _STOP, states[..., 2] - 1)
         tail = torch.stack((step, torch.zeros_like(step)), dim=-1)
         return torch.cat((states[..., :2] - move, tail), dim=-1)
 
-    def encode(
-        self,
-        states: Tensor,  # shape: (..., 4)
-    ) -> Tensor:  # shape: (..., 2 * size + max_moves + 1), float32
+    def encode(self, states: Tensor) -> Tensor:
         """Return one-hot row, one-hot column and one-hot step."""
         row, column, step, _ = states.unbind(dim=-1)
         parts = (
@@ -161,10 +135,7 @@ class GridEnvironment(Environment):
         )
         return torch.cat(parts, dim=-1).to(torch.float32)
 
-    def object_index(
-        self,
-        states: Tensor,  # shape: (..., 4)
-    ) -> Tensor:  # shape: (...)
+    def object_index(self, states: Tensor) -> Tensor:
         table = self._object_of_cell.to(states.device)
         return table[states[..., 0], states[..., 1]]
 
@@ -224,68 +195,39 @@ class HypergridEnvironment(Environment):
         self._strides = side ** torch.arange(n_dims - 1, -1, -1)
 
     def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-        device: torch.device | str | None = None,
-    ) -> Tensor:  # shape: (*batch_shape, n_dims + 1)
+        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
+    ) -> Tensor:
         shape = (*batch_shape, self.state_size)
         return torch.zeros(shape, dtype=torch.int64, device=device)
 
-    def is_terminal(
-        self,
-        states: Tensor,  # shape: (..., n_dims + 1)
-    ) -> Tensor:  # shape: (...), bool
+    def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., -1] == 1
 
-    def valid_mask(
-        self,
-        states: Tensor,  # shape: (..., n_dims + 1)
-    ) -> Tensor:  # shape: (..., n_dims + 1), bool
+    def valid_mask(self, states: Tensor) -> Tensor:
         going_on = states[..., -1:] == 0
         return torch.cat(((states[..., :-1] < self.side - 1) & going_on, going_on), -1)
 
-    def step(
-        self,
-        states: Tensor,  # shape: (..., n_dims + 1)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., n_dims + 1)
+    def step(self, states: Tensor, actions: Tensor) -> Tensor:
         going_on = (states[..., -1:] == 0).long()
         return states + self._change.to(states.device)[actions] * going_on
 
-    def backward_mask(
-        self,
-        states: Tensor,  # shape: (..., n_dims + 1)
-    ) -> Tensor:  # shape: (..., n_dims + 1), bool
+    def backward_mask(self, states: Tensor) -> Tensor:
         stopped = states[..., -1:] == 1
         return torch.cat(((states[..., :-1] > 0) & ~stopped, stopped), dim=-1)
 
-    def backward_action(
-        self,
-        states: Tensor,  # shape: (..., n_dims + 1)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (...)
+    def backward_action(self, states: Tensor, actions: Tensor) -> Tensor:
         return actions
 
-    def backward(
-        self,
-        states: Tensor,  # shape: (..., n_dims + 1)
-        backward_actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., n_dims + 1)
+    def backward(self, states: Tensor, backward_actions: Tensor) -> Tensor:
         return states - self._change.to(states.device)[backward_actions]
 
-    def encode(
-        self,
-        states: Tensor,  # shape: (..., n_dims + 1)
-    ) -> Tensor:  # shape: (..., n_dims * side), float32
+    def encode(self, states: Tensor) -> Tensor:
         """Return one-hot coordinates."""
         values = torch.arange(self.side, device=states.device)
         one_hot = states[..., :-1, None] == values
         return one_hot.flatten(start_dim=-2).to(torch.float32)
 
-    def object_index(
-        self,
-        states: Tensor,  # shape: (..., n_dims + 1)
-    ) -> Tensor:  # shape: (...)
+    def object_index(self, states: Tensor) -> Tensor:
         return (states[..., :-1] * self._strides.to(states.device)).sum(dim=-1)
 
     def object_cells(self) -> Tensor:  # shape: (n_objects, n_dims)
@@ -353,10 +295,8 @@ class PlaneWalkEnvironment(GridEnvironment):
         )
 
     def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-        device: torch.device | str | None = None,
-    ) -> Tensor:  # shape: (*batch_shape, 4)
+        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
+    ) -> Tensor:
         states = super().initial_state(batch_shape, device)
         states[..., :2] = self.max_moves
         return states

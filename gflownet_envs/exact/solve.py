@@ -38,8 +38,8 @@ class ExactSolution:
     (Bengio et al., *GFlowNet Foundations*, JMLR 2023, section 2). Here P_B is uniform
     over parents.
 
-    Flows of unfinished states are all that is stored; policies are computed from them and
-    the reward when they are read.
+    Flows of unfinished states are all that is stored; policies are computed from them
+    and the reward when they are read.
 
     Attributes
     ----------

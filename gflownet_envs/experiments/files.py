@@ -351,14 +351,7 @@ def ensemble_arrays(
 
 @contextmanager
 def _record(folder: Path) -> Iterator[dict[str, Any]]:
-    """Give what ``results.json`` of a run holds; what is not there is no run.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds no ``results.json``, or the block finds that it is not the
-        record of a run.
-    """
+    """Give what ``results.json`` of a run holds; what is not there is no run."""
     path = folder / "results.json"
     try:
         yield json.loads(path.read_text(encoding="utf-8"))
@@ -373,13 +366,7 @@ def _record(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
-    """Return the arguments of `run_task` that made the run in a folder.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds no ``results.json`` of a run.
-    """
+    """Return the arguments of `run_task` that made the run in a folder."""
     with _record(folder) as record:
         return {
             "task": record["task"],
@@ -396,11 +383,6 @@ def paper_tables(folders: Sequence[Path]) -> list[Table]:
 
     One column for each run and kind of policies; "=" says that a figure agrees with
     the paper's, "≠" that it does not. Runs of another preset may leave claims out.
-
-    Raises
-    ------
-    ValueError
-        If a folder holds no run, or one comes twice.
     """
     if len({folder.resolve() for folder in folders}) < len(folders):
         names = ", ".join(str(folder) for folder in folders)

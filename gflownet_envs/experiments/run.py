@@ -125,11 +125,6 @@ def writable_folder(folder: Path) -> Iterator[Path]:
     """Make a folder and try to write there, before any work.
 
     A folder that was made here and is still empty after an error is removed.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made or written.
     """
     is_new = not folder.exists()
     if not is_new and not folder.is_dir():

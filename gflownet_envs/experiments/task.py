@@ -138,29 +138,17 @@ class Study:
 
 @dataclass(frozen=True)
 class Policies:
-    """The policies of a study along its trajectory.
+    """The policies of a study along its trajectory."""
 
-    Attributes
-    ----------
-    exact : PolicyDataset or None
-        Of all members; None where they are not known.
-    trained : PolicyDataset or None
-        Of the members that were trained; None when they are only solved.
-    ensemble : TrainedEnsemble or None
-    solution : ExactSolution or None
-    distance : ndarray of shape (n_trained,) or None
-        ½ Σ |P_T − R/Z| over the objects, per trained member.
-    control : ndarray of shape (n_control, ΣK) or None
-        Policies of members that were all trained on the mean reward: they differ by
-        training noise alone.
-    cpu_seconds : dict
-    """
-
-    exact: PolicyDataset | None
+    exact: PolicyDataset | None  # of all members; None where they are not known
+    # of the members that were trained; None when they are only solved
     trained: PolicyDataset | None
     ensemble: TrainedEnsemble | None
     solution: ExactSolution | None
+    # shape: (n_trained,), ½ Σ |P_T − R/Z| over the objects, per trained member
     distance: np.ndarray | None
+    # shape: (n_control, ΣK), policies of members that were all trained on the mean
+    # reward: they differ by training noise alone
     control: np.ndarray | None
     cpu_seconds: dict[str, float]
 
@@ -182,26 +170,18 @@ class NoiseAgainstExact:
 
     Log-ratios weigh every action alike, however rare: a policy that is close in total
     variation can be far in its log-ratios. NaN for a step without choice.
-
-    Attributes
-    ----------
-    log_ratio_share : ndarray of shape (n_steps,)
-        Variance of the difference of the centred log-ratios over the variance of the
-        trained ones. It exceeds one where trained policies vary less between members
-        than they miss the exact ones by: no share then, and all the more noise.
-    probability_share : ndarray of shape (n_steps,)
-        The same for the probabilities.
-    log_ratio_bias : ndarray of shape (n_steps,)
-        Squared mean difference of the centred log-ratios over the same variance; not
-        noise, and no part of the share.
-    total_variation : ndarray of shape (n_steps,)
-        Mean total variation distance.
     """
 
+    # shape: (n_steps,), variance of the difference of the centred log-ratios over the
+    # variance of the trained ones. It exceeds one where trained policies vary less
+    # between members than they miss the exact ones by: no share then, and all the more
+    # noise
     log_ratio_share: np.ndarray
-    probability_share: np.ndarray
+    probability_share: np.ndarray  # shape: (n_steps,), the same for the probabilities
+    # shape: (n_steps,), squared mean difference of the centred log-ratios over the same
+    # variance; not noise, and no part of the share
     log_ratio_bias: np.ndarray
-    total_variation: np.ndarray
+    total_variation: np.ndarray  # shape: (n_steps,), mean total variation distance
 
 
 @dataclass(frozen=True)
@@ -295,22 +275,13 @@ class Analysis:
 
 @dataclass(frozen=True)
 class SourceResults:
-    """What was found on one data set: exact or trained policies.
-
-    Attributes
-    ----------
-    dataset : PolicyDataset
-    analyses : tuple of Analysis
-        One per degree of the preset; the first is reported.
-    fragility : PolicyFragility
-        Of the training members.
-    level_shares : dict of str to dict of str to ndarray of shape (n_steps,)
-        See `original_coordinates.level_shares`, with the main analysis.
-    """
+    """What was found on one data set: exact or trained policies."""
 
     dataset: PolicyDataset
+    # one per degree of the preset; the first is reported
     analyses: tuple[Analysis, ...]
-    fragility: PolicyFragility
+    fragility: PolicyFragility  # of the training members
+    # shape: (n_steps,), see `analysis.level_shares`, with the main analysis
     level_shares: dict[str, dict[str, np.ndarray]]
 
     @property
@@ -321,18 +292,10 @@ class SourceResults:
 
 @dataclass(frozen=True)
 class Copies:
-    """How many GFlowNets are trained beside the one a reward.
+    """How many GFlowNets are trained beside the one a reward."""
 
-    Attributes
-    ----------
-    n_replicates : int
-        Trained on each reward.
-    n_control : int
-        Trained on the mean reward.
-    """
-
-    n_replicates: int = 1
-    n_control: int = 0
+    n_replicates: int = 1  # trained on each reward
+    n_control: int = 0  # trained on the mean reward
 
 
 @dataclass(frozen=True)
@@ -388,20 +351,11 @@ TOLERANCE = 0.2
 
 @dataclass(frozen=True)
 class PaperClaim:
-    """One claim.
+    """One claim."""
 
-    Attributes
-    ----------
-    text : str
-        What is claimed.
-    paper : str
-        The paper's figure.
-    measure : callable
-        Takes the results on one data set; returns our figure and whether it agrees.
-    """
-
-    text: str
-    paper: str
+    text: str  # what is claimed
+    paper: str  # the paper's figure
+    # takes the results on one data set; returns our figure and whether it agrees
     measure: Callable[[SourceResults], tuple[str, bool]]
 
 

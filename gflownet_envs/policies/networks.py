@@ -263,8 +263,8 @@ class StackedMLP(torch.nn.Module):
     def layers(self) -> list[tuple[Tensor, Tensor]]:
         """Return weights and biases, layer by layer.
 
-        Read it once for many uses: reading a `torch.nn.ParameterList` takes as long as a
-        small product of matrices.
+        Read it once for many uses: reading a `torch.nn.ParameterList` takes as long as
+        a small product of matrices.
         """
         parameters = list(self.parameters())  # the weights, then the biases
         n_layers = len(parameters) // 2
@@ -280,11 +280,7 @@ class StackedMLP(torch.nn.Module):
             values = torch.relu(torch.baddbmm(own_bias, values, own_weight))
         return torch.baddbmm(bias, values, weight)
 
-    def outputs(
-        self,
-        environment: Environment,
-        states: Tensor,  # shape: (N, S)
-    ) -> Tensor:  # shape: (E, N, A)
+    def outputs(self, environment: Environment, states: Tensor) -> Tensor:
         """Return the outputs of all members in the same states."""
         return self(environment.encode(states).to(self.dtype))
 
@@ -301,10 +297,7 @@ class MLPWalker:
         self._environment = environment
         self._encodings: list[Tensor] = []
 
-    def outputs_now(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B, A)
+    def outputs_now(self, states: Tensor) -> Tensor:
         """Return the outputs in the present states."""
         encoding = self._environment.encode(states).to(self._network.dtype)
         self._encodings.append(encoding)
@@ -313,7 +306,7 @@ class MLPWalker:
     def advance(self, actions: Tensor) -> None:
         """Do nothing: the next states say all."""
 
-    def outputs(self) -> Tensor:  # shape: (E, B, n_seen, A)
+    def outputs(self) -> Tensor:
         """Return the outputs in all states seen so far, with gradients."""
         seen = torch.stack(self._encodings, dim=2)
         return self._network(seen.flatten(1, 2)).unflatten(1, seen.shape[1:3])

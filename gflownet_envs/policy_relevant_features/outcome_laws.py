@@ -161,22 +161,13 @@ PILOTS = ("auto", "exact", "trained")
 
 @dataclass(frozen=True, eq=False)
 class ChoiceLaws:
-    """The choice of one step: its actions and what becomes of each.
-
-    Attributes
-    ----------
-    step : int
-    actions : Tensor of shape (K,)
-        The allowed ones.
-    policy : Tensor of shape (K,), float64
-        The pilot's probabilities.
-    outcomes : Tensor of shape (K, n_objects), float64
-        The law of the object given the state of the step and the action.
-    """
+    """The choice of one step: its actions and what becomes of each."""
 
     step: int
-    actions: Tensor
-    policy: Tensor
+    actions: Tensor  # shape: (K,), the allowed ones
+    policy: Tensor  # shape: (K,), the pilot's probabilities
+    # shape: (K, n_objects), the law of the object given the state of the step and the
+    # action
     outcomes: Tensor
 
 
@@ -200,14 +191,7 @@ def fit_pilot(
     training: TrainingSpec | None,
     rng: np.random.RandomState,
 ) -> PolicySource:
-    """Solve or train the policy of one reward, or take the one that is given.
-
-    Raises
-    ------
-    ValueError
-        If `pilot` is neither a name in `PILOTS` nor a policy of one member, or is
-        ``"exact"`` where states cannot be listed.
-    """
+    """Solve or train the policy of one reward, or take the one that is given."""
     if hasattr(pilot, "log_policy"):
         n_members = pilot.log_policy(environment.initial_state((1,))).shape[0]
         if n_members != 1:
@@ -232,13 +216,7 @@ def retained_steps(
     names: Sequence[str],
     excluded: Sequence[str | int],
 ) -> list[int]:
-    """Return the numbers of the steps that are not excluded.
-
-    Raises
-    ------
-    ValueError
-        If `excluded` is a string, or has neither a name nor a number of a step.
-    """
+    """Return the numbers of the steps that are not excluded."""
     names = list(names)
     if isinstance(excluded, str):
         raise ValueError(

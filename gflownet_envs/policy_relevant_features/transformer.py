@@ -23,9 +23,9 @@ from gflownet_envs.exact.trajectories import (
 from gflownet_envs.policy_relevant_features.outcome_laws import (
     ChoiceLaws,
     fit_pilot,
-    retained_steps,
     laws_along,
     listed_graph,
+    retained_steps,
 )
 from gflownet_envs.training.spec import TrainingSpec
 
@@ -39,15 +39,6 @@ def log_policy_change(
     order: int | None,
 ) -> np.ndarray:  # shape: (n, K)
     r"""Return the change of the log-policy of one choice.
-
-    Parameters
-    ----------
-    law : ChoiceLaws
-        Under the policy before the change.
-    change : ndarray of shape (n, n_objects)
-        Of log R.
-    order : {1, 2, None}
-        None is all.
 
     Notes
     -----

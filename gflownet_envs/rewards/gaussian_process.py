@@ -91,21 +91,7 @@ class ComponentRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
         Y: np.ndarray | None = None,  # shape: (m, F)
         eval_gradient: bool = False,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return the kernel matrix, and its gradient by the logarithms of the widths.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_columns)
-        Y : ndarray of shape (m, n_columns), optional
-            Default: X.
-        eval_gradient : bool, default=False
-
-        Returns
-        -------
-        values : ndarray of shape (n, m)
-        gradient : ndarray of shape (n, n, n_blocks)
-            With `eval_gradient`; without blocks if the bounds are ``"fixed"``.
-        """
+        """Return the kernel matrix, and its gradient by the log widths."""
         widths = self._checked_widths(X)
         ends = np.cumsum(self.sizes)[:-1]
         parts = [np.split(rows, ends, axis=1) for rows in (X, X if Y is None else Y)]
@@ -194,28 +180,19 @@ class GaussianProcessModes:
     the kernel as fitted: what its own hyper-parameters leave open is not in it.
 
     In a Pipeline :meth:`transformer` is the embedding: it learns nothing from members.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_candidates,)
-    covariance : ndarray of shape (n_candidates, n_candidates)
-        Of the function itself, without the noise of measurements.
-    components : ndarray of shape (n_modes, n_candidates)
-        Orthonormal :math:`v_k`; the largest entry of each is positive.
-    variances : ndarray of shape (n_modes,)
-        :math:`\lambda_k`, falling.
-    kernel : Kernel
-        The one that was fitted, in units of standardised targets, noise apart.
-    noise_variance : float
-        Of measurements, in units of the targets squared; at least 1e-6 of their
-        variance.
     """
 
-    mean: np.ndarray
+    mean: np.ndarray  # shape: (n_candidates,)
+    # shape: (n_candidates, n_candidates), of the function itself, without the noise of
+    # measurements
     covariance: np.ndarray
+    # shape: (n_modes, n_candidates), orthonormal :math:`v_k`; the largest entry of each
+    # is positive
     components: np.ndarray
-    variances: np.ndarray
+    variances: np.ndarray  # shape: (n_modes,), :math:`\lambda_k`, falling
+    # the one that was fitted, in units of standardised targets, noise apart
     kernel: Kernel
+    # of measurements, in units of the targets squared; at least 1e-6 of their variance
     noise_variance: float
 
     @property

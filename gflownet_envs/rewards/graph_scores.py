@@ -82,10 +82,7 @@ class LocalScoreReward:
         """Number of rewards."""
         return self.scores.shape[0]
 
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         parents = self.environment.parent_sets(states)  # (E, B, d)
         by_node = self.scores.gather(2, parents.transpose(1, 2))

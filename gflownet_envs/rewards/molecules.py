@@ -184,18 +184,12 @@ class ChainProxyReward:
         return self._network.n_members
 
     @torch.no_grad()
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, T)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         inputs = self._descriptors[states].flatten(start_dim=-2)
         return self._network(inputs)[..., 0] / self.temperature
 
-    def of_objects(
-        self,
-        objects: Tensor,  # shape: (E, B)
-    ) -> Tensor:  # shape: (E, B)
+    def of_objects(self, objects: Tensor) -> Tensor:
         """Return log R of objects."""
         return self.of_states(self._chains(objects))
 

@@ -140,19 +140,13 @@ class ProcessReward:
         return self.network(self.features(states))[..., 0]
 
     @torch.no_grad()
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         features = self.features(states.flatten(0, 1)).unflatten(0, states.shape[:2])
         return self.network(features)[..., 0] / self.temperature
 
     @torch.no_grad()
-    def of_objects(
-        self,
-        objects: Tensor,  # shape: (E, B)
-    ) -> Tensor:  # shape: (E, B)
+    def of_objects(self, objects: Tensor) -> Tensor:
         """Return log R of objects."""
         features = self.features.of_all_objects[objects]
         return self.network(features)[..., 0] / self.temperature

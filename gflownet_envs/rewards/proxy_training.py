@@ -25,22 +25,13 @@ from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
 
 @dataclass(frozen=True, eq=False)
 class RegressionData:
-    """The rows of every member; all members have the same number of rows.
+    """The rows of every member; all members have the same number of rows."""
 
-    Attributes
-    ----------
-    inputs : Tensor of shape (n, F)
-        Shared by all members, which differ in the rows they use.
-    targets : Tensor of shape (E, n)
-    train_rows : Tensor of shape (E, n_train), int64
-    validation_rows : Tensor of shape (E, n_validation), int64
-        May be empty.
-    """
-
+    # shape: (n, F), shared by all members, which differ in the rows they use
     inputs: Tensor
-    targets: Tensor
-    train_rows: Tensor
-    validation_rows: Tensor
+    targets: Tensor  # shape: (E, n)
+    train_rows: Tensor  # shape: (E, n_train)
+    validation_rows: Tensor  # shape: (E, n_validation), may be empty
 
     def keep(self, members: Tensor) -> RegressionData:
         """Return the data of some members."""
@@ -175,8 +166,8 @@ class ProxySpec:
     """How a yield proxy is trained; the same for every member.
 
     The default is minibatch training with early stopping: a part of the member's own
-    rows is held out, and the parameters of the best epoch on it are retained. `PAPER_PROXY`
-    is full-batch training for 200 steps, which underfits.
+    rows is held out, and the parameters of the best epoch on it are retained.
+    `PAPER_PROXY` is full-batch training for 200 steps, which underfits.
 
     Attributes
     ----------
@@ -248,27 +239,15 @@ PAPER_PROXY = ProxySpec(
 
 @dataclass(frozen=True, eq=False)
 class ProxyFit:
-    """Networks fitted to standardised targets, one a member.
+    """Networks fitted to standardised targets, one a member."""
 
-    Attributes
-    ----------
-    network : StackedMLP
-        As it was in the best epoch.
-    inputs : Tensor of shape (n, F)
-    seen : ndarray of shape (E, n_seen), int
-        The rows that each member saw, those of validation included.
-    centre, scale : ndarray of shape (E, 1)
-        Targets are ``scale * output + centre``.
-    n_epochs : ndarray of shape (E,)
-        Epochs that were retained.
-    """
-
-    network: StackedMLP
-    inputs: Tensor
+    network: StackedMLP  # as it was in the best epoch
+    inputs: Tensor  # shape: (n, F)
+    # shape: (E, n_seen), the rows that each member saw, those of validation included
     seen: np.ndarray
-    centre: np.ndarray
-    scale: np.ndarray
-    n_epochs: np.ndarray
+    centre: np.ndarray  # shape: (E, 1), targets are ``scale * output + centre``
+    scale: np.ndarray  # shape: (E, 1), targets are ``scale * output + centre``
+    n_epochs: np.ndarray  # shape: (E,), epochs that were retained
 
 
 #: Takes fitted networks; returns what is stored of them, and what they predict for the
@@ -283,13 +262,7 @@ def fit_on_own_rows(
     streams: list[MemberStream],
     tick: Callable[[int], None],
 ) -> ProxyFit:
-    """Train the members of a block; which rows each one sees is its stream's.
-
-    Raises
-    ------
-    ValueError
-        If `spec` leaves no row to train on.
-    """
+    """Train the members of a block; which rows each one sees is its stream's."""
     seen, n_validation = _seen_rows(len(features), spec, streams)
     train, validation = seen[:, n_validation:], seen[:, :n_validation]
     centre, scale = _target_scale(targets[train], spec.standardize)

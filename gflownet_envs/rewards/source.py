@@ -26,13 +26,6 @@ def validated_log_reward(
 ) -> Tensor:  # shape: (E, n_objects), float64
     """Check a reward table and return it in float64.
 
-    Raises
-    ------
-    ValueError
-        If the objects of the environment are not numbered, the shape is not
-        ``(n_members, environment.n_objects)`` with at least one member, or an entry is
-        not finite.
-
     Examples
     --------
     >>> from gflownet_envs.environments import GridEnvironment
@@ -230,17 +223,11 @@ class RewardTable:
         """Number of rewards."""
         return self.log_reward.shape[0]
 
-    def of_objects(
-        self,
-        objects: Tensor,  # shape: (E, B)
-    ) -> Tensor:  # shape: (E, B)
+    def of_objects(self, objects: Tensor) -> Tensor:
         """Look up the log-rewards of objects."""
         return self.log_reward.gather(1, objects)
 
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         return self.of_objects(self.environment.object_index(states))
 
@@ -305,10 +292,7 @@ class FunctionReward:
         """Number of rewards."""
         return self.parameters.shape[0]
 
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         return self.function(self.parameters, states)
 
@@ -347,12 +331,6 @@ class FunctionReward:
 def as_reward_source(reward: Any, environment: Environment) -> RewardSource:
     """Return a source of rewards, made from a table where it is none yet.
 
-    Raises
-    ------
-    ValueError
-        If a table has the wrong shape or an entry that is not finite, or a source was
-        made for another environment.
-
     Examples
     --------
     >>> from gflownet_envs.environments import GridEnvironment
@@ -378,13 +356,7 @@ class MeanReward:
     .. math:: \log \bar R(x) = \frac1E \sum_e \log R_e(x)
 
     What a pilot or a control is trained on where objects cannot be listed; where they
-    can, `mean_reward` makes a table. Every evaluation runs through all members of the source.
-
-    Parameters
-    ----------
-    source : RewardSource
-    n_members : int, default=1
-        Equal copies.
+    can, `mean_reward` makes a table. Every evaluation takes all members of the source.
 
     Examples
     --------
@@ -410,10 +382,7 @@ class MeanReward:
         """What the source was made for, where it says so."""
         return getattr(self.source, "environment", None)
 
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         flat = states.flatten(0, 1)
         for_each = flat.expand(self.source.n_members, *flat.shape)

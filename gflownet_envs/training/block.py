@@ -32,27 +32,13 @@ Sampler = PlainSampler | TableSampler
 
 @dataclass(frozen=True, eq=False)
 class BlockJob:
-    """Everything that training one block needs; it pickles.
-
-    Attributes
-    ----------
-    environment : Environment
-    graph : StateGraph or None
-        Where the space is small enough to list.
-    reward : RewardSource
-        Of the members of the block.
-    streams : list of MemberStream
-    members : tuple of int
-        Their numbers, which need not be those of their streams.
-    spec : TrainingSpec
-    device : str
-    """
+    """Everything that training one block needs; it pickles."""
 
     environment: Environment
-    graph: StateGraph | None
-    reward: RewardSource
+    graph: StateGraph | None  # where the space is small enough to list
+    reward: RewardSource  # of the members of the block
     streams: list[MemberStream]
-    members: tuple[int, ...]
+    members: tuple[int, ...]  # their numbers, which need not be those of their streams
     spec: TrainingSpec
     device: str = "cpu"
 
@@ -81,18 +67,7 @@ def train_block(
     job: BlockJob,
     report: Callable[[int], None] = lambda done: None,
 ) -> dict[str, np.ndarray]:
-    """Train the members of a block; a loop over iterations.
-
-    Returns
-    -------
-    dict of str to ndarray
-        The parameters and the diagnostics, each with a leading member axis.
-
-    Raises
-    ------
-    ValueError
-        If a loss is not finite; the message names the members.
-    """
+    """Train the members of a block; a loop over iterations."""
     started = time.process_time()
     with torch_threads(1):
         block = _Block(job)

@@ -56,18 +56,6 @@ class Checker:
 
     Training is not touched: the same members are trained whether and whenever they
     are looked at.
-
-    Parameters
-    ----------
-    sampler : PlainSampler or TableSampler
-    reward : RewardSource
-    streams : list of MemberStream
-    graph : StateGraph or None
-        Where the distance to the exact law can be computed.
-    batch_size : int
-        Trajectories sampled at a time.
-    dtype : torch.dtype, default=torch.float32
-        Of the reward.
     """
 
     def __init__(
@@ -141,11 +129,6 @@ def reward_of(
 
     A sampler that gives objects by their numbers is only taken for a reward that knows
     them (`ObjectReward`).
-
-    Raises
-    ------
-    ValueError
-        If a reward gives another shape than one number a trajectory.
     """
     if batch.objects is not None:
         assert isinstance(reward, ObjectReward)

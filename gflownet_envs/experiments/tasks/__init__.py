@@ -35,13 +35,7 @@ TASKS: Mapping[str, Task] = MappingProxyType(
 
 
 def find_task(task: str | Task, preset: str) -> tuple[Task, Preset]:
-    """Return a task, given or by name, and one of its presets.
-
-    Raises
-    ------
-    ValueError
-        If there is no such task or preset.
-    """
+    """Return a task, given or by name, and one of its presets."""
     if isinstance(task, str):
         if task not in TASKS:
             raise ValueError(

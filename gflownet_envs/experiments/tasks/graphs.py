@@ -40,19 +40,7 @@ def draw_graph(
     known: Sequence[Edge],
     known_name: str,
 ) -> None:
-    """Draw edges numbered in their order, and mark those of a known graph.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-    node_names : sequence of str
-    edges : sequence of pairs of str
-        Source and target.
-    known : sequence of pairs of str
-        Edges of another graph. Those that are not drawn otherwise stand behind.
-    known_name : str
-        What that graph is, for the legend.
-    """
+    """Draw edges numbered in their order, and mark those of a known graph."""
     from matplotlib.lines import Line2D
 
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(node_names)) / len(node_names)

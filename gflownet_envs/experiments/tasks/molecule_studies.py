@@ -43,49 +43,27 @@ from gflownet_envs.rewards.source import RewardTable, mean_log_reward
 
 @dataclass(frozen=True)
 class MoleculeSettings:
-    """Sizes of a molecular task, in `Preset.proxy`.
-
-    Attributes
-    ----------
-    proxy : ProxySpec
-    n_positions : int
-        Fragments of a chain.
-    n_reference : int, default=500
-        Toy chains whose score is known, of which a proxy sees a part.
-    n_fragments : int or None, default=None
-        How many of the real fragments are used, the first ones; None is all.
-    """
+    """Sizes of a molecular task, in `Preset.proxy`."""
 
     proxy: ProxySpec
-    n_positions: int
+    n_positions: int  # fragments of a chain
+    # toy chains whose score is known, of which a proxy sees a part
     n_reference: int = 500
+    # how many of the real fragments are used, the first ones; None is all
     n_fragments: int | None = None
 
 
 @dataclass(frozen=True)
 class RealMolecules:
-    """What is known of every chain of real fragments, whatever the member.
+    """What is known of every chain of real fragments, whatever the member."""
 
-    Attributes
-    ----------
-    smiles : tuple of str
-        Canonical; a few molecules are several chains.
-    drug_likeness : ndarray of shape (n_objects,)
-        QED.
-    """
-
-    smiles: tuple[str, ...]
-    drug_likeness: np.ndarray
+    smiles: tuple[str, ...]  # canonical; a few molecules are several chains
+    drug_likeness: np.ndarray  # shape: (n_objects,), QED
 
 
 @dataclass(frozen=True)
 class RealStudy(Study):
-    """A study that knows its molecules.
-
-    Attributes
-    ----------
-    molecules : RealMolecules
-    """
+    """A study that knows its molecules."""
 
     molecules: RealMolecules = field(kw_only=True)
 

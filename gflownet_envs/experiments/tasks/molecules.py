@@ -52,19 +52,11 @@ _N_FAVOURITES = 100
 
 @dataclass(frozen=True)
 class MoleculeLaws:
-    """How likely each member makes each molecule.
+    """How likely each member makes each molecule."""
 
-    Attributes
-    ----------
-    smiles : ndarray of shape (n_molecules,), str
-    chain : ndarray of shape (n_molecules,), int
-        One of the chains that give the molecule.
-    law : ndarray of shape (E, n_molecules)
-        A molecule has the sum of the probabilities of its chains.
-    """
-
-    smiles: np.ndarray
-    chain: np.ndarray
+    smiles: np.ndarray  # shape: (n_molecules,)
+    chain: np.ndarray  # shape: (n_molecules,), one of the chains that give the molecule
+    # shape: (E, n_molecules), a molecule has the sum of the probabilities of its chains
     law: np.ndarray
 
 

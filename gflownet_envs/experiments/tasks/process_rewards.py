@@ -52,16 +52,6 @@ def process_reward_study(
     """Train a reward model a member, and follow the mean one greedily.
 
     The reward features are the scores of the labelled problems, seen or not.
-
-    Parameters
-    ----------
-    environment : TokenSequenceEnvironment
-    problems, labels : Tensor
-        The pool.
-    groups : dict of str to ndarray of int
-        Problems that the original coordinates put together.
-    preset : Preset
-    seed : int
     """
     started = time.process_time()
     members = np.arange(preset.n_train + preset.n_test)

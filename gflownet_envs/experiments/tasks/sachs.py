@@ -64,28 +64,15 @@ _N_SAMPLED = 256  # graphs of each trained member behind its edge marginals
 
 @dataclass(frozen=True)
 class SachsCells:
-    """What the members see of the 853 cells.
+    """What the members see of the 853 cells."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Cells that a member sees.
-    standardize : {"global", "member"}
-        See `subsample_rows`.
-    logarithms : bool
-        Of the fluorescence, which has heavy tails.
-    pilot : {"exact", "trained"}
-        The policy on the first subsample whose greedy roll-out is the reference
-        trajectory.
-    proteins : tuple of str or None
-        Some of the eleven.
-    """
-
-    n_rows: int = 200
-    standardize: str = STANDARDIZATIONS[0]
-    logarithms: bool = False
+    n_rows: int = 200  # cells that a member sees
+    standardize: str = STANDARDIZATIONS[0]  # see `subsample_rows`
+    logarithms: bool = False  # of the fluorescence, which has heavy tails
+    # the policy on the first subsample whose greedy roll-out is the reference
+    # trajectory
     pilot: str = "exact"
-    proteins: tuple[str, ...] | None = None
+    proteins: tuple[str, ...] | None = None  # some of the eleven
 
 
 class SachsTask(Task):

@@ -52,29 +52,17 @@ _STANDARDIZE = "global"
 
 @dataclass(frozen=True)
 class SimulatedRows:
-    """What the members see of the simulated network.
+    """What the members see of the simulated network."""
 
-    Attributes
-    ----------
-    n_samples : int
-        Rows that are simulated.
-    n_rows : int
-        Of these, the rows that a member sees.
-    n_solved_only : int
-        Members beyond those that are trained: held out, and solved exactly.
-    max_gap : float or None
-        Graphs whose log R is further below that of the best one are lifted to this
-        distance. No probability of a set of graphs changes by more than the number of
-        graphs times exp(−max_gap): 6e-5 for 20. Log-ratios of rare actions do.
-    encoding : str or None
-        Of the graphs, for the networks; see `DagEnvironment`.
-    """
-
-    n_samples: int = 853
-    n_rows: int = 50
+    n_samples: int = 853  # rows that are simulated
+    n_rows: int = 50  # of these, the rows that a member sees
+    # members beyond those that are trained: held out, and solved exactly
     n_solved_only: int = 100
+    # graphs whose log R is further below that of the best one are lifted to this
+    # distance. No probability of a set of graphs changes by more than the number of
+    # graphs times exp(−max_gap): 6e-5 for 20. Log-ratios of rare actions do
     max_gap: float | None = 20.0
-    encoding: str | None = None
+    encoding: str | None = None  # of the graphs, for the networks; see `DagEnvironment`
 
 
 class StructureLearningTask(Task):
