@@ -43,13 +43,7 @@ def load_or_run(
     key: dict[str, Any],
     run: Callable[[], dict[str, np.ndarray]],
 ) -> dict[str, np.ndarray]:
-    """Return the stored arrays of a block, or compute and store them.
-
-    Examples
-    --------
-    >>> load_or_run(None, {}, lambda: {"x": np.zeros(1)})
-    {'x': array([0.])}
-    """
+    """Return the stored arrays of a block, or compute and store them."""
     arrays = None if store is None else store.load_block(key)
     if arrays is None:
         arrays = run()
@@ -64,44 +58,21 @@ def block_ticker(
     n_blocks: int,
     length: int,
 ) -> Callable[[int], None]:
-    """Return a callback for one block that reports over all blocks.
-
-    Examples
-    --------
-    >>> seen = []
-    >>> tick = block_ticker(lambda *done: seen.append(done), 1, 3, length=10)
-    >>> tick(4)
-    >>> seen
-    [(14, 30)]
-    """
+    """Return a callback for one block that reports over all blocks."""
     if progress is None:
         return lambda done: None
     return lambda done: progress(block * length + done, n_blocks * length)
 
 
 def array_digest(array: np.ndarray) -> str:
-    """Return the SHA-256 of an array's type, shape and bytes.
-
-    Examples
-    --------
-    >>> array_digest(np.zeros(3)) == array_digest(np.zeros(3))
-    True
-    >>> array_digest(np.zeros(3)) == array_digest(np.zeros((3, 1)))
-    False
-    """
+    """Return the SHA-256 of an array's type, shape and bytes."""
     array = np.ascontiguousarray(array)
     head = f"{array.dtype.str}{array.shape}".encode()
     return hashlib.sha256(head + array.tobytes()).hexdigest()
 
 
 def json_values(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record as it comes back from JSON: tuples become lists.
-
-    Examples
-    --------
-    >>> json_values({"hidden": (64, 64)})
-    {'hidden': [64, 64]}
-    """
+    """Return a record as it comes back from JSON: tuples become lists."""
     return json.loads(json.dumps(record))
 
 
@@ -110,13 +81,6 @@ def share_out(n_members: int, block_size: int) -> list[slice]:
 
     An even number shares out among two or four processes. The blocks do not depend on
     how many processes there are, so that a run can be resumed with another number.
-
-    Examples
-    --------
-    >>> [block.stop - block.start for block in share_out(150, 50)]
-    [38, 38, 37, 37]
-    >>> share_out(50, 50)
-    [slice(0, 50, None)]
     """
     n_blocks = -(-n_members // block_size)
     if n_blocks > 1 and n_blocks % 2 and n_blocks < n_members:
@@ -127,13 +91,7 @@ def share_out(n_members: int, block_size: int) -> list[slice]:
 
 
 def split_into_blocks(n_members: int, block_size: int) -> list[slice]:
-    """Return slices of at most `block_size` rows that cover all members.
-
-    Examples
-    --------
-    >>> split_into_blocks(5, 2)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Return slices of at most `block_size` rows that cover all members."""
     starts = range(0, n_members, block_size)
     return [slice(start, min(start + block_size, n_members)) for start in starts]
 

@@ -76,13 +76,6 @@ def flows_along(
 
     The network's numbers are relative to log Z, so that they stay moderate whatever
     the scale of the reward.
-
-    Examples
-    --------
-    >>> alive = torch.tensor([[[True, True, False]]])
-    >>> flows = torch.tensor([[[9.0, 2.0, 9.0]]])
-    >>> flows_along(flows, torch.tensor([10.0]), torch.tensor([[7.0]]), alive)
-    tensor([[[10., 12.,  7.,  7.]]])
     """
     log_z = log_z[:, None, None]
     inner = torch.where(alive, log_flow + log_z, log_reward[..., None])

@@ -64,11 +64,6 @@ def member_streams(
     """Return the streams of several members.
 
     With equal numbers they are the same.
-
-    Examples
-    --------
-    >>> [stream.member for stream in member_streams(0, (4, 7))]
-    [4, 7]
     """
     return [MemberStream(seed, member) for member in members]
 
@@ -78,12 +73,6 @@ class UniformChunks:
 
     The numbers do not depend on the size of the chunks. They lie in [0, 1 − 2⁻²⁴], so
     that they stay below 1 in float32.
-
-    Examples
-    --------
-    >>> uniforms = UniformChunks(member_streams(0, (0, 1)), shape=(8, 3))
-    >>> uniforms.next().shape
-    (2, 8, 3)
     """
 
     def __init__(

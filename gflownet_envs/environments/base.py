@@ -8,14 +8,7 @@ from torch import Tensor
 
 
 def require_at_least(name: str, value: object, least: int) -> None:
-    """Raise ValueError unless a size is an int and large enough.
-
-    Examples
-    --------
-    >>> require_at_least("size", 1, least=2)
-    Traceback (most recent call last):
-    ValueError: size must be at least 2, got 1
-    """
+    """Raise ValueError unless a size is an int and large enough."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r}")
 

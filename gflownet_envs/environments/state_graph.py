@@ -176,15 +176,7 @@ class StateGraph:
 
 
 def require_enumerable(environment: Environment) -> None:
-    """Raise ValueError, with the reason, where states cannot be listed.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import DagEnvironment
-    >>> require_enumerable(DagEnvironment(6))
-    Traceback (most recent call last):
-    ValueError: dag-6-15 is not enumerable: graphs are listed up to 5 nodes, got 6
-    """
+    """Raise ValueError, with the reason, where states cannot be listed."""
     if not environment.is_enumerable:
         raise ValueError(
             f"{environment.name} is not enumerable: {environment.enumeration_reason}"

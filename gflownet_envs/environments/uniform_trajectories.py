@@ -52,14 +52,7 @@ def sample_uniformly(
     n_trajectories: int,
     seed: int = 0,
 ) -> SampledTrajectories:
-    """Roll out the uniform policy.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> sample_uniformly(GridEnvironment(), n_trajectories=3).states.shape
-    torch.Size([3, 7, 4])
-    """
+    """Roll out the uniform policy."""
     generator = torch.Generator().manual_seed(seed)
     state = environment.initial_state((n_trajectories,))
     states, actions = [state], []
@@ -80,15 +73,6 @@ def environment_digest(environment: Environment) -> str:
 
     What is allowed, where actions lead, which parents there are and how states are
     encoded along 64 walks; a difference elsewhere is not seen.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> one, other = GridEnvironment(size=3), GridEnvironment(size=4)
-    >>> environment_digest(one) == environment_digest(GridEnvironment(size=3))
-    True
-    >>> environment_digest(one) == environment_digest(other)
-    False
     """
     rng = np.random.default_rng(0)  # the same numbers in every version of torch
     state = environment.initial_state((_N_DIGESTED,))

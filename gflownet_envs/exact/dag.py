@@ -111,12 +111,6 @@ def adjacency(
 
     The mean over sampled graphs estimates edge marginals where graphs are too many to
     list.
-
-    Examples
-    --------
-    >>> env = DagEnvironment(2)
-    >>> adjacency(env, env.step(env.initial_state(), torch.tensor(0))).tolist()
-    [[False, True], [False, False]]
     """
     parents = _require_graphs(environment).parent_sets(states)[..., None, :]
     nodes = torch.arange(environment.n_nodes, device=states.device)

@@ -64,13 +64,7 @@ def masked_logits(
     logits: Tensor,  # shape: (..., A)
     mask: Tensor,  # shape: (..., A), bool
 ) -> Tensor:  # shape: (..., A)
-    """Return the logits with −inf where an action is not allowed.
-
-    Examples
-    --------
-    >>> masked_logits(torch.zeros(3), torch.tensor([True, True, False]))
-    tensor([0., 0., -inf])
-    """
+    """Return the logits with −inf where an action is not allowed."""
     return torch.where(mask, logits, float("-inf"))
 
 
@@ -341,15 +335,6 @@ def torch_threads(n_threads: int) -> Iterator[None]:
 
     The matrices here are small: on a busy two-core machine two threads were 22 times
     slower than one. More cores are used by more processes.
-
-    Examples
-    --------
-    >>> before = torch.get_num_threads()
-    >>> with torch_threads(1):
-    ...     torch.get_num_threads()
-    1
-    >>> torch.get_num_threads() == before
-    True
     """
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads)

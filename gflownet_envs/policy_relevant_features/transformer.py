@@ -51,17 +51,6 @@ def log_policy_change(
         = E[\delta \mid s] + \tfrac{1}{2} \mathrm{Var}[\delta \mid s] + \dots,
 
     and the log-policy by that of the state after the action less that of the state.
-
-    Examples
-    --------
-    The chance of the first of two objects rises from 1/2 to e/(1 + e).
-
-    >>> import torch
-    >>> law = ChoiceLaws(0, torch.arange(2), torch.full((2,), 0.5), torch.eye(2))
-    >>> log_policy_change(law, np.array([[1.0, 0.0]]), None).round(3)
-    array([[ 0.38, -0.62]])
-    >>> [log_policy_change(law, np.array([[1.0, 0.0]]), order)[0] for order in (1, 2)]
-    [array([ 0.5, -0.5]), array([ 0.375, -0.625])]
     """
     policy = law.policy.numpy()
     outcomes = law.outcomes.numpy()

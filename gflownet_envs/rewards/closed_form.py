@@ -97,13 +97,7 @@ def quadrant_shift_rewards(
 def quadrant_of_cell(
     cells: Tensor,  # shape: (..., 2)
 ) -> Tensor:  # shape: (...)
-    """Return 2 · [row ≥ 2] + [column ≥ 2].
-
-    Examples
-    --------
-    >>> quadrant_of_cell(torch.tensor([[1, 1], [0, 2], [4, 0], [2, 3]]))
-    tensor([0, 1, 2, 3])
-    """
+    """Return 2 · [row ≥ 2] + [column ≥ 2]."""
     far = (cells >= _SPLIT).long()
     return 2 * far[..., 0] + far[..., 1]
 
@@ -264,13 +258,7 @@ def log_mean_bump_reward(
 def bump_profiles(
     positions: Tensor,  # shape: (..., 2)
 ) -> Tensor:  # shape: (..., 3), float64
-    """Return the three bumps of height 1 at some places.
-
-    Examples
-    --------
-    >>> bump_profiles(torch.tensor([0.0, 0.75])).round(decimals=3).tolist()
-    [1.0, 0.006, 0.006]
-    """
+    """Return the three bumps of height 1 at some places."""
     centres = torch.tensor(BUMP_CENTRES, dtype=torch.float64)
     squared = (positions[..., None, :] - centres).square().sum(dim=-1)
     return (-squared / (2 * BUMP_WIDTH**2)).exp()
@@ -350,13 +338,7 @@ def wiener_regression_rewards(
 def target(
     x: Tensor,  # shape: (n,)
 ) -> Tensor:  # shape: (n,)
-    """Return sin x + 2 − x.
-
-    Examples
-    --------
-    >>> target(torch.zeros(1))
-    tensor([2.])
-    """
+    """Return sin x + 2 − x."""
     return x.sin() + 2 - x
 
 
@@ -371,11 +353,6 @@ def wiener_modes(
         \frac{\sin(\omega_k x)}{\omega_k}, \qquad \omega_k = \frac{(k - 1/2) \pi}{L}
 
     with L = 2π; the sum of all their squares at x is the variance, x.
-
-    Examples
-    --------
-    >>> wiener_modes(torch.tensor([2 * math.pi])).square().round(decimals=3).tolist()
-    [[5.093, 0.566]]
     """
     numbers = torch.arange(1, n_modes + 1, dtype=torch.float64)
     frequencies = (numbers - 0.5) * math.pi / INTERVAL_LENGTH

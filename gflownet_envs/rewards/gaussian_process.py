@@ -140,12 +140,6 @@ def one_hot_levels(
 
     The squared distance of two rows is twice the number of components in which they
     differ.
-
-    Examples
-    --------
-    >>> one_hot_levels([[1, 0], [0, 2]], sizes=(2, 3))
-    array([[0., 1., 1., 0., 0.],
-           [1., 0., 0., 0., 1.]])
     """
     rows, sizes = np.asarray(levels), np.asarray(sizes)
     whole = np.issubdtype(rows.dtype, np.integer)

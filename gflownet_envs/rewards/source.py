@@ -24,14 +24,7 @@ def validated_log_reward(
     log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
     environment: Environment,
 ) -> Tensor:  # shape: (E, n_objects), float64
-    """Check a reward table and return it in float64.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> validated_log_reward([[0, 1, 2]], GridEnvironment(size=2, max_moves=1))
-    tensor([[0., 1., 2.]], dtype=torch.float64)
-    """
+    """Check a reward table and return it in float64."""
     return uncopied_log_reward(log_reward, environment).to(torch.float64)
 
 
@@ -43,14 +36,6 @@ def uncopied_log_reward(
 
     A large table is then neither copied nor widened, and what is returned may share
     the memory of what is given.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> table = torch.zeros(1, 3)
-    >>> environment = GridEnvironment(size=2, max_moves=1)
-    >>> uncopied_log_reward(table, environment).data_ptr() == table.data_ptr()
-    True
     """
     table = _as_tensor(log_reward)
     n_objects = environment.require_listed_objects()
@@ -75,14 +60,6 @@ def reward_rows(
     """Return log R of some members and objects, from a table or a function.
 
     A table was checked before; what a function returns is checked here.
-
-    Examples
-    --------
-    >>> objects = torch.tensor([2, 0])
-    >>> reward_rows(torch.tensor([[0.0, 1.0, 2.0]]), slice(0, 1), objects)
-    tensor([[2., 0.]], dtype=torch.float64)
-    >>> reward_rows(lambda members, x: [[2.0 * i for i in x]], slice(0, 1), objects)
-    tensor([[4., 0.]], dtype=torch.float64)
     """
     if isinstance(log_reward, Tensor):
         return log_reward[members].index_select(1, objects).to(torch.float64)
@@ -133,14 +110,7 @@ def member_inputs(
     values: Tensor | ArrayLike,  # shape: (E, d)
     n_inputs: int | None = None,
 ) -> Tensor:  # shape: (E, d), float64
-    """Return inputs in float64; raise ValueError if they cannot be used.
-
-    Examples
-    --------
-    >>> member_inputs("amplitudes", [[0.5, 1.0]], n_inputs=3)
-    Traceback (most recent call last):
-    ValueError: amplitudes must have shape (n_members, 3), got (1, 2)
-    """
+    """Return inputs in float64; raise ValueError if they cannot be used."""
     inputs = torch.as_tensor(np.asarray(values, dtype=np.float64))
     has_columns = inputs.ndim == 2 and inputs.shape[1] == (n_inputs or inputs.shape[1])
     if not has_columns or 0 in inputs.shape:
@@ -329,15 +299,7 @@ class FunctionReward:
 
 
 def as_reward_source(reward: Any, environment: Environment) -> RewardSource:
-    """Return a source of rewards, made from a table where it is none yet.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> env = GridEnvironment(size=2, max_moves=1)
-    >>> as_reward_source([[0.0, 1.0, 2.0]], env).n_members
-    1
-    """
+    """Return a source of rewards, made from a table where it is none yet."""
     if isinstance(reward, RewardSource) and not isinstance(reward, Tensor):
         if reward.n_members < 1:
             raise ValueError(f"reward must have at least one member, got {reward!r}")
@@ -357,15 +319,6 @@ class MeanReward:
 
     What a pilot or a control is trained on where objects cannot be listed; where they
     can, `mean_reward` makes a table. Every evaluation takes all members of the source.
-
-    Examples
-    --------
-    >>> from gflownet_envs.rewards.source import FunctionReward
-    >>> def count(weights, states):
-    ...     return weights * states.sum(dim=-1)
-    >>> mean = MeanReward(FunctionReward(count, [[1.0], [3.0]]))
-    >>> mean.of_states(torch.ones(1, 2, 4, dtype=torch.int64))
-    tensor([[8., 8.]], dtype=torch.float64)
     """
 
     def __init__(self, source: RewardSource, n_members: int = 1) -> None:
@@ -437,14 +390,6 @@ def reward_of_objects(
 
     A source that can be called as a function of members and objects is one (it is meant
     for spaces whose table would be too large); any other becomes a table.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> env = GridEnvironment(size=2, max_moves=1)
-    >>> graph = StateGraph.from_environment(env)
-    >>> reward_of_objects(RewardTable(env, [[0.0, 1.0, 2.0]]), graph)
-    tensor([[0., 1., 2.]], dtype=torch.float64)
     """
     if isinstance(reward, RewardTable):
         return reward.log_reward

@@ -127,13 +127,7 @@ def with_forced(
     forced: Tensor | None,  # shape: (E, B, T), −1 where free
     step: int,
 ) -> Tensor:  # shape: (E, B)
-    """Put given actions in place of sampled ones.
-
-    Examples
-    --------
-    >>> with_forced(torch.tensor([[1, 1]]), torch.tensor([[[-1], [0]]]), step=0)
-    tensor([[1, 0]])
-    """
+    """Put given actions in place of sampled ones."""
     if forced is None:
         return actions
     given = forced[..., step]

@@ -66,19 +66,6 @@ class PolicyTape:
     network : StackedMLP
     n_rows : int
         Rows of a member that will be added, in all tables together.
-
-    Examples
-    --------
-    >>> from gflownet_envs.random_streams import member_streams
-    >>> network = StackedMLP((5, 16, 3), member_streams(0, (0, 1)))
-    >>> tape = PolicyTape(network, n_rows=7)
-    >>> table = tape.add(torch.zeros(7, 5), columns=slice(0, 3))
-    >>> table.policy.shape
-    torch.Size([2, 7, 3])
-    >>> first_and_last, _ = tape.pick(torch.tensor([0, 41]))
-    >>> first_and_last.sum().backward()
-    >>> [bias.grad.shape for bias in network.biases]
-    [torch.Size([2, 1, 16]), torch.Size([2, 1, 3])]
     """
 
     def __init__(self, network: StackedMLP, n_rows: int) -> None:

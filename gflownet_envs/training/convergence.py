@@ -40,11 +40,6 @@ def effective_sample_share(
     :math:`w = R(x) P_B / P_F` (Kong, 1992). All weights are Z once the policy is
     exact, and the share is 1. A mode of the reward that was never sampled has no
     weight: a large share does not exclude that modes are missed.
-
-    Examples
-    --------
-    >>> effective_sample_share(torch.tensor([[0.0, 0.0], [0.0, -100.0]]))
-    tensor([1.0000, 0.5000])
     """
     weights = (log_weights - log_weights.amax(dim=-1, keepdim=True)).exp()
     n = log_weights.shape[-1]

@@ -215,13 +215,7 @@ def columns_of_levels(
     positions: tuple[str, ...],
     fragments: list[str],
 ) -> dict[str, dict[str, np.ndarray]]:
-    """Return, per position and fragment, the chains that have it there.
-
-    Examples
-    --------
-    >>> columns_of_levels(np.array([[0, 1], [0, 0]]), ("a", "b"), ["C", "O"])["b"]
-    {'C': array([1]), 'O': array([0])}
-    """
+    """Return, per position and fragment, the chains that have it there."""
     return {
         position: {
             fragment: np.flatnonzero(chains[:, t] == number)
