@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -357,6 +357,15 @@ class PaperClaim:
     paper: str  # the paper's figure
     # takes the results on one data set; returns our figure and whether it agrees
     measure: Callable[[SourceResults], tuple[str, bool]]
+
+
+class RunSettings(TypedDict):
+    """What a task is prepared with beside its preset; see `Task.prepare`."""
+
+    seed: int
+    store: Store | None
+    progress: Progress
+    options: Mapping[str, Any]
 
 
 class Task(ABC):

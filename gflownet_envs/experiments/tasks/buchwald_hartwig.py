@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
 from gflownet_envs.experiments.claims import alr_sum_claim, coverage_claim, order_claim
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task, stage
+from gflownet_envs.experiments.task import (
+    Preset,
+    RunSettings,
+    Study,
+    Table,
+    Task,
+    stage,
+)
 from gflownet_envs.rewards.proxies import (
     YieldProxies,
     train_yield_proxies,
@@ -88,17 +94,9 @@ class BuchwaldHartwigTask(Task):
         ),
     }
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         data: Any = fetch_buchwald_hartwig(
-            data_home=options.get("data_home"),
+            data_home=run["options"].get("data_home"),
             controls=preset.variant != WITHOUT_CONTROLS,
         )
         environment = SequentialSelectionEnvironment(data.levels, name=self.name)
@@ -110,9 +108,9 @@ class BuchwaldHartwigTask(Task):
             combinations,
             preset.proxy,
             members=members.tolist(),
-            seed=seed,
-            progress=stage(progress, "training yield proxies"),
-            store=store,
+            seed=run["seed"],
+            progress=stage(run["progress"], "training yield proxies"),
+            store=run["store"],
         )
         best = int(np.argmax(data.target))
         actions = [

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.environments.walks import PlaneWalkEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import indistinguishable_claim
 from gflownet_envs.experiments.task import (
     Preset,
-    Progress,
     RunResults,
+    RunSettings,
     Study,
     Table,
     Task,
@@ -73,18 +72,11 @@ class ContinuousGridTask(Task):
         ),
     }
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = PlaneWalkEnvironment()
         n_members = preset.n_train + preset.n_test
-        heights = np.random.default_rng(seed).normal(size=(n_members, len(_BUMPS)))
+        rng = np.random.default_rng(run["seed"])
+        heights = rng.normal(size=(n_members, len(_BUMPS)))
         pilot = solve_exact(environment, log_mean_bump_reward(environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         return Study(

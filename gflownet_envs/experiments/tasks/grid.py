@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import order_claim, shift_claim
 from gflownet_envs.experiments.task import (
     Preset,
-    Progress,
     RunResults,
+    RunSettings,
     Study,
     Table,
     Task,
@@ -86,18 +85,10 @@ class GridTask(Task):
         ax.set(title="reference walk", xticks=range(size), yticks=range(size))
         ax.set(xlabel="column", ylabel="row")
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = GridEnvironment()
         log_reward, shifts = quadrant_shift_rewards(environment)
-        members = np.random.default_rng(seed).permutation(len(log_reward))
+        members = np.random.default_rng(run["seed"]).permutation(len(log_reward))
         pilot = solve_exact(environment, mean_log_reward(log_reward, environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         cells = np.asarray(environment.cells)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -25,7 +24,14 @@ from gflownet_envs.exact.trajectories import (
     greedy_trajectory,
     trajectory_of_actions,
 )
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, stage
+from gflownet_envs.experiments.task import (
+    Preset,
+    Progress,
+    RunSettings,
+    Study,
+    Table,
+    stage,
+)
 from gflownet_envs.rewards.molecules import (
     POSITIONS,
     TOY_FRAGMENTS,
@@ -68,15 +74,13 @@ class RealStudy(Study):
     molecules: RealMolecules = field(kw_only=True)
 
 
-def toy_study(
-    preset: Preset, *, seed: int, store: Store | None, progress: Progress
-) -> Study:
+def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
     """Train proxies of the toy score on parts of the reference chains."""
     settings: MoleculeSettings = preset.proxy
     positions = POSITIONS[: settings.n_positions]
     environment = fragment_chain_environment(tuple(TOY_FRAGMENTS), positions)
     descriptors = toy_descriptors()
-    chains = reference_chains(settings.n_reference, len(positions), seed)
+    chains = reference_chains(settings.n_reference, len(positions), run["seed"])
     features = chain_features(descriptors, chains)
     scores = descriptor_score(chains)
     members = np.arange(preset.n_train + preset.n_test)
@@ -85,9 +89,9 @@ def toy_study(
         scores,
         settings.proxy,
         members=members.tolist(),
-        seed=seed,
-        progress=stage(progress, "training score proxies"),
-        store=store,
+        seed=run["seed"],
+        progress=stage(run["progress"], "training score proxies"),
+        store=run["store"],
     )
     names = list(TOY_FRAGMENTS)
     best = chains[int(np.argmax(scores))]
@@ -127,17 +131,10 @@ def toy_study(
     )
 
 
-def real_study(
-    preset: Preset,
-    *,
-    seed: int,
-    store: Store | None,
-    progress: Progress,
-    options: Mapping[str, Any],
-) -> RealStudy:
+def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
     """Train proxies of measured activity and predict every assembled molecule."""
     settings: MoleculeSettings = preset.proxy
-    data_home = options.get("data_home")
+    data_home = run["options"].get("data_home")
     bunch = fetch_fragments(min_attachments=2, data_home=data_home)
     links = neutral_links(bunch.smiles, bunch.attachments)[: settings.n_fragments]
     names = [smiles for smiles, _ in links]
@@ -146,7 +143,7 @@ def real_study(
     started = time.process_time()
     known_smiles, activity = fetch_seh(data_home=data_home, return_X_y=True)
     known = morgan_fingerprints(known_smiles)
-    molecules, prints = describe_molecules(links, chains, store, progress)
+    molecules, prints = describe_molecules(links, chains, run["store"], run["progress"])
     likeness = nearest_similarities(prints, known)
     described = time.process_time()
     members = np.arange(preset.n_train + preset.n_test)
@@ -155,9 +152,9 @@ def real_study(
         activity,
         settings.proxy,
         members=members.tolist(),
-        seed=seed,
-        progress=stage(progress, "training activity proxies"),
-        store=store,
+        seed=run["seed"],
+        progress=stage(run["progress"], "training activity proxies"),
+        store=run["store"],
     )
     trained = time.process_time()
     predicted = proxies.predict(prints)

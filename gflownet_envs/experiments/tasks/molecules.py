@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.exact.solve import terminating_distribution
 from gflownet_envs.experiments.claims import (
     alr_sum_claim,
@@ -21,8 +20,8 @@ from gflownet_envs.experiments.task import (
     PaperClaim,
     Policies,
     Preset,
-    Progress,
     RunResults,
+    RunSettings,
     SourceResults,
     Study,
     Table,
@@ -360,20 +359,11 @@ class MoleculesTask(Task):
         is_papers = preset.variant == "toy" and preset.proxy.n_positions == 5
         return _TOY_CLAIMS if is_papers else ()
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
-        arguments: dict[str, Any] = {"seed": seed, "store": store, "progress": progress}
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         if preset.variant == "toy":
-            return toy_study(preset, **arguments)
+            return toy_study(preset, **run)
         if preset.variant == "real":
-            return real_study(preset, options=options, **arguments)
+            return real_study(preset, **run)
         raise ValueError(f"variant must be one of {VARIANTS}, got {preset.variant!r}")
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
@@ -24,8 +23,8 @@ from gflownet_envs.experiments.claims import (
 )
 from gflownet_envs.experiments.task import (
     Preset,
-    Progress,
     RunResults,
+    RunSettings,
     Study,
     Table,
     Task,
@@ -204,23 +203,17 @@ class LlmArithmeticTask(Task):
         ),
     }
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = arithmetic_environment()
-        problems, labels = arithmetic_problems(environment, seed=seed)
+        problems, labels = arithmetic_problems(environment, seed=run["seed"])
         right = labels.numpy() == 1
         groups = {
             "right equations": np.flatnonzero(right),
             "wrong equations": np.flatnonzero(~right),
         }
-        return process_reward_study(environment, problems, labels, groups, preset, seed)
+        return process_reward_study(
+            environment, problems, labels, groups, preset, run["seed"]
+        )
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the variance of each problem's score between members."""
@@ -273,23 +266,17 @@ class StrategyReasoningTask(Task):
         ),
     }
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = strategy_environment()
-        problems, labels = strategy_problems(environment, seed=seed)
+        problems, labels = strategy_problems(environment, seed=run["seed"])
         is_good = labels.numpy() > np.median(labels.numpy())
         groups = {
             "better half": np.flatnonzero(is_good),
             "worse half": np.flatnonzero(~is_good),
         }
-        return process_reward_study(environment, problems, labels, groups, preset, seed)
+        return process_reward_study(
+            environment, problems, labels, groups, preset, run["seed"]
+        )
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the variance of each problem's score between members."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.datasets import fetch_sachs
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
@@ -22,8 +21,8 @@ from gflownet_envs.experiments.claims import explained_variance_claim
 from gflownet_envs.experiments.task import (
     Policies,
     Preset,
-    Progress,
     RunResults,
+    RunSettings,
     Study,
     Table,
     Task,
@@ -152,17 +151,9 @@ class SachsTask(Task):
         )
         ax.set_title("reference trajectory, edges in order")
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         cells: SachsCells = preset.proxy
-        data: Any = fetch_sachs(data_home=options.get("data_home"))
+        data: Any = fetch_sachs(data_home=run["options"].get("data_home"))
         names = cells.proteins or tuple(data.feature_names)
         columns = [data.feature_names.index(name) for name in names]
         rows = np.log(data.data) if cells.logarithms else data.data
@@ -171,7 +162,7 @@ class SachsTask(Task):
             rows[:, columns],
             cells.n_rows,
             members=members.tolist(),
-            seed=seed,
+            seed=run["seed"],
             standardize=cells.standardize,
         )
         n_pairs = len(names) * (len(names) - 1) // 2
@@ -180,7 +171,7 @@ class SachsTask(Task):
         )
         reward = LocalScoreReward(environment, scores_above_empty(samples))
         started = time.process_time()
-        trajectory = _reference(reward, preset, seed, store, progress)
+        trajectory = _reference(reward, preset, **run)
         covariances = sample_covariances(samples)
         return Study(
             environment=environment,
@@ -245,11 +236,7 @@ def _published_edges(environment: DagEnvironment) -> list[Edge]:
 
 
 def _reference(
-    reward: LocalScoreReward,
-    preset: Preset,
-    seed: int,
-    store: Store | None,
-    progress: Progress,
+    reward: LocalScoreReward, preset: Preset, **run: Unpack[RunSettings]
 ) -> Trajectory:
     """Return the greedy roll-out of the policy on the first subsample."""
     first = reward.select(slice(0, 1))
@@ -259,9 +246,9 @@ def _reference(
         reward.environment,
         first,
         preset.training,
-        seed=seed,
-        store=store,
-        progress=stage(progress, "training the pilot"),
+        seed=run["seed"],
+        store=run["store"],
+        progress=stage(run["progress"], "training the pilot"),
     )
     return greedy_trajectory(reward.environment, pilot.log_policy)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.environments.state_graph import StateGraph
@@ -20,8 +19,8 @@ from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 from gflownet_envs.experiments.task import (
     Policies,
     Preset,
-    Progress,
     RunResults,
+    RunSettings,
     Study,
     Table,
     Task,
@@ -122,15 +121,7 @@ class StructureLearningTask(Task):
         )
         ax.set_title("simulated network, edges in order")
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         rows = preset.proxy
         data = make_linear_gaussian_data(n_samples=rows.n_samples)
         environment = DagEnvironment(
@@ -143,7 +134,7 @@ class StructureLearningTask(Task):
             data.data,
             rows.n_rows,
             members=members.tolist(),
-            seed=seed,
+            seed=run["seed"],
             standardize=_STANDARDIZE,
         )
         covariances = sample_covariances(samples)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
 
-from gflownet_envs.block_store import Store
 from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import gain_claim, indistinguishable_claim
 from gflownet_envs.experiments.task import (
     Preset,
-    Progress,
     RunResults,
+    RunSettings,
     Study,
     Table,
     Task,
@@ -88,18 +87,11 @@ class SymbolicRegressionTask(Task):
         ),
     }
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = SymbolicExpressionEnvironment()
         n_members = preset.n_train + preset.n_test
-        scores = np.random.default_rng(seed).normal(size=(n_members, len(_MODES)))
+        rng = np.random.default_rng(run["seed"])
+        scores = rng.normal(size=(n_members, len(_MODES)))
         # as the paper has them, without
         gap = None if preset.variant == AS_PAPER else _MAX_GAP
         log_reward = wiener_regression_rewards(environment, scores, max_gap=gap)
