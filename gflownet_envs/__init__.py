@@ -42,10 +42,7 @@ _NAMES_OF_MODULE = {
         "edge_marginals",
     ),
     "random_streams": ("MemberStream",),
-    "policies": (
-        "StackedMLP",
-        "StackedGRU",
-    ),
+    "policies": ("StackedMLP", "StackedGRU"),
     "objectives": ("OBJECTIVES",),
     "training": (
         "PAPER_TRAINING",
@@ -111,10 +108,7 @@ _NAMES_OF_MODULE = {
         "nearest_similarities",
         "draw_molecules",
     ),
-    "testing": (
-        "check_environment",
-        "environment_checks",
-    ),
+    "testing": ("check_environment", "environment_checks"),
     "policy_dataset": ("PolicyDataset",),
     "datasets": (
         "fetch_buchwald_hartwig",

@@ -39,9 +39,7 @@ Progress = Callable[[int, int], None]
 
 
 def load_or_run(
-    store: Store | None,
-    key: dict[str, Any],
-    run: Callable[[], dict[str, np.ndarray]],
+    store: Store | None, key: dict[str, Any], run: Callable[[], dict[str, np.ndarray]]
 ) -> dict[str, np.ndarray]:
     """Return the stored arrays of a block, or compute and store them."""
     arrays = None if store is None else store.load_block(key)
@@ -53,10 +51,7 @@ def load_or_run(
 
 
 def block_ticker(
-    progress: Progress | None,
-    block: int,
-    n_blocks: int,
-    length: int,
+    progress: Progress | None, block: int, n_blocks: int, length: int
 ) -> Callable[[int], None]:
     """Return a callback for one block that reports over all blocks."""
     if progress is None:

@@ -57,10 +57,7 @@ class MemberStream:
         return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
-def member_streams(
-    seed: int,
-    members: tuple[int, ...],
-) -> list[MemberStream]:
+def member_streams(seed: int, members: tuple[int, ...]) -> list[MemberStream]:
     """Return the streams of several members.
 
     With equal numbers they are the same.

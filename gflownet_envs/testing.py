@@ -90,9 +90,7 @@ _MAX_GRAPH_OBJECTS = 1_000_000
 
 
 def check_environment(
-    environment: Environment,
-    n_trajectories: int = 64,
-    seed: int = 0,
+    environment: Environment, n_trajectories: int = 64, seed: int = 0
 ) -> None:
     """Raise AssertionError if an environment breaks a rule of the contract.
 
@@ -159,11 +157,7 @@ def _sizes(environment: Environment, sample: SampledTrajectories) -> None:
     for name, got, expected in (
         ("state_size", sample.states.shape[-1], environment.state_size),
         ("n_actions", mask.shape[-1], environment.n_actions),
-        (
-            "n_backward_actions",
-            backward_mask.shape[-1],
-            environment.n_backward_actions,
-        ),
+        ("n_backward_actions", backward_mask.shape[-1], environment.n_backward_actions),
         ("action_names", len(set(environment.action_names)), environment.n_actions),
         ("step_names", len(environment.step_names), environment.max_steps),
     ):

@@ -79,9 +79,7 @@ class Environment(ABC):
 
     @abstractmethod
     def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-        device: torch.device | str | None = None,
+        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
     ) -> Tensor:  # shape: (*batch_shape, S)
         """Return the only state without parents, repeated over `batch_shape`."""
 

@@ -42,9 +42,7 @@ class SequentialSelectionEnvironment(PrefixEnvironment):
     """
 
     def __init__(
-        self,
-        levels: Mapping[str, Sequence[str]],
-        name: str | None = None,
+        self, levels: Mapping[str, Sequence[str]], name: str | None = None
     ) -> None:
         if not isinstance(levels, Mapping):
             raise ValueError(
@@ -129,8 +127,7 @@ class SequentialSelectionEnvironment(PrefixEnvironment):
 
 
 def fragment_chain_environment(
-    fragments: Sequence[str],
-    positions: int | Sequence[str] = 5,
+    fragments: Sequence[str], positions: int | Sequence[str] = 5
 ) -> SequentialSelectionEnvironment:
     """Return the tree of chains in which any fragment may stand at any position.
 

@@ -60,9 +60,7 @@ class StateGraph:
 
     @classmethod
     def from_environment(
-        cls,
-        environment: Environment,
-        max_states: int = 2_000_000,
+        cls, environment: Environment, max_states: int = 2_000_000
     ) -> "StateGraph":
         """List the states of an environment, breadth first.
 

@@ -48,9 +48,7 @@ class SampledTrajectories:
 
 
 def sample_uniformly(
-    environment: Environment,
-    n_trajectories: int,
-    seed: int = 0,
+    environment: Environment, n_trajectories: int, seed: int = 0
 ) -> SampledTrajectories:
     """Roll out the uniform policy."""
     generator = torch.Generator().manual_seed(seed)

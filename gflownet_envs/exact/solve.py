@@ -207,9 +207,7 @@ def _member_slices(graph: StateGraph, n_members: int) -> Iterator[slice]:
 
 
 def _log_flow(
-    graph: StateGraph,
-    log_reward: Tensor | RewardFunction,
-    members: slice,
+    graph: StateGraph, log_reward: Tensor | RewardFunction, members: slice
 ) -> Tensor:  # shape: (e, N)
     """Return the log flows of some members."""
     objects = torch.arange(graph.environment.require_listed_objects())

@@ -68,8 +68,7 @@ class PoliciesAlong:
 
 
 def greedy_trajectory(
-    environment: Environment,
-    log_policy: Callable[[Tensor], Tensor],
+    environment: Environment, log_policy: Callable[[Tensor], Tensor]
 ) -> Trajectory:
     """Follow the likeliest action of one policy until the end.
 
@@ -136,8 +135,7 @@ def _likeliest_action(
 
 
 def trajectory_of_actions(
-    environment: Environment,
-    actions: Sequence[int],
+    environment: Environment, actions: Sequence[int]
 ) -> Trajectory:
     """Return the trajectory of given actions, which must end in a terminal state.
 
@@ -168,9 +166,7 @@ def trajectory_of_actions(
 
 
 def policies_along(
-    environment: Environment,
-    policy_source: PolicySource,
-    trajectory: Trajectory,
+    environment: Environment, policy_source: PolicySource, trajectory: Trajectory
 ) -> PoliciesAlong:
     """Return the policies of all members in the states of a trajectory.
 
@@ -205,8 +201,7 @@ def policies_along(
 
 
 def policies_everywhere(
-    graph: StateGraph,
-    policy_source: PolicySource,
+    graph: StateGraph, policy_source: PolicySource
 ) -> PoliciesAlong:
     """Return the policies of all members in every non-terminal state of a small space.
 

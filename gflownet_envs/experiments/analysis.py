@@ -103,8 +103,7 @@ def training_noise(
 
 
 def noise_against_exact(
-    trained: PolicyDataset,
-    exact: PolicyDataset,
+    trained: PolicyDataset, exact: PolicyDataset
 ) -> NoiseAgainstExact:
     """Compare each trained member with the exact policy of its reward."""
     missing = np.setdiff1d(trained.rewards, exact.rewards)
@@ -334,10 +333,7 @@ def calibrate(
         X = inputs if kind["given_inputs"] else None
         intervals = [
             surrogate.predict_interval(
-                X,
-                confidence_level=level,
-                residual=kind["residual"],
-                random_state=seed,
+                X, confidence_level=level, residual=kind["residual"], random_state=seed
             )
             for level in LEVELS
         ]

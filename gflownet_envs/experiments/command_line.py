@@ -163,10 +163,7 @@ def compare(folders: tuple[Path, ...]) -> None:
 
 
 def _run(
-    arguments: dict[str, Any],
-    folder: Path,
-    data_home: Path | None,
-    jobs: int,
+    arguments: dict[str, Any], folder: Path, data_home: Path | None, jobs: int
 ) -> None:
     """Run a task with progress bars, print its tables, and say what went wrong."""
     from gflownet_envs.experiments.run import run_task

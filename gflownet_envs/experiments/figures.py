@@ -75,10 +75,7 @@ def sobol_figure(source: SourceResults) -> Any:
 def _draw_sobol(source: SourceResults, ax: Any) -> None:
     main = source.main
     SobolDisplay.from_estimator(
-        main.pipeline,
-        input_features=main.input_features,
-        verdict=main.verdict,
-        ax=ax,
+        main.pipeline, input_features=main.input_features, verdict=main.verdict, ax=ax
     )
     ax.set_title(f"{source.dataset.source} policies, degree {main.degree}")
 

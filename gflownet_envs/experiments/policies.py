@@ -106,8 +106,7 @@ def make_policies(
 
 
 def ensemble_distance(
-    solution: ExactSolution,
-    ensemble: TrainedEnsemble,
+    solution: ExactSolution, ensemble: TrainedEnsemble
 ) -> np.ndarray:  # shape: (n_trained,)
     """Return the distance of every trained member from the exact law of its reward.
 
@@ -121,9 +120,7 @@ def ensemble_distance(
         some = ensemble.subset(ensemble.members[rows])
 
         def own_rewards(
-            members: slice,
-            objects: Tensor,
-            rewards: tuple[int, ...] = some.rewards,
+            members: slice, objects: Tensor, rewards: tuple[int, ...] = some.rewards
         ) -> Tensor:
             return torch.cat(
                 [

@@ -97,10 +97,7 @@ def shares_table(source: SourceResults) -> Table:
         if not np.isnan(judged.q2)
         else (step, *(float("nan") for _ in row), "no choice")
         for step, row, judged in zip(
-            source.dataset.step_names,
-            display.shares,
-            main.verdict.steps,
-            strict=True,
+            source.dataset.step_names, display.shares, main.verdict.steps, strict=True
         )
     )
     return Table(

@@ -321,9 +321,7 @@ def _initial_arrays(
 
 
 def _parameter_list(
-    arrays: dict[str, np.ndarray],
-    name: str,
-    n_layers: int,
+    arrays: dict[str, np.ndarray], name: str, n_layers: int
 ) -> torch.nn.ParameterList:
     tensors = (torch.tensor(arrays[f"{name}_{i}"]) for i in range(n_layers))
     return torch.nn.ParameterList([torch.nn.Parameter(t) for t in tensors])

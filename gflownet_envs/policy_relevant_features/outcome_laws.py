@@ -212,10 +212,7 @@ def fit_pilot(
     return train_ensemble(environment, log_reward[None], training, seed=seed)
 
 
-def retained_steps(
-    names: Sequence[str],
-    excluded: Sequence[str | int],
-) -> list[int]:
+def retained_steps(names: Sequence[str], excluded: Sequence[str | int]) -> list[int]:
     """Return the numbers of the steps that are not excluded."""
     names = list(names)
     if isinstance(excluded, str):

@@ -41,8 +41,7 @@ BASES: Mapping[str, Callable[[Tensor], Tensor]] = MappingProxyType(
 
 
 def quadrant_shift_rewards(
-    environment: GridEnvironment,
-    base: str = "diagonal",
+    environment: GridEnvironment, base: str = "diagonal"
 ) -> tuple[Tensor, Tensor]:  # shapes: (625, n_objects), (625, 4), float64
     r"""Return all combinations of five shifts in four quadrants.
 
@@ -181,8 +180,7 @@ def _distance_from_centre(
 
 
 def _as_column(
-    name: str,
-    value: float | Tensor | ArrayLike,
+    name: str, value: float | Tensor | ArrayLike
 ) -> Tensor:  # shape: (E or 1, 1), float64
     levels = torch.as_tensor(value, dtype=torch.float64)
     allowed = levels > 0 if name == "r0" else levels >= 0

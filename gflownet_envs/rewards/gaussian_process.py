@@ -224,10 +224,7 @@ class GaussianProcessModes:
             Its outputs are named ``mode0``, ``mode1`` and so on.
         """
         return FunctionTransformer(
-            self.inputs,
-            self.values,
-            check_inverse=False,
-            feature_names_out=self._names,
+            self.inputs, self.values, check_inverse=False, feature_names_out=self._names
         )
 
     def _names(self, transformer: Any, input_features: Any) -> np.ndarray:
@@ -238,11 +235,7 @@ class GaussianProcessModes:
         return self
 
     def sample(
-        self,
-        n_members: int,
-        *,
-        remainder: bool = True,
-        random_state: Any = None,
+        self, n_members: int, *, remainder: bool = True, random_state: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:  # (E, n_modes), (E, n_candidates)
         """Draw inputs and functions.
 
@@ -433,9 +426,7 @@ _ROUNDING = 1e-10
 
 
 def level_descriptors(
-    smiles: Sequence[str | None],
-    *,
-    names: Sequence[str] | None = None,
+    smiles: Sequence[str | None], *, names: Sequence[str] | None = None
 ) -> np.ndarray:  # shape: (n_levels, n_columns)
     r"""Return a table of standardised molecular descriptors of a component's levels.
 

@@ -256,9 +256,7 @@ def chain_features(
 
 
 def reference_chains(
-    n_chains: int = 500,
-    n_positions: int = 5,
-    seed: int = 0,
+    n_chains: int = 500, n_positions: int = 5, seed: int = 0
 ) -> np.ndarray:  # shape: (n_chains, n_positions)
     """Draw different chains of toy fragments, those that the proxies may see.
 

@@ -30,9 +30,7 @@ def arithmetic_environment(max_length: int = 5) -> TokenSequenceEnvironment:
 
 
 def arithmetic_problems(
-    environment: TokenSequenceEnvironment,
-    n_problems: int = 40,
-    seed: int = 0,
+    environment: TokenSequenceEnvironment, n_problems: int = 40, seed: int = 0
 ) -> tuple[Tensor, Tensor]:  # shapes: (n, 5), (n,)
     """Return equations of single digits, the first half right, the others wrong.
 
@@ -159,9 +157,7 @@ def strategy_quality(
 
 
 def strategy_problems(
-    environment: TokenSequenceEnvironment,
-    n_problems: int = 40,
-    seed: int = 0,
+    environment: TokenSequenceEnvironment, n_problems: int = 40, seed: int = 0
 ) -> tuple[Tensor, Tensor]:  # shapes: (n, T), (n,)
     """Return random sequences of strategies and their qualities, which are labels.
 

@@ -309,9 +309,7 @@ def train_feature_proxies(
     return FeatureProxies(StackedMLP.from_arrays(layers), **trained)
 
 
-def _layers_and_predictions(
-    fit: ProxyFit,
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def _layers_and_predictions(fit: ProxyFit) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return the layers in the units of the targets, and what they predict."""
     layers = _in_target_units(fit.network, fit.centre, fit.scale)
     with torch_threads(1):

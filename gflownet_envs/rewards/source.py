@@ -358,8 +358,7 @@ _VALUES_AT_ONCE = 2**22
 
 
 def log_reward_table(
-    reward: RewardSource,
-    graph: StateGraph,
+    reward: RewardSource, graph: StateGraph
 ) -> Tensor:  # shape: (E, n_objects)
     """Return log R of every object, from a function of final states.
 
@@ -383,8 +382,7 @@ def log_reward_table(
 
 
 def reward_of_objects(
-    reward: RewardSource,
-    graph: StateGraph,
+    reward: RewardSource, graph: StateGraph
 ) -> Tensor | RewardFunction:
     """Return log R as a table, or as a function of members and objects.
 
@@ -414,10 +412,7 @@ def mean_log_reward(
     return validated_log_reward(log_reward, environment).mean(dim=0, keepdim=True)
 
 
-def mean_reward(
-    reward: RewardSource,
-    environment: Environment,
-) -> RewardSource:
+def mean_reward(reward: RewardSource, environment: Environment) -> RewardSource:
     """Return one reward, the mean of log R over the members.
 
     A table where the objects can be listed, a `MeanReward` elsewhere.

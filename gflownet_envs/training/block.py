@@ -64,8 +64,7 @@ def network_layout(environment: Environment, spec: TrainingSpec) -> HeadLayout:
 
 
 def train_block(
-    job: BlockJob,
-    report: Callable[[int], None] = lambda done: None,
+    job: BlockJob, report: Callable[[int], None] = lambda done: None
 ) -> dict[str, np.ndarray]:
     """Train the members of a block; a loop over iterations."""
     started = time.process_time()
@@ -173,10 +172,7 @@ class _Block:
             checks.freeze(new)
             self._is_active[new] = False
 
-    def _update(
-        self,
-        iteration: int,
-    ) -> tuple[Tensor, Tensor]:  # shapes: (E,), (E,)
+    def _update(self, iteration: int) -> tuple[Tensor, Tensor]:  # shapes: (E,), (E,)
         """Take one step of Adam; return the losses and log Z before it."""
         self._set_learning_rates(iteration)
         batch = self._sampler(
@@ -293,11 +289,7 @@ def _make_network(
     spec, environment = job.spec, job.environment
     if spec.policy == "gru":
         return StackedGRU(
-            environment.n_actions,
-            spec.hidden[0],
-            layout.n_outputs,
-            job.streams,
-            dtype,
+            environment.n_actions, spec.hidden[0], layout.n_outputs, job.streams, dtype
         )
     sizes = (environment.encoding_size, *spec.hidden, layout.n_outputs)
     return StackedMLP(sizes, job.streams, dtype, spec.initialization)

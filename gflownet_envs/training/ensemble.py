@@ -155,8 +155,7 @@ class TrainedEnsemble:
         return log_policy.reshape(self.n_members, *states.shape[:-1], -1)
 
     def log_policy_table(
-        self,
-        graph: StateGraph,
+        self, graph: StateGraph
     ) -> Tensor:  # shape: (E, N, A), float64
         """Return log P_F in all states of a graph."""
         return self.log_policy(graph.states)

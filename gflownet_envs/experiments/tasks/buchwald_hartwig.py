@@ -136,10 +136,7 @@ class BuchwaldHartwigTask(Task):
                 for i, (component, levels) in enumerate(data.levels.items())
             },
             feature_unit="predicted yield in percent",
-            tables=(
-                _proxy_table(proxies, preset),
-                _reference_table(data, best),
-            ),
+            tables=(_proxy_table(proxies, preset), _reference_table(data, best)),
             cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
         )
 

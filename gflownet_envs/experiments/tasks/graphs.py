@@ -146,9 +146,7 @@ def _edge_of_action(environment: DagEnvironment, action: int) -> Edge:
 
 
 def edges_in_preferred_order(
-    environment: DagEnvironment,
-    pilot: PolicySource,
-    edges: Sequence[Edge],
+    environment: DagEnvironment, pilot: PolicySource, edges: Sequence[Edge]
 ) -> Trajectory:
     """Return the trajectory that adds given edges, always the likeliest one left."""
     left = [environment.action_names.index(f"{i} → {j}") for i, j in edges]

@@ -20,10 +20,7 @@ from gflownet_envs.chemistry import (
 from gflownet_envs.datasets import fetch_fragments, fetch_seh
 from gflownet_envs.environments.selection import fragment_chain_environment
 from gflownet_envs.exact.solve import solve_exact
-from gflownet_envs.exact.trajectories import (
-    greedy_trajectory,
-    trajectory_of_actions,
-)
+from gflownet_envs.exact.trajectories import greedy_trajectory, trajectory_of_actions
 from gflownet_envs.experiments.task import (
     Preset,
     Progress,

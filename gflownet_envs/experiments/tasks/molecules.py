@@ -164,8 +164,7 @@ def molecules_figure(study: RealStudy, policies: Policies) -> Any:
 
 
 def molecule_picture(
-    smiles: str,
-    size: tuple[int, int] = (400, 300),
+    smiles: str, size: tuple[int, int] = (400, 300)
 ) -> np.ndarray:  # shape: (height, width, 3 or 4)
     """Draw one molecule with RDKit as pixels, for `imshow`."""
     from matplotlib.image import imread

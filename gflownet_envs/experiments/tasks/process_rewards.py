@@ -55,16 +55,10 @@ def process_reward_study(
     started = time.process_time()
     members = np.arange(preset.n_train + preset.n_test)
     reward = train_process_reward(
-        environment,
-        problems,
-        labels,
-        preset.proxy,
-        members=members.tolist(),
-        seed=seed,
+        environment, problems, labels, preset.proxy, members=members.tolist(), seed=seed
     )
     pilot = solve_exact(
-        environment,
-        mean_reward(reward.select(slice(0, preset.n_train)), environment),
+        environment, mean_reward(reward.select(slice(0, preset.n_train)), environment)
     )
     trajectory = greedy_trajectory(environment, pilot.log_policy)
     scores = reward.scores(problems).to(torch.float64).numpy()
