@@ -155,16 +155,12 @@ class DagEnvironment(Environment):
         """Return the parents of each node, bit i of a set standing for node i."""
         return states[..., : self.n_nodes]
 
-    def _reached_sets(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., n_nodes)
+    def _reached_sets(self, states: Tensor) -> Tensor:
+        # shapes: states (..., S) -> (..., n_nodes)
         return states[..., self.n_nodes : -2]
 
-    def _source_in_set_of_target(
-        self,
-        sets: Tensor,  # shape: (..., n_nodes)
-    ) -> Tensor:  # shape: (..., n_edges), bool
+    def _source_in_set_of_target(self, sets: Tensor) -> Tensor:
+        # shapes: sets (..., n_nodes) -> (..., n_edges), bool
         """For each edge i → j, say whether the set of j holds i."""
         if self._members_of_set is not None and self.n_nodes > 1:
             rows = self._members_of_set.to(sets.device).index_select(0, sets.flatten())
@@ -206,10 +202,8 @@ class DagEnvironment(Environment):
         before[..., self.n_nodes : -2] = self._closure(self.parent_sets(before))
         return before
 
-    def _closure(
-        self,
-        parent_sets: Tensor,  # shape: (..., n_nodes)
-    ) -> Tensor:  # shape: (..., n_nodes)
+    def _closure(self, parent_sets: Tensor) -> Tensor:
+        # shapes: parent_sets (..., n_nodes) -> (..., n_nodes)
         """Return the sets of nodes that each node reaches (Warshall)."""
         nodes = torch.arange(self.n_nodes, device=parent_sets.device)
         is_edge = (parent_sets[..., None, :] >> nodes[:, None]) & 1
@@ -247,10 +241,7 @@ class DagEnvironment(Environment):
         values = torch.arange(2 ** (n_nodes - 1), device=device)
         return (numbers[..., None] == values).flatten(start_dim=-2)
 
-    def _code(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (...)
+    def _code(self, states: Tensor) -> Tensor:  # shapes: states (..., S) -> (...)
         """Return the edges as one number, bit a standing for action a."""
         edges = self._source_in_set_of_target(self.parent_sets(states))
         bits = torch.arange(edges.shape[-1], device=states.device)

@@ -30,18 +30,12 @@ class PrefixEnvironment(Environment):
         shape = (*batch_shape, self.state_size)
         return torch.full(shape, -1, dtype=torch.int64, device=device)
 
-    def _steps(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (...)
+    def _steps(self, states: Tensor) -> Tensor:  # shapes: states (..., T) -> (...)
         """Return the number of choices made so far."""
         return (states >= 0).sum(dim=-1)
 
-    def _one_hot_step(
-        self,
-        states: Tensor,  # shape: (..., T)
-        shift: int = 0,
-    ) -> Tensor:  # shape: (..., T), bool
+    def _one_hot_step(self, states: Tensor, shift: int = 0) -> Tensor:
+        # shapes: states (..., T) -> (..., T), bool
         """Mark the position of the next choice, moved by `shift`."""
         positions = torch.arange(self.state_size, device=states.device)
         return positions == self._steps(states)[..., None] + shift
@@ -172,10 +166,8 @@ class TokenSequenceEnvironment(PrefixEnvironment):
             unfinished = reached[~finished]
         return torch.cat(codes).sort().values
 
-    def _grammar_mask(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., A), bool
+    def _grammar_mask(self, states: Tensor) -> Tensor:
+        # shapes: states (..., T) -> (..., A), bool
         """Return True where a token may follow; must leave a way to finish.
 
         A subclass sets what its grammar needs before it calls ``super().__init__``.
@@ -203,10 +195,7 @@ class TokenSequenceEnvironment(PrefixEnvironment):
         step = self._one_hot_step(states)
         return torch.cat((one_hot, step), dim=-1).to(torch.float32)
 
-    def _code(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (...)
+    def _code(self, states: Tensor) -> Tensor:  # shapes: states (..., T) -> (...)
         """Number finished sequences as if every one of them were allowed."""
         is_content = (states >= 0) & (states != self._end)
         digits = states - ((self._end >= 0) & (states > self._end)).long()
@@ -336,10 +325,8 @@ class SymbolicExpressionEnvironment(TokenSequenceEnvironment):
             n_values = _N_ENDINGS * (_N_ENCODED_POINTS + 1)
             self.encoding_size = max_length + _EOS + self._n_numbers + n_values
 
-    def _grammar_mask(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., A), bool
+    def _grammar_mask(self, states: Tensor) -> Tensor:
+        # shapes: states (..., T) -> (..., A), bool
         last = self._last_token(states)
         after_operand = (last == _X) | (last == _TWO)
         tokens = torch.arange(self.n_actions, device=states.device)
@@ -349,10 +336,8 @@ class SymbolicExpressionEnvironment(TokenSequenceEnvironment):
         fits = may_grow | ~needs_operand_after
         return (follows_operand == after_operand) & fits
 
-    def _last_token(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., 1)
+    def _last_token(self, states: Tensor) -> Tensor:
+        # shapes: states (..., T) -> (..., 1)
         """Return the last token, −1 where there is none."""
         place = (self._steps(states)[..., None] - 1).clamp(min=0)
         return states.gather(-1, place)
@@ -375,10 +360,8 @@ class SymbolicExpressionEnvironment(TokenSequenceEnvironment):
             columns.append(values.reshape(*states.shape[:-1], -1))
         return torch.cat([column.to(torch.float32) for column in columns], dim=-1)
 
-    def _numbers(
-        self,
-        states: Tensor,  # shape: (..., T)
-    ) -> Tensor:  # shape: (..., n_numbers), float64
+    def _numbers(self, states: Tensor) -> Tensor:
+        # shapes: states (..., T) -> (..., n_numbers), float64
         """Return the tokens but the last as octal fractions, 0 where there is none."""
         digits = states[..., :-1] + 1
         n_missing = self._n_numbers * _DIGITS_OF_A_NUMBER - digits.shape[-1]
@@ -403,9 +386,8 @@ class SymbolicExpressionEnvironment(TokenSequenceEnvironment):
         return _values(states, x, x.new_zeros((len(states), len(x))))
 
 
-def _endings(
-    x: Tensor,  # shape: (n_points,)
-) -> tuple[Tensor, ...]:  # shapes: (n_points,) each
+def _endings(x: Tensor) -> tuple[Tensor, ...]:
+    # shapes: x (n_points,) -> (n_points,) each
     """Return the values of what may finish a term."""
     two = torch.full_like(x, 2.0)
     return x, two, x.sin(), x.cos(), two.sin(), two.cos()

@@ -181,9 +181,7 @@ def require_enumerable(environment: Environment) -> None:
         )
 
 
-def _hash(
-    states: Tensor,  # shape: (n, S)
-) -> np.ndarray:  # shape: (n,), uint64
+def _hash(states: Tensor) -> np.ndarray:  # shapes: states (n, S) -> (n,), uint64
     """Return a linear hash modulo 2^64; equality is checked by the callers."""
     rng = np.random.default_rng(20_261_120)
     factors = rng.integers(2**64, size=states.shape[1], dtype=np.uint64) | 1
@@ -192,10 +190,8 @@ def _hash(
 
 
 def _expand(
-    environment: Environment,
-    states: Tensor,  # shape: (n, S)
-    first_child: int,
-) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+    environment: Environment, states: Tensor, first_child: int
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:  # shapes: states (n, S)
     """Return the next layer and (mask, children, log P_B) of this one.
 
     Children are numbered from `first_child`; object x is written as −2 − x until the
@@ -211,9 +207,8 @@ def _expand(
 
 
 def _edges(
-    environment: Environment,
-    states: Tensor,  # shape: (n, S)
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    environment: Environment, states: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # shapes: states (n, S)
     """Return the edges that leave some states.
 
     They are `valid_mask`, which edges lead to unfinished states, these states, the
@@ -233,9 +228,8 @@ def _edges(
     return mask, going_on, reached[~terminal], children, log_pb
 
 
-def _unique_rows(
-    states: Tensor,  # shape: (n, S)
-) -> tuple[Tensor, Tensor]:  # shapes: (n_unique, S), (n,)
+def _unique_rows(states: Tensor) -> tuple[Tensor, Tensor]:
+    # shapes: states (n, S) -> (n_unique, S), (n,)
     """Return the distinct states, sorted, and the place of each state among them."""
     if states.shape[0] == 0:
         return states, torch.empty(0, dtype=torch.int64)

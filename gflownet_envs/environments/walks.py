@@ -105,11 +105,8 @@ class GridEnvironment(Environment):
         undo_stop = self._is_reachable(cell, steps) & done
         return torch.cat((undo_move, undo_stop), dim=-1)
 
-    def _is_reachable(
-        self,
-        cells: Tensor,  # shape: (..., 2)
-        steps: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (...), bool
+    def _is_reachable(self, cells: Tensor, steps: Tensor) -> Tensor:
+        # shapes: cells (..., 2), steps (...) -> (...), bool
         """Say whether a walk of `steps` moves can end in `cells`."""
         on_board = ((cells >= 0) & (cells < self.size)).all(dim=-1)
         slack = steps - cells.sum(dim=-1)
@@ -301,11 +298,8 @@ class PlaneWalkEnvironment(GridEnvironment):
         states[..., :2] = self.max_moves
         return states
 
-    def _is_reachable(
-        self,
-        cells: Tensor,  # shape: (..., 2)
-        steps: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (...), bool
+    def _is_reachable(self, cells: Tensor, steps: Tensor) -> Tensor:
+        # shapes: cells (..., 2), steps (...) -> (...), bool
         slack = steps - (cells - self.max_moves).abs().sum(dim=-1)
         return (slack >= 0) & (slack % 2 == 0)
 

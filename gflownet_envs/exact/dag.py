@@ -211,19 +211,14 @@ class GraphFlows:
         total, by_edge, _ = self._sums(start, ones, ones)
         return by_edge / total[:, None, None]
 
-    def _checked(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (N, S)
+    def _checked(self, states: Tensor) -> Tensor:  # shapes: states (..., S) -> (N, S)
         flat = states.reshape(-1, states.shape[-1])
         if self.environment.is_terminal(flat).any():
             raise ValueError("a graph that has stopped has neither policy nor flow")
         return flat
 
-    def _flow(
-        self,
-        state: Tensor,  # shape: (S,)
-    ) -> tuple[Tensor, Tensor]:  # shapes: (E,), (E, d, d)
+    def _flow(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        # shapes: state (S,) -> (E,), (E, d, d)
         """Return log F of a state and the probabilities of the edges to add."""
         n_edges = int(state[-2])
         added = range(self.environment.max_edges - n_edges + 1)
@@ -236,10 +231,7 @@ class GraphFlows:
         )
         return total.log() + scale, by_edge / total[:, None, None]
 
-    def _policy(
-        self,
-        state: Tensor,  # shape: (S,)
-    ) -> Tensor:  # shape: (E, A)
+    def _policy(self, state: Tensor) -> Tensor:  # shapes: state (S,) -> (E, A)
         log_flow, by_edge = self._flow(state)
         nodes = torch.arange(self.environment.n_nodes)
         is_edge = nodes[:, None] != nodes  # row by row, the order of the actions
@@ -274,12 +266,8 @@ class GraphFlows:
         return torch.cat(total), torch.cat(by_edge), torch.cat(scale)
 
     def _sums_of_some(
-        self,
-        scores: Tensor,  # shape: (e, d, 2^d)
-        state: Tensor,
-        weights: Tensor,
-        edge_weights: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        self, scores: Tensor, state: Tensor, weights: Tensor, edge_weights: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:  # shapes: scores (e, d, 2^d)
         required = self.environment.parent_sets(state)
         sets = torch.arange(scores.shape[-1])
         above = (sets & required[:, None]) == required[:, None]  # (d, 2^d)
@@ -296,10 +284,8 @@ class GraphFlows:
         by_edge = (by_set @ self._has.to(torch.float64)).transpose(1, 2)
         return totals.detach() @ weights, by_edge, score_of_best[:, -1]
 
-    def _best_graphs(
-        self,
-        best: Tensor,  # shape: (e, d, 2^d), of the sets of parents within a set
-    ) -> Tensor:  # shape: (e, 2^d)
+    def _best_graphs(self, best: Tensor) -> Tensor:
+        # shapes: best (e, d, 2^d), of the sets of parents within a set -> (e, 2^d)
         """Return the score of the best graph on each set of nodes."""
         found = torch.full_like(best[:, 0], -torch.inf)
         found[:, 0] = 0.0
@@ -374,9 +360,7 @@ def _sums_over_subsets(
     return values, scale
 
 
-def _ratio(
-    scale: Tensor,  # shape: any
-    larger: Tensor,  # shape: the same
-) -> Tensor:  # shape: the same
+def _ratio(scale: Tensor, larger: Tensor) -> Tensor:
+    # shapes: scale any, larger the same -> the same
     """Return exp(scale − larger), and 0 where nothing is there."""
     return torch.where(scale.isfinite(), (scale - larger).exp(), 0.0)

@@ -81,10 +81,8 @@ class ExactSolution:
         table = self._log_policy_of_ids(ids.flatten().cpu())
         return table.reshape(self.n_members, *ids.shape, table.shape[-1])
 
-    def _log_policy_of_ids(
-        self,
-        ids: Tensor,  # shape: (m,)
-    ) -> Tensor:  # shape: (E, m, A), float64
+    def _log_policy_of_ids(self, ids: Tensor) -> Tensor:
+        # shapes: ids (m,) -> (E, m, A), float64
         n_states, n_members = self.graph.n_states, self.n_members
         children, mask = self.graph.children[ids], self.graph.mask[ids]
         flow = self.log_flow.new_full((n_members, *mask.shape), float("-inf"))
@@ -221,11 +219,8 @@ def _log_flow(
     return values[:, : graph.n_states]
 
 
-def _edge_flow(
-    graph: StateGraph,
-    values: Tensor,  # shape: (e, N + n_objects)
-    step: int,
-) -> Tensor:  # shape: (e, n, n_columns)
+def _edge_flow(graph: StateGraph, values: Tensor, step: int) -> Tensor:
+    # shapes: values (e, N + n_objects) -> (e, n, n_columns)
     """Return log F(s′) + log P_B(s | s′) of the edges that leave a layer."""
     layer = graph.layer(step)
     columns, all_open = graph.open_columns(step)
@@ -262,10 +257,8 @@ def terminating_distribution(
     return law
 
 
-def _pushed_forward(
-    graph: StateGraph,
-    log_policy: Tensor,  # shape: (e, N, A)
-) -> Tensor:  # shape: (e, n_objects), float64
+def _pushed_forward(graph: StateGraph, log_policy: Tensor) -> Tensor:
+    # shapes: log_policy (e, N, A) -> (e, n_objects), float64
     """Push the probability of reaching states through the layers."""
     policy = log_policy.to(torch.float64).exp().masked_fill_(~graph.mask, 0.0)
     worst = float((policy.sum(dim=-1) - 1).abs().nan_to_num(nan=float("inf")).max())
@@ -331,10 +324,8 @@ def distance_to_exact(
     return distance
 
 
-def _require_policy(
-    graph: StateGraph,
-    log_policy: Tensor,  # shape: (E, N, A)
-) -> None:
+def _require_policy(graph: StateGraph, log_policy: Tensor) -> None:
+    # shapes: log_policy (E, N, A)
     expected = tuple(graph.mask.shape)
     if log_policy.ndim != 3 or tuple(log_policy.shape[1:]) != expected:
         raise ValueError(

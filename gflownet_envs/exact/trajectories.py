@@ -121,10 +121,8 @@ def mean_policy(source: PolicySource) -> Callable[[Tensor], Tensor]:
 
 
 def _likeliest_action(
-    environment: Environment,
-    state: Tensor,  # shape: (S,)
-    log_policy: Tensor,  # shape: (A,) or (1, A)
-) -> int:
+    environment: Environment, state: Tensor, log_policy: Tensor
+) -> int:  # shapes: state (S,), log_policy (A,) or (1, A)
     if log_policy.numel() != environment.n_actions:
         raise ValueError(
             f"log_policy must give one policy of {environment.n_actions} actions, "

@@ -143,10 +143,8 @@ def _split(trained: PolicyDataset, **known: Any) -> VarianceSplit:
     ).aitchison_variance
 
 
-def _log_ratio_bias(
-    trained: PolicyDataset,
-    exact: np.ndarray,  # shape: (n_members, ΣK)
-) -> np.ndarray:
+def _log_ratio_bias(trained: PolicyDataset, exact: np.ndarray) -> np.ndarray:
+    # shapes: exact (n_members, ΣK)
     clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
     values = clr.fit_transform(trained.y)
     mean_difference = (values - clr.transform(exact)).mean(axis=0)

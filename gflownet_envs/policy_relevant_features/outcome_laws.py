@@ -72,11 +72,8 @@ def exact_outcome_laws(
     return torch.cat(parts)
 
 
-def _pushed_forward(
-    graph: StateGraph,
-    policy: Tensor,  # shape: (N, A), float64
-    starts: Tensor,  # shape: (m,)
-) -> Tensor:  # shape: (m, n_objects), float64
+def _pushed_forward(graph: StateGraph, policy: Tensor, starts: Tensor) -> Tensor:
+    # shapes: policy (N, A), float64, starts (m,) -> (m, n_objects), float64
     n_total = graph.n_states + graph.environment.require_listed_objects()
     reach = torch.zeros((len(starts), n_total), dtype=torch.float64)
     reach[torch.arange(len(starts)), starts] = 1.0
@@ -276,11 +273,8 @@ def laws_along(
 
 
 def _exact(
-    environment: Environment,
-    graph: StateGraph,
-    pilot: PolicySource,
-    states: Tensor,  # shape: (m, S)
-) -> Tensor:  # shape: (m, n_objects)
+    environment: Environment, graph: StateGraph, pilot: PolicySource, states: Tensor
+) -> Tensor:  # shapes: states (m, S) -> (m, n_objects)
     terminal = environment.is_terminal(states)
     starts = torch.empty(len(states), dtype=torch.int64)
     starts[~terminal] = graph.state_ids(states[~terminal])

@@ -68,19 +68,14 @@ def log_policy_change(
     return mean + variance / 2 - mean_of_state - spread[:, np.newaxis] / 2
 
 
-def _log_mean_exp(
-    change: np.ndarray,  # shape: (n, n_objects)
-    weights: np.ndarray,  # shape: (n_objects,)
-) -> np.ndarray:  # shape: (n,)
+def _log_mean_exp(change: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    # shapes: change (n, n_objects), weights (n_objects,) -> (n,)
     made = weights > 0
     return logsumexp(change[:, made], axis=1, b=weights[made])
 
 
-def _variance(
-    change: np.ndarray,  # shape: (n, n_objects)
-    weights: np.ndarray,  # shape: (n_objects,)
-    mean: np.ndarray,  # shape: (n,)
-) -> np.ndarray:  # shape: (n,)
+def _variance(change: np.ndarray, weights: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    # shapes: change (n, n_objects), weights (n_objects,), mean (n,) -> (n,)
     made = weights > 0
     return np.square(change[:, made] - mean[:, np.newaxis]) @ weights[made]
 
@@ -292,11 +287,8 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
             return self.trajectory
         return trajectory_of_actions(space, self.trajectory)
 
-    def _set_components(
-        self,
-        X: np.ndarray,  # shape: (n_members, n_objects)
-        laws: list[ChoiceLaws],
-    ) -> None:
+    def _set_components(self, X: np.ndarray, laws: list[ChoiceLaws]) -> None:
+        # shapes: X (n_members, n_objects)
         self.step_scales_ = np.full(len(self.trajectory_), np.nan)
         blocks = []
         for law in laws:

@@ -22,16 +22,12 @@ SHIFTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 _SPLIT = 2  # rows and columns 0–1 against the others
 
 
-def _diagonal(
-    cells: Tensor,  # shape: (n_objects, 2)
-) -> Tensor:  # shape: (n_objects,)
+def _diagonal(cells: Tensor) -> Tensor:  # shapes: cells (n_objects, 2) -> (n_objects,)
     row, column = cells.unbind(dim=-1)
     return 0.5 * (row + column) - 0.4 * (row - column).abs() + 0.1 * column
 
 
-def _flat(
-    cells: Tensor,  # shape: (n_objects, 2)
-) -> Tensor:  # shape: (n_objects,)
+def _flat(cells: Tensor) -> Tensor:  # shapes: cells (n_objects, 2) -> (n_objects,)
     return torch.zeros(len(cells), dtype=torch.float64)
 
 
@@ -172,16 +168,14 @@ def mode_of_object(
     return torch.where(is_mode, (is_upper * weights).sum(dim=-1), -1)
 
 
-def _distance_from_centre(
-    environment: HypergridEnvironment,
-) -> Tensor:  # shape: (n_objects, n_dims)
+def _distance_from_centre(environment: HypergridEnvironment) -> Tensor:
+    # shape: -> (n_objects, n_dims)
     """Return ``|2 x − (side − 1)|``."""
     return (2 * environment.object_cells() - (environment.side - 1)).abs()
 
 
-def _as_column(
-    name: str, value: float | Tensor | ArrayLike
-) -> Tensor:  # shape: (E or 1, 1), float64
+def _as_column(name: str, value: float | Tensor | ArrayLike) -> Tensor:
+    # shape: -> (E or 1, 1), float64
     levels = torch.as_tensor(value, dtype=torch.float64)
     allowed = levels > 0 if name == "r0" else levels >= 0
     if levels.ndim > 1 or not (allowed & levels.isfinite()).all():

@@ -414,9 +414,8 @@ def _leading_modes(
     return components * signs[:, np.newaxis], variances
 
 
-def _square_root(
-    covariance: np.ndarray,  # shape: (n, n)
-) -> np.ndarray:  # shape: (n, n), lower triangular
+def _square_root(covariance: np.ndarray) -> np.ndarray:
+    # shapes: covariance (n, n) -> (n, n), lower triangular
     jitter = _JITTER * np.trace(covariance) / len(covariance)
     return cholesky(covariance + jitter * np.eye(len(covariance)), lower=True)
 
@@ -485,9 +484,8 @@ def level_descriptors(
     return table
 
 
-def _telling(
-    values: np.ndarray,  # shape: (n, n_descriptors)
-) -> np.ndarray:  # shape: (n, n_columns)
+def _telling(values: np.ndarray) -> np.ndarray:
+    # shapes: values (n, n_descriptors) -> (n, n_columns)
     """Return the descriptors that are finite and differ between molecules."""
     if len(values) < 2:
         return values[:, :0]

@@ -166,9 +166,8 @@ def subsample_rows(
     return _standardized(rows[drawn])
 
 
-def _standardized(
-    rows: np.ndarray,  # shape: (..., n, d)
-) -> np.ndarray:  # shape: (..., n, d)
+def _standardized(rows: np.ndarray) -> np.ndarray:
+    # shapes: rows (..., n, d) -> (..., n, d)
     scale = rows.std(axis=-2, keepdims=True)
     if not (scale > 0).all():
         column = int(np.argwhere(scale == 0)[0, -1])

@@ -193,10 +193,7 @@ class ChainProxyReward:
         """Return log R of objects."""
         return self.of_states(self._chains(objects))
 
-    def _chains(
-        self,
-        objects: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., T)
+    def _chains(self, objects: Tensor) -> Tensor:  # shapes: objects (...) -> (..., T)
         sizes = torch.tensor(self.environment.sizes, device=objects.device)
         strides = sizes.flip(0).cumprod(0).flip(0) // sizes
         return objects[..., None] // strides % sizes

@@ -317,10 +317,8 @@ def _layers_and_predictions(fit: ProxyFit) -> tuple[dict[str, np.ndarray], np.nd
 
 
 def _in_target_units(
-    network: StackedMLP,
-    centre: np.ndarray,  # shape: (E, 1)
-    scale: np.ndarray,  # shape: (E, 1)
-) -> dict[str, np.ndarray]:
+    network: StackedMLP, centre: np.ndarray, scale: np.ndarray
+) -> dict[str, np.ndarray]:  # shapes: centre (E, 1), scale (E, 1)
     """Return the layers, the last of which takes back the standardisation."""
     layers = network.to_arrays()
     last = len(network.weights) - 1

@@ -105,10 +105,7 @@ class StackedRegression:
         orders = [g.permutation(n_rows) for g in self._shufflers]
         return torch.from_numpy(np.stack(orders)).split(self._batch_size, dim=1)
 
-    def _squared_error(
-        self,
-        rows: Tensor,  # shape: (E, b)
-    ) -> Tensor:  # shape: (E, b)
+    def _squared_error(self, rows: Tensor) -> Tensor:  # shapes: rows (E, b) -> (E, b)
         predicted = self._network(self._data.inputs[rows])[..., 0]
         return (predicted - self._data.targets.gather(1, rows)).square()
 
@@ -128,20 +125,14 @@ class StackedRegression:
         if not goes_on.all():
             self._drop(torch.from_numpy(goes_on))
 
-    def _record(
-        self,
-        better: Tensor,  # shape: (E_active,), bool
-        epoch: int,
-    ) -> None:
+    def _record(self, better: Tensor, epoch: int) -> None:
+        # shapes: better (E_active,), bool
         members = self._active[better].numpy()
         self.best_epoch[members] = epoch
         for name, array in self._network.to_arrays().items():
             self._best_arrays[name][members] = array[better.numpy()]
 
-    def _drop(
-        self,
-        goes_on: Tensor,  # shape: (E_active,), bool
-    ) -> None:
+    def _drop(self, goes_on: Tensor) -> None:  # shapes: goes_on (E_active,), bool
         """Leave out finished members, with their rows and the state of Adam."""
         state = self._optimizer.state_dict()["state"]
         rows = goes_on.numpy()
@@ -306,9 +297,8 @@ def _seen_rows(
 
 
 def _target_scale(
-    targets: np.ndarray,  # shape: (E, n_train)
-    standardize: bool,
-) -> tuple[np.ndarray, np.ndarray]:  # shapes: (E, 1), (E, 1)
+    targets: np.ndarray, standardize: bool
+) -> tuple[np.ndarray, np.ndarray]:  # shapes: targets (E, n_train) -> (E, 1), (E, 1)
     """Return the centre and scale of each member's targets; a scale of 0 becomes 1."""
     if not standardize:
         return np.zeros((len(targets), 1)), np.ones((len(targets), 1))

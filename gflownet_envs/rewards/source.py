@@ -91,10 +91,8 @@ def _as_tensor(values: Tensor | ArrayLike) -> Tensor:
 
 
 def _require_finite(
-    rows: Tensor,  # shape: (e, m)
-    first_member: int,
-    objects: Tensor | None = None,  # shape: (m,)
-) -> None:
+    rows: Tensor, first_member: int, objects: Tensor | None = None
+) -> None:  # shapes: rows (e, m), objects (m,)
     bad = ~torch.isfinite(rows)
     if bad.any():
         row, column = bad.nonzero()[0].tolist()

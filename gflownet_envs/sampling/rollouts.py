@@ -208,10 +208,8 @@ class PlainSampler:
             torch.stack(actions, dim=2),
         )
 
-    def _open_mask(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B, A), bool
+    def _open_mask(self, states: Tensor) -> Tensor:
+        # shapes: states (E, B, S) -> (E, B, A), bool
         """Return the mask of actions; finished states may do anything (padding)."""
         mask = self.environment.valid_mask(states)
         return mask | self.environment.is_terminal(states)[..., None]

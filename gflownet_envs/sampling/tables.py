@@ -134,10 +134,8 @@ class PolicyTape:
         return picked
 
     def _logit_gradients(
-        self,
-        cells: Tensor,  # shape: (...)
-        gradient: Tensor,  # shape: (...)
-    ) -> list[tuple[slice, slice, Tensor]]:
+        self, cells: Tensor, gradient: Tensor
+    ) -> list[tuple[slice, slice, Tensor]]:  # shapes: cells (...), gradient (...)
         """Return the rows, the columns and δ of each table."""
         sizes = [table.policy.numel() for table in self._tables]
         picked = gradient.new_zeros(sum(sizes))
@@ -342,9 +340,8 @@ class TableSampler:
             log_flow=None if log_flow is None else by_member(log_flow),
         )
 
-    def _picked(
-        self, tape: PolicyTape, walk: _Walk
-    ) -> tuple[Tensor, Tensor | None]:  # shapes: (T, E · B) each
+    def _picked(self, tape: PolicyTape, walk: _Walk) -> tuple[Tensor, Tensor | None]:
+        # shape: -> (T, E · B) each
         """Return log P_F and the log-flow of what a walk saw."""
         if not self.layout.has_flow:
             return tape.pick(walk.cells)
@@ -412,12 +409,8 @@ class TableSampler:
         return table, _cdf(table, self._shared_mask, exploration)
 
     def _sampled_policy(
-        self,
-        tape: PolicyTape,
-        ids: Tensor,  # shape: (E, B)
-        exploration: Exploration,
-        step: int,
-    ) -> tuple[PolicyTable, Tensor]:
+        self, tape: PolicyTape, ids: Tensor, exploration: Exploration, step: int
+    ) -> tuple[PolicyTable, Tensor]:  # shapes: ids (E, B)
         """Evaluate the states of one batch; return the sampled CDF too."""
         columns, all_open = self._columns[step]
         encodings = self._encodings.index_select(0, ids.flatten())
@@ -430,9 +423,6 @@ class TableSampler:
         return table, _cdf(table, mask, exploration)
 
 
-def _cdf(
-    table: PolicyTable,
-    mask: Tensor,  # shape: (n, C) or (E, n, C), bool
-    exploration: Exploration,
-) -> Tensor:  # shape: (E, n, C)
+def _cdf(table: PolicyTable, mask: Tensor, exploration: Exploration) -> Tensor:
+    # shapes: mask (n, C) or (E, n, C), bool -> (E, n, C)
     return cumulative_policy(table.log_policy, mask, exploration, table.policy)

@@ -236,11 +236,8 @@ class _Block:
         return torch.nn.functional.pad(replayed, (0, 0, 0, n_fresh), value=-1)
 
     def _current_log_z(
-        self,
-        batch: RolloutBatch,
-        log_reward: Tensor,  # shape: (E, B)
-        iteration: int,
-    ) -> Tensor:  # shape: (E,)
+        self, batch: RolloutBatch, log_reward: Tensor, iteration: int
+    ) -> Tensor:  # shapes: log_reward (E, B) -> (E,)
         """Return the parameter log Z, or the estimate of this batch."""
         start_now = iteration == 0 and self._spec.log_z_init is None
         if self._objective.learns_log_z and not start_now:

@@ -248,11 +248,8 @@ def _proxy_table(
 
 
 def _molecule_table(
-    molecules: RealMolecules,
-    likeness: np.ndarray,  # shape: (n_objects,)
-    reference: int,
-    activity: np.ndarray,  # shape: (n_measured,)
-) -> Table:
+    molecules: RealMolecules, likeness: np.ndarray, reference: int, activity: np.ndarray
+) -> Table:  # shapes: likeness (n_objects,), activity (n_measured,)
     quality = molecules.drug_likeness
     return Table(
         "The molecules",

@@ -285,11 +285,8 @@ def _gap_table(ensemble: TrainedEnsemble, log_z: np.ndarray) -> Table:
     )
 
 
-def _cells_table(
-    cells: SachsCells,
-    n_cells: int,
-    covariances: np.ndarray,  # shape: (n_train, d * d)
-) -> Table:
+def _cells_table(cells: SachsCells, n_cells: int, covariances: np.ndarray) -> Table:
+    # shapes: covariances (n_train, d * d)
     order = "all cells, before they are drawn"
     if cells.standardize == "member":
         order = "the cells of the member"

@@ -212,12 +212,8 @@ def _trained_marginals(
 
 
 def _data_table(
-    data: Any,
-    rows: SimulatedRows,
-    covariances: np.ndarray,  # shape: (E, 25)
-    table: Tensor,  # shape: (E, n_objects)
-    n_train: int,
-) -> Table:
+    data: Any, rows: SimulatedRows, covariances: np.ndarray, table: Tensor, n_train: int
+) -> Table:  # shapes: covariances (E, 25), table (E, n_objects)
     law = torch.softmax(table, dim=1)
     entropy = -(law * law.clamp(min=1e-300).log()).sum(dim=1)
     shares = PCA().fit(covariances[:n_train]).explained_variance_ratio_.cumsum()
