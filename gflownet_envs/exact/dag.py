@@ -103,10 +103,8 @@ def edge_marginals(
     return torch.tensordot(law, is_edge, dims=1)
 
 
-def adjacency(
-    environment: DagEnvironment,
-    states: Tensor,  # shape: (..., S)
-) -> Tensor:  # shape: (..., n_nodes, n_nodes), bool
+def adjacency(environment: DagEnvironment, states: Tensor) -> Tensor:
+    # shapes: states (..., S) -> (..., n_nodes, n_nodes), bool
     """Say which edges each graph has; row i, column j for i → j.
 
     The mean over sampled graphs estimates edge marginals where graphs are too many to

@@ -105,9 +105,8 @@ def make_policies(
     )
 
 
-def ensemble_distance(
-    solution: ExactSolution, ensemble: TrainedEnsemble
-) -> np.ndarray:  # shape: (n_trained,)
+def ensemble_distance(solution: ExactSolution, ensemble: TrainedEnsemble) -> np.ndarray:
+    # shape: -> (n_trained,)
     """Return the distance of every trained member from the exact law of its reward.
 
     A few members at a time: log-policies in all states of a large space are large.

@@ -60,10 +60,8 @@ class HeadLayout:
         return slice(self.n_outputs - int(self.has_flow), self.n_outputs)
 
 
-def masked_logits(
-    logits: Tensor,  # shape: (..., A)
-    mask: Tensor,  # shape: (..., A), bool
-) -> Tensor:  # shape: (..., A)
+def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
+    # shapes: logits (..., A), mask (..., A), bool -> (..., A)
     """Return the logits with −inf where an action is not allowed."""
     return torch.where(mask, logits, float("-inf"))
 

@@ -34,10 +34,8 @@ ORDERS = (1, 2, None)
 
 
 def log_policy_change(
-    law: ChoiceLaws,
-    change: np.ndarray,  # shape: (n, n_objects)
-    order: int | None,
-) -> np.ndarray:  # shape: (n, K)
+    law: ChoiceLaws, change: np.ndarray, order: int | None
+) -> np.ndarray:  # shapes: change (n, n_objects) -> (n, K)
     r"""Return the change of the log-policy of one choice.
 
     Notes

@@ -89,9 +89,7 @@ def quadrant_shift_rewards(
     return BASES[base](cells).to(torch.float64) + shifts[:, quadrant], shifts
 
 
-def quadrant_of_cell(
-    cells: Tensor,  # shape: (..., 2)
-) -> Tensor:  # shape: (...)
+def quadrant_of_cell(cells: Tensor) -> Tensor:  # shapes: cells (..., 2) -> (...)
     """Return 2 · [row ≥ 2] + [column ≥ 2]."""
     far = (cells >= _SPLIT).long()
     return 2 * far[..., 0] + far[..., 1]
@@ -247,9 +245,8 @@ def log_mean_bump_reward(
     return 0.5 * profiles.square().sum(dim=-1)[None]
 
 
-def bump_profiles(
-    positions: Tensor,  # shape: (..., 2)
-) -> Tensor:  # shape: (..., 3), float64
+def bump_profiles(positions: Tensor) -> Tensor:
+    # shapes: positions (..., 2) -> (..., 3), float64
     """Return the three bumps of height 1 at some places."""
     centres = torch.tensor(BUMP_CENTRES, dtype=torch.float64)
     squared = (positions[..., None, :] - centres).square().sum(dim=-1)
@@ -327,17 +324,13 @@ def wiener_regression_rewards(
     return log_reward.clamp(min=log_reward.amax(dim=1, keepdim=True) - max_gap)
 
 
-def target(
-    x: Tensor,  # shape: (n,)
-) -> Tensor:  # shape: (n,)
+def target(x: Tensor) -> Tensor:  # shapes: x (n,) -> (n,)
     """Return sin x + 2 − x."""
     return x.sin() + 2 - x
 
 
-def wiener_modes(
-    x: Tensor,  # shape: (n,)
-    n_modes: int = 2,
-) -> Tensor:  # shape: (n, n_modes), float64
+def wiener_modes(x: Tensor, n_modes: int = 2) -> Tensor:
+    # shapes: x (n,) -> (n, n_modes), float64
     r"""Return the modes of a Wiener process on [0, 2π], scaled by their deviations.
 
     .. math::

@@ -199,18 +199,14 @@ class GaussianProcessModes:
         r"""Share of the posterior variance, :math:`\lambda_k / \mathrm{tr}\, C`."""
         return self.variances / np.trace(self.covariance)
 
-    def values(
-        self,
-        inputs: ArrayLike,  # shape: (E, n_modes)
-    ) -> np.ndarray:  # shape: (E, n_candidates)
+    def values(self, inputs: ArrayLike) -> np.ndarray:
+        # shapes: inputs (E, n_modes) -> (E, n_candidates)
         """Return the functions that inputs stand for, without a remainder."""
         xi = member_inputs("inputs", inputs, self.n_modes).numpy()
         return self.mean + (xi * np.sqrt(self.variances)) @ self.components
 
-    def inputs(
-        self,
-        values: ArrayLike,  # shape: (E, n_candidates)
-    ) -> np.ndarray:  # shape: (E, n_modes)
+    def inputs(self, values: ArrayLike) -> np.ndarray:
+        # shapes: values (E, n_candidates) -> (E, n_modes)
         """Return the inputs of functions; their remainder does not matter."""
         f = member_inputs("values", values, len(self.mean)).numpy()
         return (f - self.mean) @ self.components.T / np.sqrt(self.variances)

@@ -174,10 +174,8 @@ class _YieldTable:
             )
         return cls(rows.astype(np.int64), yields, combinations.astype(np.int64))
 
-    def one_hot(
-        self,
-        levels: np.ndarray,  # shape: (n, n_components)
-    ) -> np.ndarray:  # shape: (n, n_levels)
+    def one_hot(self, levels: np.ndarray) -> np.ndarray:
+        # shapes: levels (n, n_components) -> (n, n_levels)
         sizes = self.all_combinations.max(axis=0) + 1
         eyes = (np.eye(size)[levels[:, i]] for i, size in enumerate(sizes))
         return np.concatenate(list(eyes), axis=1)

@@ -307,10 +307,8 @@ def _target_scale(
 
 
 def scores_of_rows(
-    targets: np.ndarray,  # shape: (n,)
-    predicted: np.ndarray,  # shape: (E, n)
-    seen: np.ndarray,  # shape: (E, n_seen)
-) -> dict[str, np.ndarray]:
+    targets: np.ndarray, predicted: np.ndarray, seen: np.ndarray
+) -> dict[str, np.ndarray]:  # shapes: targets (n,), predicted (E, n), seen (E, n_seen)
     """Return errors on the rows a member never saw, and on all."""
     squared = (predicted - targets) ** 2
     held_out = np.ones(predicted.shape, dtype=bool)
@@ -389,9 +387,7 @@ def _train_block(
 
 
 @torch.no_grad()
-def outputs_of(
-    network: StackedMLP,
-    inputs: Tensor,  # shape: (n, F)
-) -> np.ndarray:  # shape: (E, n), float64
+def outputs_of(network: StackedMLP, inputs: Tensor) -> np.ndarray:
+    # shapes: inputs (n, F) -> (E, n), float64
     """Return what the networks of all members put out."""
     return network(inputs)[..., 0].to(torch.float64).numpy()

@@ -21,17 +21,15 @@ _CHECKED_AT_ONCE = 2**22
 
 
 def validated_log_reward(
-    log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
-    environment: Environment,
-) -> Tensor:  # shape: (E, n_objects), float64
+    log_reward: Tensor | ArrayLike, environment: Environment
+) -> Tensor:  # shapes: log_reward (E, n_objects) -> (E, n_objects), float64
     """Check a reward table and return it in float64."""
     return uncopied_log_reward(log_reward, environment).to(torch.float64)
 
 
 def uncopied_log_reward(
-    log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
-    environment: Environment,
-) -> Tensor:  # shape: (E, n_objects), float32 or float64
+    log_reward: Tensor | ArrayLike, environment: Environment
+) -> Tensor:  # shapes: log_reward (E, n_objects) -> (E, n_objects), float32 or float64
     """Check a reward table as `validated_log_reward` does, and leave float32 as it is.
 
     A large table is then neither copied nor widened, and what is returned may share
@@ -53,10 +51,8 @@ def uncopied_log_reward(
 
 
 def reward_rows(
-    log_reward: Tensor | RewardFunction,
-    members: slice,
-    objects: Tensor,  # shape: (m,), int64
-) -> Tensor:  # shape: (e, m), float64
+    log_reward: Tensor | RewardFunction, members: slice, objects: Tensor
+) -> Tensor:  # shapes: objects (m,), int64 -> (e, m), float64
     """Return log R of some members and objects, from a table or a function.
 
     A table was checked before; what a function returns is checked here.
@@ -104,10 +100,8 @@ def _require_finite(
 
 
 def member_inputs(
-    name: str,
-    values: Tensor | ArrayLike,  # shape: (E, d)
-    n_inputs: int | None = None,
-) -> Tensor:  # shape: (E, d), float64
+    name: str, values: Tensor | ArrayLike, n_inputs: int | None = None
+) -> Tensor:  # shapes: values (E, d) -> (E, d), float64
     """Return inputs in float64; raise ValueError if they cannot be used."""
     inputs = torch.as_tensor(np.asarray(values, dtype=np.float64))
     has_columns = inputs.ndim == 2 and inputs.shape[1] == (n_inputs or inputs.shape[1])

@@ -122,11 +122,8 @@ def inverse_cdf_sample(
     return actions.clamp_(max=cumulative.shape[-1] - 1)
 
 
-def with_forced(
-    actions: Tensor,  # shape: (E, B)
-    forced: Tensor | None,  # shape: (E, B, T), −1 where free
-    step: int,
-) -> Tensor:  # shape: (E, B)
+def with_forced(actions: Tensor, forced: Tensor | None, step: int) -> Tensor:
+    # shapes: actions (E, B), forced (E, B, T), −1 where free -> (E, B)
     """Put given actions in place of sampled ones."""
     if forced is None:
         return actions

@@ -83,11 +83,9 @@ class PolicyTape:
 
     @torch.no_grad()
     def add(
-        self,
-        encodings: Tensor,  # shape: (n, F) or (E, n, F)
-        columns: slice,
-        log_mask: Tensor | None = None,  # shape: (n, C) or (E, n, C), 0 or −inf
+        self, encodings: Tensor, columns: slice, log_mask: Tensor | None = None
     ) -> PolicyTable:
+        # shapes: encodings (n, F) or (E, n, F), log_mask (n, C) or (E, n, C), 0 or −inf
         """Evaluate the policy over `columns`, of which a row needs one that is open."""
         values = encodings.expand(self._n_members, *encodings.shape[-2:])
         self._inputs.append(values)
@@ -108,21 +106,16 @@ class PolicyTape:
         self._tables.append(table)
         return table
 
-    def places(
-        self,
-        table: PolicyTable,
-        rows: Tensor,  # shape: (...), e·n + i in the table
-    ) -> Tensor:  # shape: (...)
+    def places(self, table: PolicyTable, rows: Tensor) -> Tensor:
+        # shapes: rows (...), e·n + i in the table -> (...)
         """Return where rows of a table are among the rows of the tape."""
         n = table.policy.shape[1]
         return rows + rows // n * (self._n_rows - n) + table.rows.start
 
     def pick(
-        self,
-        cells: Tensor,  # shape: (...), int64
-        flow: slice | None = None,
-        places: Tensor | None = None,  # shape: (...), int64
-    ) -> tuple[Tensor, Tensor | None]:  # shapes: (...), (...)
+        self, cells: Tensor, flow: slice | None = None, places: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        # shapes: cells (...), int64, places (...), int64 -> (...), (...)
         """Return the log-policies in some cells, with their gradient.
 
         Also the outputs in the column `flow`, in some places, where it is given.

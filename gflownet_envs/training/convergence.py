@@ -28,9 +28,8 @@ class NotConvergedWarning(UserWarning):
     """
 
 
-def effective_sample_share(
-    log_weights: Tensor,  # shape: (E, N)
-) -> Tensor:  # shape: (E,)
+def effective_sample_share(log_weights: Tensor) -> Tensor:
+    # shapes: log_weights (E, N) -> (E,)
     r"""Return the effective share of N weighted samples, between 1/N and 1.
 
     .. math::
@@ -117,9 +116,8 @@ class Checker:
         return torch.cat(parts).numpy()
 
 
-def reward_of(
-    reward: RewardSource | ObjectReward, batch: RolloutBatch
-) -> Tensor:  # shape: (E, B)
+def reward_of(reward: RewardSource | ObjectReward, batch: RolloutBatch) -> Tensor:
+    # shape: -> (E, B)
     """Return log R of what the trajectories of a batch ended in.
 
     A sampler that gives objects by their numbers is only taken for a reward that knows

@@ -104,9 +104,8 @@ def _draw_edge(
     )
 
 
-def scores_above_empty(
-    samples: np.ndarray,  # shape: (E, n, d)
-) -> np.ndarray:  # shape: (E, d, 2^d)
+def scores_above_empty(samples: np.ndarray) -> np.ndarray:
+    # shapes: samples (E, n, d) -> (E, d, 2^d)
     """Return BGe scores relative to the graph without edges.
 
     The posterior is the same, and log Z is the log Bayes factor of all graphs against

@@ -205,10 +205,8 @@ def describe_molecules(
 
 
 def columns_of_levels(
-    chains: np.ndarray,  # shape: (n, n_positions)
-    positions: tuple[str, ...],
-    fragments: list[str],
-) -> dict[str, dict[str, np.ndarray]]:
+    chains: np.ndarray, positions: tuple[str, ...], fragments: list[str]
+) -> dict[str, dict[str, np.ndarray]]:  # shapes: chains (n, n_positions)
     """Return, per position and fragment, the chains that have it there."""
     return {
         position: {

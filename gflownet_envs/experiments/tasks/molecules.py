@@ -163,9 +163,8 @@ def molecules_figure(study: RealStudy, policies: Policies) -> Any:
     return figure
 
 
-def molecule_picture(
-    smiles: str, size: tuple[int, int] = (400, 300)
-) -> np.ndarray:  # shape: (height, width, 3 or 4)
+def molecule_picture(smiles: str, size: tuple[int, int] = (400, 300)) -> np.ndarray:
+    # shape: -> (height, width, 3 or 4)
     """Draw one molecule with RDKit as pixels, for `imshow`."""
     from matplotlib.image import imread
     from rdkit import Chem
@@ -193,11 +192,8 @@ def draw_reference_molecule(results: RunResults, study: RealStudy, ax: Any) -> N
 
 
 def draw_toy_scores(
-    study: Study,
-    scores: np.ndarray,  # shape: (n_reference,)
-    reference: tuple[str, ...],
-    ax: Any,
-) -> None:
+    study: Study, scores: np.ndarray, reference: tuple[str, ...], ax: Any
+) -> None:  # shapes: scores (n_reference,)
     """Draw known scores against what the members predict, with one deviation."""
     centre = study.reward_features.mean(axis=0)
     spread = study.reward_features.std(axis=0, ddof=1)
