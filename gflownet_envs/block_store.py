@@ -91,9 +91,6 @@ def split_into_blocks(n_members: int, block_size: int) -> list[slice]:
     return [slice(start, min(start + block_size, n_members)) for start in starts]
 
 
-__all__ = ["BlockStore", "DamagedBlockWarning"]
-
-
 class DamagedBlockWarning(UserWarning):
     """A stored block could not be used and was set aside.
 

@@ -43,6 +43,16 @@ from skpce.metrics import (
     policy_fragility,
 )
 
+#: Kinds of predictive intervals of a held-out member.
+INTERVALS: Mapping[str, Mapping[str, Any]] = {
+    "given the inputs": {"residual": "resampled", "given_inputs": True},
+    "ignoring the inputs": {"residual": "resampled", "given_inputs": False},
+    "push-forward alone": {"residual": None, "given_inputs": False},
+}
+#: Draws behind the CRPS, and the members of which they are held at once.
+_N_DRAWS = 1000
+_CHUNK = 64
+
 
 def fragility(dataset: PolicyDataset) -> PolicyFragility:
     """Measure the disagreement of the members of a data set.
@@ -195,18 +205,6 @@ def level_shares(
     for (component, level), share in zip(places, effects.driven.T, strict=True):
         shares[component][level] = share * to_observed
     return shares
-
-
-#: Kinds of predictive intervals of a held-out member.
-INTERVALS: Mapping[str, Mapping[str, Any]] = {
-    "given the inputs": {"residual": "resampled", "given_inputs": True},
-    "ignoring the inputs": {"residual": "resampled", "given_inputs": False},
-    "push-forward alone": {"residual": None, "given_inputs": False},
-}
-
-#: Draws behind the CRPS, and the members of which they are held at once.
-_N_DRAWS = 1000
-_CHUNK = 64
 
 
 def make_pipeline(

@@ -13,6 +13,9 @@ from torch import Tensor
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.random_streams import MemberStream, Purpose
 
+_VALUES_AT_ONCE = 2**24  # numbers that a layer of all members puts out at a time
+INITIALIZATIONS = ("linear", "he")
+
 
 @dataclass(frozen=True)
 class HeadLayout:
@@ -86,9 +89,6 @@ def masked_log_policy(
     open_logits = open_logits.masked_fill(nothing_allowed, 0.0)
     log_policy = torch.log_softmax(open_logits, dim=-1)
     return log_policy.masked_fill(nothing_allowed, float("-inf"))
-
-
-_VALUES_AT_ONCE = 2**24  # numbers that a layer of all members puts out at a time
 
 
 class Walker(Protocol):
@@ -171,9 +171,6 @@ def log_policy_in_states(
         mask = environment.valid_mask(states[rows])
         log_policy[:, rows] = masked_log_policy(logits.to(torch.float64), mask)
     return log_policy
-
-
-INITIALIZATIONS = ("linear", "he")
 
 
 class StackedMLP(torch.nn.Module):

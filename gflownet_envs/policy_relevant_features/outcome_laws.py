@@ -23,6 +23,9 @@ _VALUES_AT_ONCE = 2**22
 _BELOW_ONE = 1 - 2.0**-24
 
 
+PILOTS = ("auto", "exact", "trained")
+
+
 def exact_outcome_laws(
     graph: StateGraph,
     log_policy: Tensor,  # shape: (N, A)
@@ -151,9 +154,6 @@ def _sampled_actions(
         total = cdf[:, -1:]
         chosen.append((cdf <= u[:, None] * total).sum(dim=-1))
     return torch.cat(chosen)
-
-
-PILOTS = ("auto", "exact", "trained")
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,10 @@ from gflownet_envs.training.spec import TrainingSpec
 ORDERS = (1, 2, None)
 
 
+# Trajectories from each choice where states cannot be listed.
+_DEFAULT_SAMPLES = 4096
+
+
 def log_policy_change(
     law: ChoiceLaws, change: np.ndarray, order: int | None
 ) -> np.ndarray:  # shapes: change (n, n_objects) -> (n, K)
@@ -76,10 +80,6 @@ def _variance(change: np.ndarray, weights: np.ndarray, mean: np.ndarray) -> np.n
     # shapes: change (n, n_objects), weights (n_objects,), mean (n,) -> (n,)
     made = weights > 0
     return np.square(change[:, made] - mean[:, np.newaxis]) @ weights[made]
-
-
-# Trajectories from each choice where states cannot be listed.
-_DEFAULT_SAMPLES = 4096
 
 
 class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):

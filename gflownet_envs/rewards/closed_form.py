@@ -22,6 +22,11 @@ SHIFTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 _SPLIT = 2  # rows and columns 0–1 against the others
 
 
+#: (x, y) of the bumps: above, to the left below, to the right below the start.
+BUMP_CENTRES = ((0.0, 0.75), (-0.5, -0.25), (0.5, -0.25))
+BUMP_WIDTH = 0.35
+
+
 def _diagonal(cells: Tensor) -> Tensor:  # shapes: cells (n_objects, 2) -> (n_objects,)
     row, column = cells.unbind(dim=-1)
     return 0.5 * (row + column) - 0.4 * (row - column).abs() + 0.1 * column
@@ -182,11 +187,6 @@ def _as_column(name: str, value: float | Tensor | ArrayLike) -> Tensor:
             f"{name} must be a finite number {bound}, or one a member, got {value!r}"
         )
     return levels.reshape(-1, 1)
-
-
-#: (x, y) of the bumps: above, to the left below, to the right below the start.
-BUMP_CENTRES = ((0.0, 0.75), (-0.5, -0.25), (0.5, -0.25))
-BUMP_WIDTH = 0.35
 
 
 def gaussian_bump_rewards(

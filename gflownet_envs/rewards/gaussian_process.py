@@ -29,6 +29,13 @@ from gflownet_envs.chemistry import molecular_descriptors
 from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.rewards.source import member_inputs
 
+# Bounds of the noise variance, relative to the variance of the targets.
+_NOISE_BOUNDS = (1e-6, 1e2)
+# Added to the diagonal of covariances before they are factored, relative to its mean.
+_JITTER = 1e-9
+# A descriptor is constant if its spread is below this share of its largest value.
+_ROUNDING = 1e-10
+
 
 class ComponentRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     r"""Squared exponential kernel with one width for each block of columns.
@@ -123,13 +130,6 @@ class ComponentRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
                 f"sizes must add up to the columns, {X.shape[1]}, got {self.sizes!r}"
             )
         return widths
-
-
-# Bounds of the noise variance, relative to the variance of the targets.
-_NOISE_BOUNDS = (1e-6, 1e2)
-
-# Added to the diagonal of covariances before they are factored, relative to its mean.
-_JITTER = 1e-9
 
 
 def one_hot_levels(
@@ -414,10 +414,6 @@ def _square_root(covariance: np.ndarray) -> np.ndarray:
     # shapes: covariance (n, n) -> (n, n), lower triangular
     jitter = _JITTER * np.trace(covariance) / len(covariance)
     return cholesky(covariance + jitter * np.eye(len(covariance)), lower=True)
-
-
-# A descriptor is constant if its spread is below this share of its largest value.
-_ROUNDING = 1e-10
 
 
 def level_descriptors(

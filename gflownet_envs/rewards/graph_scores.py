@@ -16,6 +16,9 @@ from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.random_streams import Purpose, member_streams
 
+STANDARDIZATIONS = ("global", "member")
+_MAX_NODES = 16  # the table has 2^d columns a node
+
 
 class LocalScoreReward:
     r"""Log R of a directed acyclic graph as a sum over its nodes.
@@ -105,10 +108,6 @@ class LocalScoreReward:
     def digest(self) -> str:
         """Return the SHA-256 of the scores."""
         return array_digest(self.scores.cpu().numpy())
-
-
-STANDARDIZATIONS = ("global", "member")
-_MAX_NODES = 16  # the table has 2^d columns a node
 
 
 def subsample_rows(

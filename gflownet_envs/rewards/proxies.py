@@ -18,6 +18,8 @@ from gflownet_envs.rewards.proxy_training import (
     train_on_own_rows,
 )
 
+_VALUES_AT_ONCE = 2**22
+
 
 @dataclass(frozen=True, eq=False)
 class YieldProxies:
@@ -179,9 +181,6 @@ class _YieldTable:
         sizes = self.all_combinations.max(axis=0) + 1
         eyes = (np.eye(size)[levels[:, i]] for i, size in enumerate(sizes))
         return np.concatenate(list(eyes), axis=1)
-
-
-_VALUES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,9 @@ RewardFunction = Callable[[slice, Tensor], Tensor | ArrayLike]
 _CHECKED_AT_ONCE = 2**22
 
 
+_VALUES_AT_ONCE = 2**22
+
+
 def validated_log_reward(
     log_reward: Tensor | ArrayLike, environment: Environment
 ) -> Tensor:  # shapes: log_reward (E, n_objects) -> (E, n_objects), float64
@@ -344,9 +347,6 @@ class MeanReward:
     def digest(self) -> str:
         """Return a checksum of the source, and the number of copies."""
         return f"mean:{self.n_members}:{self.source.digest()}"
-
-
-_VALUES_AT_ONCE = 2**22
 
 
 def log_reward_table(

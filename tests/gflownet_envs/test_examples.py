@@ -57,6 +57,7 @@ from gflownet_envs.rewards.source import (
 )
 from gflownet_envs.sampling.rollouts import with_forced
 from gflownet_envs.sampling.tables import PolicyTape
+from gflownet_envs.storage import environment_versions, write_bytes, write_json
 from gflownet_envs.training.convergence import effective_sample_share
 
 
@@ -339,3 +340,19 @@ def test_adjacency():
         [False, True],
         [False, False],
     ]
+
+
+def test_write_bytes(tmp_path):
+    write_bytes(tmp_path / "a.txt", b"one")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_write_json(tmp_path):
+    path = tmp_path / "results.json"
+    write_json(path, {"q2": float("nan"), "n_members": 3})
+    assert path.read_text() == '{\n  "n_members": 3,\n  "q2": null\n}\n'
+
+
+def test_environment_versions():
+    found = sorted(set(environment_versions()) - {"torch"})
+    assert found == ["numpy", "python", "scikit-learn", "scipy", "skpce"]
