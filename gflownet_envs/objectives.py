@@ -72,11 +72,7 @@ def flows_along(
     log_reward: Tensor,  # shape: (E, B)
     alive: Tensor,  # shape: (E, B, T), bool
 ) -> Tensor:  # shape: (E, B, T + 1)
-    """Return log F of all states: log Z first, log R at the end and after it.
-
-    The network's numbers are relative to log Z, so that they stay moderate whatever
-    the scale of the reward.
-    """
+    """Return log F of all states: log Z first, log R at the end and after it."""
     log_z = log_z[:, None, None]
     inner = torch.where(alive, log_flow + log_z, log_reward[..., None])
     first = log_z.expand(*log_flow.shape[:2], 1)

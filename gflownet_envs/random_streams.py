@@ -58,10 +58,7 @@ class MemberStream:
 
 
 def member_streams(seed: int, members: tuple[int, ...]) -> list[MemberStream]:
-    """Return the streams of several members.
-
-    With equal numbers they are the same.
-    """
+    """Return the streams of several members."""
     return [MemberStream(seed, member) for member in members]
 
 

@@ -40,11 +40,7 @@ _DTYPES = frozenset(
 
 
 def write_bytes(path: str | os.PathLike[str], payload: bytes) -> None:
-    """Write a file so that it is complete or not there at all.
-
-    What cannot be written is an OSError that names the path; a file that was there
-    stays as it was.
-    """
+    """Write a file so that it is complete or not there at all."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex}.tmp")
     try:
@@ -338,11 +334,7 @@ def _checksum(arrays: dict[str, np.ndarray], metadata: Any) -> str:
 
 
 def environment_versions() -> dict[str, str | None]:
-    """Return the versions that a record of a run should name.
-
-    None for a distribution that is not installed, as in a source tree; torch only
-    where the process has imported it.
-    """
+    """Return the versions that a record of a run should name."""
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "scikit-learn", "skpce"):
         versions[name] = _installed_version(name)

@@ -108,10 +108,7 @@ class DagEnvironment(Environment):
             )
 
     def _set_action_tables(self, edges: Sequence[tuple[int, int]]) -> None:
-        """Set the nodes of each action and what it adds to a state.
-
-        Stopping has the source `n_nodes`, which is in no set.
-        """
+        """Set the nodes of each action and what it adds to a state."""
         n_edges = len(edges)
         self._members_of_set: Tensor | None = None
         if self.n_nodes <= _MAX_TABLED_NODES:

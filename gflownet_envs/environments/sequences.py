@@ -398,11 +398,7 @@ def _values(
     x: Tensor,  # shape: (n_points,), float64
     ending: Tensor,  # shape: (N, n_points), float64
 ) -> Tensor:  # shape: (N, n_points), float64
-    """Return the values of expressions with given endings, all in one pass.
-
-    Read from right to left, a token changes the term that stands behind it, or adds
-    that term to the sum.
-    """
+    """Return the values of expressions with given endings, all in one pass."""
     term = ending.clone()
     total = torch.zeros_like(term)
     for tokens in states.flip(-1).unbind(dim=-1):

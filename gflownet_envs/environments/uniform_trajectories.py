@@ -67,11 +67,7 @@ def sample_uniformly(
 
 
 def environment_digest(environment: Environment) -> str:
-    """Return a checksum of random walks, which tells apart spaces of the same name.
-
-    What is allowed, where actions lead, which parents there are and how states are
-    encoded along 64 walks; a difference elsewhere is not seen.
-    """
+    """Return a checksum of random walks, which tells apart spaces of the same name."""
     rng = np.random.default_rng(0)  # the same numbers in every version of torch
     state = environment.initial_state((_N_DIGESTED,))
     seen = []

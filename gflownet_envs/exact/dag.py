@@ -105,11 +105,7 @@ def edge_marginals(
 
 def adjacency(environment: DagEnvironment, states: Tensor) -> Tensor:
     # shapes: states (..., S) -> (..., n_nodes, n_nodes), bool
-    """Say which edges each graph has; row i, column j for i → j.
-
-    The mean over sampled graphs estimates edge marginals where graphs are too many to
-    list.
-    """
+    """Say which edges each graph has; row i, column j for i → j."""
     parents = _require_graphs(environment).parent_sets(states)[..., None, :]
     nodes = torch.arange(environment.n_nodes, device=states.device)
     return (parents >> nodes[:, None]) & 1 == 1
@@ -245,10 +241,7 @@ class GraphFlows:
         weights: Tensor,  # shape: (W,), of graphs with 0, 1, … edges more than state
         edge_weights: Tensor,  # shape: (W,)
     ) -> tuple[Tensor, Tensor, Tensor]:  # shapes: (E,), (E, d, d), (E,)
-        """Return weighted sums of R over the graphs above a state, and by edge.
-
-        Both are to be multiplied by the exponential of the last tensor.
-        """
+        """Return weighted sums of R over the graphs above a state, and by edge."""
         size = max(1, _VALUES_AT_ONCE // (3 ** len(self._has[0]) * len(weights)))
         parts = [
             self._sums_of_some(scores, state, weights, edge_weights)
@@ -300,11 +293,7 @@ class GraphFlows:
         best: Tensor,  # shape: (e, d, 2^d)
         score_of_best: Tensor,  # shape: (e, 2^d)
     ) -> Tensor:  # shape: (e, W)
-        """Return Z_m over exp of the score of the best graph.
-
-        Sets U of equal size together: the products over all T outside U are made by
-        doubling, one node more at a time, and added to Z of the union of U and T.
-        """
+        """Return Z_m over exp of the score of the best graph."""
         width = polynomials.shape[-1]
         lag = torch.arange(width) - torch.arange(width)[:, None]
         sums = torch.zeros_like(polynomials[:, 0])
@@ -341,10 +330,7 @@ def _sums_over_subsets(
     values: Tensor,  # shape: (e, d, 2^d, W), over exp(scale)
     scale: Tensor,  # shape: (e, d, 2^d)
 ) -> tuple[Tensor, Tensor]:  # shapes: those of the arguments
-    """Sum over the subsets of each set, bit by bit.
-
-    The sums are relative to the exponential of the largest scale that they hold.
-    """
+    """Sum over the subsets of each set, bit by bit."""
     for bit in range(scale.shape[-1].bit_length() - 1):
         halves = (*scale.shape[:-1], -1, 2, 2**bit)
         smaller, larger = scale.view(halves).unbind(dim=-2)

@@ -240,11 +240,7 @@ def analyse(
     n_jobs: int | None,
     progress: Progress,
 ) -> Analysis:
-    """Fit, judge and calibrate one surrogate.
-
-    The embedding, the surrogate and the verdict see training members only; test
-    members are projected by the fitted pipeline.
-    """
+    """Fit, judge and calibrate one surrogate."""
     train, test = dataset.train, dataset.test
     pipeline = make_pipeline(dataset, preset, degree, seed)
     started = time.process_time()

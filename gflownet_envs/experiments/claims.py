@@ -12,11 +12,7 @@ from skpce.metrics import ks_indistinguishable_fraction
 
 
 def alr_sum_claim(step: str, value: float) -> PaperClaim:
-    """Claim that the variance D of the expansion of a step has a value.
-
-    Our figure is that of the expansion, as the paper has it, with the variance of the
-    members themselves in brackets: an expansion that overfits has more.
-    """
+    """Claim that the variance D of the expansion of a step has a value."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         position = source.dataset.step_names.index(step)
@@ -45,11 +41,7 @@ def coverage_claim(step: str, value: float) -> PaperClaim:
 
 
 def order_claim(text: str, first: str, second: str) -> PaperClaim:
-    """Claim that one step has a larger Aitchison variance than another.
-
-    The paper says "more fragile", or of higher variance; other measures of fragility
-    can order the steps otherwise, and the report shows them side by side.
-    """
+    """Claim that one step has a larger Aitchison variance than another."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         names = source.dataset.step_names
@@ -77,11 +69,7 @@ def shift_claim(text: str, early: str, late: str) -> PaperClaim:
 
 
 def gain_claim(text: str, early: str, late: str) -> PaperClaim:
-    """Claim that the first input leads early and the second gains until a late step.
-
-    By total-order indices; gaining is a larger part of the sum of the two. The last
-    step with a choice stands in for a late step that has none or is not there.
-    """
+    """Claim that the first input leads early and the second gains until a late step."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         indices = source.main.surrogate.step_total_sobol_indices_
@@ -107,11 +95,7 @@ def _last_choice(source: SourceResults) -> str:
 
 
 def indistinguishable_claim(n_passed: int, n_pairs: int) -> PaperClaim:
-    """Claim how many pairs of action and step a two-sample test cannot tell apart.
-
-    Held-out members against the push-forward of the inputs, Kolmogorov–Smirnov with
-    Bonferroni (the paper's supplementary table 2).
-    """
+    """Claim how many pairs of action and step a two-sample test cannot tell apart."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         test = source.dataset.test
@@ -160,10 +144,7 @@ def mean_coverage_claim(value: float) -> PaperClaim:
 
 
 def uniform_component_claim() -> PaperClaim:
-    """Claim that the first component is the mean of the reward features.
-
-    Measured as the cosine of its loadings with equal loadings.
-    """
+    """Claim that the first component is the mean of the reward features."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         loadings = source.main.pipeline[0].components_[0]
@@ -175,11 +156,7 @@ def uniform_component_claim() -> PaperClaim:
 
 
 def two_modes_claim(action: str) -> PaperClaim:
-    """Claim that the surrogate gives an action's probability two modes at later steps.
-
-    One step after the first is enough. Two modes are what
-    :meth:`CompositionalPCESurrogate.predicted_modes` says.
-    """
+    """Claim that an action's probability has two modes at later steps."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         dataset, surrogate = source.dataset, source.main.surrogate

@@ -129,10 +129,7 @@ def policies_figure(source: SourceResults, seed: int) -> Any:
 
 
 def overview_figure(results: RunResults) -> Any:
-    """The paper's figure of a task: system, attribution, and some of the steps.
-
-    Unlike there, bars are shares of all variance, and what is not supported is hatched.
-    """
+    """The paper's figure of a task: system, attribution, and some of the steps."""
     source = results.headline
     shown = _spread_steps(source.dataset, _N_OVERVIEW_STEPS)
     upper = max(4.0, 1.4 + 0.32 * source.dataset.n_steps)

@@ -210,11 +210,7 @@ def _png(figure: Any) -> bytes:
 
 
 def remove_stale(folder: Path, results: RunResults, pictures: set[str]) -> None:
-    """Remove what an earlier run left in the folder that this one does not make.
-
-    Pictures of trained policies must not stand beside the results of a run that
-    trained none, nor those of another preset beside this one's.
-    """
+    """Remove what an earlier run left in the folder that this one does not make."""
     stale = [
         path for path in (folder / "figures").glob("*.png") if path.stem not in pictures
     ]
@@ -316,10 +312,7 @@ def run_record(results: RunResults) -> dict[str, Any]:
 def ensemble_arrays(
     results: RunResults,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return rewards, exact log Z and the parameters of the trained policies.
-
-    Rewards that are no table are left out: the features of each are in the data set.
-    """
+    """Return rewards, exact log Z and the parameters of the trained policies."""
     policies = results.policies
     arrays = {"members": results.study.members}
     if isinstance(results.study.reward, RewardTable):

@@ -35,14 +35,7 @@ def make_policies(
     n_control: int = 0,
     n_jobs: int | None = None,
 ) -> Policies:
-    """Solve every member exactly where it can be, and train the members if requested.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left to do: the members are not to be trained and cannot be
-        solved.
-    """
+    """Solve every member exactly where it can be, and train if requested."""
     started = time.process_time()
     exact = solution = None
     if study.environment.is_enumerable:
@@ -107,10 +100,7 @@ def make_policies(
 
 def ensemble_distance(solution: ExactSolution, ensemble: TrainedEnsemble) -> np.ndarray:
     # shape: -> (n_trained,)
-    """Return the distance of every trained member from the exact law of its reward.
-
-    A few members at a time: log-policies in all states of a large space are large.
-    """
+    """Return the distance of every trained member from the exact law of its reward."""
     graph = solution.graph
     size = max(1, _VALUES_AT_ONCE // graph.mask.numel())
     distance = np.empty(ensemble.n_members)

@@ -122,10 +122,7 @@ def run_task(
 
 @contextmanager
 def writable_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder and try to write there, before any work.
-
-    A folder that was made here and is still empty after an error is removed.
-    """
+    """Make a folder and try to write there, before any work."""
     is_new = not folder.exists()
     if not is_new and not folder.is_dir():
         raise NotADirectoryError(f"out must be a folder; {folder} is a file.")

@@ -200,10 +200,7 @@ _MEASURES = {
 
 
 def level_table(source: SourceResults, component: str) -> Table:
-    """Share of each step's variance that follows the reward of each level.
-
-    Steps whose attribution is not supported are marked and do not rank the levels.
-    """
+    """Share of each step's variance that follows the reward of each level."""
     main = source.main
     shares = source.level_shares[component]
     supported = np.array(main.verdict.attributable)

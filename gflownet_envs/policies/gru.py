@@ -161,11 +161,7 @@ class StackedGRU(torch.nn.Module):
 
 
 class GRUWalker:
-    """A stack of recurrent networks along a batch of trajectories.
-
-    A recurrent network has to walk step by step anyway: its outputs keep their
-    gradients on the way, and no second pass is made.
-    """
+    """A stack of recurrent networks along a batch of trajectories."""
 
     def __init__(self, network: StackedGRU) -> None:
         self._network = network

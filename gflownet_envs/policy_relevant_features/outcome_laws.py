@@ -239,11 +239,7 @@ def laws_along(
     n_samples: int | None,
     rng: np.random.RandomState,
 ) -> list[ChoiceLaws]:
-    """Return what becomes of the allowed actions at some steps.
-
-    Weights are exact unless `n_samples` is given. Steps with a single allowed action
-    are no choice and are left out.
-    """
+    """Return what becomes of the allowed actions at some steps."""
     chosen = [
         (t, environment.valid_mask(trajectory.states[t]).nonzero()[:, 0]) for t in steps
     ]

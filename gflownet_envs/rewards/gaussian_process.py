@@ -136,11 +136,7 @@ def one_hot_levels(
     levels: ArrayLike,  # shape: (n, n_components), int
     sizes: ArrayLike,  # shape: (n_components,), int
 ) -> np.ndarray:  # shape: (n, Σ sizes), float64
-    """Return the one-hot vectors of the levels of all components, side by side.
-
-    The squared distance of two rows is twice the number of components in which they
-    differ.
-    """
+    """Return the one-hot vectors of the levels of all components, side by side."""
     rows, sizes = np.asarray(levels), np.asarray(sizes)
     whole = np.issubdtype(rows.dtype, np.integer)
     if rows.ndim != 2 or not whole or sizes.shape != rows.shape[1:]:
@@ -212,13 +208,7 @@ class GaussianProcessModes:
         return (f - self.mean) @ self.components.T / np.sqrt(self.variances)
 
     def transformer(self) -> FunctionTransformer:
-        """Return `inputs` as a transformer, with `values` as its inverse.
-
-        Returns
-        -------
-        transformer : sklearn.preprocessing.FunctionTransformer
-            Its outputs are named ``mode0``, ``mode1`` and so on.
-        """
+        """Return `inputs` as a transformer, with `values` as its inverse."""
         return FunctionTransformer(
             self.inputs, self.values, check_inverse=False, feature_names_out=self._names
         )

@@ -77,10 +77,7 @@ def arithmetic_problems(
 
 
 def right_equations() -> list[tuple[str, ...]]:
-    """Return all right equations ``a ∘ b = c`` of single digits.
-
-    Quotients are exact, the divisor is not 0, and 0 ^ 0 is left out.
-    """
+    """Return all right equations ``a ∘ b = c`` of single digits."""
     equations: list[tuple[str, ...]] = []
     for a in range(10):
         for b in range(10):

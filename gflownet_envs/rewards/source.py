@@ -33,11 +33,7 @@ def validated_log_reward(
 def uncopied_log_reward(
     log_reward: Tensor | ArrayLike, environment: Environment
 ) -> Tensor:  # shapes: log_reward (E, n_objects) -> (E, n_objects), float32 or float64
-    """Check a reward table as `validated_log_reward` does, and leave float32 as it is.
-
-    A large table is then neither copied nor widened, and what is returned may share
-    the memory of what is given.
-    """
+    """Check a reward table like `validated_log_reward`; float32 is left as it is."""
     table = _as_tensor(log_reward)
     n_objects = environment.require_listed_objects()
     if table.ndim != 2 or table.shape[1] != n_objects:
@@ -56,10 +52,7 @@ def uncopied_log_reward(
 def reward_rows(
     log_reward: Tensor | RewardFunction, members: slice, objects: Tensor
 ) -> Tensor:  # shapes: objects (m,), int64 -> (e, m), float64
-    """Return log R of some members and objects, from a table or a function.
-
-    A table was checked before; what a function returns is checked here.
-    """
+    """Return log R of some members and objects, from a table or a function."""
     if isinstance(log_reward, Tensor):
         return log_reward[members].index_select(1, objects).to(torch.float64)
     expected = (members.stop - members.start, len(objects))
@@ -376,11 +369,7 @@ def log_reward_table(
 def reward_of_objects(
     reward: RewardSource, graph: StateGraph
 ) -> Tensor | RewardFunction:
-    """Return log R as a table, or as a function of members and objects.
-
-    A source that can be called as a function of members and objects is one (it is meant
-    for spaces whose table would be too large); any other becomes a table.
-    """
+    """Return log R as a table, or as a function of members and objects."""
     if isinstance(reward, RewardTable):
         return reward.log_reward
     if callable(reward):

@@ -116,10 +116,7 @@ class PolicyTape:
         self, cells: Tensor, flow: slice | None = None, places: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         # shapes: cells (...), int64, places (...), int64 -> (...), (...)
-        """Return the log-policies in some cells, with their gradient.
-
-        Also the outputs in the column `flow`, in some places, where it is given.
-        """
+        """Return the log-policies in some cells, with their gradient."""
         weights, biases = zip(*self._layers, strict=True)
         picked: tuple[Tensor, Tensor | None] = _Pick.apply(  # type: ignore[no-untyped-call]  # torch has no types for it
             self, cells, flow, places, *weights, *biases

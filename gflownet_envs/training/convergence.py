@@ -46,11 +46,7 @@ def effective_sample_share(log_weights: Tensor) -> Tensor:
 
 
 class Checker:
-    """Looks at a network under training, with random numbers of its own.
-
-    Training is not touched: the same members are trained whether and whenever they
-    are looked at.
-    """
+    """Looks at a network under training, with random numbers of its own."""
 
     def __init__(
         self,
@@ -118,11 +114,7 @@ class Checker:
 
 def reward_of(reward: RewardSource | ObjectReward, batch: RolloutBatch) -> Tensor:
     # shape: -> (E, B)
-    """Return log R of what the trajectories of a batch ended in.
-
-    A sampler that gives objects by their numbers is only taken for a reward that knows
-    them (`ObjectReward`).
-    """
+    """Return log R of what the trajectories of a batch ended in."""
     if batch.objects is not None:
         assert isinstance(reward, ObjectReward)
         return reward.of_objects(batch.objects)
@@ -139,10 +131,7 @@ def reward_of(reward: RewardSource | ObjectReward, batch: RolloutBatch) -> Tenso
 
 @dataclass(eq=False)
 class Checks:
-    """What was seen of the members of a block so far.
-
-    Members that have stopped keep what was seen of them when they did.
-    """
+    """What was seen of the members of a block so far."""
 
     n_members: int
     n_averaged: int = 100  # iterations behind the loss and log Z of a check
@@ -152,11 +141,7 @@ class Checks:
     _frozen: dict[int, int] = field(default_factory=dict)
 
     def add_iteration(self, losses: Tensor, log_z: Tensor) -> None:
-        """Remember the losses and log Z of an iteration, shapes (E,).
-
-        In one tensor: small ones that stay between large ones that come and go would
-        keep the memory of these.
-        """
+        """Remember the losses and log Z of an iteration, shapes (E,)."""
         if self._recent is None:
             self._recent = losses.new_zeros(self.n_averaged, 2, self.n_members)
         row = self._recent[self._n_iterations % self.n_averaged]
@@ -198,10 +183,7 @@ class Checks:
             self._frozen[row] = len(self._rows) - 1
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the final numbers, shape (E,), and the histories, (E, n_checks).
-
-        Histories end with NaN where a member had stopped.
-        """
+        """Return the final numbers, shape (E,), and the histories, (E, n_checks)."""
         last = np.full(self.n_members, len(self._rows) - 1)
         for row, check in self._frozen.items():
             last[row] = check

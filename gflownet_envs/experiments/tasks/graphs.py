@@ -106,11 +106,7 @@ def _draw_edge(
 
 def scores_above_empty(samples: np.ndarray) -> np.ndarray:
     # shapes: samples (E, n, d) -> (E, d, 2^d)
-    """Return BGe scores relative to the graph without edges.
-
-    The posterior is the same, and log Z is the log Bayes factor of all graphs against
-    the empty one.
-    """
+    """Return BGe scores relative to the graph without edges."""
     scores = bge_scores(samples)
     return scores - scores[:, :, :1]
 
@@ -282,10 +278,7 @@ def pairs_claim(n_steps: int, n_actions: int) -> PaperClaim:
 
 
 def alr_range_claim(lowest: float, highest: float) -> PaperClaim:
-    """Claim between which values the variance D of all steps that add edges lies.
-
-    Our figures are those of the expansion, with those of the members in brackets.
-    """
+    """Claim between which values the variance D of all steps that add edges lies."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         adds = [action != "stop" for action in source.dataset.trajectory]

@@ -244,10 +244,7 @@ def alr_ratio_claim(step: str, others: tuple[str, ...], value: float) -> PaperCl
 
 
 def coverage_range_claim(low: float, high: float) -> PaperClaim:
-    """Claim the range over steps of the coverage of the push-forward's 95 % intervals.
-
-    Both ends agree within 0.05.
-    """
+    """Claim the range over steps of the coverage of 95 % intervals (push-forward)."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         found = source.main.calibration["push-forward alone"].coverage[-1]

@@ -48,10 +48,7 @@ def process_reward_study(
     preset: Preset,
     seed: int,
 ) -> Study:
-    """Train a reward model a member, and follow the mean one greedily.
-
-    The reward features are the scores of the labelled problems, seen or not.
-    """
+    """Train a reward model a member, and follow the mean one greedily."""
     started = time.process_time()
     members = np.arange(preset.n_train + preset.n_test)
     reward = train_process_reward(
