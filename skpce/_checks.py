@@ -18,12 +18,15 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import threading
+import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -337,6 +340,17 @@ def one_thread_if_small(n_entries: int) -> Iterator[None]:
         yield
     finally:
         _SHARED_LIMIT.release()
+
+
+def write_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file in one piece: a reader never finds half of it."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        temporary.write_bytes(content)  # rights as umask has them
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def import_pandas() -> Any:

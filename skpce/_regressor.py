@@ -38,6 +38,7 @@ from ._expansion.problem import (
     solve_sums,
     sum_blocks,
 )
+from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 
 
@@ -225,6 +226,8 @@ class PolynomialChaosRegressor(
         self.regressor = regressor
         self.alphas = alphas
         self.criterion = criterion
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

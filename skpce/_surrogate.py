@@ -51,6 +51,7 @@ from ._compositions.steps import (
 from ._dependence.tests import SurrogateDiagnostics
 from ._expansion.expansion import Expansion
 from ._expansion.problem import FittedProblem, linear_problem
+from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver
 from ._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 
@@ -258,6 +259,8 @@ class CompositionalPCESurrogate(
         tags.target_tags.positive_only = True
         tags.regressor_tags.poor_score = True
         return tags
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -45,6 +45,7 @@ from .._checks import (
     input_names,
     method_of,
 )
+from .._model_file.state import plain_state, restore_state
 from .composition import (
     CLOSURES,
     close_compositions,
@@ -207,6 +208,8 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(self, X: ArrayLike, y: Any = None) -> LogRatioTransformer:
         """Learn the layout of the steps and the mask.

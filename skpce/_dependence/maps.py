@@ -25,6 +25,7 @@ from .._checks import (
     method_of,
 )
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
+from .._model_file.state import plain_state, restore_state
 from .scores import (
     DistributionMap,
     GaussianScores,
@@ -346,6 +347,8 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
         self.root = root
         self.shrinkage = shrinkage
 
+    __getstate__, __setstate__ = plain_state, restore_state
+
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> NatafTransformer:
@@ -515,6 +518,8 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
         self.distribution = distribution
         self.bandwidth = bandwidth
         self.shrinkage = shrinkage
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None

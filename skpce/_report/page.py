@@ -12,17 +12,15 @@ import io
 import os
 import platform
 import re
-import uuid
 from collections.abc import Iterator, Sequence
 from html import escape
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, format_cell
+from .._checks import FloatArray, format_cell, write_file
 from .._version import __version__
 from ..inspection import Verdict
 from ..inspection._reading import Reading
@@ -132,14 +130,7 @@ class HtmlReport:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page in one piece: a reader never finds half of it."""
-        target = Path(path)
-        page = self.to_html()
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
-        try:
-            temporary.write_text(page, encoding="utf-8")  # rights as umask has them
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_file(path, self.to_html().encode())
 
 
 _DOTS_PER_INCH = 110

@@ -1,16 +1,15 @@
 """Can an attribution be trusted?"""
 
-from .._dependence.tests import InputTests, input_tests
+from .._dependence.tests import HeldOutInputs, InputTests, input_tests
 from ._back_to_reward import RewardEffects, back_to_reward
 from ._compare_embeddings import (
     ComparedEmbedding,
     EmbeddingComparison,
-    EmbeddingSetting,
-    HeldOutInputs,
     compare_embeddings,
 )
 from ._dependent_inputs import DependentSobolIndices, dependent_sobol_indices
 from ._dependent_shapley import ShapleyEffects, shapley_effects
+from ._embedding_search import EmbeddingSetting
 from ._model import ModelSobolIndices, sobol_indices
 from ._original_space import OriginalSpaceIndices, original_space_indices
 from ._result import StepVerdict, Verdict
