@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .._checks import FloatArray, format_cell
 from .._version import __version__
-from ..inspection import Verdict
+from ..inspection import Result
 from ..metrics import coverage_interval
 from ..plotting import (
     CoverageDisplay,
@@ -154,7 +154,7 @@ class ReportContent:
         input_names: list[str],
         inputs: Any,
         y: FloatArray,
-        verdict: Verdict | None,
+        verdict: Result | None,
     ) -> None:
         self.pipeline, self.surrogate = pipeline, surrogate
         self.input_names, self.verdict = input_names, verdict

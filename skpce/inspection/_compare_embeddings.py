@@ -27,7 +27,6 @@ from .._checks import (
     make_generator,
 )
 from .._compositions.log_ratio import LogRatioGeometry, clr_of
-from .._dependence.tests import InputTests, input_tests
 from .._surrogate import CompositionalPCESurrogate
 from ._cross_fit import (
     CrossFit,
@@ -40,10 +39,10 @@ from ._cross_fit import (
     take,
     with_parameters,
 )
+from ._input_tests import input_tests, smallest_p_value
 from ._reading import last_and_inputs
-from ._result import StepVerdict, Verdict
+from ._result import Result
 from ._reward_groups import make_splits
-from ._training_noise import VarianceDecomposition
 from ._verdict import (
     _as_table,
     _check_arguments,
@@ -51,6 +50,7 @@ from ._verdict import (
     _training_noise,
     failed_conditions,
     holm,
+    table_of_steps,
     verdict,
 )
 
@@ -67,7 +67,7 @@ def compare_embeddings(
     scoring: Any = None,
     cv: Any = 5,
     inner_cv: Any = 5,
-    noise_share: ArrayLike | VarianceDecomposition | None = None,
+    noise_share: ArrayLike | Result | None = None,
     n_permutations: int = 199,
     permute_choice: bool = False,
     min_q2: float = 0.25,
@@ -116,7 +116,7 @@ def compare_embeddings(
     cv, inner_cv : int or cross-validation splitter, default=5
         Outer and inner folds. An int shuffles the members (or the rewards) into so
         many.
-    noise_share : array-like of shape (n_steps,) or VarianceDecomposition, default=None
+    noise_share : array-like of shape (n_steps,) or Result, default=None
         Share of training noise per step, as in :func:`verdict`.
     n_permutations : int, default=199
         Permutations behind the p-values; at least 19.
@@ -372,8 +372,8 @@ def _compared(
     search: NestedSearch,
     candidate: Candidate,
     choice: Choice,
-    fixed: Verdict,
-    nested: Verdict,
+    fixed: Result,
+    nested: Result,
     choices: tuple[EmbeddingSetting, ...],
     reward: Any,
 ) -> ComparedEmbedding:
@@ -715,13 +715,7 @@ class HeldOutInputs:
         return smallest_p_value(self.normality_p_values)
 
 
-def smallest_p_value(p_values: FloatArray) -> float:
-    """Return the smallest p-value times their number; NaN for none."""
-    known = p_values[~np.isnan(p_values)]
-    return float(min(known.min() * known.size, 1.0)) if known.size else float("nan")
-
-
-def fitted_inputs(model: Any, X: Any, once: IndexArray) -> InputTests | None:
+def fitted_inputs(model: Any, X: Any, once: IndexArray) -> Result | None:
     """Test the inputs of the members of the fit; None where they are no numbers.
 
     ``once`` are rows of which no two have the same reward.
@@ -1168,37 +1162,31 @@ class NestedJudge:
         p_values = np.where(np.isnan(self.q2), np.nan, p_values)
         return replace(self, p_values=np.array([holm(row) for row in p_values]))
 
-    def verdict_of(self, row: int, fixed: Verdict) -> Verdict:
+    def verdict_of(self, row: int, fixed: Result) -> Result:
         """Put nested figures into the verdict on the setting held fixed."""
         chosen = self.p_values is None and self.n_settings[row] > 1
         best_of_all = row == len(self.q2) - 1
-        steps = []
-        for step, given in enumerate(fixed.steps):
-            p_value = given.p_value
-            if self.p_values is not None:
-                p_value = float(self.p_values[row, step])
-            elif chosen and best_of_all:
-                p_value = float("nan")
-            steps.append(self._step(given, row, step, p_value))
+        p_values = fixed.columns["p_value"]
+        if self.p_values is not None:
+            p_values = self.p_values[row]
+        elif chosen and best_of_all:
+            p_values = np.full(len(p_values), np.nan)
+        q2, noise = self.q2[row], fixed.columns["noise_share"]
+        reasons = [
+            (
+                *failed_conditions(*figures, self.limits),
+                *((_UNTESTED,) if np.isnan(figures[1]) > np.isnan(figures[0]) else ()),
+            )
+            for figures in zip(q2, p_values, noise, strict=True)
+        ]
+        low, high = self.intervals[row]
+        nested = {"q2": q2, "q2_low": low, "q2_high": high, "p_value": p_values}
         notes = (_FIXED_CAUTION,) if chosen and not best_of_all else ()
-        return replace(fixed, steps=tuple(steps), cautions=(*fixed.cautions, *notes))
-
-    def _step(
-        self, given: StepVerdict, row: int, step: int, p_value: float
-    ) -> StepVerdict:
-        q2 = float(self.q2[row, step])
-        reasons = failed_conditions(q2, p_value, given.noise_share, self.limits)
-        if np.isnan(p_value) and not np.isnan(q2):
-            reasons = (*reasons, _UNTESTED)
-        low, high = self.intervals[row, :, step]
-        return replace(
-            given,
-            attributable=not reasons,
-            q2=q2,
-            q2_low=float(low),
-            q2_high=float(high),
-            p_value=p_value,
-            reasons=reasons,
+        return table_of_steps(
+            fixed.step_names,
+            {**fixed.columns, **nested},
+            reasons,
+            {**fixed.figures, "cautions": (*fixed.cautions, *notes)},
         )
 
 
@@ -1215,10 +1203,10 @@ class ComparedEmbedding:
     score : float
         Mean score of that setting over the inner folds of all members. It made the
         choice, so it flatters.
-    verdict : Verdict
+    verdict : Result
         Its Q² is nested: in every outer fold dimension and degree were chosen, and
         everything fitted, without the members that are held out.
-    fixed : Verdict
+    fixed : Result
         On the same folds with ``setting`` held fixed. The members held out have taken
         part in its choice, so it flatters.
     choices : tuple of EmbeddingSetting
@@ -1237,10 +1225,10 @@ class ComparedEmbedding:
     name: str
     setting: EmbeddingSetting
     score: float
-    verdict: Verdict
-    fixed: Verdict = field(repr=False)
+    verdict: Result
+    fixed: Result = field(repr=False)
     choices: tuple[EmbeddingSetting, ...]
-    inputs: InputTests | None = field(repr=False)
+    inputs: Result | None = field(repr=False)
     held_out_inputs: HeldOutInputs | None = field(repr=False)
     n_inputs: int
     pipeline: Any = field(repr=False)
@@ -1266,9 +1254,7 @@ class ComparedEmbedding:
             "held_out_dependence_p": (
                 nan if new is None else new.smallest_dependence_p_value
             ),
-            "normality_p": (
-                nan if fit is None else smallest_p_value(fit.normality_p_values)
-            ),
+            "normality_p": (nan if fit is None else fit.smallest_normality_p_value),
             "held_out_normality_p": (
                 nan if new is None else new.smallest_normality_p_value
             ),

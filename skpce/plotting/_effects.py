@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import FloatArray, check_integer, check_option, make_generator
 from .._expansion.indices import interaction_indices
 from .._expansion.marginals import checked_features, main_effects
-from ..inspection import Verdict
+from ..inspection import Result
 from ..inspection._reading import is_surrogate, last_estimator
 from ._style import (
     NO_VARIANCE,
@@ -127,7 +127,7 @@ class MainEffectsDisplay:
         targets: Sequence[int | str] | None = None,
         features: Sequence[int | str] | None = None,
         quantity: str = "probability",
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         n_points: int = 61,
         n_samples: int = 1000,
@@ -156,7 +156,7 @@ class MainEffectsDisplay:
             probabilities are means over draws of the other inputs. With a
             ``regressor`` of its own both are those of the expansion of its
             predictions (``fidelity_`` says how good that is).
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Marks the targets of steps whose attribution is not supported.
         input_features : sequence of str or None, default=None
             Names of the inputs; None asks the pipeline.
@@ -473,7 +473,7 @@ class InteractionDisplay:
         pipeline: Any,
         *,
         step: int = 0,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -486,7 +486,7 @@ class InteractionDisplay:
             A surrogate, a regressor, or a Pipeline that ends in one.
         step : int, default=0
             Which step or target.
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Gives the unexplained share, and says when the step is not attributable.
             None takes the leave-one-out.
         input_features : sequence of str or None, default=None

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray
 from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
-from ..inspection import Verdict
+from ..inspection import Result
 from ..inspection._reading import (
     is_surrogate,
     last_estimator,
@@ -273,7 +273,7 @@ class Attribution:
     supported: tuple[bool, ...] | None = None
     sampled: bool = False
 
-    def judged(self, verdict: Verdict | None) -> Attribution:
+    def judged(self, verdict: Result | None) -> Attribution:
         """Return the same with the cross-fitted Q² and the answers of a verdict.
 
         Raises
@@ -284,9 +284,8 @@ class Attribution:
         if verdict is None:
             return self
         refuse_other_steps(verdict, self.rows)
-        q2 = np.array([step.q2 for step in verdict.steps])
         return replace(self, supported=verdict.attributable).with_unexplained(
-            np.clip(1.0 - q2, 0.0, 1.0)
+            np.clip(1.0 - verdict.q2, 0.0, 1.0)
         )
 
     def with_unexplained(self, share: ArrayLike) -> Attribution:
@@ -376,11 +375,11 @@ def squared_clr_coefficients(surrogate: Any) -> FloatArray:
     return sums
 
 
-def refuse_other_steps(verdict: Verdict, step_names: Sequence[str]) -> None:
+def refuse_other_steps(verdict: Result, step_names: Sequence[str]) -> None:
     """Raise ``ValueError`` when a verdict is none, or about other steps."""
-    if not isinstance(verdict, Verdict):
+    if not isinstance(verdict, Result) or "step" not in verdict.keys:
         raise ValueError(f"verdict={verdict!r} must be a Verdict or None.")
-    judged = tuple(step.step for step in verdict.steps)
+    judged = tuple(verdict.step_names)
     if judged != tuple(step_names):
         raise ValueError(
             f"verdict is about the steps {judged!r}, the estimator about "

@@ -1,0 +1,235 @@
+"""Are the inputs independent, and do they have the laws they are said to have?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.utils.validation import check_array
+
+from .._checks import FloatArray
+from ._result import Result
+
+# Distances held at once.
+_LARGEST_BLOCK = 2**21
+
+# Above this size the p-value of Shapiro and Wilk's test is not accurate.
+_LARGEST_SHAPIRO = 5000
+
+
+def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
+    r"""Test pairs of inputs for dependence, and each input for a normal law.
+
+    Closed-form Sobol indices assume independent inputs with the stated laws.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_members, n_features)
+        Inputs as the surrogate sees them, after any embedding.
+    law_p_values : array-like of shape (n_features,) or None, default=None
+        P-values of tests of the laws stated for a surrogate
+        (``surrogate.diagnostics_.law_p_values``); they stand beside the others.
+
+    Returns
+    -------
+    tests : Result
+        One row per pair of inputs; ``print`` gives the largest figures. The columns
+        are ``first``, ``second``, ``pearson``, ``spearman``, ``distance`` and
+        ``p_value``; ``largest("pearson")`` is the value of the pair where it is
+        largest in size. As attributes:
+
+        pearson, spearman : ndarray of shape (n_features, n_features)
+            Correlations of values and of ranks; NaN for a constant input.
+        distance : ndarray of shape (n_features, n_features)
+            Bias-corrected distance correlation, at least 0.
+        dependence_p_values : ndarray of shape (n_features, n_features)
+            Smallest p-value of the three tests of a pair, times three (at most 1);
+            not adjusted over the pairs.
+        normality_p_values : ndarray of shape (n_features,)
+            Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant
+            input or fewer than 8 members.
+        law_p_values : ndarray of shape (n_features,)
+            Goodness of fit to the stated law; NaN where there is none.
+        smallest_dependence_p_value : float
+            Smallest of ``dependence_p_values``, times the number of pairs.
+        smallest_normality_p_value, smallest_law_p_value : float
+            Smallest of these p-values, times their number.
+
+    Raises
+    ------
+    ValueError
+        If X is not 2-D or has NaN, or ``law_p_values`` has another length.
+
+    See Also
+    --------
+    verdict : Has these tests in ``inputs``.
+
+    Notes
+    -----
+    With distances :math:`a_{ij} = |x_i - x_j|`, centred as
+
+    .. math::
+
+        A_{ij} = a_{ij} - \frac{a_{i\cdot} + a_{\cdot j}}{n - 2}
+        + \frac{a_{\cdot\cdot}}{(n-1)(n-2)} \quad (i \ne j), \qquad A_{ii} = 0,
+
+    and :math:`B` likewise of the other input, the bias-corrected squared distance
+    correlation is :math:`R = \langle A, B \rangle / (\lVert A \rVert \lVert B
+    \rVert)` [1]_; ``distance`` is :math:`\sqrt{\max(R, 0)}`. In the population it is
+    0 for independent inputs only, so it sees dependence without correlation. Its
+    p-value is the (slightly conservative) :math:`P(\chi^2_1 - 1 \ge n R)` [2]_. The
+    others are Student's tests of a correlation. Cost: :math:`O(n^2)` per pair.
+
+    References
+    ----------
+    .. [1] G. J. Székely and M. L. Rizzo, "Partial distance correlation with methods
+       for dissimilarities", Annals of Statistics 42 (2014), section 2.
+    .. [2] C. Shen, S. Panda and J. T. Vogelstein, "The chi-square test of distance
+       correlation", Journal of Computational and Graphical Statistics 31 (2022).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import input_tests
+    >>> x = np.random.default_rng(0).normal(size=100)
+    >>> found = input_tests(np.stack([x, x**2], axis=1))
+    >>> found.pearson[0, 1].round(2), found.distance[0, 1].round(2)
+    (np.float64(0.16), np.float64(0.56))
+    """
+    inputs = check_array(X, dtype=np.float64)
+    n_members, n_features = inputs.shape
+    laws = np.full(n_features, np.nan)
+    if law_p_values is not None:
+        laws = np.asarray(law_p_values, dtype=np.float64)
+        if laws.shape != (n_features,):
+            raise ValueError(
+                f"law_p_values has shape {laws.shape}; expected ({n_features},), one "
+                "per input."
+            )
+    varying = np.ptp(inputs, axis=0) > 0
+    pearson = _correlation(inputs, varying)
+    spearman = _correlation(stats.rankdata(inputs, axis=0), varying)
+    squared = _squared_distance_correlation(inputs)
+    p_values = np.fmin(
+        np.fmin(_student_p(pearson, n_members), _student_p(spearman, n_members)),
+        stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1),
+    )
+    matrices = {
+        "pearson": pearson,
+        "spearman": spearman,
+        "distance": np.sqrt(np.maximum(squared, 0.0)),
+        "dependence_p_values": np.minimum(3.0 * p_values, 1.0),
+    }
+    normality = np.array(
+        [
+            _normality_p(column) if varies else np.nan
+            for column, varies in zip(inputs.T, varying, strict=True)
+        ]
+    )
+    return _result(matrices, normality, laws)
+
+
+def _result(
+    matrices: dict[str, FloatArray], normality: FloatArray, laws: FloatArray
+) -> Result:
+    above = np.triu_indices(len(laws), k=1)
+    pairs = {name: matrix[above] for name, matrix in matrices.items()}
+    p_values = pairs.pop("dependence_p_values")
+    columns = {"first": above[0], "second": above[1], **pairs, "p_value": p_values}
+    smallest = {
+        "dependence": smallest_p_value(p_values),
+        "normality": smallest_p_value(normality),
+        "law": smallest_p_value(laws),
+    }
+    found = Result(
+        {"pair": range(len(p_values))},
+        columns,
+        figures=matrices
+        | {"normality_p_values": normality, "law_p_values": laws}
+        | {f"smallest_{name}_p_value": value for name, value in smallest.items()},
+        framed=tuple(columns),
+    )
+    return replace(found, title=_in_words(found))
+
+
+def _in_words(tests: Result) -> str:
+    facts = []
+    if np.isfinite(tests.largest("pearson")):
+        facts.append(
+            "largest correlation of two inputs "
+            f"{tests.largest('pearson'):.2f} (Pearson), "
+            f"{tests.largest('spearman'):.2f} (Spearman), "
+            f"{tests.largest('distance'):.2f} (distance), "
+            f"p = {tests.smallest_dependence_p_value:.2g} over all pairs"
+        )
+    if np.isfinite(tests.smallest_normality_p_value):
+        normality = tests.smallest_normality_p_value
+        facts.append(f"normality p = {normality:.2g} over all inputs")
+    if np.isfinite(tests.smallest_law_p_value):
+        laws = tests.smallest_law_p_value
+        facts.append(f"stated laws p = {laws:.2g} over all inputs")
+    return "; ".join(facts) if facts else "one input, too few members to test it"
+
+
+def smallest_p_value(p_values: FloatArray) -> float:
+    """Return the smallest p-value times their number, at most 1; NaN for none."""
+    known = p_values[~np.isnan(p_values)]
+    return float(min(known.min() * known.size, 1.0)) if known.size else float("nan")
+
+
+def _correlation(values: FloatArray, varying: NDArray[np.bool_]) -> FloatArray:
+    found = np.full((len(varying), len(varying)), np.nan)
+    if len(values) > 2 and varying.any():
+        some = np.atleast_2d(np.corrcoef(values[:, varying], rowvar=False))
+        found[np.ix_(varying, varying)] = some
+    return found
+
+
+def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
+    if n_members < 4:
+        return np.full_like(correlation, np.nan)
+    rest = np.maximum(1.0 - np.square(correlation), 1e-15)
+    statistic = np.abs(correlation) * np.sqrt((n_members - 2) / rest)
+    return 2.0 * stats.t.sf(statistic, n_members - 2)
+
+
+def _normality_p(column: FloatArray) -> float:
+    if len(column) < 8:
+        return float("nan")
+    test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
+    return float(test(column).pvalue)
+
+
+def _squared_distance_correlation(X: FloatArray) -> FloatArray:
+    """Return the bias-corrected squares; NaN for a constant input or under 4 rows."""
+    n_members, n_features = X.shape
+    if n_members < 4:
+        return np.full((n_features, n_features), np.nan)
+    width = np.ptp(X, axis=0)
+    columns = (X / np.where(width > 0, width, 1.0)).T
+    sums = np.zeros((n_features, n_members))
+    inner = np.zeros((n_features, n_features))
+    step = max(1, _LARGEST_BLOCK // (n_members * n_features))
+    blocks = [slice(start, start + step) for start in range(0, n_members, step)]
+    for rows in blocks:
+        sums[:, rows] = _distances(columns, rows).sum(axis=2)
+    total = sums.sum(axis=1) / ((n_members - 1) * (n_members - 2))
+    means = sums / (n_members - 2)
+    for rows in blocks:
+        centred = _distances(columns, rows)
+        centred -= means[:, rows, np.newaxis] + means[:, np.newaxis]
+        centred += total[:, np.newaxis, np.newaxis]
+        inside = np.arange(n_members)[rows]
+        centred[:, np.arange(len(inside)), inside] = 0.0
+        flat = centred.reshape(n_features, -1)
+        inner += flat @ flat.T
+    norm = np.sqrt(np.diagonal(inner))
+    norm = np.where((width > 0) & (norm > 0), norm, np.nan)
+    return inner / np.outer(norm, norm)
+
+
+def _distances(columns: FloatArray, rows: slice) -> FloatArray:
+    """Return distances within each column; shape (n_features, n_rows, n_members)."""
+    return np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis])
