@@ -21,16 +21,17 @@ from ._basis.basis import BasisParameters, PolynomialBasis
 from ._checks import (
     FloatArray,
     Samples,
+    attribute_of,
     check_integer,
     check_option,
     checked_sample_weight,
     input_names,
+    method_of,
     unchanged_on_failure,
 )
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
-from ._expansion.methods import attribute_of, method_of
 from ._expansion.problem import (
     FittedProblem,
     solve_samples,
@@ -307,6 +308,7 @@ class PolynomialChaosRegressor(
             else:
                 basis = self.basis_
                 self._basis_parameters().refuse_another(basis, input_names(self))
+                assert self._problem.sums is not None  # not the first samples
                 sums = self._problem.sums + sum_blocks(basis, samples)
             self._store(solve_sums(solver, basis, sums))
         return self

@@ -6,6 +6,7 @@ hand their expansion on to them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,8 +38,96 @@ class ExpansionLike(Protocol):
     def term_norms(self) -> FloatArray: ...  # shape: (n_groups, n_terms)
     @property
     def unexplained_share(self) -> FloatArray: ...  # shape: (n_groups,)
+    @property
+    def scalar(self) -> bool: ...
+    def checked_inputs(
+        self, X: ArrayLike, features: Sequence[int] | None = None
+    ) -> FloatArray: ...  # shape: (n_samples, n_chosen)
     def gradient(self, X: ArrayLike) -> FloatArray: ...
     def sobol_indices(self) -> SobolIndices: ...
+
+
+def conditional_expectation(
+    expansion: ExpansionLike, X: ArrayLike, features: Any
+) -> FloatArray:
+    r"""Return the mean of the outputs given some of the inputs.
+
+    :math:`E[y \mid x_u]` has the terms without other inputs [1]_.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Inputs. Only the chosen columns are used; the others may hold anything,
+        NaN included.
+    features : int, str or sequence of these
+        The inputs that are known, by position or by name.
+
+    Returns
+    -------
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        In the shape of the y seen in ``fit``.
+
+    Raises
+    ------
+    ValueError
+        If an input is unknown or comes twice, if there is none, or if a chosen
+        column is not finite.
+
+    References
+    ----------
+    .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos
+       expansions", Reliability Engineering and System Safety 93 (2008).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = X[:, 0] + X[:, 1] ** 2
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, y).conditional_expectation([[3.0, np.nan]], 0).round(6)
+    array([4.])
+    """
+    chosen = checked_features(features, expansion.input_names)
+    inputs = expansion.checked_inputs(X, chosen)
+    values = marginals.conditional_expectation(
+        expansion.basis, expansion.coefficients, inputs, chosen
+    )
+    return values[..., 0] if expansion.scalar else values
+
+
+def main_effects(expansion: ExpansionLike, X: ArrayLike) -> FloatArray:
+    r"""Return what each input changes on its own.
+
+    :math:`E[y \mid x_i] - E[y]` for every input. The mean plus the main effects
+    is the additive part of the expansion; the variance of a main effect is the
+    first-order index times ``total_variance_``.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Inputs.
+
+    Returns
+    -------
+    effects : ndarray (n_samples, n_features) or (n_samples, n_features, n_targets)
+        In units of y; three dimensions when y had two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> y = X[:, 0] + X[:, 1] ** 2
+    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
+    >>> pce.fit(X, y).main_effects([[3.0, 2.0]]).round(6)
+    array([[3., 3.]])
+    """
+    inputs = expansion.checked_inputs(X)
+    values = marginals.main_effects(expansion.basis, expansion.coefficients, inputs)
+    return values[..., 0] if expansion.scalar else values
 
 
 def lipschitz_estimate(
@@ -87,15 +176,13 @@ def lipschitz_estimate(
     >>> pce.lipschitz_estimate(random_state=0).round(6)
     array([5.])
     """
+    points: Any = X
     if X is None:
         check_integer("lipschitz_estimate", "n_samples", n_samples, low=1)
-        points = expansion.basis.sample(int(n_samples), make_generator(random_state))
-    else:
-        points = X
-    slopes = np.reshape(
-        expansion.gradient(points),
-        (-1, len(expansion.coefficients), len(expansion.input_names)),
-    )
+        generator = make_generator(random_state)
+        points = expansion.basis.sample(int(n_samples), generator)
+    shape = (-1, len(expansion.coefficients), len(expansion.input_names))
+    slopes = expansion.gradient(points).reshape(shape)
     return np.linalg.norm(slopes, axis=2).max(axis=0)
 
 
@@ -475,7 +562,7 @@ def sobol_frame(expansion: ExpansionLike, order: int = 1) -> Any:
     return sensitivity_frame(
         interaction_indices(expansion, order),
         expansion.sobol_indices().shapley,
-        np.array(expansion.group_names, dtype=object),
+        expansion.group_names,
         expansion.input_names,
         expansion.unexplained_share,
     )

@@ -43,6 +43,7 @@ from .._checks import (
     make_generator,
     refuse_other_names,
 )
+from .._compositions.predictive import input_sampler
 from .._compositions.steps import StepLayout
 from ..inspection._reading import surrogate_of
 from ._belief import (
@@ -232,7 +233,7 @@ class ThompsonPolicy(BaseEstimator):
                 )
             refuse_other_names("The belief", self.inputs.names, names)
             return replace(self.inputs, names=names, laws=laws)
-        draw = surrogate._input_sampler(type(self).__name__, self.inputs)
+        draw = input_sampler(surrogate._fitted, type(self).__name__, self.inputs)
         particles = draw(self.n_particles, generator)
         return InputBelief(particles, names=names, laws=laws)
 
@@ -299,8 +300,8 @@ class ThompsonPolicy(BaseEstimator):
         return values
 
     def _policies(self, inputs: FloatArray) -> FloatArray:  # shape: (n, n_parts)
-        surrogate = self._surrogate
-        return surrogate.geometry_.compositions(surrogate._clr_at(inputs))
+        policies: FloatArray = self._surrogate._fitted.policies_at(inputs)
+        return policies
 
     def _policy(self, given: FloatArray | None) -> tuple[FloatArray, Any]:
         """Return what actions are taken by, (n_parts,), and the one draw behind it."""

@@ -282,7 +282,7 @@ def _gaussian_effects(
         effects,
         reasons,
         dependence="gaussian",
-        total_variance=np.square(expansion.coefficients[:, 1:]).sum(axis=1),
+        total_variance=expansion.expansion.total_variance,
         fidelity=expansion.fidelity,
         fidelity_standard_error=expansion.standard_error,
     )
@@ -311,8 +311,9 @@ def _result(
 def _normal_effects(expansion: ModelExpansion, loading: FloatArray) -> FloatArray:
     """Shapley effects of ``loading @ t`` for standard normal ``t``."""
     effects = []
-    for row in expansion.coefficients:
-        tensors = symmetric_tensors(row[np.newaxis], expansion.multi_indices)
+    found = expansion.expansion
+    for row in found.coefficients:
+        tensors = symmetric_tensors(row[np.newaxis], found.multi_indices)
         values = subset_variances(tensors, loading.T, loading @ loading.T)
         effects.append(subset_shapley(values, len(loading))[0])
     return np.array(effects)

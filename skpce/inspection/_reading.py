@@ -219,7 +219,7 @@ def last_step(estimator: Any) -> LastStep:
     if isinstance(estimator, CompositionalPCESurrogate):
         geometry = estimator.geometry_
         n_steps = geometry.layout.n_steps
-        rows = estimator._clr_coefficients
+        rows = estimator.expansion_.coefficients
         group = np.arange(n_steps)[:, np.newaxis] == geometry.step_of_active
         names = tuple(str(name) for name in geometry.layout.step_names)
         q2 = estimator.diagnostics_.loo_q2

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
 from .._compositions.composition import checked_policies
-from .._compositions.predictive import QUANTILE
+from .._compositions.fitted import QUANTILE
 from ..inspection._reading import surrogate_inputs, surrogate_of
 from ..metrics import marginal_coverage_score
 from ._style import check_position, color, hide_spines, label, legend_below, make_axes

@@ -26,6 +26,7 @@ from .._checks import (
     one_thread_if_small,
 )
 from .._compositions.log_ratio import sum_by_step
+from .._expansion.expansion import Expansion
 from .._regressor import PolynomialChaosRegressor
 from .._surrogate import CompositionalPCESurrogate
 from ._bounds import METHODS, mean_square_quantile, sobol_error_bound
@@ -465,14 +466,17 @@ def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
         return _facts_of_surrogate(estimator)
     if isinstance(estimator, PolynomialChaosRegressor):
         check_is_fitted(estimator)
-        estimator._require_fit(owner)
         return _facts_of_regressor(estimator)
+    if isinstance(estimator, Expansion):
+        raise ValueError(
+            f"{owner} needs the samples of a fit; a marginal expansion has none."
+        )
     expected = "a fitted PolynomialChaosRegressor or CompositionalPCESurrogate"
     raise fail(owner, "estimator", expected, estimator)
 
 
 def _facts_of_surrogate(surrogate: CompositionalPCESurrogate) -> FittedFacts:
-    law, geometry = surrogate._residual_law, surrogate.geometry_
+    law, geometry = surrogate._fitted.residual_law, surrogate.geometry_
     weights, n_steps = law.weights, len(surrogate.steps_)
     q2 = surrogate.diagnostics_.loo_q2
     noise = _step_mean_square(law.fit.scaled_residuals, surrogate)
@@ -499,33 +503,24 @@ def _step_mean_square(
     residuals: FloatArray, surrogate: CompositionalPCESurrogate
 ) -> FloatArray:
     """Return the mean square of clr residuals, summed over each step."""
-    law = surrogate._residual_law
+    law = surrogate._fitted.residual_law
     squares = np.square(law.geometry.from_coordinates(residuals))
     mean = np.average(squares, axis=0, weights=law.weights)
     return sum_by_step(mean, law.geometry)
 
 
 def _facts_of_regressor(regressor: PolynomialChaosRegressor) -> FittedFacts:
-    samples, sums = regressor._samples, regressor._sums
-    if samples is not None:
-        weights = samples.weights
-        root = np.sqrt(weights)[:, np.newaxis]
-        design = root * regressor.basis_.evaluate(samples.inputs)
-        total, gram = weights.sum(), design.T @ design
-    else:
-        assert sums is not None  # a fit keeps its samples or their sums
-        total = sums.total_weight
-        gram = sums.gram + total * np.outer(sums.mean, sums.mean)
+    problem = regressor._problem
     n_targets = len(regressor.coefficients_)
-    explained = regressor._target_variance * regressor.q2_
+    explained = problem.target_variance * regressor.q2_
     return FittedFacts(
         tuple(f"y{k}" for k in range(n_targets)) if n_targets > 1 else ("y",),
-        np.asarray(regressor._fit.residual_variance, dtype=np.float64),
+        np.asarray(problem.fit.residual_variance, dtype=np.float64),
         _confirmed(regressor.total_variance_, explained, regressor.q2_),
         np.isnan(regressor.q2_),
         np.ones(n_targets, dtype=np.int64),
-        max(round(float(total)), 1),
-        gram,
+        max(round(problem.total_weight), 1),
+        problem.gram,
         regressor.basis_,
     )
 
