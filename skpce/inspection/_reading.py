@@ -272,10 +272,11 @@ class PipelineExpansion:
         """Names of the rows: ``step:action`` of a surrogate, outputs of a regressor."""
         if not isinstance(self.estimator, CompositionalPCESurrogate):
             return self.last.target_names
-        layout = self.estimator.geometry_.layout
+        geometry = self.estimator.geometry_
+        layout = geometry.layout
         return tuple(
             f"{layout.step_names[layout.step_of_part[part]]}:{layout.part_names[part]}"
-            for part in np.flatnonzero(self.estimator.mask_)
+            for part in geometry.active_parts
         )
 
     def latent(self, values: FloatArray) -> FloatArray:
