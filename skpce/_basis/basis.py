@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import FloatArray, IndexArray, checked_sample_weight, input_names
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
+from .._model_file.state import plain_state, restore_state
 from .index_sets import basis_advice, check_sums_fit, rows_held_in_blocks
 from .truncation import (
     categorical_inputs,
@@ -460,6 +461,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         self.interaction_order = interaction_order
         self.anisotropy = anisotropy
         self.multi_indices = multi_indices
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None

@@ -21,6 +21,7 @@ from .._checks import (
     chosen_names,
     import_pandas,
 )
+from .._expansion.expansion import Expansion
 from .._expansion.indices import SobolIndices
 from .._expansion.intervals import (
     NoiseCorrectedIndices,
@@ -346,7 +347,13 @@ def unexplained_share(
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
-    return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
+    expansion = Expansion(
+        fitted.basis,
+        level.coefficients(fitted.expansion.coefficients),
+        groups=level.groups,
+        group_names=level.names,
+    )
+    return expansion.sobol_indices()
 
 
 def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:

@@ -15,6 +15,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -54,8 +55,8 @@ class IndexLevel:
         Coordinates that the coefficients are mapped to; None leaves them as they are.
     spread : ndarray of shape (n_targets,)
         Sum of squares behind each target; 0 where slopes are rounding noise.
-    member : ndarray of shape (n_rows, n_targets)
-        Ones where a target counts for a row.
+    groups : ndarray of int of shape (n_targets,)
+        Row for which a target counts.
     steps : ndarray of int of shape (n_rows,)
         Step of each row; -1 for all steps.
     names : tuple of str
@@ -64,9 +65,14 @@ class IndexLevel:
 
     geometry: LogRatioGeometry | None
     spread: FloatArray
-    member: FloatArray
+    groups: IndexArray
     steps: IndexArray
     names: tuple[str, ...]
+
+    @property
+    def member(self) -> FloatArray:
+        """Ones where a target counts for a row; shape (n_rows, n_targets)."""
+        return (np.arange(len(self.steps))[:, np.newaxis] == self.groups).astype(float)
 
     def coefficients(
         self,
@@ -90,10 +96,11 @@ class IndexLevel:
         values = self.coefficients(clr_coefficients)
         first, total, variance = partial_variances(values, multi_indices)
         shapley = shapley_variances(values, multi_indices)
-        whole = (self.member @ variance[..., np.newaxis])[..., 0]
+        member = self.member
+        whole = (member @ variance[..., np.newaxis])[..., 0]
         safe = np.where(whole > 0, whole, 1.0)[..., np.newaxis]
         first, total, shapley = (
-            self.member @ part / safe for part in (first, total, shapley)
+            member @ part / safe for part in (first, total, shapley)
         )
         return SobolIndices(first, total, whole, shapley)
 
@@ -124,20 +131,19 @@ def make_level(
         return IndexLevel(
             geometry,
             spread,
-            np.eye(geometry.n_coordinates),
+            np.arange(geometry.n_coordinates),
             geometry.step_of_coordinate,
             tuple(geometry.coordinate_names),
         )
     layout, step_of_active = geometry.layout, geometry.step_of_active
-    by_step = (np.arange(layout.n_steps)[:, np.newaxis] == step_of_active).astype(float)
-    spread = by_step @ weighted_spread(clr, weights, LOG_RATIO_FLOOR)
+    spread = weighted_spread(clr, weights, LOG_RATIO_FLOOR)
+    by_step: Any = np.bincount(step_of_active, spread, layout.n_steps)
+    spread = by_step[step_of_active]
     if level == "step":
-        member, steps = by_step, np.arange(layout.n_steps)
-        names = layout.step_names
-    else:
-        member, steps = np.ones((1, len(step_of_active))), np.array([ALL_STEPS])
-        names = ("trajectory",)
-    return IndexLevel(None, spread[step_of_active], member, steps, tuple(names))
+        steps, names = np.arange(layout.n_steps), layout.step_names
+        return IndexLevel(None, spread, step_of_active, steps, tuple(names))
+    nowhere = np.zeros_like(step_of_active)
+    return IndexLevel(None, spread, nowhere, np.array([ALL_STEPS]), ("trajectory",))
 
 
 def bootstrap_indices(

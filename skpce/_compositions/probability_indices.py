@@ -188,8 +188,8 @@ def probability_sobol_indices(
         fitted.policies_at, first, second, member
     )
     return ProbabilitySobolIndices(
-        SobolIndices(*shares, variance),
-        SobolIndices(*errors, np.full_like(variance, np.nan)),
+        SobolIndices(shares[0], shares[1], variance),
+        SobolIndices(errors[0], errors[1], np.full_like(variance, np.nan)),
         layout.n_parts,
         int(n_samples),
     )

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_array, validate_data
 
 from .._checks import (
     FloatArray,
+    attribute_of,
     check_integer,
     check_option,
     check_real,
     checked_sample_weight,
+    chosen_names,
     input_names,
     make_generator,
+    method_of,
 )
-from .._input_laws import check_distribution, learn_input_laws
+from .._input_laws import InputLaw, check_distribution, learn_input_laws
+from .._model_file.state import plain_state, restore_state
 from .scores import (
     DistributionMap,
     GaussianScores,
@@ -40,99 +46,30 @@ ROOTS = ("cholesky", "symmetric")
 BANDWIDTHS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
-    """A map to independent standard normals; subclasses know the joint law."""
+@dataclass(frozen=True, eq=False)
+class IsoprobabilisticMap:
+    """A map to independent standard normals, and back.
 
-    distribution: Any
-    shrinkage: Any
-    maps_: tuple[MarginalMap, ...]
-    shrinkage_: float
-    correlation_: FloatArray
-    law_: ScoreLaw
+    Parameters
+    ----------
+    owner, names : str and tuple of str
+        Class for messages, and the inputs.
+    laws : tuple of InputLaw
+        Distribution of each column.
+    columns : tuple of MarginalMap
+        Of each column to its normal scores and back.
+    scores : ScoreLaw
+        Joint distribution of the scores.
+    sequential : bool, default=True
+        Whether each output takes out the inputs before it.
+    """
 
-    def fit(
-        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> Any:
-        """Learn the law of each column, and the joint law of the normal scores.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row. Weights that add up to less than the number of rows
-            are scaled up to it.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, a law that is not continuous, or scores with a
-            singular correlation.
-        """
-        values = validate_data(self, X, dtype=np.float64)
-        weights = _frequencies(checked_sample_weight(sample_weight, values))
-        owner, names = type(self).__name__, input_names(self)
-        self._check_parameters(owner, values.shape[1])
-        specifications = check_distribution(owner, self.distribution, values.shape[1])
-        self._laws = learn_input_laws(specifications, values, weights)
-        self.maps_ = tuple(
-            marginal_map(owner, name, law, column, weights)
-            for name, law, column in zip(names, self._laws, values.T, strict=True)
-        )
-        scores = self._to_normal(values)
-        correlation = self._correlation(scores, weights)
-        self.correlation_ = checked_correlation(owner, correlation, names)
-        self.law_ = self._learn_law(scores[weights > 0], weights[weights > 0])
-        return self
-
-    def _check_parameters(self, owner: str, n_features: int) -> None:
-        if isinstance(self.shrinkage, str):
-            check_option(owner, "shrinkage", self.shrinkage, ("auto",))
-        else:
-            check_real(owner, "shrinkage", self.shrinkage, low=0, high=1, closed="both")
-
-    def _correlation(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
-        standard = standardized(scores, weights)
-        correlation = (standard * weights[:, np.newaxis]).T @ standard / weights.sum()
-        self.shrinkage_ = (
-            best_shrinkage(standard, weights, correlation)
-            if isinstance(self.shrinkage, str)
-            else float(self.shrinkage)
-        )
-        correlation *= 1.0 - self.shrinkage_
-        np.fill_diagonal(correlation, 1.0)
-        return correlation
-
-    @abstractmethod
-    def _learn_law(self, scores: FloatArray, weights: FloatArray) -> ScoreLaw:
-        """Return the joint law of the scores."""
-
-    def _to_normal(self, X: FloatArray) -> FloatArray:
-        columns = zip(self.maps_, X.T, strict=True)
-        return np.column_stack([one.to_normal(column) for one, column in columns])
-
-    def from_scores(self, scores: FloatArray) -> FloatArray:
-        """Map dependent normal scores to inputs, each column by its own law.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples, n_features)
-            Normal scores, as ``law_`` draws them.
-
-        Returns
-        -------
-        inputs : ndarray of shape (n_samples, n_features)
-            In the units of the inputs.
-        """
-        columns = zip(self.maps_, scores.T, strict=True)
-        return np.column_stack([one.from_normal(column) for one, column in columns])
+    owner: str
+    names: tuple[str, ...]
+    laws: tuple[InputLaw, ...]
+    columns: tuple[MarginalMap, ...]
+    scores: ScoreLaw
+    sequential: bool = True
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map inputs to independent standard normal ones.
@@ -153,12 +90,12 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
             For values outside the support of a named or frozen law; a normal or an
             empirical one goes on.
         """
-        check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        for i, name in enumerate(input_names(self)):
-            if isinstance(self.maps_[i], DistributionMap):  # others go on beyond data
-                self._laws[i].warn_outside(values[:, i], name)
-        return self.law_.to_independent(self._to_normal(values))
+        values = np.asarray(X, dtype=np.float64)
+        assert_all_finite(values, input_name="X")
+        for i, name in enumerate(self.names):
+            if isinstance(self.columns[i], DistributionMap):  # others go on beyond data
+                self.laws[i].warn_outside(values[:, i], name)
+        return self.scores.to_independent(normal_scores(self.columns, values))
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
         """Map independent standard normals back to inputs.
@@ -173,14 +110,29 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
         inputs : ndarray of shape (n_samples, n_features)
             With the fitted law. A column that was constant comes back constant.
         """
-        check_is_fitted(self)
         normals = check_array(X, dtype=np.float64)
-        if normals.shape[1] != self.n_features_in_:
+        if normals.shape[1] != len(self.names):
             raise ValueError(
-                f"X has {normals.shape[1]} columns; expected {self.n_features_in_}, "
-                "one per input."
+                f"X has {normals.shape[1]} columns; expected {len(self.names)}, one "
+                "per input."
             )
-        return self.from_scores(self.law_.from_independent(normals))
+        return self.from_scores(self.scores.from_independent(normals))
+
+    def from_scores(self, scores: FloatArray) -> FloatArray:
+        """Map dependent normal scores to inputs, each column by its own law.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples, n_features)
+            Normal scores, as ``law_`` draws them.
+
+        Returns
+        -------
+        inputs : ndarray of shape (n_samples, n_features)
+            In the units of the inputs.
+        """
+        columns = zip(self.columns, scores.T, strict=True)
+        return np.column_stack([one.from_normal(column) for one, column in columns])
 
     def sample(self, n_samples: int = 1, *, random_state: Any = None) -> FloatArray:
         """Draw inputs from the fitted joint law.
@@ -197,13 +149,12 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
         inputs : ndarray of shape (n_samples, n_features)
             Dependent as in the data.
         """
-        check_is_fitted(self)
-        check_integer(f"{type(self).__name__}.sample", "n_samples", n_samples, low=1)
+        check_integer(f"{self.owner}.sample", "n_samples", n_samples, low=1)
         noise = make_generator(random_state).normal(
-            size=(int(n_samples), self.law_.n_noise)
+            size=(int(n_samples), self.scores.n_noise)
         )
-        empty = np.zeros((len(noise), len(self.maps_)))
-        return self.from_scores(self.law_.redraw(empty, [], noise))
+        empty = np.zeros((len(noise), len(self.columns)))
+        return self.from_scores(self.scores.redraw(empty, [], noise))
 
     def get_feature_names_out(
         self, input_features: ArrayLike | None = None
@@ -222,21 +173,82 @@ class IsoprobabilisticTransformer(TransformerMixin, BaseEstimator):
             After the bar stand the inputs whose part is taken out. Those of a
             symmetric root are the names of the inputs.
         """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        if not self._is_sequential:
+        names = chosen_names(input_features, self.names)
+        if not self.sequential:
             return np.asarray(names, dtype=object)
         given = ["", f"|{names[0]}"] + [f"|{names[0]}..{name}" for name in names[1:]]
         joined = [name + before for name, before in zip(names, given, strict=False)]
         return np.asarray(joined, dtype=object)
 
-    @property
-    def _is_sequential(self) -> bool:
-        """Whether each output takes out the inputs before it."""
-        return True
+
+@dataclass(frozen=True, eq=False)
+class MarginalFit:
+    """The columns of a table as normal scores.
+
+    Parameters
+    ----------
+    laws : list of InputLaw
+        Distribution of each column.
+    columns : tuple of MarginalMap
+        Of each column to its scores.
+    scores : ndarray of shape (n_samples, n_features)
+        Normal scores of the rows.
+    weights : ndarray of shape (n_samples,)
+        Frequency of each row.
+    """
+
+    laws: list[InputLaw]
+    columns: tuple[MarginalMap, ...]
+    scores: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def of(
+        cls, transformer: Any, X: ArrayLike, sample_weight: ArrayLike | None
+    ) -> MarginalFit:
+        """Check a table and its weights, and learn the distribution of each column."""
+        values = validate_data(transformer, X, dtype=np.float64)
+        weights = _frequencies(checked_sample_weight(sample_weight, values))
+        owner, names = type(transformer).__name__, input_names(transformer)
+        transformer._check_parameters(owner, values.shape[1])
+        specifications = check_distribution(
+            owner, transformer.distribution, values.shape[1]
+        )
+        laws = learn_input_laws(specifications, values, weights)
+        columns = tuple(
+            marginal_map(owner, name, law, column, weights)
+            for name, law, column in zip(names, laws, values.T, strict=True)
+        )
+        return cls(list(laws), columns, normal_scores(columns, values), weights)
+
+    def correlation(self, shrinkage: float | str) -> tuple[FloatArray, float]:
+        """Return the shrunken correlation of the scores, and its shrinkage."""
+        standard = standardized(self.scores, self.weights)
+        correlation = (standard * self.weights[:, np.newaxis]).T @ standard
+        correlation /= self.weights.sum()
+        if isinstance(shrinkage, str):
+            shrinkage = best_shrinkage(standard, self.weights, correlation)
+        shrinkage = float(shrinkage)
+        correlation *= 1.0 - shrinkage
+        np.fill_diagonal(correlation, 1.0)
+        return correlation, shrinkage
 
 
-class NatafTransformer(IsoprobabilisticTransformer):
+def normal_scores(columns: Sequence[MarginalMap], X: FloatArray) -> FloatArray:
+    """Map each column to its normal scores; shape (n_samples, n_features)."""
+    pairs = zip(columns, X.T, strict=True)
+    return np.column_stack([one.to_normal(column) for one, column in pairs])
+
+
+def check_shrinkage(owner: str, shrinkage: Any) -> None:
+    """Raise ``ValueError`` unless ``shrinkage`` is a share or ``"auto"``."""
+    if isinstance(shrinkage, str):
+        check_option(owner, "shrinkage", shrinkage, ("auto",))
+    else:
+        check_real(owner, "shrinkage", shrinkage, low=0, high=1, closed="both")
+
+
+class NatafTransformer(TransformerMixin, BaseEstimator):
     r"""Independent standard normal inputs, under a Gaussian copula (Nataf's map).
 
     Each column is mapped to normal scores by its own law, and the scores are made
@@ -290,10 +302,8 @@ class NatafTransformer(IsoprobabilisticTransformer):
     the inputs, which is smaller in size for other marginals than normal ones [2]_.
 
     A value at or near a finite end of a learned support gets the score that half a row
-    of the data lies beyond; the map back stops short of the end.
-
-    A column of few distinct values is spread out between them, and varies more than
-    it does in the data.
+    of the data lies beyond; the map back stops short of the end. A column of
+    few distinct values is spread out between them, and varies more than in the data.
 
     References
     ----------
@@ -337,8 +347,55 @@ class NatafTransformer(IsoprobabilisticTransformer):
         self.root = root
         self.shrinkage = shrinkage
 
+    __getstate__, __setstate__ = plain_state, restore_state
+
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> NatafTransformer:
+        """Learn the law of each column, and the joint law of the normal scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Frequency of each row. Weights that add up to less than the number of rows
+            are scaled up to it.
+
+        Returns
+        -------
+        self : NatafTransformer
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, a law that is not continuous, or scores with a
+            singular correlation.
+        """
+        fit = MarginalFit.of(self, X, sample_weight)
+        owner, names = type(self).__name__, tuple(input_names(self))
+        if self.correlation is None:
+            correlation, self.shrinkage_ = fit.correlation(self.shrinkage)
+        else:
+            correlation = np.array(self.correlation, dtype=np.float64)
+            self.shrinkage_ = 0.0
+        self.correlation_: FloatArray = checked_correlation(owner, correlation, names)
+        root = correlation_root(self.correlation_, self.root)
+        self._map = IsoprobabilisticMap(
+            owner,
+            names,
+            tuple(fit.laws),
+            fit.columns,
+            GaussianScores(self.correlation_, root),
+            sequential=self.root == "cholesky",
+        )
+        return self
+
     def _check_parameters(self, owner: str, n_features: int) -> None:
-        super()._check_parameters(owner, n_features)
+        check_shrinkage(owner, self.shrinkage)
         check_option(owner, "root", self.root, ROOTS)
         if self.correlation is None:
             return
@@ -357,23 +414,19 @@ class NatafTransformer(IsoprobabilisticTransformer):
                 f"shape ({n_features}, {n_features}) with ones on its diagonal."
             )
 
-    def _correlation(self, scores: FloatArray, weights: FloatArray) -> FloatArray:
-        if self.correlation is None:
-            return super()._correlation(scores, weights)
-        self.shrinkage_: float = 0.0
-        return np.array(self.correlation, dtype=np.float64)
+    maps_ = attribute_of("_map", lambda m: m.columns)
+    law_ = attribute_of("_map", lambda m: m.scores)
 
-    def _learn_law(self, scores: FloatArray, weights: FloatArray) -> GaussianScores:
-        return GaussianScores(
-            self.correlation_, correlation_root(self.correlation_, self.root)
-        )
-
-    @property
-    def _is_sequential(self) -> bool:
-        return self.root == "cholesky"
+    transform = method_of("_map", IsoprobabilisticMap.transform)
+    inverse_transform = method_of(
+        "_map", IsoprobabilisticMap.inverse_transform, inputs=None
+    )
+    from_scores = method_of("_map", IsoprobabilisticMap.from_scores)
+    sample = method_of("_map", IsoprobabilisticMap.sample)
+    get_feature_names_out = method_of("_map", IsoprobabilisticMap.get_feature_names_out)
 
 
-class RosenblattTransformer(IsoprobabilisticTransformer):
+class RosenblattTransformer(TransformerMixin, BaseEstimator):
     r"""Independent standard normal inputs, by conditional distribution functions.
 
     Rosenblatt's map [1]_ goes column after column:
@@ -455,8 +508,6 @@ class RosenblattTransformer(IsoprobabilisticTransformer):
     [True, False]
     """
 
-    bandwidth_: float
-
     def __init__(
         self,
         distribution: Any = "empirical",
@@ -468,8 +519,50 @@ class RosenblattTransformer(IsoprobabilisticTransformer):
         self.bandwidth = bandwidth
         self.shrinkage = shrinkage
 
+    __getstate__, __setstate__ = plain_state, restore_state
+
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> RosenblattTransformer:
+        """Learn the law of each column, and the joint law of the normal scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Frequency of each row. Weights that add up to less than the number of rows
+            are scaled up to it.
+
+        Returns
+        -------
+        self : RosenblattTransformer
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, a law that is not continuous, or scores with a
+            singular correlation.
+        """
+        fit = MarginalFit.of(self, X, sample_weight)
+        owner, names = type(self).__name__, tuple(input_names(self))
+        correlation, self.shrinkage_ = fit.correlation(self.shrinkage)
+        self.correlation_: FloatArray = checked_correlation(owner, correlation, names)
+        used = fit.weights > 0
+        self._map = IsoprobabilisticMap(
+            owner,
+            names,
+            tuple(fit.laws),
+            fit.columns,
+            self._learn_scores(fit.scores[used], fit.weights[used]),
+        )
+        return self
+
     def _check_parameters(self, owner: str, n_features: int) -> None:
-        super()._check_parameters(owner, n_features)
+        check_shrinkage(owner, self.shrinkage)
         if isinstance(self.bandwidth, str):
             check_option(owner, "bandwidth", self.bandwidth, ("likelihood",))
         else:
@@ -477,8 +570,9 @@ class RosenblattTransformer(IsoprobabilisticTransformer):
                 owner, "bandwidth", self.bandwidth, low=0, high=1, closed="right"
             )
 
-    def _learn_law(self, scores: FloatArray, weights: FloatArray) -> ScoreLaw:
-        self.bandwidth_ = self._chosen_bandwidth(scores, weights)
+    def _learn_scores(self, scores: FloatArray, weights: FloatArray) -> ScoreLaw:
+        """Choose the bandwidth and return the joint distribution of the scores."""
+        self.bandwidth_: float = self._chosen_bandwidth(scores, weights)
         if self.bandwidth_ == 1.0:
             root = correlation_root(self.correlation_, "cholesky")
             return GaussianScores(self.correlation_, root)
@@ -497,8 +591,23 @@ class RosenblattTransformer(IsoprobabilisticTransformer):
         ]
         return BANDWIDTHS[int(np.argmax(found))]
 
+    maps_ = attribute_of("_map", lambda m: m.columns)
+    law_ = attribute_of("_map", lambda m: m.scores)
+
+    transform = method_of("_map", IsoprobabilisticMap.transform)
+    inverse_transform = method_of(
+        "_map", IsoprobabilisticMap.inverse_transform, inputs=None
+    )
+    from_scores = method_of("_map", IsoprobabilisticMap.from_scores)
+    sample = method_of("_map", IsoprobabilisticMap.sample)
+    get_feature_names_out = method_of("_map", IsoprobabilisticMap.get_feature_names_out)
+
 
 def _frequencies(weights: FloatArray) -> FloatArray:  # shape: (n_samples,)
     """Scale normalised weights so that each row counts once on average."""
     count, total = np.count_nonzero(weights), weights.sum()
     return weights * (count / total) if total < count else weights
+
+
+#: Either map.
+IsoprobabilisticTransformer = NatafTransformer | RosenblattTransformer

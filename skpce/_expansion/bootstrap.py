@@ -119,9 +119,10 @@ def bootstrap_coefficients(
     >>> from skpce._expansion.bootstrap import bootstrap_coefficients, resample_counts
     >>> X = np.random.default_rng(0).normal(size=(30, 2))
     >>> pce = PolynomialChaosRegressor(2, solver="ols").fit(X, X)
+    >>> problem = pce._problem
     >>> counts = resample_counts(np.ones(30), 5, np.random.default_rng(0))
     >>> bootstrap_coefficients(
-    ...     pce._make_solver(), pce._linear_problem(), pce._fit, counts
+    ...     problem.solver, problem.linear, problem.fit, counts
     ... ).shape
     (5, 2, 6)
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -23,9 +23,7 @@ from . import figures
 from .indices import SobolIndices, sobol_indices
 from .marginals import (
     checked_features,
-    conditional_expectation,
     gradient,
-    main_effects,
     marginal_basis,
 )
 
@@ -105,7 +103,7 @@ class Expansion:
     >>> expansion = pce.fit(X, y).expansion_
     >>> print(expansion)
     Expansion of 1 output in 2 inputs: 6 terms of degree up to 2.
-    - y: variance 2, x0 1.00, x1 0.50 (total indices)
+    - y: variance 2, x0 1.00, x1 0.50 (total indices), unexplained 0%
     >>> expansion([[3.0, 2.0]]).round(6)
     array([10.])
     >>> expansion.sobol_indices().first_order.round(3) + 0.0
@@ -167,6 +165,8 @@ class Expansion:
 
     # Figures of the expansion, each a function of its own.
     moments = figures.moments
+    conditional_expectation = figures.conditional_expectation
+    main_effects = figures.main_effects
     sobol_index = figures.sobol_index
     closed_sobol_index = figures.closed_sobol_index
     total_sobol_index = figures.total_sobol_index
@@ -275,7 +275,7 @@ class Expansion:
         >>> expansion.grouped([0, 0], ["both"]).sobol_indices().first_order.round(1)
         array([[0.9, 0.1]])
         """
-        return replace(self, groups=groups, group_names=group_names, q2=None)
+        return self._with(groups=groups, group_names=group_names)
 
     def mapped(
         self,
@@ -312,14 +312,11 @@ class Expansion:
         >>> expansion.mapped([[1.0, -1.0]], ["difference"])([[3.0, 2.0]]).round(6)
         array([[1.]])
         """
-        coefficients = np.asarray(matrix, dtype=np.float64) @ self.coefficients
-        return replace(
-            self,
-            coefficients=coefficients,
+        return self._with(
+            coefficients=np.asarray(matrix, dtype=np.float64) @ self.coefficients,
             output_names=output_names,
             groups=groups,
             group_names=group_names,
-            q2=None,
             scalar=False,
         )
 
@@ -359,92 +356,13 @@ class Expansion:
         chosen = self._positions(features)
         basis, rows = marginal_basis(self.basis, chosen)
         names = self.input_names
-        return replace(
-            self,
+        return self._with(
             basis=basis,
             coefficients=self.coefficients[:, rows],
             input_names=[names[i] for i in chosen],
-            q2=None,
         )
 
     # Values
-
-    def conditional_expectation(self, X: ArrayLike, features: Any) -> FloatArray:
-        r"""Return the mean of the outputs given some of the inputs.
-
-        :math:`E[y \mid x_u]` has the terms without other inputs [1]_.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs. Only the chosen columns are used; the others may hold anything,
-            NaN included.
-        features : int, str or sequence of these
-            The inputs that are known, by position or by name.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            In the shape of the y seen in ``fit``.
-
-        Raises
-        ------
-        ValueError
-            If an input is unknown or comes twice, if there is none, or if a chosen
-            column is not finite.
-
-        References
-        ----------
-        .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos
-           expansions", Reliability Engineering and System Safety 93 (2008).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.stats import norm
-        >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> y = X[:, 0] + X[:, 1] ** 2
-        >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
-        >>> pce.fit(X, y).conditional_expectation([[3.0, np.nan]], 0).round(6)
-        array([4.])
-        """
-        chosen = self._positions(features)
-        inputs = self.checked_inputs(X, chosen)
-        return self._squeezed(
-            conditional_expectation(self.basis, self.coefficients, inputs, chosen)
-        )
-
-    def main_effects(self, X: ArrayLike) -> FloatArray:
-        r"""Return what each input changes on its own.
-
-        :math:`E[y \mid x_i] - E[y]` for every input. The mean plus the main effects
-        is the additive part of the expansion; the variance of a main effect is the
-        first-order index times ``total_variance_``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        effects : ndarray (n_samples, n_features) or (n_samples, n_features, n_targets)
-            In units of y; three dimensions when y had two.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from scipy.stats import norm
-        >>> from skpce import PolynomialChaosRegressor
-        >>> X = np.random.default_rng(0).normal(size=(50, 2))
-        >>> y = X[:, 0] + X[:, 1] ** 2
-        >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
-        >>> pce.fit(X, y).main_effects([[3.0, 2.0]]).round(6)
-        array([[3., 3.]])
-        """
-        inputs = self.checked_inputs(X)
-        return self._squeezed(main_effects(self.basis, self.coefficients, inputs))
 
     def gradient(self, X: ArrayLike) -> FloatArray:
         r"""Return the gradient of the expansion.
@@ -559,8 +477,8 @@ class Expansion:
         n_terms, degree = len(self.multi_indices), int(self.basis.degrees.max())
         return (
             f"Expansion of {_counted(self.n_outputs, 'output')} in "
-            f"{_counted(self.n_inputs, 'input')}: {_counted(n_terms, 'term')} of degree "
-            f"up to {degree}."
+            f"{_counted(self.n_inputs, 'input')}: {_counted(n_terms, 'term')} of "
+            f"degree up to {degree}."
         )
 
     def _line(self, group: int) -> str:
@@ -604,6 +522,11 @@ class Expansion:
         sums = np.zeros((self.n_groups, len(self.multi_indices)))
         np.add.at(sums, self.groups, np.square(self.coefficients))
         return np.sqrt(sums, out=sums)
+
+    def _with(self, **changes: Any) -> Expansion:
+        """Return another expansion, whose Q² is not known."""
+        same = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return Expansion(**(same | {"q2": None} | changes))
 
     def _positions(self, features: Any) -> list[int]:
         return checked_features(features, self.input_names)

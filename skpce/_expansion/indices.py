@@ -352,7 +352,7 @@ def sensitivity_frame(
     places = np.array([column.get(subset, -1) for subset in subsets])
     labels = ["*".join(str(names[i]) for i in subset) for subset in subsets]
     columns: dict[str, Any] = {
-        "target": np.repeat(np.asarray(targets), len(subsets)),
+        "target": [target for target in targets for _ in subsets],
         "input": np.tile(np.array(labels, dtype=object), n_targets),
         "order": np.tile([len(subset) for subset in subsets], n_targets),
         "first_order": _taken(indices.values, places).ravel(),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._checks import check_integer, fail
 from .._compositions.composition import checked_policies
 from ..inspection import Verdict
-from ..inspection._reading import surrogate_inputs, surrogate_of
+from ..inspection._reading import expansion_of
 
 
 def report(
@@ -101,12 +101,13 @@ def report(
         add_predictions,
     )
 
-    surrogate, names = surrogate_of(pipeline, input_features)
-    inputs = surrogate_inputs(pipeline, X_test)
+    reading = expansion_of(pipeline, X_test, input_features)
+    reading.require_compositions()
+    inputs = reading.inputs
     if len(inputs) < 2:
         raise ValueError(f"X_test has {len(inputs)} members; expected two or more.")
-    values = checked_policies(y_test, surrogate, len(inputs), "y_test")
-    content = ReportContent(pipeline, surrogate, names, inputs, values, verdict)
+    values = checked_policies(y_test, reading.estimator, len(inputs), "y_test")
+    content = ReportContent(pipeline, reading, values, verdict)
     page = HtmlReport(title)
     add_attribution(page, content)
     add_predictions(page, content, random_state)

@@ -14,14 +14,16 @@ from .._checks import FloatArray, check_real, import_pandas
 from .._dependence.tests import largest_correlation
 from .._expansion.marginals import variance_along
 from .._input_laws import NormalLaw
-from ._dependent_inputs import closed_form, has_variance, q2_reasons
+from ._dependent_inputs import has_variance, q2_reasons
 from ._original_space import AffineMap, NormalParts, affine_map
 from ._reading import (
     OutsideDomainError,
-    PipelineExpansion,
+    Reading,
     column_groups,
-    last_estimator,
-    pipeline_expansion,
+    expansion_of,
+    group_matrix,
+    group_shares,
+    refuse_categories,
 )
 from ._result import TidyResult
 
@@ -137,33 +139,33 @@ def back_to_reward(
     array([[1., 0.]])
     """
     check_real("back_to_reward", "min_q2", min_q2, high=1, closed="right")
-    expansion = pipeline_expansion(pipeline, X)
-    names = expansion.inputs.names
+    reading = expansion_of(pipeline, X)
+    expansion = reading.expansion
+    refuse_categories(expansion)
+    names = reading.rows.names
     players = column_groups(groups, names, overlapping=True)
-    moved = MovedColumns(expansion)
+    moved = MovedColumns(reading)
     shares = _shares(moved, list(players.values()))
     effect = np.column_stack([moved.raised(columns) for columns in players.values()])
-    last = expansion.last
-    reasons = q2_reasons(last, float(min_q2))
+    reasons = q2_reasons(expansion, float(min_q2))
     kept = np.array([moved.kept(columns) for columns in players.values()])
-    latent_names = tuple(last_estimator(pipeline)[1])
-    alone = {name: [i] for i, name in enumerate(latent_names)}
+    group = group_matrix(expansion)
     return RewardEffects(
         feature_names=tuple(players),
-        target_names=last.target_names,
+        target_names=expansion.group_names,
         **shares,
         told=_told(moved) if groups is None else None,
-        effect_size=np.sqrt(last.group @ np.square(effect)),
+        effect_size=np.sqrt(group @ np.square(effect)),
         effect=effect,
         kept=kept,
-        row_names=expansion.row_names,
-        row_targets=last.group.argmax(axis=0),
-        latent_names=latent_names,
-        latent_total_order=closed_form(_behind(expansion), alone)[1],
+        row_names=expansion.output_names,
+        row_targets=group.argmax(axis=0),
+        latent_names=expansion.input_names,
+        latent_total_order=expansion.sobol_indices().total_order,
         loading=moved.loading(),
         column_names=names,
-        predicted_variance=last.group @ moved.values.var(axis=0) * has_variance(last),
-        unexplained=1.0 - np.clip(last.q2, 0.0, 1.0),
+        predicted_variance=group @ moved.values.var(axis=0) * has_variance(expansion),
+        unexplained=1.0 - np.clip(expansion.q2, 0.0, 1.0),
         linear=moved.embedding is not None,
         supported=tuple(not reason for reason in reasons),
         reasons=reasons,
@@ -202,15 +204,10 @@ def _first(chosen: NDArray[np.intp], names: list[str]) -> str:
     )
 
 
-def _behind(expansion: PipelineExpansion) -> PipelineExpansion:
-    """Return the expansion alone, as a function of its own inputs."""
-    return PipelineExpansion([], expansion.last, expansion.inputs, expansion.estimator)
-
-
 def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArray]:
     """Return both shares of each group, with the standard errors of the ratios."""
-    group = moved.expansion.last.group
-    varies = has_variance(moved.expansion.last)
+    group = group_matrix(moved.reading.expansion)
+    varies = has_variance(moved.reading.expansion)
     centred = moved.values - moved.values.mean(axis=0)
     whole = np.where(varies, np.square(centred) @ group.T, 0.0)
     shape = (len(group), len(players))
@@ -241,16 +238,19 @@ def _ratio_of_means(
 
 
 def _told(moved: MovedColumns) -> FloatArray:
-    last, embedding = moved.expansion.last, moved.embedding
-    normal = all(isinstance(law, NormalLaw) for law in last.laws)
+    expansion, embedding = moved.reading.expansion, moved.embedding
+    laws = expansion.basis.laws
+    normal = all(isinstance(law, NormalLaw) for law in laws)
     uncorrelated = not largest_correlation(moved.latent) > _UNCORRELATED
     if embedding is not None and normal and uncorrelated:
-        parts = NormalParts.of(embedding, last.laws)
+        parts = NormalParts.of(embedding, laws)
         faded = parts.directions * np.sqrt(parts.retained)[:, np.newaxis]
-        return last.share(variance_along(last.coefficients, last.multi_indices, faded))
-    variance = last.group @ moved.values.var(axis=0, ddof=1) * has_variance(last)
+        along = variance_along(expansion.coefficients, expansion.multi_indices, faded)
+        return group_shares(expansion, along)
+    group = group_matrix(expansion)
+    variance = group @ moved.values.var(axis=0, ddof=1) * has_variance(expansion)
     safe = np.where(variance > 0, variance, 1.0)[:, np.newaxis]
-    return np.where(variance[:, np.newaxis] > 0, last.group @ moved.told() / safe, 0.0)
+    return np.where(variance[:, np.newaxis] > 0, group @ moved.told() / safe, 0.0)
 
 
 # Degree of the curve of the prediction against one column.
@@ -267,52 +267,52 @@ class MovedColumns:
 
     Parameters
     ----------
-    expansion : PipelineExpansion
+    reading : Reading
         The fitted pipeline and X.
     """
 
-    expansion: PipelineExpansion
+    reading: Reading
 
     @cached_property
     def embedding(self) -> AffineMap | None:
         """The affine map before the expansion; None where a step is not affine."""
-        X = self.expansion.inputs
+        X = self.reading.rows
         try:
-            return affine_map(self.expansion.steps, X.like(X.values))
+            return affine_map(self.reading.steps, X.like(X.values))
         except ValueError:  # its message names the step: no failure here
             return None
 
     @cached_property
     def mean(self) -> FloatArray:  # shape: (n_features,)
         """Mean of each column of X."""
-        return self.expansion.inputs.values.mean(axis=0)
+        return self.reading.rows.values.mean(axis=0)
 
     @cached_property
     def scale(self) -> FloatArray:  # shape: (n_features,)
         """Standard deviation of each column of X."""
-        return self.expansion.inputs.values.std(axis=0)
+        return self.reading.rows.values.std(axis=0)
 
     @cached_property
     def latent(self) -> FloatArray:  # shape: (n_samples, n_inputs)
         """Embedded rows of X."""
         if self.embedding is not None:
             return self.embedding.outputs
-        return self.expansion.latent(self.expansion.inputs.values)
+        return self.reading.latent(self.reading.rows.values)
 
     @cached_property
     def values(self) -> FloatArray:  # shape: (n_samples, n_rows)
         """Predictions at the rows of X."""
-        return self.expansion.at_latent(self.latent)
+        return self.reading.at_latent(self.latent)
 
     def alone(self, columns: list[int]) -> FloatArray:  # shape: (n_samples, n_rows)
         """Predict where these columns are those of X, and all others their mean."""
-        X = self.expansion.inputs.values
+        X = self.reading.rows.values
         if self.embedding is not None:
             moved = (X[:, columns] - self.mean[columns]) @ self._matrix[:, columns].T
-            return self.expansion.at_latent(self.latent.mean(axis=0) + moved)
+            return self.reading.at_latent(self.latent.mean(axis=0) + moved)
         rows = np.tile(self.mean, (len(X), 1))
         rows[:, columns] = X[:, columns]
-        return self.expansion(rows)
+        return self.reading(rows)
 
     def raised(self, columns: list[int]) -> FloatArray:  # shape: (n_rows,)
         """Return half the mean change from one deviation below to one above.
@@ -322,13 +322,13 @@ class MovedColumns:
         if self.embedding is not None:
             step = self._matrix[:, columns] @ self.scale[columns]
             high, low = (self.latent + sign * step for sign in (1.0, -1.0))
-            change = self.expansion.at_latent(high) - self.expansion.at_latent(low)
+            change = self.reading.at_latent(high) - self.reading.at_latent(low)
         else:
             step = np.zeros_like(self.mean)
             step[columns] = self.scale[columns]
-            X = self.expansion.inputs.values
+            X = self.reading.rows.values
             try:
-                change = self.expansion(X + step) - self.expansion(X - step)
+                change = self.reading(X + step) - self.reading(X - step)
             except OutsideDomainError:
                 return np.full(self.values.shape[1], np.nan)
         return 0.5 * change.mean(axis=0)
@@ -361,7 +361,7 @@ class MovedColumns:
 
         With the degrees of freedom taken off: about 0 for a column without effect.
         """
-        X, values = self.expansion.inputs.values, self.values
+        X, values = self.reading.rows.values, self.values
         n_samples = len(X)
         told = np.zeros((values.shape[1], X.shape[1]))
         whole = values.var(axis=0, ddof=1)
@@ -377,7 +377,7 @@ class MovedColumns:
 
     def loading(self) -> FloatArray:  # shape: (n_features, n_inputs)
         """Return the correlation of each column of X with each embedded input."""
-        X, Z = self.expansion.inputs.values, self.latent
+        X, Z = self.reading.rows.values, self.latent
         spread = Z.std(axis=0)
         cross = (X - self.mean).T @ (Z - Z.mean(axis=0)) / len(X)
         scale = np.outer(self.scale, spread)

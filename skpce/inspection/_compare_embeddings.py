@@ -27,7 +27,6 @@ from ._cross_fit import (
     Permutations,
     Split,
     bootstrap_q2,
-    final_estimator,
     step_q2,
     take,
     with_parameters,
@@ -43,7 +42,7 @@ from ._embedding_search import (
     check_dimensions,
     read_candidates,
 )
-from ._reading import last_and_inputs
+from ._reading import final_estimator, last_and_inputs
 from ._result import Verdict
 from ._training_noise import VarianceDecomposition
 from ._verdict import (

@@ -18,13 +18,15 @@ from .._dependence.maps import (
 )
 from .._dependence.scores import EmpiricalMap
 from .._dependence.tests import InputTests, input_tests
+from .._expansion.expansion import Expansion
 from ._dependent_shapley import BATCHES, Estimates, Redraws
 from ._reading import (
     Inputs,
-    LastStep,
-    PipelineExpansion,
+    Reading,
     column_groups,
-    pipeline_expansion,
+    expansion_of,
+    group_matrix,
+    refuse_categories,
 )
 from ._result import TidyResult
 
@@ -159,36 +161,37 @@ def dependent_sobol_indices(
             f"The 'law' parameter of {owner} must be a NatafTransformer, a "
             f"RosenblattTransformer or None. Got {law!r} instead."
         )
-    expansion = pipeline_expansion(estimator, X)
-    players = column_groups(groups, expansion.inputs.names)
+    reading = expansion_of(estimator, X)
+    refuse_categories(reading.expansion)
+    players = column_groups(groups, reading.rows.names)
     generator = make_generator(random_state)
     fitted = clone(NatafTransformer() if law is None else law)
-    fitted.fit(expansion.inputs.values)
+    fitted.fit(reading.rows.values)
     redraws = Redraws(
-        expansion,
+        reading,
         fitted,
         list(players.values()),
-        expansion.last.group,
+        group_matrix(reading.expansion),
         2 ** int(np.ceil(np.log2(int(n_samples) / BATCHES))),
         None if n_permutations is None else int(n_permutations),
         generator.integers(2**31, size=BATCHES).tolist(),
     )
     shares, errors = redraws.estimate()
-    law_errors = _law_errors(redraws, expansion, int(n_resamples), generator)
+    law_errors = _law_errors(redraws, reading.rows.values, int(n_resamples), generator)
     draws = fitted.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
     return _result(
-        expansion,
+        reading,
         players,
         fitted,
         (shares, errors, law_errors),
         float(min_q2),
-        law_cautions(expansion, fitted, draws),
+        law_cautions(reading, fitted, draws),
     )
 
 
 def _law_errors(
     redraws: Redraws,
-    expansion: PipelineExpansion,
+    rows: FloatArray,  # shape: (n_samples, n_features)
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Estimates:
@@ -201,7 +204,6 @@ def _law_errors(
     if n_resamples == 0:
         unknown = np.full(whole, np.nan)
         return Estimates(unknown, unknown, unknown, np.full((whole[0], 1), np.nan))
-    rows = expansion.inputs.values
     law = clone(redraws.law)
     if hasattr(redraws.law, "bandwidth_"):
         law.set_params(bandwidth=redraws.law.bandwidth_)
@@ -218,25 +220,25 @@ def _law_errors(
 
 
 def _result(
-    expansion: PipelineExpansion,
+    reading: Reading,
     players: dict[str, list[int]],
     law: IsoprobabilisticTransformer,
     estimates: tuple[Estimates, Estimates, Estimates],
     min_q2: float,
     cautions: tuple[str, ...],
 ) -> DependentSobolIndices:
-    last = expansion.last
-    varies = has_variance(last)
+    expansion = reading.expansion
+    varies = has_variance(expansion)
     shares, errors, law_errors = (
         Estimates(*(np.where(varies[:, np.newaxis], table, 0.0) for table in tables))
         for tables in estimates
     )
-    first, total = closed_form(expansion, players)
-    reasons = q2_reasons(last, min_q2)
+    first, total = closed_form(reading, players)
+    reasons = q2_reasons(expansion, min_q2)
     names = tuple(players)
     return DependentSobolIndices(
         feature_names=names,
-        target_names=last.target_names,
+        target_names=expansion.group_names,
         first_order=shares.first_order,
         total_order=shares.total_order,
         shapley=shares.shapley,
@@ -250,10 +252,10 @@ def _result(
         closed_form_total_order=total,
         total_variance=shares.variance[:, 0],
         variance_standard_error=errors.variance[:, 0],
-        closed_form_variance=last.variance,
+        closed_form_variance=expansion.total_variance,
         law=law,
         independence=independence_words(
-            expansion, names, total, shares.total_order, shares.shapley
+            reading, names, total, shares.total_order, shares.shapley
         ),
         supported=tuple(not reason for reason in reasons),
         reasons=reasons,
@@ -262,36 +264,33 @@ def _result(
 
 
 def closed_form(
-    expansion: PipelineExpansion, players: dict[str, list[int]]
+    reading: Reading, players: dict[str, list[int]]
 ) -> tuple[FloatArray, FloatArray]:
     """Return closed and total indices of groups of independent inputs.
 
     NaN behind transformers, where the columns are not the inputs of the expansion.
     """
-    last = expansion.last
-    if not expansion.is_direct:
-        unknown = np.full((len(last.group), len(players)), np.nan)
+    expansion = reading.expansion
+    if reading.steps:
+        unknown = np.full((expansion.n_groups, len(players)), np.nan)
         return unknown, unknown
-    squared = np.square(last.coefficients)
-    squared[:, 0] = 0.0
-    used = last.multi_indices > 0
-    touched = np.array([used[:, columns].any(axis=1) for columns in players.values()])
-    others = np.array(
-        [np.delete(used, columns, axis=1).any(axis=1) for columns in players.values()]
+    first, total = (
+        np.column_stack([index(columns) for columns in players.values()])
+        for index in (expansion.closed_sobol_index, expansion.total_sobol_index)
     )
-    return last.share(squared @ ~others.T), last.share(squared @ touched.T)
+    return first, total
 
 
-def has_variance(last: LastStep) -> BoolArray:  # shape: (n_targets,)
+def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
     """Tell which targets vary; next to their constant term rounding is no variance."""
-    constant = last.group @ np.square(last.coefficients[:, 0])
-    return last.variance > _ROUNDING * constant
+    constant = np.square(expansion.term_norms[:, 0])
+    return np.asarray(expansion.total_variance > _ROUNDING * constant)
 
 
-def q2_reasons(last: LastStep, min_q2: float) -> tuple[tuple[str, ...], ...]:
+def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ...]:
     """Say, target by target, why the expansion does not predict."""
     reasons: list[tuple[str, ...]] = []
-    for q2, varies in zip(last.q2, has_variance(last), strict=True):
+    for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
         if np.isnan(q2) or not varies:
             reasons.append(("the expansion has no variance",))
         elif q2 < min_q2:
@@ -357,14 +356,14 @@ def _tests(X: FloatArray) -> InputTests:
 
 
 def independence_words(
-    expansion: PipelineExpansion,
+    reading: Reading,
     players: Sequence[str],
     closed_total: FloatArray,  # shape: (n_targets, n_players), NaN if unknown
     total: FloatArray,  # shape: (n_targets, n_players)
     shapley: FloatArray,  # shape: (n_targets, n_players)
 ) -> str:
     """Say what X shows, and where the closed form is farthest off."""
-    inputs = expansion.inputs
+    inputs = reading.rows
     seen = dependence_seen(inputs.values, inputs.names)
     if seen is None:
         n_columns = len(inputs.names)
@@ -382,7 +381,7 @@ def independence_words(
     target, player = map(int, place)
     return (
         f"{head}; it differs most for {players[player]} in "
-        f"{expansion.last.target_names[target]}: total index "
+        f"{reading.expansion.group_names[target]}: total index "
         f"{closed_total[target, player]:.2f} in closed form, "
         f"{total[target, player]:.2f} under the joint law, Shapley effect "
         f"{shapley[target, player]:.2f}"
@@ -390,13 +389,13 @@ def independence_words(
 
 
 def law_cautions(
-    expansion: PipelineExpansion,
+    reading: Reading,
     law: IsoprobabilisticTransformer,
     draws: FloatArray,  # shape: (n_draws, n_features)
 ) -> tuple[str, ...]:
     """Say where the joint law does not fit X, or leaves the laws of the expansion."""
     found = []
-    inputs = expansion.inputs
+    inputs = reading.rows
     names = [str(name) for name in law.get_feature_names_out(inputs.names)]
     left = dependence_seen(law.transform(inputs.values), names)
     if left is not None:
@@ -405,11 +404,8 @@ def law_cautions(
             f"{_remedy(law)}"
         )
     found += _tied_columns(inputs, law)
-    last = expansion.last
-    Z = expansion.latent(draws)
-    outside = np.any(
-        [one.outside(z) for one, z in zip(last.laws, Z.T, strict=True)], axis=0
-    )
+    Z, laws = reading.latent(draws), reading.expansion.basis.laws
+    outside = np.any([one.outside(z) for one, z in zip(laws, Z.T, strict=True)], axis=0)
     share = float(np.mean(outside))
     if share > _OUTSIDE_SHARE:
         found.append(

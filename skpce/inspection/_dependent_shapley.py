@@ -315,7 +315,7 @@ def _gaussian_effects(
         inputs.names,
         design.model.target_names(len(reasons)),
         effects,
-        np.square(expansion.coefficients[:, 1:]).sum(axis=1),
+        expansion.expansion.total_variance,
         expansion.fidelity,
         expansion.standard_error,
         "gaussian",
@@ -327,8 +327,9 @@ def _gaussian_effects(
 def _normal_effects(expansion: ModelExpansion, loading: FloatArray) -> FloatArray:
     """Shapley effects of ``loading @ t`` for standard normal ``t``."""
     effects = []
-    for row in expansion.coefficients:
-        tensors = symmetric_tensors(row[np.newaxis], expansion.multi_indices)
+    found = expansion.expansion
+    for row in found.coefficients:
+        tensors = symmetric_tensors(row[np.newaxis], found.multi_indices)
         values = subset_variances(tensors, loading.T, loading @ loading.T)
         effects.append(subset_shapley(values, len(loading))[0])
     return np.array(effects)

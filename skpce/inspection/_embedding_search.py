@@ -21,10 +21,10 @@ from ._cross_fit import (
     Permutations,
     Split,
     _stopping,
-    final_estimator,
     step_q2,
     take,
 )
+from ._reading import final_estimator
 from ._reward_groups import make_splits
 
 OWNER = "compare_embeddings"

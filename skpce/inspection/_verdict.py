@@ -28,12 +28,11 @@ from ._cross_fit import (
     Permutations,
     bootstrap_q2,
     factorise,
-    final_estimator,
     permuted_q2,
     step_q2,
     with_parameters,
 )
-from ._reading import last_and_inputs
+from ._reading import final_estimator, last_and_inputs
 from ._result import StepVerdict, Verdict
 from ._reward_groups import check_replicates, make_splits, repetition_caution
 from ._training_noise import VarianceDecomposition, variance_decomposition

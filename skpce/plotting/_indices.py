@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, check_integer, check_option
 from ..inspection import RewardEffects, Verdict, back_to_reward
-from ..inspection._reading import renamed
+from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
     INTERACTION_COLOR,
     NO_VARIANCE,
     NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
-    attribution_of,
+    Support,
     check_position,
     color,
     draw_heat_map,
@@ -193,16 +193,18 @@ class SobolDisplay:
             If the estimator has no indices, a verdict is about other steps, or names
             have another length.
         """
-        found = attribution_of(pipeline, input_features).judged(verdict)
+        reading = expansion_of(pipeline, input_features=input_features)
+        expansion = reading.expansion
+        found = Support.of(expansion, verdict)
         if unexplained is not None:
             found = found.with_unexplained(unexplained)
         return cls(
-            found.first_order,
+            expansion.sobol_indices().first_order,
             found.unexplained,
-            renamed("step_names", step_names, found.rows),
-            found.inputs,
+            renamed("step_names", step_names, list(expansion.group_names)),
+            expansion.input_names,
             supported=found.supported,
-            sampled=found.sampled,
+            sampled=reading.is_sampled,
         )
 
     def plot(

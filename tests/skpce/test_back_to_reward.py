@@ -26,7 +26,7 @@ from skpce.inspection import (
     original_space_indices,
 )
 from skpce.inspection._back_to_reward import MovedColumns
-from skpce.inspection._reading import pipeline_expansion
+from skpce.inspection._reading import expansion_of
 
 STEPS = {"catalyst": 3, "base": 2, "stop": 1}
 
@@ -115,8 +115,8 @@ def test_moves_by_prediction(fitted):
 
 def test_loadings_and_moved_rows_agree(fitted):
     pipeline, X = fitted
-    by_loadings = MovedColumns(pipeline_expansion(pipeline, X))
-    by_rows = MovedColumns(pipeline_expansion(pipeline, X))
+    by_loadings = MovedColumns(expansion_of(pipeline, X))
+    by_rows = MovedColumns(expansion_of(pipeline, X))
     vars(by_rows)["embedding"] = None
     assert by_loadings.embedding is not None
     for columns in ([2], [0, 5]):
@@ -156,8 +156,8 @@ def test_what_a_column_tells_is_the_closed_form(fitted):
     found = back_to_reward(pipeline, X)
     closed = original_space_indices(pipeline, X)
     np.testing.assert_allclose(found.told, closed.first_order_with_residual)
-    cubic = MovedColumns(pipeline_expansion(pipeline, X)).told()[:3].sum(axis=0)
-    values = MovedColumns(pipeline_expansion(pipeline, X)).values[:, :3]
+    cubic = MovedColumns(expansion_of(pipeline, X)).told()[:3].sum(axis=0)
+    values = MovedColumns(expansion_of(pipeline, X)).values[:, :3]
     sampled = cubic / values.var(axis=0, ddof=1).sum()
     np.testing.assert_allclose(sampled, found.told[0], atol=0.2)
 

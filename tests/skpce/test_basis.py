@@ -290,21 +290,21 @@ def test_prediction_by_blocks(name, n_targets, points):
     design = features.fit_transform(points)
     shape = (n_targets, design.shape[1])
     coefficients = np.random.default_rng(SEED).normal(size=shape)
-    found = features._predict_blocks(points, coefficients)
+    found = features.basis_.combine(points, coefficients)
     assert found.shape == (len(points), n_targets)
     np.testing.assert_allclose(found, design @ coefficients.T, rtol=1e-12, atol=1e-12)
 
 
 def test_prediction_by_blocks_validates_and_warns_once():
     X = np.linspace(0, 1, 9)[:, np.newaxis]
-    features = PolynomialChaosFeatures(distribution="uniform").fit(X)
+    pce = PolynomialChaosRegressor(distribution="uniform").fit(X, X[:, 0])
     with pytest.warns(InputOutsideSupportWarning) as record:
-        features._predict_blocks(np.full((2**18, 1), 2.0), np.ones((1, 3)))
+        pce.predict(np.full((2**18, 1), 2.0))
     assert len(record) == 1
     with pytest.raises(ValueError, match="NaN"):
-        features._predict_blocks([[np.nan]], np.ones((1, 3)))
+        pce.predict([[np.nan]])
     with pytest.raises(ValueError, match="2 features"):
-        features._predict_blocks([[0.5, 0.5]], np.ones((1, 3)))
+        pce.predict([[0.5, 0.5]])
 
 
 @pytest.mark.parametrize("feature", [0, 1, 2])

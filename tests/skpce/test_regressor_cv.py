@@ -91,7 +91,7 @@ def test_methods_of_the_regressor_work(cubic):
     search = PolynomialChaosRegressorCV(distribution=uniform(-1, 2)).fit(X, y)
     assert search.moments().mean.shape == (2,)
     np.testing.assert_allclose(search.shapley_effects().sum(axis=1), 1.0)
-    assert search.marginal([0]).predict(X[:, :1]).shape == (60, 2)
+    assert search.marginal([0])(X[:, :1]).shape == (60, 2)
     assert not hasattr(search, "partial_fit")
     assert clone(search).fit(X, y).degree_ == search.degree_
 

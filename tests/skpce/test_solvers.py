@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor
@@ -174,7 +175,7 @@ def test_a_weight_is_a_number_of_copies(solver, distribution):
     y = np.column_stack([np.exp(X[:, 0]), X[:, 0] * X[:, 1] + rng.normal(size=40)])
     weights = rng.integers(0, 4, size=40)
     pce = PolynomialChaosRegressor(3, solver=solver, distribution=distribution)
-    weighted = pce.fit(X, y, sample_weight=weights).__dict__.copy()
+    weighted = clone(pce).fit(X, y, sample_weight=weights)
     repeated = pce.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights, axis=0))
     for name in (
         "coefficients_",
@@ -187,7 +188,11 @@ def test_a_weight_is_a_number_of_copies(solver, distribution):
         "feature_importances_",
     ):
         np.testing.assert_allclose(
-            weighted[name], getattr(repeated, name), rtol=1e-8, atol=1e-10, err_msg=name
+            getattr(weighted, name),
+            getattr(repeated, name),
+            rtol=1e-8,
+            atol=1e-10,
+            err_msg=name,
         )
 
 

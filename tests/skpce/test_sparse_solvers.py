@@ -209,7 +209,9 @@ def test_a_long_path_needs_no_residuals(monkeypatch):
     monkeypatch.setattr("skpce._solvers.ridge._LARGE_PATH", 0)
     quick = PolynomialChaosRegressor(3).fit(X, y, weights)
     np.testing.assert_array_equal(slow.alpha_, quick.alpha_)
-    np.testing.assert_allclose(slow._fit.criterion, quick._fit.criterion, rtol=1e-10)
+    np.testing.assert_allclose(
+        slow._problem.fit.criterion, quick._problem.fit.criterion, rtol=1e-10
+    )
 
 
 def test_a_long_path_of_an_exact_fit_forms_residuals(monkeypatch):
@@ -250,7 +252,7 @@ def test_auto_takes_the_better_of_its_solvers(sparse_data):
         )
         for name in ("anisotropic_ridge", "subspace_pursuit")
     }
-    best = np.argmin([model._fit.criterion for model in alone.values()], axis=0)
+    best = np.argmin([model._problem.fit.criterion for model in alone.values()], axis=0)
     assert pce.solver_.tolist() == [list(alone)[k] for k in best]
     for target, name in enumerate(pce.solver_):
         np.testing.assert_allclose(

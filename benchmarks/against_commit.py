@@ -1,0 +1,161 @@
+"""CPU seconds of this checkout against those of another commit, side by side.
+
+    git worktree add ../before COMMIT
+    python -m benchmarks.against_commit --base ../before
+
+Each round starts one process for the other checkout and one for this one, in turn, so
+that both see the same machine; a process times every task several times and reports
+the shortest. The ratio is the median over the rounds of new / old: below 1 is faster.
+Beside it stands the ratio of the shortest times of all rounds, which a busy machine
+disturbs less. Times are CPU seconds of the process, with one thread in BLAS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+_STEPS = (4, 3, 16, 24)
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_IMPORT = "import time; start = time.process_time(); import skpce; "
+_IMPORT += "print(time.process_time() - start)"
+
+
+def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
+    """Return, by name, how often a task is repeated in a process, and the task."""
+    import numpy as np
+    from scipy.special import softmax
+    from sklearn.decomposition import PCA
+    from sklearn.pipeline import make_pipeline
+
+    from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+    from skpce.inspection import verdict
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 5))
+    targets = X @ rng.normal(size=(5, 43)) + 0.1 * rng.normal(size=(50, 43))
+    many = rng.uniform(size=(1000, 3))
+    smooth = np.sin(6 * many).sum(axis=1)
+    logits = [X @ rng.normal(size=(5, w)) + rng.normal(size=(50, w)) for w in _STEPS]
+    policies = np.hstack([softmax(block, axis=1) for block in logits])
+    wide = X @ rng.normal(size=(5, 12))
+    rows = rng.normal(size=(100_000, 5))
+
+    def surrogate(**parameters: Any) -> CompositionalPCESurrogate:
+        return CompositionalPCESurrogate(2, steps=_STEPS, random_state=0, **parameters)
+
+    fine = PolynomialChaosRegressor(12, distribution="uniform")
+    fitted = surrogate().fit(X, policies)
+    pipeline = make_pipeline(PCA(5), surrogate())
+    return {
+        "regressor fit, 50 x 5, degree 3, 43 targets": (
+            50,
+            lambda: PolynomialChaosRegressor(3).fit(X, targets),
+        ),
+        "regressor fit, 1000 x 3, degree 12": (3, lambda: fine.fit(many, smooth)),
+        "surrogate fit": (50, lambda: surrogate().fit(X, policies)),
+        "bootstrap, 200 resamples": (
+            3,
+            lambda: surrogate(n_resamples=200).fit(X, policies),
+        ),
+        "predict 100,000 rows": (5, lambda: fitted.predict(rows)),
+        "predict_interval": (20, lambda: fitted.predict_interval(X)),
+        "verdict, 999 permutations": (
+            2,
+            lambda: verdict(pipeline, wide, policies, random_state=0),
+        ),
+    }
+
+
+def time_tasks() -> dict[str, float]:
+    """Return the shortest CPU time of each task in this process."""
+    found = {}
+    for name, (n_times, task) in make_tasks().items():
+        task()
+        seconds = []
+        for _ in range(n_times):
+            start = time.process_time()
+            task()
+            seconds.append(time.process_time() - start)
+        found[name] = min(seconds)
+    return found
+
+
+def time_checkout(folder: Path) -> dict[str, float]:
+    """Return the times of a checkout, each measured in processes of its own."""
+    environment = os.environ | dict.fromkeys(_THREADS, "1")
+    environment["PYTHONPATH"] = str(folder)
+
+    def output(*arguments: str) -> str:
+        command = [sys.executable, *arguments]
+        done = subprocess.run(
+            command,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=environment,
+        )
+        return done.stdout
+
+    imports = [float(output("-c", _IMPORT)) for _ in range(3)]
+    timed = json.loads(output(str(Path(__file__).resolve()), "--time", str(folder)))
+    return {"import skpce": min(imports), **timed}
+
+
+def compare(base: Path, n_rounds: int) -> None:
+    """Time both checkouts in turn and print the medians and their ratio."""
+    rounds: list[tuple[dict[str, float], dict[str, float]]] = []
+    for position in range(n_rounds):
+        rounds.append((time_checkout(base), time_checkout(ROOT)))
+        print(f"round {position + 1} of {n_rounds}", file=sys.stderr)
+    columns = f"{'before':>9}{'now':>9}{'ratio':>7}{'shortest':>10}   of each round"
+    print(f"{'CPU seconds':<46}{columns}")
+    for name in rounds[0][0]:
+        old = [before[name] for before, _ in rounds]
+        new = [now[name] for _, now in rounds]
+        ratios = [b / a for a, b in zip(old, new, strict=True)]
+        each = " ".join(f"{ratio:.2f}" for ratio in ratios)
+        print(
+            f"{name:<46}{median(old):>9.4f}{median(new):>9.4f}"
+            f"{median(ratios):>7.2f}{min(new) / min(old):>10.2f}   {each}"
+        )
+
+
+def refuse_another_package(folder: str) -> None:
+    """Stop where the package that is timed is not that of the checkout."""
+    import skpce
+
+    found = Path(skpce.__file__).resolve()
+    if not found.is_relative_to(Path(folder).resolve()):
+        raise SystemExit(f"timed {found}, which is not in {folder}")
+
+
+def main() -> None:
+    """Compare two checkouts."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--base", type=Path, help="checkout of the other commit")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--time", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.time is not None:
+        refuse_another_package(chosen.time)
+        print(json.dumps(time_tasks()))
+    elif chosen.base is None:
+        parser.error("--base is needed: a checkout of the other commit")
+    else:
+        compare(chosen.base.resolve(), chosen.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""What the regressor, the surrogate and the maps of inputs learn and say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm, uniform
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+
+from skpce import (
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    NatafTransformer,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+    RosenblattTransformer,
+)
+from tests.golden.ensembles import (
+    SHOWN,
+    STEPS,
+    WIDTHS,
+    policies,
+    policies_with_zeros,
+    targets,
+)
+
+Results = dict[str, Any]
+
+SOLVERS = (
+    "ridge",
+    "weighted_ridge",
+    "anisotropic_ridge",
+    "ols",
+    "lars",
+    "omp",
+    "subspace_pursuit",
+    "ard",
+    "auto",
+    "paper",
+)
+
+
+def frequencies(n_samples: int) -> np.ndarray:
+    """Weights 0, 1 and 2 in turn."""
+    return np.arange(n_samples) % 3.0
+
+
+# The regressor.
+
+
+def solvers_of_the_regressor() -> Results:
+    """Each solver, and a regressor in place of one: all that a fit learns."""
+    X, y = targets()
+    found: Results = {}
+    for name in SOLVERS:
+        fitted = PolynomialChaosRegressor(2, solver=name).fit(X, y)
+        found[name] = fitted
+        found[f"{name} predicts"] = fitted.predict(SHOWN)
+    found["linear"] = PolynomialChaosRegressor(2, regressor=LinearRegression()).fit(
+        X, y
+    )
+    return found
+
+
+def kinds_of_regressor() -> Results:
+    """Laws, truncations, weights, sums, and choices by cross-validation."""
+    X, y = targets()
+    unit = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+    kinds = {
+        "uniform": PolynomialChaosRegressor(3, distribution="uniform"),
+        "empirical": PolynomialChaosRegressor(distribution="empirical"),
+        "beta": PolynomialChaosRegressor(distribution="beta"),
+        "frozen": PolynomialChaosRegressor(distribution=norm(0, 1)),
+        "hyperbolic": PolynomialChaosRegressor(4, truncation="hyperbolic", q=0.6),
+        "order one": PolynomialChaosRegressor(3, interaction_order=1),
+        "anisotropic": PolynomialChaosRegressor(3, anisotropy=[1, 2, 3]),
+        "terms": PolynomialChaosRegressor(multi_indices=[[0, 0, 0], [1, 0, 0]]),
+        "sums": PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv"),
+        "cv": PolynomialChaosRegressorCV((1, 2, 3)),
+    }
+    found: Results = {name: kind.fit(X, y) for name, kind in kinds.items()}
+    positive = {"gamma": "gamma", "exponential": "exponential"}
+    for name, law in positive.items():
+        found[name] = PolynomialChaosRegressor(distribution=law).fit(unit, y)
+    found["bounded"] = PolynomialChaosRegressor(distribution=uniform(0, 1)).fit(unit, y)
+    levels = np.column_stack([np.arange(40) % 3, X[:, 1:]])
+    laws = ["categorical", "normal", "normal"]
+    found["categorical"] = PolynomialChaosRegressor(distribution=laws).fit(levels, y)
+    weighted = PolynomialChaosRegressor(2).fit(X, y, frequencies(len(X)))
+    found["weighted"] = weighted
+    found["weighted score"] = weighted.score(X, y)
+    found["one target"] = PolynomialChaosRegressor(2).fit(X, y[:, 0])
+    learned = PolynomialChaosRegressor(2, distribution=norm(0, 1), criterion="gcv")
+    for rows in np.array_split(np.arange(len(X)), 3):
+        learned.partial_fit(X[rows], y[rows])
+    found["partial fits"] = learned
+    return found
+
+
+def what_an_expansion_says() -> Results:
+    """Every method of a fitted regressor."""
+    X, y = targets()
+    fitted = PolynomialChaosRegressor(2).fit(X, y)
+    marginal = fitted.marginal([0, 2])
+    frozen = PolynomialChaosRegressor(2, distribution=norm(0, 1)).fit(X, y)
+    return {
+        "std": fitted.predict(SHOWN, return_std=True),
+        "design": fitted.transform(SHOWN),
+        "names": fitted.get_feature_names_out(),
+        "sobol": fitted.sobol_index([0, 1]),
+        "closed": fitted.closed_sobol_index(["x0", "x1"]),
+        "total": fitted.total_sobol_index([1, 2]),
+        "interactions": fitted.interaction_indices(3),
+        "shapley": fitted.shapley_effects(),
+        "aggregated": fitted.aggregated_sobol_indices(),
+        "weighted": fitted.aggregated_sobol_indices([1.0, 3.0]),
+        "frame": fitted.sobol_frame(order=2),
+        "columns with intervals": list(fitted.sobol_frame(ci=0.9)),  # no seed
+        "moments": frozen.moments(),
+        "gradient": fitted.gradient(SHOWN),
+        "derivatives": fitted.derivative_sensitivity(),
+        "lipschitz": fitted.lipschitz_estimate(X=SHOWN),
+        "lipschitz of draws": fitted.lipschitz_estimate(random_state=0),
+        "main effects": fitted.main_effects(SHOWN),
+        "conditional": fitted.conditional_expectation(SHOWN, [0, 1]),
+        "marginal predicts": marginal(SHOWN[:, [0, 2]]),
+        "marginal first": marginal.sobol_indices().first_order,
+        "marginal total": marginal.sobol_indices().total_order,
+        "marginal coefficients": marginal.coefficients,
+        "corrected": fitted.noise_corrected_sobol_indices(random_state=0),
+    }
+
+
+def intervals_of_the_regressor() -> Results:
+    """Both methods, for laws that are learned again in each resample and frozen."""
+    X, y = targets()
+    found: Results = {}
+    for solver in ("ridge", "ols", "weighted_ridge", "subspace_pursuit", "auto"):
+        for name, law in {"learned": "normal", "frozen": norm(0, 1)}.items():
+            fitted = PolynomialChaosRegressor(2, solver=solver, distribution=law)
+            fitted.fit(X, y)
+            for method in ("residual", "bootstrap"):
+                found[f"{solver} {name} {method}"] = fitted.sobol_interval(
+                    method=method, n_resamples=30, random_state=0
+                )
+    for law in ("uniform", "empirical", "beta"):
+        fitted = PolynomialChaosRegressor(2, distribution=law).fit(X, y)
+        for method in ("residual", "bootstrap"):
+            found[f"{law} {method}"] = fitted.sobol_interval(
+                method=method, n_resamples=30, random_state=0
+            )
+    fitted = PolynomialChaosRegressor(2).fit(X, y)
+    least_squares = PolynomialChaosRegressor(2, solver="ols").fit(X, y)
+    for method in ("halves", "ols"):
+        found[f"corrected by {method}"] = least_squares.noise_corrected_sobol_indices(
+            method=method, random_state=0
+        )
+    return found
+
+
+# The surrogate.
+
+
+def kinds_of_surrogate() -> Results:
+    """Log-ratios, solvers, regressors, masks and weights: all that a fit learns."""
+    X, y = policies()
+    surrogates = {
+        "ilr": CompositionalPCESurrogate(2, steps=STEPS),
+        "alr": CompositionalPCESurrogate(2, steps=STEPS, log_ratio="alr"),
+        "alr to the first": CompositionalPCESurrogate(
+            2, steps=STEPS, log_ratio="alr", reference=0, alpha_per_target=True
+        ),
+        "clr": CompositionalPCESurrogate(2, steps=STEPS, log_ratio="clr"),
+        "linear": CompositionalPCESurrogate(2, steps=STEPS, regressor=Ridge()),
+        "forest": CompositionalPCESurrogate(
+            1,
+            steps=STEPS,
+            regressor=RandomForestRegressor(5, random_state=0, n_jobs=1),
+            random_state=0,
+        ),
+        "uniform": CompositionalPCESurrogate(2, steps=STEPS, distribution="uniform"),
+        "resampled": CompositionalPCESurrogate(
+            2, steps=STEPS, n_resamples=20, n_permutations=19, random_state=0
+        ),
+    }
+    for solver in ("weighted_ridge", "subspace_pursuit", "auto", "paper", "ols"):
+        surrogates[solver] = CompositionalPCESurrogate(2, steps=STEPS, solver=solver)
+    found: Results = {}
+    for name, surrogate in surrogates.items():
+        found[name] = surrogate.fit(X, y)
+        found[f"{name} predicts"] = surrogate.predict(SHOWN)
+        found[f"{name} scores"] = surrogate.score(X, y)
+    weighted = CompositionalPCESurrogate(2, steps=STEPS)
+    found["weighted"] = weighted.fit(X, y, frequencies(len(X)))
+    inferred = CompositionalPCESurrogate(2, steps=WIDTHS)
+    found["inferred mask"] = inferred.fit(*policies_with_zeros())
+    mask = np.array([True] * 6 + [False] + [True] * 2)
+    given = CompositionalPCESurrogate(2, steps=WIDTHS, mask=mask, zero_replacement=1e-6)
+    found["given mask"] = given.fit(*policies_with_zeros())
+    found["given mask predicts"] = given.predict(SHOWN)
+    found["one step"] = CompositionalPCESurrogate(1).fit(X, y[:, :3])
+    return found
+
+
+def what_a_surrogate_says() -> Results:
+    """Indices at every level, frames, and what it says of probabilities."""
+    X, y = policies()
+    fitted = CompositionalPCESurrogate(2, steps=STEPS, random_state=0).fit(X, y)
+    found: Results = {
+        "transformed": fitted.transform(SHOWN),
+        "back": fitted.inverse_transform(fitted.transform(SHOWN)),
+        "names": fitted.get_feature_names_out(),
+        "predicted frame": fitted.predict_frame(SHOWN),
+        "probabilities": fitted.probability_sobol_indices(256, random_state=0),
+        "frame with intervals": fitted.sobol_frame(ci=0.9),
+        "corrected": fitted.noise_corrected_sobol_indices(random_state=0),
+        "trajectory corrected": fitted.noise_corrected_sobol_indices(
+            "trajectory", random_state=0
+        ),
+    }
+    for level in ("coordinate", "step", "trajectory"):
+        found[f"{level} indices"] = fitted.sobol_indices(level)
+        found[f"{level} shapley"] = fitted.shapley_effects(level)
+        found[f"{level} frame"] = fitted.sobol_frame(level)
+        found[f"{level} interval"] = fitted.sobol_interval(
+            level, n_resamples=20, random_state=0
+        )
+    alr = {"coordinates": "alr", "reference": 0}
+    found["alr indices"] = fitted.sobol_indices("coordinate", **alr)
+    found["alr shapley"] = fitted.shapley_effects("coordinate", **alr)
+    found["alr frame"] = fitted.sobol_frame("coordinate", **alr)
+    for residual in ("resampled", "gaussian", None):
+        found[f"modes {residual}"] = fitted.predicted_modes(
+            "first", 0, residual=residual, n_samples=300, random_state=0
+        )
+    return found
+
+
+def draws_of_the_surrogate() -> Results:
+    """Samples and intervals, marginal and joint, given X and ignoring it."""
+    X, y = policies()
+    found: Results = {}
+    for solver in ("ridge", "ols", "auto"):
+        fitted = CompositionalPCESurrogate(2, steps=STEPS, solver=solver).fit(X, y)
+        found[f"{solver} sample"] = fitted.sample(3, SHOWN, random_state=0)
+        found[f"{solver} sample of inputs"] = fitted.sample(4, random_state=0)
+        found[f"{solver} gaussian sample"] = fitted.sample(
+            3, SHOWN, residual="gaussian", random_state=0
+        )
+        for joint in (None, "step", "trajectory"):
+            for name, at in {"given": SHOWN, "ignoring": None}.items():
+                interval = fitted.predict_interval(
+                    at, joint=joint, n_samples=200, random_state=0
+                )
+                found[f"{solver} interval {joint} {name} the inputs"] = interval
+    return found
+
+
+def maps_of_inputs() -> Results:
+    """Log-ratios, and maps of dependent inputs to independent ones."""
+    X, _ = targets()
+    dependent = X @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]])
+    maps = {
+        "nataf": NatafTransformer(),
+        "symmetric": NatafTransformer("normal", root="symmetric"),
+        "rosenblatt": RosenblattTransformer(),
+        "gamma": RosenblattTransformer("gamma", bandwidth=0.5),
+    }
+    found: Results = {}
+    for name, transformer in maps.items():
+        values = np.exp(dependent) if name == "gamma" else dependent
+        scores = transformer.fit(values).transform(values[:5])
+        found[name] = transformer
+        found[f"{name} scores"] = scores
+        found[f"{name} back"] = transformer.inverse_transform(scores)
+        found[f"{name} sample"] = transformer.sample(3, random_state=0)
+    _, y = policies()
+    for kind in ("ilr", "alr", "clr"):
+        log_ratio = LogRatioTransformer(kind, steps=STEPS).fit(y)
+        found[kind] = log_ratio.transform(y[:5])
+        found[f"{kind} names"] = log_ratio.get_feature_names_out()
+    return found

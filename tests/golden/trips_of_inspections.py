@@ -1,0 +1,253 @@
+"""What verdicts, inspections, metrics, sizes and decisions say."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVR
+
+from skpce import (
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    NatafTransformer,
+    PolynomialChaosRegressor,
+    inspection,
+    metrics,
+    sample_size,
+)
+from skpce.decision import ThompsonPolicy
+from skpce.embedding import PLSTransformer
+from tests.golden.ensembles import (
+    STEPS,
+    behind_pca,
+    policies,
+    replicates,
+    targets,
+    wide_policies,
+)
+
+Results = dict[str, Any]
+
+
+def verdicts() -> Results:
+    """With PCA and without, with replicates, by closed form and by refits."""
+    X, y = policies()
+    wide, _ = wide_policies()
+    repeated, policy, reward = replicates()
+    forest = RandomForestRegressor(5, random_state=0, n_jobs=1)
+    few: Results = {"n_permutations": 99, "random_state": 0}
+    direct = CompositionalPCESurrogate(2, steps=STEPS)
+    pls = make_pipeline(
+        PLSTransformer(2, target_transformer=LogRatioTransformer(steps=STEPS)),
+        CompositionalPCESurrogate(1, steps=STEPS),
+    )
+    short = few | {"n_permutations": 19}
+    return {
+        "direct": inspection.verdict(direct, X, y, **few),
+        "behind pca": inspection.verdict(behind_pca(2), wide, y, **few),
+        "refits": inspection.verdict(behind_pca(), wide, y, closed_form=False, **short),
+        "replicates": inspection.verdict(direct, repeated, policy, reward, **few),
+        "noise given": inspection.verdict(
+            direct, X, y, noise_share=[0.1, 0.6, np.nan], cv=4, **few
+        ),
+        "behind pls": inspection.verdict(pls, wide, y, **short),
+        "weighted ridge": inspection.verdict(
+            CompositionalPCESurrogate(1, steps=STEPS, solver="weighted_ridge"),
+            *(X, y),
+            **short,
+        ),
+        "forest": inspection.verdict(forest, X, y, steps=STEPS, **short),
+    }
+
+
+def noise_of_training() -> Results:
+    """Shares of training noise, from replicates, a control, and exact policies."""
+    _, policy, reward = replicates()
+    _, other = policies(30)
+    return {
+        "replicates": inspection.variance_decomposition(policy, reward, steps=STEPS),
+        "control": inspection.variance_decomposition(
+            policy, control=other[:10], steps=STEPS
+        ),
+        "share of replicates": inspection.training_noise_share(
+            policy, reward=reward, steps=STEPS
+        ),
+        "share of exact": inspection.training_noise_share(
+            policy, exact=other, steps=STEPS
+        ),
+        "share of control": inspection.training_noise_share(
+            policy, control=other[:10], steps=STEPS
+        ),
+        "fragility": metrics.policy_fragility(policy, steps=STEPS),
+    }
+
+
+def inspections() -> Results:
+    """Indices in the space of X, of dependent inputs, and of any estimator."""
+    wide, y = wide_policies()
+    X, values = targets()
+    pipeline = behind_pca(2).fit(wide, y)
+    linear = behind_pca(1).fit(wide, y)
+    plain = make_pipeline(PCA(3), PolynomialChaosRegressor(2)).fit(X, values)
+    regressor = PolynomialChaosRegressor(2).fit(X, values)
+    dependent = X @ np.array([[1.0, 0.7, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    on_dependent = PolynomialChaosRegressor(2).fit(dependent, values)
+    model = SVR(C=10).fit(X, values[:, 0])
+    seeded = {"random_state": 0}
+    sampled = {"n_samples": 300, "n_held_out": 100, "random_state": 0}
+    joint = {"n_samples": 2048, "random_state": 0}
+    return {
+        "input tests": inspection.input_tests(dependent),
+        "original": inspection.original_space_indices(
+            pipeline, wide, n_samples=4096, **seeded
+        ),
+        "original of degree one": inspection.original_space_indices(
+            linear, wide, n_samples=4096, **seeded
+        ),
+        "original of a regressor": inspection.original_space_indices(
+            plain, X, n_samples=4096, **seeded
+        ),
+        "back to reward": inspection.back_to_reward(pipeline, wide),
+        "back to reward in groups": inspection.back_to_reward(
+            linear, wide, groups={"a": [0, 1], "b": [2, 3, 4]}
+        ),
+        "dependent": inspection.dependent_sobol_indices(
+            on_dependent, dependent, **joint
+        ),
+        "dependent in groups": inspection.dependent_sobol_indices(
+            on_dependent,
+            dependent,
+            groups={"a": [0, 1], "b": [2]},
+            n_resamples=5,
+            **joint,
+        ),
+        "dependent under nataf": inspection.dependent_sobol_indices(
+            pipeline[-1],
+            pipeline[:-1].transform(wide),
+            law=NatafTransformer().fit(pipeline[:-1].transform(wide)),
+            **joint,
+        ),
+        "shapley": inspection.shapley_effects(regressor.predict, X, **sampled),
+        "dependent shapley": inspection.shapley_effects(
+            model, dependent, dependence="gaussian", **sampled
+        ),
+        "any estimator": inspection.sobol_indices(model, X, **sampled),
+        "any pipeline": inspection.sobol_indices(pipeline, wide, **sampled),
+        "degree given": inspection.sobol_indices(
+            model, X, degree=3, solver="ols", **sampled
+        ),
+    }
+
+
+def embeddings_compared() -> Results:
+    """Two embeddings, one of which looks at y, with and without replicates."""
+    wide, y = wide_policies()
+    candidates = {
+        "PCA": PCA(random_state=0),
+        "PLS": PLSTransformer(target_transformer=LogRatioTransformer(steps=STEPS)),
+    }
+    surrogate = CompositionalPCESurrogate(steps=STEPS)
+    choices: Results = {
+        "dimensions": (1, 2),
+        "degrees": (1,),
+        "surrogate": surrogate,
+        "cv": 3,
+        "inner_cv": 3,
+        "n_permutations": 19,
+        "random_state": 0,
+    }
+    repeated, policy, reward = replicates()
+    return {
+        "members": inspection.compare_embeddings(candidates, wide, y, **choices),
+        "choice permuted": inspection.compare_embeddings(
+            {"PCA": PCA(random_state=0)}, wide, y, permute_choice=True, **choices
+        ),
+        "rewards": inspection.compare_embeddings(
+            candidates, repeated, policy, reward, **choices
+        ),
+    }
+
+
+def sizes() -> Results:
+    """Bounds and required sizes of an ensemble."""
+    X, y = policies()
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS).fit(X, y)
+    inputs, values = targets()
+    regressor = PolynomialChaosRegressor(1).fit(inputs, values)
+    paper = {"noise_variance": 0.1, "signal_variance": 1.0, "n_features": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sample_size.VacuousBoundWarning)
+        return {
+            "surrogate": sample_size.required_ensemble_size(surrogate),
+            "regressor": sample_size.required_ensemble_size(regressor, tolerance=0.3),
+            "chi2": sample_size.required_ensemble_size(
+                regressor, method="chi2", isotropic=True
+            ),
+            "paper": sample_size.paper_ensemble_size(10, n_actions=4, **paper),
+            "eigenvalue": sample_size.smallest_eigenvalue(regressor.transform(inputs)),
+            "bound": sample_size.coefficient_error_bound(
+                0.1, 40, 10, smallest_eigenvalue=0.5
+            ),
+            "error": sample_size.sobol_error_bound(0.01, 1.0),
+            "interval": sample_size.sobol_error_interval(0.4, 0.01, 1.0),
+        }
+
+
+def metrics_of_predictions() -> Results:
+    """Every metric, on predictions of members that were not fitted."""
+    X, y = policies()
+    fitted = CompositionalPCESurrogate(1, steps=STEPS).fit(X[:25], y[:25])
+    truth, predicted = y[25:], fitted.predict(X[25:])
+    interval = fitted.predict_interval(X[25:], n_samples=100, random_state=0)
+    lower, upper = interval.lower, interval.upper
+    draws = fitted.sample(50, X[25:], random_state=0)
+    pooled = fitted.sample(60, random_state=0)
+    steps: Results = {"steps": STEPS}
+    return {
+        "crps": metrics.crps_score(truth, draws, **steps),
+        "energy": metrics.energy_score(truth, draws, **steps),
+        "width": metrics.interval_width_score(lower, upper, **steps),
+        "joint": metrics.joint_coverage_score(truth, lower, upper, **steps),
+        "marginal": metrics.marginal_coverage_score(truth, lower, upper, **steps),
+        "coverage": metrics.coverage_interval(truth, lower, upper, **steps),
+        "joint coverage": metrics.coverage_interval(
+            truth, lower, upper, kind="joint", **steps
+        ),
+        "pit": metrics.pit_values(truth, draws, random_state=0, **steps),
+        "uniformity": metrics.pit_uniformity(truth, draws, random_state=0, **steps),
+        "ks": metrics.ks_indistinguishable_fraction(truth, pooled, **steps),
+        "fragility": metrics.policy_fragility(y, **steps),
+        "total variation": metrics.total_variation_distance(truth, predicted, **steps),
+        "jensen": metrics.jensen_shannon_divergence(truth, predicted, **steps),
+        "aitchison": metrics.aitchison_distance(truth, predicted, **steps),
+        "kl": metrics.kl_divergence_loss(truth, predicted),
+        "mae": metrics.policy_mean_absolute_error(truth, predicted),
+        "aitchison loss": metrics.aitchison_loss(truth, predicted, **steps),
+        "scorer": metrics.aitchison_scorer(STEPS)(fitted, X[25:], truth),
+        "kl scorer": metrics.neg_kl_divergence_scorer(fitted, X[25:], truth),
+        "mae scorer": metrics.neg_policy_mae_scorer(fitted, X[25:], truth),
+    }
+
+
+def decisions() -> Results:
+    """What a policy chooses, and what it believes after an observation."""
+    X, y = policies()
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS).fit(X, y)
+    found: Results = {}
+    for rule in ("draw", "mean"):
+        for method in ("weights", "kalman"):
+            policy = ThompsonPolicy(
+                surrogate, rule=rule, method=method, n_particles=100, random_state=0
+            ).fit()
+            name = f"{rule} {method}"
+            found[f"{name} before"] = policy.choose()
+            policy.update(0.7, outcome=lambda x: x[:, 0], noise_sd=0.2)
+            found[f"{name} after"] = policy.choose()
+            found[f"{name} belief"] = policy.belief_.to_frame()
+            found[f"{name} size"] = policy.effective_sample_size_
+    return found

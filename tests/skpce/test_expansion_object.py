@@ -1,0 +1,300 @@
+"""The expansion that every fit ends in, as an object of its own."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from scipy.stats import uniform
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+import skpce
+from skpce import (
+    CompositionalPCESurrogate,
+    Expansion,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+)
+from skpce._basis.basis import PolynomialBasis
+from skpce._basis.index_sets import build_multi_indices
+from skpce._expansion.indices import sobol_indices
+from skpce._input_laws import NormalLaw
+
+SEED = 0
+MULTI_INDICES = build_multi_indices(3, 2)
+BASIS = PolynomialBasis([NormalLaw(0.0, 1.0)] * 3, MULTI_INDICES)
+
+
+def random_expansion(n_outputs=4, **options):
+    rng = np.random.default_rng(SEED)
+    coefficients = rng.normal(size=(n_outputs, len(MULTI_INDICES)))
+    return Expansion(BASIS, coefficients, **options)
+
+
+def data(n_members=80):
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(n_members, 3))
+    y = np.column_stack([X[:, 0] + X[:, 1] * X[:, 2], X[:, 1] ** 2])
+    return X, y + 0.1 * rng.normal(size=y.shape)
+
+
+def probabilities(X):
+    first = softmax(np.c_[X[:, 0], X[:, 1], 0 * X[:, 0]], axis=1)
+    second = softmax(np.c_[X[:, 2], 0 * X[:, 0]], axis=1)
+    return np.hstack([first, second])
+
+
+def test_it_is_a_function():
+    expansion = random_expansion()
+    X = np.random.default_rng(1).normal(size=(7, 3))
+    np.testing.assert_allclose(
+        expansion(X), BASIS.evaluate(X) @ expansion.coefficients.T, rtol=1e-12
+    )
+    alone = random_expansion(1, scalar=True)
+    assert alone(X).shape == (7,)
+    np.testing.assert_allclose(alone(X), random_expansion(1)(X)[:, 0])
+
+
+@pytest.mark.parametrize("estimator", [PolynomialChaosRegressor, None])
+def test_it_predicts_what_the_estimator_predicts(estimator):
+    X, y = data()
+    model = PolynomialChaosRegressorCV((1, 2)) if estimator is None else estimator(2)
+    for targets in (y, y[:, 0]):
+        fitted = clone(model).fit(X, targets)
+        np.testing.assert_array_equal(fitted.expansion_(X), fitted.predict(X))
+
+
+def test_a_group_has_the_squares_of_its_outputs():
+    expansion = random_expansion(groups=[0, 1, 0, 1], group_names=["a", "b"])
+    found = expansion.sobol_indices()
+    squares = np.square(expansion.coefficients[:, 1:])
+    for group, members in enumerate(([0, 2], [1, 3])):
+        parts = squares[members].sum(axis=0)
+        assert found.total_variance[group] == pytest.approx(parts.sum())
+        for i in range(3):
+            holds = MULTI_INDICES[1:, i] > 0
+            alone = holds & ((MULTI_INDICES[1:] > 0).sum(axis=1) == 1)
+            share = parts[holds].sum() / parts.sum()
+            assert found.total_order[group, i] == pytest.approx(share)
+            share = parts[alone].sum() / parts.sum()
+            assert found.first_order[group, i] == pytest.approx(share)
+    np.testing.assert_allclose(found.shapley.sum(axis=1), 1.0)
+
+
+def test_all_figures_speak_of_groups():
+    expansion = random_expansion(groups=[0, 1, 0, 1])
+    found = expansion.sobol_indices()
+    for i in range(3):
+        np.testing.assert_allclose(expansion.sobol_index(i), found.first_order[:, i])
+        np.testing.assert_allclose(
+            expansion.total_sobol_index(i), found.total_order[:, i]
+        )
+        others = [k for k in range(3) if k != i]
+        np.testing.assert_allclose(
+            1 - expansion.closed_sobol_index(others), found.total_order[:, i]
+        )
+    sets = expansion.interaction_indices(3)
+    np.testing.assert_allclose(sets.values.sum(axis=1), 1.0)
+    whole = expansion.aggregated_sobol_indices()
+    alone = expansion.grouped([0, 0, 0, 0]).sobol_indices()
+    np.testing.assert_allclose(whole.total_order, alone.total_order[0])
+    np.testing.assert_allclose(whole.shapley, alone.shapley[0])
+    assert whole.total_variance == pytest.approx(alone.total_variance[0])
+
+
+def test_without_groups_each_output_stands_alone():
+    expansion = random_expansion()
+    found = expansion.sobol_indices()
+    expected = sobol_indices(expansion.coefficients, MULTI_INDICES)
+    np.testing.assert_array_equal(found.total_order, expected.total_order)
+    again = expansion.grouped([0, 0, 1, 1]).grouped(None).sobol_indices()
+    np.testing.assert_array_equal(again.total_order, expected.total_order)
+
+
+def test_linear_images_have_linear_values():
+    expansion = random_expansion()
+    matrix = np.random.default_rng(2).normal(size=(2, 4))
+    X = np.random.default_rng(1).normal(size=(7, 3))
+    image = expansion.mapped(matrix, ["a", "b"], groups=[0, 0], group_names=["both"])
+    np.testing.assert_allclose(image(X), expansion(X) @ matrix.T, rtol=1e-9)
+    assert image.output_names == ("a", "b")
+    assert image.group_names == ("both",)
+    rotation = np.linalg.qr(np.random.default_rng(3).normal(size=(4, 4)))[0]
+    turned = expansion.mapped(rotation).grouped([0] * 4).sobol_indices()
+    whole = expansion.grouped([0] * 4).sobol_indices()
+    np.testing.assert_allclose(turned.total_order, whole.total_order)
+
+
+def test_a_marginal_has_the_names_and_groups():
+    expansion = random_expansion(
+        input_names=["a", "b", "c"], groups=[0, 0, 1, 1], group_names=["u", "v"]
+    )
+    narrow = expansion.marginal(["c", "a"])
+    assert narrow.input_names == ("a", "c")
+    assert narrow.group_names == ("u", "v")
+    np.testing.assert_allclose(
+        narrow.total_variance,
+        expansion.closed_sobol_index(["a", "c"]) * expansion.total_variance,
+    )
+
+
+def test_the_expansion_of_a_surrogate_knows_steps_and_actions():
+    X, _ = data()
+    surrogate = CompositionalPCESurrogate(2, steps={"first": 3, "second": 2})
+    surrogate.fit(X, probabilities(X))
+    expansion = surrogate.expansion_
+    assert expansion.group_names == ("first", "second")
+    assert expansion.output_names == (
+        *("first:0", "first:1", "first:2"),
+        *("second:0", "second:1"),
+    )
+    clr = np.log(surrogate.predict(X))
+    for step in (slice(0, 3), slice(3, 5)):
+        clr[:, step] -= clr[:, step].mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(expansion(X), clr, atol=1e-9)
+    found = expansion.sobol_indices()
+    np.testing.assert_allclose(found.first_order, surrogate.step_sobol_indices_)
+    np.testing.assert_allclose(found.total_order, surrogate.step_total_sobol_indices_)
+    np.testing.assert_allclose(expansion.q2, surrogate.diagnostics_.loo_q2)
+    trajectory = expansion.grouped([0] * 5).sobol_indices()
+    np.testing.assert_allclose(
+        trajectory.total_order, surrogate.sobol_indices("trajectory").total_order
+    )
+
+
+def test_it_is_framed_and_printed():
+    pandas = pytest.importorskip("pandas")
+    X, y = data()
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    expansion = PolynomialChaosRegressor(2).fit(frame, y[:, 0]).expansion_
+    table = expansion.to_frame()
+    assert table.loc["He1(a)", "y"] == expansion.coefficients[0, 1]
+    assert list(table.index) == expansion.term_names
+    assert expansion.sobol_frame()["input"].tolist() == ["a", "b", "c"]
+    text = str(expansion)
+    assert text.startswith("Expansion of 1 output in 3 inputs: 10 terms of degree up")
+    share = expansion.sobol_indices().total_order[0, 1]
+    assert f"b {share:.2f}" in text
+    assert f"unexplained {expansion.unexplained_share[0]:.0%}" in text
+    assert "<li>y: variance" in expansion._repr_html_()
+    assert repr(expansion) == (
+        "Expansion(n_outputs=1, n_inputs=3, n_terms=10, n_groups=1)"
+    )
+
+
+def test_long_lists_are_cut():
+    expansion = random_expansion(30)
+    assert str(expansion).endswith("- (18 more)")
+
+
+def test_names_in_html_are_escaped():
+    expansion = random_expansion(1, output_names=["<script>"])
+    assert "<script>" not in expansion._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input_names": ["a"]}, "input_names must be 3 names"),
+        ({"input_names": "abc"}, "input_names must be 3 names"),
+        ({"output_names": ["a"]}, "output_names must be 4 names"),
+        ({"groups": [0, 1]}, "groups must be 4 ints"),
+        ({"groups": [0, 1, 2, -1]}, "groups must be 4 ints"),
+        ({"groups": [0.0, 1.0, 0.0, 1.0]}, "groups must be 4 ints"),
+        ({"groups": [0, 1, 2, 3], "group_names": ["a", "b"]}, "from 0 to 1"),
+        ({"q2": [0.5]}, r"q2 has shape \(1,\); expected \(4,\)"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        random_expansion(**options)
+
+
+def test_coefficients_of_another_basis_are_refused():
+    with pytest.raises(ValueError, match=r"has shape \(2, 3\); expected \(n_outputs"):
+        Expansion(BASIS, np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((2, 2)), "X has 2 features; the expansion has 3 inputs"),
+        (np.full((2, 3), np.nan), "X contains NaN"),
+        ([["a", "b", "c"]], "could not convert"),
+    ],
+)
+def test_bad_inputs_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        random_expansion()(X)
+
+
+def test_it_survives_a_pickle():
+    expansion = random_expansion(groups=[0, 0, 1, 1])
+    again = pickle.loads(pickle.dumps(expansion))
+    X = np.random.default_rng(1).normal(size=(7, 3))
+    np.testing.assert_array_equal(again(X), expansion(X))
+    np.testing.assert_array_equal(again.groups, expansion.groups)
+    assert again.group_names == expansion.group_names
+
+
+ESTIMATORS = [
+    PolynomialChaosRegressor(2),
+    PolynomialChaosRegressorCV((1, 2)),
+    CompositionalPCESurrogate(2, steps=(3, 2)),
+]
+
+
+def fitted(estimator):
+    X, y = data()
+    if isinstance(estimator, CompositionalPCESurrogate):
+        y = probabilities(X)
+    return clone(estimator).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_indices_are_fitted_attributes(estimator):
+    """They are computed when they are read, and missing before ``fit``."""
+    assert not hasattr(estimator, "sobol_indices_")
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+    model = fitted(estimator)
+    check_is_fitted(model, ["sobol_indices_", "total_sobol_indices_"])
+    assert not hasattr(clone(model), "sobol_indices_")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.sobol_indices_, model.sobol_indices_)
+    page = model._repr_html_()
+    assert "sobol_indices_" in page
+    assert "expansion_" in page
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_a_fit_computes_no_indices(estimator, monkeypatch):
+    def refuse(*args):
+        raise AssertionError("indices were computed in fit")
+
+    for module in ("_expansion.indices", "_compositions.levels"):
+        monkeypatch.setattr(f"skpce.{module}.partial_variances", refuse)
+    model = fitted(estimator)
+    model.predict(data()[0])
+    with pytest.raises(AssertionError, match="were computed"):
+        model.feature_importances_  # noqa: B018
+
+
+def test_estimators_inherit_from_scikit_learn_alone():
+    for name in skpce.__all__:
+        kind = getattr(skpce, name)
+        if isinstance(kind, type) and issubclass(kind, BaseEstimator):
+            modules = {base.__module__.split(".")[0] for base in kind.__mro__[1:]}
+            assert modules <= {"sklearn", "builtins"}, kind
+
+
+def test_features_have_the_basis_alone():
+    X, _ = data()
+    features = PolynomialChaosFeatures(2, distribution=uniform(-9, 18)).fit(X)
+    assert features.multi_indices_ is features.basis_.multi_indices
+    assert not hasattr(features, "expansion_")
