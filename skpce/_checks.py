@@ -21,10 +21,11 @@ import math
 import os
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -379,6 +380,19 @@ def format_cell(value: Any) -> str:
     if isinstance(value, tuple):
         return "; ".join(str(part) for part in value)
     return str(value)
+
+
+def html_table(
+    columns: Iterable[str], rows: Iterable[Iterable[Any]], caption: str = ""
+) -> str:
+    """Return an HTML table whose cells are short texts."""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(format_cell(cell))}</td>' for cell in row)}</tr>"
+        for row in rows
+    )
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def method_of(

@@ -28,7 +28,7 @@ from gflownet_envs.experiments.task import (
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import (
-    VarianceSplit,
+    ResultRow,
     back_to_reward,
     training_noise_share,
     variance_decomposition,
@@ -146,7 +146,7 @@ def noise_against_exact(
     )
 
 
-def _split(trained: PolicyDataset, **known: Any) -> VarianceSplit:
+def _split(trained: PolicyDataset, **known: Any) -> ResultRow:
     """Split the variance of the log-ratios without looking at exact policies."""
     return variance_decomposition(
         trained.y, steps=trained.steps, mask=trained.mask, **known
@@ -202,7 +202,7 @@ def level_shares(
     effects = back_to_reward(pipeline, dataset.X, groups=groups)
     total = fragility(dataset).aitchison_variance
     to_observed = effects.predicted_variance / np.where(total > 0, total, np.nan)
-    for (component, level), share in zip(places, effects.driven.T, strict=True):
+    for (component, level), share in zip(places, effects.variance_share.T, strict=True):
         shares[component][level] = share * to_observed
     return shares
 

@@ -284,7 +284,7 @@ def _analysis_record(analysis: Analysis) -> dict[str, Any]:
     return {
         "degree": analysis.degree,
         "n_terms": len(surrogate.multi_indices_),
-        "verdict": [asdict(step) for step in analysis.verdict.steps],
+        "verdict": [step.to_dict() for step in analysis.verdict.steps],
         "cautions": list(analysis.verdict.cautions),
         "held_out_q2": analysis.held_out_q2,
         "expansion_alr_sum": analysis.expansion_alr_sum,

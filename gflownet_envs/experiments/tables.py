@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults, Table
-from skpce.inspection import StepVerdict, VarianceSplit
+from skpce.inspection import ResultRow
 
 
 def verdict_table(results: RunResults) -> Table:
@@ -56,7 +56,7 @@ def verdict_table(results: RunResults) -> Table:
 _NO_CHOICE = ("no choice", "", "", "", "", "")
 
 
-def _share_text(step: StepVerdict) -> str:
+def _share_text(step: ResultRow) -> str:
     """Return the share of training noise, with its interval where it has one."""
     if np.isnan(step.noise_share):
         return "–"
@@ -216,7 +216,7 @@ def level_table(source: SourceResults, component: str) -> Table:
     )
 
 
-def _support_note(step: StepVerdict) -> str:
+def _support_note(step: ResultRow) -> str:
     if step.attributable:
         return ""
     return " (no choice)" if np.isnan(step.q2) else " (not supported)"
@@ -298,7 +298,7 @@ def noise_table(results: RunResults) -> Table | None:
     )
 
 
-def _split_texts(split: VarianceSplit) -> list[str]:
+def _split_texts(split: ResultRow) -> list[str]:
     """Return the share of noise of each step with its interval."""
     return [
         "–" if np.isnan(share) else f"{share:.2g} [{low:.2g}, {high:.2g}]"

@@ -23,7 +23,7 @@ from gflownet_envs.rewards.source import RewardSource
 from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
 from gflownet_envs.training.spec import TrainingSpec
 from skpce import CompositionalPCESurrogate
-from skpce.inspection import VarianceSplit, Verdict
+from skpce.inspection import Result, ResultRow
 from skpce.metrics import PolicyFragility
 
 Progress = Callable[[str, int, int], None]
@@ -192,15 +192,15 @@ class TrainingNoise:
     ----------
     exact : NoiseAgainstExact or None
         From the exact policies of the same members.
-    replicates : VarianceSplit or None
+    replicates : ResultRow or None
         Of the log-ratios, from the replicates alone.
-    control : VarianceSplit or None
+    control : ResultRow or None
         The same from members that were all trained on one reward.
     """
 
     exact: NoiseAgainstExact | None = None
-    replicates: VarianceSplit | None = None
-    control: VarianceSplit | None = None
+    replicates: ResultRow | None = None
+    control: ResultRow | None = None
 
     @property
     def log_ratio_share(self) -> np.ndarray | None:  # shape: (n_steps,)
@@ -246,7 +246,7 @@ class Analysis:
         Fitted on the training members.
     input_features : tuple of str or None
         Names of the inputs, where they are the reward features themselves.
-    verdict : Verdict
+    verdict : Result
         Cross-fitted on the training members.
     held_out_q2 : ndarray of shape (n_steps,)
         Aitchison Q² on the test members; NaN without choice.
@@ -261,7 +261,7 @@ class Analysis:
     degree: int
     pipeline: Pipeline
     input_features: tuple[str, ...] | None
-    verdict: Verdict
+    verdict: Result
     held_out_q2: np.ndarray
     expansion_alr_sum: np.ndarray
     calibration: dict[str, Calibration]

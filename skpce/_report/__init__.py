@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_integer, fail
 from .._compositions.composition import checked_policies
-from ..inspection import Verdict
+from ..inspection import Result
 from ..inspection._reading import compositions_of
 
 
@@ -20,7 +20,7 @@ def report(
     X_test: ArrayLike,
     y_test: ArrayLike,
     *,
-    verdict: Verdict | None = None,
+    verdict: Result | None = None,
     path: str | os.PathLike[str] | None = None,
     title: str = "What drives each step",
     input_features: Sequence[str] | None = None,
@@ -42,7 +42,7 @@ def report(
         Inputs of members that were not fitted, before any embedding.
     y_test : array-like of shape (n_members, n_parts) or data frame
         Their policies, the steps side by side.
-    verdict : Verdict or None, default=None
+    verdict : Result or None, default=None
         From :func:`skpce.inspection.verdict`, on the members that were fitted. With
         None the page says that there is none.
     path : str, path-like or None, default=None

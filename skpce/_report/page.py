@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .._checks import FloatArray, format_cell, write_file
 from .._version import __version__
-from ..inspection import Verdict
+from ..inspection import Result
 from ..inspection._reading import Reading
 from ..metrics import coverage_interval
 from ..plotting import (
@@ -144,7 +144,7 @@ class ReportContent:
         pipeline: Any,
         reading: Reading,
         y: FloatArray,
-        verdict: Verdict | None,
+        verdict: Result | None,
     ) -> None:
         expansion = reading.expansion
         self.pipeline, self.surrogate = pipeline, reading.estimator

@@ -20,7 +20,6 @@ from .._checks import (
     import_pandas,
     make_generator,
 )
-from .._dependence.tests import HeldOutInputs, InputTests, input_tests
 from .._surrogate import CompositionalPCESurrogate
 from ._cross_fit import (
     CrossFit,
@@ -42,9 +41,9 @@ from ._embedding_search import (
     check_dimensions,
     read_candidates,
 )
+from ._input_tests import HeldOutInputs, input_tests
 from ._reading import final_estimator, last_and_inputs
-from ._result import Verdict
-from ._training_noise import VarianceDecomposition
+from ._result import Result
 from ._verdict import (
     _as_table,
     _check_arguments,
@@ -52,6 +51,7 @@ from ._verdict import (
     _training_noise,
     failed_conditions,
     holm,
+    table_of_steps,
     verdict,
 )
 
@@ -68,7 +68,7 @@ def compare_embeddings(
     scoring: Any = None,
     cv: Any = 5,
     inner_cv: Any = 5,
-    noise_share: ArrayLike | VarianceDecomposition | None = None,
+    noise_share: ArrayLike | Result | None = None,
     n_permutations: int = 199,
     permute_choice: bool = False,
     min_q2: float = 0.25,
@@ -117,7 +117,7 @@ def compare_embeddings(
     cv, inner_cv : int or cross-validation splitter, default=5
         Outer and inner folds. An int shuffles the members (or the rewards) into so
         many.
-    noise_share : array-like of shape (n_steps,) or VarianceDecomposition, default=None
+    noise_share : array-like of shape (n_steps,) or Result, default=None
         Share of training noise per step, as in :func:`verdict`.
     n_permutations : int, default=199
         Permutations behind the p-values; at least 19.
@@ -347,40 +347,34 @@ _UNTESTED = "the choice was not permuted; permute_choice=True does so"
 
 
 def _nested_verdict(
-    fixed: Verdict,
+    fixed: Result,
     figures: FloatArray,  # shape: (3, n_steps)
     p_values: FloatArray | None,  # shape: (n_steps,); None takes those of ``fixed``
     limits: tuple[float, float, float],
     notes: tuple[str, ...] = (),
-) -> Verdict:
+) -> Result:
     """Put nested figures into the verdict on a setting that was held fixed."""
-    steps = []
-    for i, (given, q2, low, high) in enumerate(
-        zip(fixed.steps, *figures.tolist(), strict=True)
-    ):
-        p_value = given.p_value if p_values is None else float(p_values[i])
-        reasons = failed_conditions(q2, p_value, given.noise_share, limits)
-        if np.isnan(p_value) and not np.isnan(q2):
-            reasons = (*reasons, _UNTESTED)
-        steps.append(
-            replace(
-                given,
-                attributable=not reasons,
-                q2=q2,
-                q2_low=low,
-                q2_high=high,
-                p_value=p_value,
-                reasons=reasons,
-            )
-        )
-    return replace(fixed, steps=tuple(steps), cautions=(*fixed.cautions, *notes))
+    q2, low, high = figures
+    p_values = fixed.p_value if p_values is None else p_values
+    reasons = []
+    for each, p_value, noise in zip(q2, p_values, fixed.noise_share, strict=True):
+        untested = np.isnan(p_value) and not np.isnan(each)
+        failed = failed_conditions(each, p_value, noise, limits)
+        reasons.append((*failed, _UNTESTED) if untested else failed)
+    nested = {"q2": q2, "q2_low": low, "q2_high": high, "p_value": p_values}
+    return table_of_steps(
+        fixed.step_names,
+        {**fixed.columns, **nested},
+        reasons,
+        {**fixed.figures, "cautions": (*fixed.cautions, *notes)},
+    )
 
 
 def _compared(
     candidate: Candidate,
     choice: Choice,
-    judged: Verdict,
-    fixed: Verdict,
+    judged: Result,
+    fixed: Result,
     choices: tuple[EmbeddingSetting, ...],
     X: Any,
     y: Any,
@@ -407,7 +401,7 @@ def _compared(
     )
 
 
-def _fitted_inputs(model: Any, X: Any) -> InputTests | None:
+def _fitted_inputs(model: Any, X: Any) -> Result | None:
     """Test the inputs of the members of the fit; None where they are no numbers."""
     last, inputs = last_and_inputs(model, X)
     values = _numbers(inputs)
@@ -463,10 +457,10 @@ class ComparedEmbedding:
     score : float
         Mean score of that setting over the inner folds of all members. It made the
         choice, so it flatters.
-    verdict : Verdict
+    verdict : Result
         Its Q² is nested: in every outer fold dimension and degree were chosen, and
         everything fitted, without the members that are held out.
-    fixed : Verdict
+    fixed : Result
         On the same folds with ``setting`` held fixed. The members held out have taken
         part in its choice, so it flatters.
     choices : tuple of EmbeddingSetting
@@ -485,10 +479,10 @@ class ComparedEmbedding:
     name: str
     setting: EmbeddingSetting
     score: float
-    verdict: Verdict
-    fixed: Verdict = field(repr=False)
+    verdict: Result
+    fixed: Result = field(repr=False)
     choices: tuple[EmbeddingSetting, ...]
-    inputs: InputTests | None = field(repr=False)
+    inputs: Result | None = field(repr=False)
     held_out_inputs: HeldOutInputs | None = field(repr=False)
     n_inputs: int
     pipeline: Any = field(repr=False)

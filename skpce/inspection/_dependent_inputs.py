@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from .._dependence.maps import (
     RosenblattTransformer,
 )
 from .._dependence.scores import EmpiricalMap
-from .._dependence.tests import InputTests, input_tests
 from .._expansion.expansion import Expansion
 from ._dependent_shapley import BATCHES, Estimates, Redraws
+from ._input_tests import input_tests
 from ._reading import (
     Inputs,
     Reading,
@@ -28,7 +28,9 @@ from ._reading import (
     group_matrix,
     refuse_categories,
 )
-from ._result import TidyResult
+from ._result import Result, cautions_in_words, table_of_targets
+
+_KINDS = ("first_order", "total_order", "shapley")
 
 # Variance over the square of the mean that is rounding.
 _ROUNDING = 1e-24
@@ -48,7 +50,7 @@ def dependent_sobol_indices(
     n_resamples: int = 0,
     min_q2: float = 0.25,
     random_state: Any = None,
-) -> DependentSobolIndices:
+) -> Result:
     r"""Decompose the variance of a fitted expansion under dependent inputs.
 
     Parameters
@@ -81,9 +83,30 @@ def dependent_sobol_indices(
 
     Returns
     -------
-    indices : DependentSobolIndices
+    indices : Result
         ``print`` says what is supported, and how far the closed form is off;
-        ``to_frame`` gives a table.
+        ``to_frame`` gives a table. Its attributes, beside ``target_names``,
+        ``feature_names`` (columns of X or groups of them), ``reasons`` and
+        ``cautions`` (what weakens the reading):
+
+        first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
+            Shares of the variance of the expansion under the joint law.
+        first_order_standard_error, and so on : ndarray of shape (n_targets, n_features)
+            Sampling error, the law and the expansion taken as given.
+        first_order_law_error, total_order_law_error, shapley_law_error : ndarray
+            Standard deviation when the law is learned from resampled rows of X; NaN
+            without ``n_resamples``.
+        closed_form_first_order, closed_form_total_order : ndarray
+            Indices from the coefficients alone, for independent inputs; NaN behind
+            transformers.
+        total_variance, variance_standard_error : ndarray of shape (n_targets,)
+            Variance of the expansion under the joint law, and its sampling error.
+        closed_form_variance : ndarray of shape (n_targets,)
+            Variance for independent inputs.
+        law : object
+            The fitted transformer whose joint law was used.
+        independence : str
+            Whether X shows dependence, and how far the closed form is off.
 
     Raises
     ------
@@ -226,7 +249,7 @@ def _result(
     estimates: tuple[Estimates, Estimates, Estimates],
     min_q2: float,
     cautions: tuple[str, ...],
-) -> DependentSobolIndices:
+) -> Result:
     expansion = reading.expansion
     varies = has_variance(expansion)
     shares, errors, law_errors = (
@@ -234,31 +257,42 @@ def _result(
         for tables in estimates
     )
     first, total = closed_form(reading, players)
-    reasons = q2_reasons(expansion, min_q2)
-    names = tuple(players)
-    return DependentSobolIndices(
-        feature_names=names,
-        target_names=expansion.group_names,
-        first_order=shares.first_order,
-        total_order=shares.total_order,
-        shapley=shares.shapley,
-        first_order_standard_error=errors.first_order,
-        total_order_standard_error=errors.total_order,
-        shapley_standard_error=errors.shapley,
-        first_order_law_error=law_errors.first_order,
-        total_order_law_error=law_errors.total_order,
-        shapley_law_error=law_errors.shapley,
-        closed_form_first_order=first,
-        closed_form_total_order=total,
+    columns = {}
+    for name in _KINDS:
+        columns[name] = getattr(shares, name)
+        columns[f"{name}_standard_error"] = getattr(errors, name)
+        columns[f"{name}_law_error"] = getattr(law_errors, name)
+    columns |= {"closed_form_first_order": first, "closed_form_total_order": total}
+    independence = independence_words(
+        reading, tuple(players), total, shares.total_order, shares.shapley
+    )
+    largest_error = np.max([getattr(errors, name) for name in _KINDS], axis=(0, 2))
+    return table_of_targets(
+        expansion.group_names,
+        tuple(players),
+        columns,
+        q2_reasons(expansion, min_q2),
+        [
+            f"{type(law).__name__}, variance {variance:.3g} against {closed:.3g} for "
+            f"independent inputs, largest standard error of sampling {error:.2g}"
+            for variance, closed, error in zip(
+                shares.variance[:, 0],
+                expansion.total_variance,
+                largest_error,
+                strict=True,
+            )
+        ],
+        printed=("shapley", "first_order", "total_order"),
+        notes=(
+            f"Independence: {independence}.",
+            *cautions_in_words(cautions),
+            _NO_SUM,
+        ),
         total_variance=shares.variance[:, 0],
         variance_standard_error=errors.variance[:, 0],
         closed_form_variance=expansion.total_variance,
         law=law,
-        independence=independence_words(
-            reading, names, total, shares.total_order, shares.shapley
-        ),
-        supported=tuple(not reason for reason in reasons),
-        reasons=reasons,
+        independence=independence,
         cautions=cautions,
     )
 
@@ -350,7 +384,7 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     )
 
 
-def _tests(X: FloatArray) -> InputTests:
+def _tests(X: FloatArray) -> Result:
     stride = -(-len(X) // _MOST_ROWS)
     return input_tests(X[::stride, :_MOST_COLUMNS])
 
@@ -442,93 +476,3 @@ _NO_SUM = (
     "Note: with dependent inputs first-order indices may add up to more than one, and "
     "a total index may be below the first-order one. Shapley effects add up to one."
 )
-
-
-@dataclass(frozen=True, repr=False)
-class DependentSobolIndices(TidyResult):
-    """Kucherenko indices and Shapley effects of an expansion of dependent inputs.
-
-    Parameters
-    ----------
-    feature_names, target_names : tuple of str
-        Columns of X or groups of them, and outputs or steps.
-    first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
-        Shares of the variance of the expansion under the joint law.
-    first_order_standard_error : ndarray of shape (n_targets, n_features)
-        Sampling error, the law and the expansion taken as given.
-    total_order_standard_error, shapley_standard_error : ndarray
-        The same for the other two.
-    first_order_law_error : ndarray of shape (n_targets, n_features)
-        Standard deviation when the law is learned from resampled rows of X; NaN
-        without ``n_resamples``.
-    total_order_law_error, shapley_law_error : ndarray
-        The same for the other two.
-    closed_form_first_order, closed_form_total_order : ndarray
-        Indices from the coefficients alone, for independent inputs; NaN behind
-        transformers.
-    total_variance, variance_standard_error : ndarray of shape (n_targets,)
-        Variance of the expansion under the joint law, and its sampling error.
-    closed_form_variance : ndarray of shape (n_targets,)
-        Variance for independent inputs.
-    law : object
-        The fitted transformer whose joint law was used.
-    independence : str
-        Whether X shows dependence, and how far the closed form is off.
-    supported : tuple of bool
-        One flag per target.
-    reasons : tuple of tuple of str
-        Each condition that failed, per target.
-    cautions : tuple of str
-        What weakens the reading.
-    """
-
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    first_order: FloatArray
-    total_order: FloatArray
-    shapley: FloatArray
-    first_order_standard_error: FloatArray
-    total_order_standard_error: FloatArray
-    shapley_standard_error: FloatArray
-    first_order_law_error: FloatArray
-    total_order_law_error: FloatArray
-    shapley_law_error: FloatArray
-    closed_form_first_order: FloatArray
-    closed_form_total_order: FloatArray
-    total_variance: FloatArray
-    variance_standard_error: FloatArray
-    closed_form_variance: FloatArray
-    law: object
-    independence: str
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-    cautions: tuple[str, ...]
-
-    def _columns(self) -> dict[str, FloatArray]:
-        columns = {}
-        for name in ("first_order", "total_order", "shapley"):
-            columns[name] = getattr(self, name)
-            columns[f"{name}_standard_error"] = getattr(self, f"{name}_standard_error")
-            columns[f"{name}_law_error"] = getattr(self, f"{name}_law_error")
-        columns["closed_form_first_order"] = self.closed_form_first_order
-        columns["closed_form_total_order"] = self.closed_form_total_order
-        return columns
-
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        names = ("shapley", "first_order", "total_order")
-        return {name: getattr(self, name) for name in names}
-
-    def _facts(self, target: int) -> str:
-        errors = [
-            getattr(self, f"{name}_standard_error")[target].max()
-            for name in ("first_order", "total_order", "shapley")
-        ]
-        return (
-            f"{type(self.law).__name__}, variance {self.total_variance[target]:.3g} "
-            f"against {self.closed_form_variance[target]:.3g} for independent inputs, "
-            f"largest standard error of sampling {max(errors):.2g}"
-        )
-
-    def _notes(self) -> tuple[str, ...]:
-        cautions = (f"Caution: {caution}." for caution in self.cautions)
-        return (f"Independence: {self.independence}.", *cautions, _NO_SUM)

@@ -8,16 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-import joblib
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
-from threadpoolctl import threadpool_limits
 
-from .._checks import FloatArray, check_integer, fail
+from .._checks import FloatArray, IndexArray, _controller, check_integer, fail
 from ._cross_fit import (
     CrossFit,
     Permutations,
@@ -290,6 +288,8 @@ class Trial(BaseEstimator):
     so that each is fitted once for all degrees.
     """
 
+    __metadata_request__fit = {"rows": True}  # noqa: RUF012
+
     def __init__(
         self,
         candidate: Candidate,
@@ -305,11 +305,11 @@ class Trial(BaseEstimator):
     def __sklearn_clone__(self) -> Trial:
         return Trial(self.candidate, self.scoring, self.embeddings, self.setting)
 
-    def fit(self, X: Any, y: Any) -> Trial:
+    def fit(self, X: Any, y: Any, rows: IndexArray) -> Trial:
         """Fit the embedding, unless it is there, and the surrogate behind it."""
-        self.n_training_ = len(X)
+        self.n_training_ = len(rows)
         pipeline = self.candidate.pipeline(self.setting)
-        key = (self.setting.dimension, joblib.hash(X), joblib.hash(y))
+        key = (self.setting.dimension, rows.tobytes())
         if key not in self.embeddings:
             with self._naming(replace(self.setting, degree=None)):
                 inputs = pipeline[:1].fit_transform(X, y)
@@ -428,7 +428,7 @@ class NestedSearch:
             refit=False,
             error_score="raise",
             n_jobs=1,
-        ).fit(self.fit.X, self.fit.y)
+        ).fit(self.fit.X, self.fit.y, rows=np.arange(len(self.fit.X)))
         found = search.cv_results_
         scores = [found[f"split{fold}_test_score"] for fold in range(len(splits))]
         return Choice(
@@ -463,7 +463,7 @@ def _run(
 ) -> Iterator[Any]:
     """Yield the results of tasks in their order, one thread a task; report each."""
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    with threadpool_limits(1), _stopping(parallel(tasks)) as results:
+    with _controller().limit(limits=1), _stopping(parallel(tasks)) as results:
         for result in results:
             done()
             yield result

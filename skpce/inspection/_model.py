@@ -31,84 +31,10 @@ from .._regressor import LARGEST_WHOLE_DESIGN
 from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
-from ._result import TidyResult
+from ._result import Result, table_of_targets
 
 # Design points that are enough to say how many lie outside the data.
 _OUTSIDE_POINTS = 1000
-
-
-@dataclass(frozen=True, repr=False)
-class ModelSobolIndices(TidyResult):
-    """Sobol indices of a fitted model, and whether they are supported.
-
-    Parameters
-    ----------
-    feature_names, target_names : tuple of str
-        Columns of X and outputs of the model.
-    first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
-        Shares of the variance of the expansion. Shapley effects add up to one.
-    first_order_bounds, total_order_bounds : ndarray (2, n_targets, n_features)
-        Where the indices of the *model* can lie, given its distance to the expansion
-        on the held-out design points (a sample estimate).
-    total_variance : ndarray of shape (n_targets,)
-        Variance of the expansion.
-    model_variance : ndarray of shape (n_targets,)
-        Variance of the model under the design.
-    fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
-        Q² of the expansion on held-out design points; NaN without variance.
-    degree, n_terms : int
-        Of the expansion.
-    largest_correlation : float
-        Largest absolute correlation of two columns of X as given.
-    outside_share : float
-        Share of design points farther from the data than 95 % of the rows of X are
-        from each other; near 0.05 for a design like the data.
-    supported : tuple of bool
-        One flag per target.
-    reasons : tuple of tuple of str
-        Each condition that failed, per target.
-    """
-
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    first_order: FloatArray
-    total_order: FloatArray
-    shapley: FloatArray
-    first_order_bounds: FloatArray
-    total_order_bounds: FloatArray
-    total_variance: FloatArray
-    model_variance: FloatArray
-    fidelity: FloatArray
-    fidelity_standard_error: FloatArray
-    degree: int
-    n_terms: int
-    largest_correlation: float
-    outside_share: float
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {
-            "total_order": self.total_order,
-            "total_order_low": self.total_order_bounds[0],
-            "total_order_high": self.total_order_bounds[1],
-            "first_order": self.first_order,
-            "first_order_low": self.first_order_bounds[0],
-            "first_order_high": self.first_order_bounds[1],
-            "shapley": self.shapley,
-            "fidelity": self.fidelity[:, np.newaxis],
-        }
-
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        names = ("total_order", "first_order", "shapley")
-        return {name: getattr(self, name) for name in names}
-
-    def _facts(self, target: int) -> str:
-        return (
-            f"fidelity Q² = {self.fidelity[target]:.3f} ± "
-            f"{self.fidelity_standard_error[target]:.3f}, degree {self.degree}, "
-            f"{self.n_terms} terms"
-        )
 
 
 @dataclass(frozen=True)
@@ -176,7 +102,7 @@ def sobol_indices(
     max_correlation: float = 0.3,
     max_outside: float = 0.25,
     random_state: Any = None,
-) -> ModelSobolIndices:
+) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
 
     The model is asked at rows whose columns are drawn *independently* from the laws of
@@ -222,8 +148,26 @@ def sobol_indices(
 
     Returns
     -------
-    indices : ModelSobolIndices
-        ``print`` says what is supported; ``to_frame`` gives a table.
+    indices : Result
+        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
+        gives a table. Its attributes, beside ``target_names`` and ``feature_names``:
+
+        first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
+            Shares of the variance of the expansion. Shapley effects add up to one.
+        first_order_bounds, total_order_bounds : ndarray (2, n_targets, n_features)
+            Where the indices of the *model* can lie, given its distance to the
+            expansion on the held-out design points (a sample estimate).
+        total_variance, model_variance : ndarray of shape (n_targets,)
+            Of the expansion, and of the model under the design.
+        fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
+            Q² of the expansion on held-out design points; NaN without variance.
+        degree, n_terms : int
+            Of the expansion.
+        largest_correlation : float
+            Largest absolute correlation of two columns of X as given.
+        outside_share : float
+            Share of design points farther from the data than 95 % of the rows of X
+            are from each other; near 0.05 for a design like the data.
 
     Raises
     ------
@@ -328,7 +272,7 @@ def _result(
     expansion: ModelExpansion,
     outside: float,
     reasons: tuple[tuple[str, ...], ...],
-) -> ModelSobolIndices:
+) -> Result:
     inputs = design.model.inputs
     indices = expansion.expansion.sobol_indices()
     n_features, varying = inputs.values.shape[1], design.varying
@@ -336,25 +280,45 @@ def _result(
         _at_columns(shares, varying, n_features)
         for shares in (indices.first_order, indices.total_order, indices.shapley)
     )
-    return ModelSobolIndices(
-        feature_names=inputs.names,
-        target_names=design.model.target_names(len(expansion.fidelity)),
-        first_order=first_order,
-        total_order=total_order,
-        shapley=shapley,
-        first_order_bounds=expansion.bounds(first_order),
-        total_order_bounds=expansion.bounds(total_order),
+    first_bounds, total_bounds = map(expansion.bounds, (first_order, total_order))
+    columns = {
+        "total_order": total_order,
+        "total_order_low": total_bounds[0],
+        "total_order_high": total_bounds[1],
+        "first_order": first_order,
+        "first_order_low": first_bounds[0],
+        "first_order_high": first_bounds[1],
+        "shapley": shapley,
+        "fidelity": expansion.fidelity,
+    }
+    n_terms = len(expansion.expansion.multi_indices)
+    size = f"degree {expansion.degree}, {n_terms} terms"
+    return table_of_targets(
+        design.model.target_names(len(reasons)),
+        inputs.names,
+        columns,
+        reasons,
+        [
+            f"{fidelity}, {size}"
+            for fidelity in fidelity_words(expansion.fidelity, expansion.standard_error)
+        ],
+        printed=("total_order", "first_order", "shapley"),
+        first_order_bounds=first_bounds,
+        total_order_bounds=total_bounds,
         total_variance=indices.total_variance,
         model_variance=expansion.model_variance,
-        fidelity=expansion.fidelity,
         fidelity_standard_error=expansion.standard_error,
         degree=expansion.degree,
-        n_terms=len(expansion.expansion.multi_indices),
+        n_terms=n_terms,
         largest_correlation=largest_correlation(inputs.values),
         outside_share=outside,
-        supported=tuple(not r for r in reasons),
-        reasons=reasons,
     )
+
+
+def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str]:
+    """Return the fidelity of each target with its standard error."""
+    pairs = zip(fidelity, standard_error, strict=True)
+    return [f"fidelity Q² = {q2:.3f} ± {error:.3f}" for q2, error in pairs]
 
 
 def _at_columns(

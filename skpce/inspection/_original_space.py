@@ -29,7 +29,7 @@ from ._reading import (
     read_inputs,
     refuse_categories,
 )
-from ._result import TidyResult
+from ._result import Result, cautions_in_words, table_of_targets
 
 # Batches of the sampled indices; they give the standard error.
 _BATCHES = 16
@@ -52,7 +52,7 @@ def original_space_indices(
     min_q2: float = 0.25,
     max_correlation: float = 0.3,
     random_state: Any = None,
-) -> OriginalSpaceIndices:
+) -> Result:
     r"""Carry the indices of an expansion back through a linear embedding.
 
     For a pipeline such as StandardScaler, PCA, PolynomialChaosRegressor: the expansion
@@ -79,8 +79,33 @@ def original_space_indices(
 
     Returns
     -------
-    indices : OriginalSpaceIndices
-        ``print`` says what is supported; ``to_frame`` gives a table.
+    indices : Result
+        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
+        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
+        ``cautions`` (what weakens the reading):
+
+        first_order : ndarray of shape (n_targets, n_features)
+            Share of the variance that a feature explains alone, under the law of the
+            embedding: X lies exactly on the embedded subspace.
+        first_order_with_residual : ndarray of shape (n_targets, n_features)
+            The same when the part of the feature that the embedding drops counts as
+            independent noise, as large as in X.
+        first_order_standard_error : ndarray of shape (n_targets, n_features)
+            Sampling error of both; 0 for closed forms.
+        retained_variance : ndarray of shape (n_features,)
+            Share of the variance of a feature that the embedding retains.
+        derivative_measure : ndarray of shape (n_targets, n_features)
+            Mean squared derivative of the prediction (log-ratios for a surrogate of
+            compositions) in the feature, the others held fixed; per squared unit.
+        activity_share : ndarray of shape (n_targets, n_features)
+            The same times the variance of the feature in X, scaled to add up to one.
+        shapley : ndarray of shape (n_targets, n_features) or None
+            Shapley effects when X is jointly normal; they add up to one. None with
+            other laws, more than 12 features, or too high a degree.
+        total_variance : ndarray of shape (n_targets,)
+            Variance of the expansion.
+        sampled : bool
+            Whether first-order indices were sampled.
 
     Raises
     ------
@@ -178,21 +203,33 @@ def original_space_indices(
     measure = _derivative_measure(expansion, embedding)
     variance_of_x = embedding.inputs.values.var(axis=0)
     reasons = _reasons(expansion, embedding, min_q2, max_correlation)
-    return OriginalSpaceIndices(
-        feature_names=embedding.inputs.names,
-        target_names=expansion.group_names,
-        first_order=first,
-        first_order_with_residual=with_residual,
-        first_order_standard_error=error,
+    cautions = _cautions(expansion, embedding, parts)
+    how = "closed form" if normal else "sampled"
+    return table_of_targets(
+        expansion.group_names,
+        embedding.inputs.names,
+        {
+            "first_order": first,
+            "first_order_with_residual": with_residual,
+            "first_order_standard_error": error,
+            "retained_variance": parts.retained[np.newaxis],
+            "derivative_measure": measure,
+            "activity_share": _shares(measure * variance_of_x),
+            "shapley": _normal_shapley(expansion, parts) if normal else None,
+        },
+        reasons,
+        [f"{how}, variance {variance:.3g}" for variance in expansion.total_variance],
+        printed=(
+            "first_order_with_residual",
+            "first_order",
+            "activity_share",
+            "shapley",
+        ),
+        notes=(*cautions_in_words(cautions), _NO_SUM),
         retained_variance=parts.retained,
-        derivative_measure=measure,
-        activity_share=_shares(measure * variance_of_x),
-        shapley=_normal_shapley(expansion, parts) if normal else None,
         total_variance=expansion.total_variance,
         sampled=not normal,
-        supported=tuple(not r for r in reasons),
-        reasons=reasons,
-        cautions=_cautions(expansion, embedding, parts),
+        cautions=cautions,
     )
 
 
@@ -371,86 +408,6 @@ _NO_SUM = (
     "Note: the features are dependent, so first-order shares do not add up to one, and "
     "there is no total index: the other features determine a feature."
 )
-
-
-@dataclass(frozen=True, repr=False)
-class OriginalSpaceIndices(TidyResult):
-    """Indices of the features before a linear embedding.
-
-    Parameters
-    ----------
-    feature_names, target_names : tuple of str
-        Columns of X, and outputs or steps.
-    first_order : ndarray of shape (n_targets, n_features)
-        Share of the variance that a feature explains alone, under the law of the
-        embedding: X lies exactly on the embedded subspace.
-    first_order_with_residual : ndarray of shape (n_targets, n_features)
-        The same when the part of the feature that the embedding drops counts as
-        independent noise, as large as in X.
-    first_order_standard_error : ndarray of shape (n_targets, n_features)
-        Sampling error of both; 0 for closed forms.
-    retained_variance : ndarray of shape (n_features,)
-        Share of the variance of a feature that the embedding keeps.
-    derivative_measure : ndarray of shape (n_targets, n_features)
-        Mean squared derivative of the prediction (log-ratios for a surrogate of
-        compositions) in the feature, the others held fixed; per squared unit.
-    activity_share : ndarray of shape (n_targets, n_features)
-        The same times the variance of the feature in X, scaled to add up to one.
-    shapley : ndarray of shape (n_targets, n_features) or None
-        Shapley effects when X is jointly normal; they add up to one. None with other
-        laws, more than 12 features, or too high a degree.
-    total_variance : ndarray of shape (n_targets,)
-        Variance of the expansion.
-    sampled : bool
-        Whether first-order indices were sampled.
-    supported : tuple of bool
-        One flag per target.
-    reasons : tuple of tuple of str
-        Each condition that failed, per target.
-    cautions : tuple of str
-        What weakens the reading.
-    """
-
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    first_order: FloatArray
-    first_order_with_residual: FloatArray
-    first_order_standard_error: FloatArray
-    retained_variance: FloatArray
-    derivative_measure: FloatArray
-    activity_share: FloatArray
-    shapley: FloatArray | None
-    total_variance: FloatArray
-    sampled: bool
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-    cautions: tuple[str, ...]
-
-    def _columns(self) -> dict[str, FloatArray]:
-        columns = {
-            "first_order": self.first_order,
-            "first_order_with_residual": self.first_order_with_residual,
-            "first_order_standard_error": self.first_order_standard_error,
-            "retained_variance": self.retained_variance[np.newaxis],
-            "derivative_measure": self.derivative_measure,
-            "activity_share": self.activity_share,
-        }
-        if self.shapley is not None:
-            columns["shapley"] = self.shapley
-        return columns
-
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        shown = ("first_order_with_residual", "first_order", "activity_share")
-        columns = self._columns()
-        names = (*shown, "shapley") if self.shapley is not None else shown
-        return {name: columns[name] for name in names}
-
-    def _facts(self, target: int) -> str:
-        how = "sampled" if self.sampled else "closed form"
-        return f"{how}, variance {self.total_variance[target]:.3g}"
-
-    def _notes(self) -> tuple[str, ...]:
-        return (*(f"Caution: {caution}." for caution in self.cautions), _NO_SUM)
 
 
 # Departure from an affine map that is rounding, relative to the spread of the output.

@@ -13,7 +13,7 @@ from .._checks import FloatArray, check_integer, check_option, make_generator
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
 from .._expansion.marginals import checked_features, main_effects
-from ..inspection import Verdict
+from ..inspection import Result
 from ..inspection._reading import expansion_of, group_matrix
 from ._style import (
     NO_VARIANCE,
@@ -124,7 +124,7 @@ class MainEffectsDisplay:
         targets: Sequence[int | str] | None = None,
         features: Sequence[int | str] | None = None,
         quantity: str = "probability",
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         n_points: int = 61,
         n_samples: int = 1000,
@@ -153,7 +153,7 @@ class MainEffectsDisplay:
             probabilities are means over draws of the other inputs. With a
             ``regressor`` of its own both are those of the expansion of its
             predictions (``fidelity_`` says how good that is).
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Marks the targets of steps whose attribution is not supported.
         input_features : sequence of str or None, default=None
             Names of the inputs; None asks the pipeline.
@@ -458,7 +458,7 @@ class InteractionDisplay:
         pipeline: Any,
         *,
         step: int = 0,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -471,7 +471,7 @@ class InteractionDisplay:
             A surrogate, a regressor, or a Pipeline that ends in one.
         step : int, default=0
             Which step or target.
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Gives the unexplained share, and says when the step is not attributable.
             None takes the leave-one-out.
         input_features : sequence of str or None, default=None

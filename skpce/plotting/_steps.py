@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, check_option
 from .._compositions.composition import checked_policies
-from ..inspection import Verdict
+from ..inspection import Result
 from ..inspection._reading import compositions_of
 from ..metrics import PolicyFragility, policy_fragility
 from ._indices import SobolDisplay
@@ -141,7 +141,7 @@ class StepVarianceDisplay:
         pipeline: Any,
         y: ArrayLike,
         *,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         measures: Sequence[str] = DEFAULT_MEASURES,
         ax: Any = None,
         **kwargs: Any,
@@ -154,7 +154,7 @@ class StepVarianceDisplay:
             A surrogate or a Pipeline that ends in one. Gives steps and mask.
         y : array-like of shape (n_members, n_parts)
             Policies of the members.
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Gives the unexplained share, and marks steps that are not attributable.
             None takes the leave-one-out of the surrogate.
         measures, ax, **kwargs
@@ -384,7 +384,7 @@ class PrismDisplay:
         *,
         measure: str = "aitchison_variance",
         unexplained: ArrayLike | None = None,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         ax: Any = None,
         **kwargs: Any,

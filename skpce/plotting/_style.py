@@ -14,7 +14,7 @@ from .._checks import FloatArray
 from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
-from ..inspection import Verdict
+from ..inspection import Result
 
 #: Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLORS = (
@@ -257,7 +257,7 @@ class Support:
     supported: tuple[bool, ...] | None = None
 
     @classmethod
-    def of(cls, expansion: Expansion, verdict: Verdict | None = None) -> Support:
+    def of(cls, expansion: Expansion, verdict: Result | None = None) -> Support:
         """Take the leave-one-out Q² of an expansion, or what a verdict says.
 
         Raises
@@ -269,9 +269,8 @@ class Support:
         if verdict is None:
             return found.with_unexplained(expansion.unexplained_share)
         refuse_other_steps(verdict, expansion.group_names)
-        q2 = np.array([step.q2 for step in verdict.steps])
         found = replace(found, supported=verdict.attributable)
-        return found.with_unexplained(np.clip(1.0 - q2, 0.0, 1.0))
+        return found.with_unexplained(np.clip(1.0 - verdict.q2, 0.0, 1.0))
 
     def with_unexplained(self, share: ArrayLike) -> Support:
         """Return the same with another unexplained share (n_groups,).
@@ -301,11 +300,11 @@ class Support:
         return replace(self, unexplained=np.where(flat, 1.0, given))
 
 
-def refuse_other_steps(verdict: Verdict, step_names: Sequence[str]) -> None:
+def refuse_other_steps(verdict: Result, step_names: Sequence[str]) -> None:
     """Raise ``ValueError`` when a verdict is none, or about other steps."""
-    if not isinstance(verdict, Verdict):
+    if not isinstance(verdict, Result) or "step" not in verdict.keys:
         raise ValueError(f"verdict={verdict!r} must be a Verdict or None.")
-    judged = tuple(step.step for step in verdict.steps)
+    judged = tuple(verdict.step_names)
     if judged != tuple(step_names):
         raise ValueError(
             f"verdict is about the steps {judged!r}, the estimator about "

@@ -290,16 +290,17 @@ def test_bad_options_give_one_line(tmp_path, arguments, message):
 
 
 def test_a_share_with_an_interval_shows_it(copies):
-    step = copies[1].sources["trained"].main.verdict.steps[0]
+    source = copies[1].sources["trained"]
+    columns = source.main.verdict.columns
     known = {"noise_share_low": 0.104, "noise_share_high": 0.3}
     shares = {
-        "–": replace(step, noise_share=np.nan),
-        "20%": replace(step, noise_share=0.2),
-        "20% [10%, 30%]": replace(step, noise_share=0.2, **known),
+        "–": {"noise_share": np.nan},
+        "20%": {"noise_share": 0.2},
+        "20% [10%, 30%]": {"noise_share": 0.2} | known,
     }
-    for text, judged in shares.items():
-        source = copies[1].sources["trained"]
-        found = replace(source.main.verdict, steps=(judged,))
+    for text, figures in shares.items():
+        noise = {name: np.full_like(columns[name], v) for name, v in figures.items()}
+        found = replace(source.main.verdict, columns={**columns, **noise})
         main_analysis = replace(source.main, verdict=found)
         sources = {"trained": replace(source, analyses=(main_analysis,))}
         results = replace(copies[1], sources=copies[1].sources | sources)
