@@ -92,7 +92,9 @@ def _copy(estimator: Any, parameter: str | None, value: int | None) -> Any:
     if isinstance(estimator, str):  # "passthrough"
         return estimator
     copy = clone(estimator)
-    return copy if value is None else copy.set_params(**{parameter: value})
+    if value is None or parameter is None:
+        return copy
+    return copy.set_params(**{parameter: value})
 
 
 def read_candidates(

@@ -24,8 +24,8 @@ from .._regressor import PolynomialChaosRegressor
 from .._regressor_cv import PolynomialChaosRegressorCV
 from .._surrogate import CompositionalPCESurrogate
 
-#: Estimators that end in an expansion.
-EXPANSIONS = (
+# Estimators that have an expansion once they are fitted.
+_EXPANSIONS = (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
     CompositionalPCESurrogate,
@@ -224,7 +224,7 @@ def _fitted_parts(
     """Return the expansion of an estimator, the problem and the compositions."""
     if isinstance(last, Expansion):
         return last, None, None
-    if isinstance(last, EXPANSIONS):
+    if isinstance(last, _EXPANSIONS):
         check_is_fitted(last)
     expansion = getattr(last, "expansion_", None)
     if not isinstance(expansion, Expansion):
