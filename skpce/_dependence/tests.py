@@ -1,4 +1,4 @@
-"""Are the inputs independent, and do they have the laws they are said to have?"""
+"""Tests of the inputs: are they independent, do they have the stated distributions?"""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_array
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, import_pandas
+from .._checks import BoolArray, FloatArray, import_pandas
+from .._input_laws import NormalLaw
 
-# Distances held at once.
+# Distances in memory at a time.
 _LARGEST_BLOCK = 2**21
-
-# Above this size the p-value of Shapiro and Wilk's test is not accurate.
-_LARGEST_SHAPIRO = 5000
 
 
 @dataclass(frozen=True, eq=False)
 class InputTests:
-    """Dependence and laws of the inputs; from :func:`input_tests`.
+    """Dependence and distributions of the inputs; from :func:`input_tests`.
 
     Attributes
     ----------
@@ -40,7 +38,7 @@ class InputTests:
         Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant input
         or fewer than 8 members.
     law_p_values : ndarray of shape (n_features,)
-        Goodness of fit to the law a surrogate was told; NaN where there is none.
+        Goodness of fit to the stated distributions; NaN where there is none.
     """
 
     pearson: FloatArray
@@ -112,17 +110,17 @@ class InputTests:
 
 
 def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> InputTests:
-    r"""Test pairs of inputs for dependence, and each input for a normal law.
+    r"""Test pairs of inputs for dependence, and each input for normality.
 
-    Closed-form Sobol indices assume independent inputs with the stated laws.
+    Closed-form Sobol indices assume independent inputs of the stated distributions.
 
     Parameters
     ----------
     X : array-like of shape (n_members, n_features)
-        Inputs as the surrogate sees them, after any embedding.
+        Inputs of the surrogate, after any embedding.
     law_p_values : array-like of shape (n_features,) or None, default=None
-        P-values of tests of the laws that a surrogate was told
-        (``surrogate.diagnostics_.law_p_values``); kept beside the others.
+        P-values of tests of the distributions that a surrogate assumes
+        (``surrogate.diagnostics_.law_p_values``); reported beside the others.
 
     Returns
     -------
@@ -150,7 +148,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> InputTes
     and :math:`B` likewise of the other input, the bias-corrected squared distance
     correlation is :math:`R = \langle A, B \rangle / (\lVert A \rVert \lVert B
     \rVert)` [1]_; ``distance`` is :math:`\sqrt{\max(R, 0)}`. In the population it is
-    0 for independent inputs only, so it sees dependence without correlation. Its
+    0 for independent inputs only, so it detects dependence without correlation. Its
     p-value is the (slightly conservative) :math:`P(\chi^2_1 - 1 \ge n R)` [2]_. The
     others are Student's tests of a correlation. Cost: :math:`O(n^2)` per pair.
 
@@ -188,17 +186,13 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> InputTes
         np.fmin(_student_p(pearson, n_members), _student_p(spearman, n_members)),
         stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1),
     )
+    normal = NormalLaw(0.0, 1.0)  # learned: tested for its shape alone
     return InputTests(
         pearson=pearson,
         spearman=spearman,
         distance=np.sqrt(np.maximum(squared, 0.0)),
         dependence_p_values=np.minimum(3.0 * p_values, 1.0),
-        normality_p_values=np.array(
-            [
-                _normality_p(column) if varies else np.nan
-                for column, varies in zip(inputs.T, varying, strict=True)
-            ]
-        ),
+        normality_p_values=np.array([normal.p_value(column) for column in inputs.T]),
         law_p_values=laws,
     )
 
@@ -212,7 +206,7 @@ def _bonferroni(p_values: FloatArray) -> float:
     return float(min(known.min() * known.size, 1.0)) if known.size else float("nan")
 
 
-def _correlation(values: FloatArray, varying: NDArray[np.bool_]) -> FloatArray:
+def _correlation(values: FloatArray, varying: BoolArray) -> FloatArray:
     found = np.full((len(varying), len(varying)), np.nan)
     if len(values) > 2 and varying.any():
         some = np.atleast_2d(np.corrcoef(values[:, varying], rowvar=False))
@@ -226,13 +220,6 @@ def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
     rest = np.maximum(1.0 - np.square(correlation), 1e-15)
     statistic = np.abs(correlation) * np.sqrt((n_members - 2) / rest)
     return 2.0 * stats.t.sf(statistic, n_members - 2)
-
-
-def _normality_p(column: FloatArray) -> float:
-    if len(column) < 8:
-        return float("nan")
-    test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
-    return float(test(column).pvalue)
 
 
 def _squared_distance_correlation(X: FloatArray) -> FloatArray:
@@ -268,10 +255,10 @@ def _distances(columns: FloatArray, rows: slice) -> FloatArray:
     return np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis])
 
 
-# Level below which a correlation is not put down to chance.
+# Level below which a correlation is not explained by chance.
 _CHANCE_LEVEL = 0.01
 
-# Rows of the data that are enough to say how close neighbours are.
+# Rows of the data that suffice for the distances of neighbours.
 _LARGEST_REFERENCE = 5000
 
 # Share of the data that counts as usual.
@@ -281,7 +268,7 @@ _USUAL_SHARE = 0.95
 def correlation_reason(
     X: FloatArray, max_correlation: float, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Say that columns are dependent: beyond the limit and beyond chance."""
+    """Name two columns that are correlated beyond the limit and beyond chance."""
     n_samples, n_features = X.shape
     largest = largest_correlation(X)
     if not largest > max_correlation:
@@ -291,26 +278,21 @@ def correlation_reason(
         p_value = 2 * stats.t.sf(largest * ratio, n_samples - 2)
         if p_value * n_features * (n_features - 1) / 2 > _CHANCE_LEVEL:
             return ()
-    first, second = _most_correlated(X)
-    return (
-        f"{names[first]} and {names[second]} are correlated ({largest:.2f}, more than "
-        f"{max_correlation:g}): the indices speak of independent inputs",
-    )
-
-
-def _most_correlated(X: FloatArray) -> tuple[int, int]:
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
     absolute = np.triu(np.abs(np.corrcoef(X[:, varying], rowvar=False)), k=1)
-    row, column = np.unravel_index(np.argmax(absolute), absolute.shape)
-    return int(varying[row]), int(varying[column])
+    first, second = varying[list(np.unravel_index(absolute.argmax(), absolute.shape))]
+    return (
+        f"{names[first]} and {names[second]} are correlated ({largest:.2f}, more than "
+        f"{max_correlation:g}): the indices assume independent inputs",
+    )
 
 
 def outside_share(X: FloatArray, design: FloatArray) -> float:
     """Return the share of design points that lie farther from the data than usual.
 
-    Usual is what 95 % of the rows of X keep from their nearest other row, in units of
-    the standard deviation of each column. A design like the data has a share near
-    0.05. NaN for fewer than three different rows.
+    Usual are the distances of 95 % of the rows of X to their nearest other row, in
+    units of the standard deviation of each column. A design like the data has a share
+    near 0.05. NaN for fewer than three different rows.
     """
     scale = X.std(axis=0)
     varying = scale > 0
@@ -326,7 +308,7 @@ def outside_share(X: FloatArray, design: FloatArray) -> float:
 
 
 def outside_reason(share: float, max_outside: float) -> tuple[str, ...]:
-    """Say that the model is asked where there are no data."""
+    """Report that the model is evaluated where there are no data."""
     if not share > max_outside:
         return ()
     return (
@@ -337,7 +319,7 @@ def outside_reason(share: float, max_outside: float) -> tuple[str, ...]:
 
 
 def fidelity_reason(fidelity: float, min_fidelity: float) -> tuple[str, ...]:
-    """Say that the expansion does not reproduce the model."""
+    """Report that the expansion does not reproduce the model."""
     if np.isnan(fidelity):
         return ("the predictions do not vary",)
     if fidelity >= min_fidelity:
@@ -352,9 +334,9 @@ def fidelity_reason(fidelity: float, min_fidelity: float) -> tuple[str, ...]:
 class SurrogateDiagnostics:
     """Diagnostics of a fit, conditional on X as given.
 
-    A transformation of X that was fitted before (PCA, PLS) has already seen every
-    member, so these figures flatter the pipeline. ``skpce.inspection.verdict``
-    refits the whole pipeline and is the figure to report.
+    A transformation of X that was fitted before (PCA, PLS) has used every member, so
+    these figures are optimistic for the pipeline. ``skpce.inspection.verdict`` refits
+    the whole pipeline and is the figure to report.
 
     Parameters
     ----------
@@ -362,15 +344,15 @@ class SurrogateDiagnostics:
         Leave-one-out Q² in Aitchison geometry; NaN for a step without choice,
         ``-inf`` where it is not defined.
     n_members, n_terms : int
-        Size of the ensemble and of the basis; more terms than members inform, they
-        do not veto.
+        Size of the ensemble and of the basis; more terms than members are no fault in
+        themselves.
     permutation_p_values : ndarray of shape (n_steps,) or None
         Share of permutations of the members whose leave-one-out Q² is at least as
         large; None without permutations.
     inputs : ndarray of shape (n_members, n_features)
-        The inputs as the surrogate saw them.
+        Inputs of the surrogate.
     basis : PolynomialBasis
-        Their laws and the index set.
+        Their distributions and the index set.
     """
 
     loo_q2: FloatArray
@@ -392,10 +374,10 @@ class SurrogateDiagnostics:
 
     @cached_property
     def law_p_values(self) -> FloatArray:
-        """Goodness of fit of each input to its law; shape (n_features,).
+        """Goodness of fit of each input to its distribution; shape (n_features,).
 
-        NaN for constant inputs or fewer than 8 members. The test is that of the law:
-        a learned normal law is tested for its shape, a frozen one as it stands.
+        NaN for constant inputs or fewer than 8 members. A learned normal distribution
+        is tested for its shape alone, a frozen one with its parameters.
         """
         columns = zip(self.basis.laws, self.inputs.T, strict=True)
         return np.array([law.p_value(column) for law, column in columns])
