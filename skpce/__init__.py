@@ -16,6 +16,7 @@ from ._expansion.intervals import NoiseCorrectedIndices, SobolInterval
 from ._expansion.marginals import DerivativeSensitivity
 from ._expansion.moments import ExpansionMoments
 from ._input_laws import InputOutsideSupportWarning
+from ._model_file.files import load_model, save_model
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
 from ._report import report
@@ -47,8 +48,10 @@ __all__ = [
     "__version__",
     "build_multi_indices",
     "count_terms",
+    "load_model",
     "pack_steps",
     "report",
+    "save_model",
     "show_versions",
     "unpack_steps",
 ]

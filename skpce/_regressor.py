@@ -21,22 +21,24 @@ from ._basis.basis import BasisParameters, PolynomialBasis
 from ._checks import (
     FloatArray,
     Samples,
+    attribute_of,
     check_integer,
     check_option,
     checked_sample_weight,
     input_names,
+    method_of,
     unchanged_on_failure,
 )
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
-from ._expansion.methods import attribute_of, method_of
 from ._expansion.problem import (
     FittedProblem,
     solve_samples,
     solve_sums,
     sum_blocks,
 )
+from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 
 
@@ -224,6 +226,8 @@ class PolynomialChaosRegressor(
         self.regressor = regressor
         self.alphas = alphas
         self.criterion = criterion
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

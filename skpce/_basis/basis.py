@@ -20,6 +20,7 @@ from .._checks import (
     input_names,
 )
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
+from .._model_file.state import plain_state, restore_state
 from .index_sets import basis_advice, check_sums_fit, rows_held_in_blocks
 from .truncation import (
     categorical_inputs,
@@ -407,6 +408,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         self.interaction_order = interaction_order
         self.anisotropy = anisotropy
         self.multi_indices = multi_indices
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None

@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, make_generator
+from .._checks import FloatArray, Samples, make_generator
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem
@@ -109,6 +109,7 @@ class FittedCompositions:
 
     expansion: Expansion  # of the centred log-ratios, grouped by step
     problem: FittedProblem  # in the coordinates of the solver
+    samples: Samples  # with the targets in these coordinates
     geometry: LogRatioGeometry  # coordinates of the results
     fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
     models: InputModels | None = None  # predict in place of the expansion
@@ -132,18 +133,17 @@ class FittedCompositions:
     @property
     def inputs(self) -> FloatArray:
         """Inputs of the members; shape (n_members, n_features)."""
-        return self.problem.require_samples(self.owner).inputs
+        return self.samples.inputs
 
     @property
     def weights(self) -> FloatArray:
         """Frequency of each member; shape (n_members,)."""
-        return self.problem.require_samples(self.owner).weights
+        return self.samples.weights
 
     @cached_property
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
-        targets = self.problem.require_samples(self.owner).targets
-        return self.fitted_geometry.from_coordinates(targets)
+        return self.fitted_geometry.from_coordinates(self.samples.targets)
 
     @property
     def residual_law(self) -> ResidualLaw:

@@ -37,11 +37,13 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    attribute_of,
     check_option,
     check_real,
     input_names,
+    method_of,
 )
-from .._expansion.methods import attribute_of, method_of
+from .._model_file.state import plain_state, restore_state
 from .composition import (
     CLOSURES,
     close_compositions,
@@ -204,6 +206,8 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(self, X: ArrayLike, y: Any = None) -> LogRatioTransformer:
         """Learn the layout of the steps and the mask.
@@ -493,7 +497,7 @@ class LogRatioGeometry:
 
         Masked parts are exactly 0, the only part of a step exactly 1.
         """
-        values = np.zeros((*clr.shape[:-1], self.layout.n_parts))
+        values = np.zeros((*clr.shape[:-1], self.mask.size))
         values[..., self.mask] = 1.0
         for columns in self._active_slices:
             parts = self.active_parts[columns]

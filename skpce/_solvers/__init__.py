@@ -84,7 +84,8 @@ def make_solver(
     """Check ``solver``, ``alphas`` and ``regressor`` and return the solver."""
     check_option(owner, "solver", name, SOLVERS)
     check_alphas(owner, alphas)
-    check_regressor(owner, regressor)
+    if regressor is not None:
+        check_regressor(owner, regressor)
     if alphas is not None and (regressor is not None or name not in PENALIZED):
         shown = f"solver={name!r}" if regressor is None else f"regressor={regressor!r}"
         raise ValueError(

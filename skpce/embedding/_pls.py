@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import FloatArray
+from .._model_file.state import plain_state, restore_state
 from ._training import checked_inputs
 
 
@@ -90,6 +91,8 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.max_iter = max_iter
         self.tol = tol
         self.target_transformer = target_transformer
+
+    __getstate__, __setstate__ = plain_state, restore_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> PLSTransformer:
         """Find the directions.

@@ -1,0 +1,1 @@
+"""Estimators as plain data: in model files, and in pickles."""

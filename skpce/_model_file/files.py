@@ -1,0 +1,283 @@
+"""Model files: estimators on disk, as arrays and plain JSON.
+
+A model file is an ``.npz`` file of numpy: a zip archive, not compressed, of
+
+- ``model.json``: what is no array, and which array belongs where;
+- one ``.npy`` file per array, named for what it is, such as
+  ``expansion.coefficients.npy``;
+
+and as the comment of the archive, which is the end of the file, the SHA-256 of all
+bytes before it, in 64 hexadecimal digits.
+
+``model.json`` is one object with the entries
+
+- ``"format"``: ``"skpce model"``, and ``"version"``: an int. These two entries, and
+  the digest at the end, will be so in every version;
+- ``"written_with"``: versions of the libraries, for the record;
+- ``"model"``: position in ``"objects"`` of the estimator that was saved;
+- ``"objects"``: a list of records, each after those that it refers to.
+
+A record has a ``"kind"``, such as ``"expansion"``, and named fields. An estimator has
+the kind of its public name, ``"parameters"``, ``"fitted"`` attributes, and ``"output"``
+(of ``set_output``). What stands for a value that JSON does not have is listed in
+``state``; ``nouns`` and ``estimators`` list kinds and fields.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.lib import format as npy
+
+from .._checks import write_file
+from .._version import __version__
+from .estimators import FileReader, FileWriter, public_path
+from .state import shown
+
+FORMAT = "skpce model"
+VERSION = 1
+
+_JSON = "model.json"
+_DIGITS = 64
+
+# Longest header of an array; numpy writes one of 128 bytes for up to ten axes.
+_LONGEST_HEADER = 10_000
+
+
+def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Save an estimator as an open file of arrays and plain JSON.
+
+    Nothing in it is pickled: :func:`load_model` runs no code of the file, numpy and
+    json alone can read it, and it does not depend on how this package is organised
+    inside. See the page on model files of the user guide for the layout.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of this package, or a :class:`sklearn.pipeline.Pipeline` of them behind common
+        steps of scikit-learn such as ``StandardScaler`` and ``PCA``; fitted or not. A
+        ``regressor`` is one of the linear models of scikit-learn. Distributions are
+        those of :mod:`scipy.stats`.
+    path : str or path-like
+        Where to write; ``.npz`` is the usual ending. A file that is there is replaced
+        once the new one is complete.
+
+    Raises
+    ------
+    ValueError
+        If a part of the estimator is nothing that a model file holds. The message names
+        it.
+    OSError
+        If the file cannot be written. Nothing half-written stays.
+
+    See Also
+    --------
+    load_model : Reads the file.
+
+    Notes
+    -----
+    The memory of a pipeline is a folder of this machine and is not saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from skpce import PolynomialChaosRegressor, load_model, save_model
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> pce = PolynomialChaosRegressor(2).fit(X, X[:, 0] * X[:, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "product.npz"
+    ...     save_model(pce, path)
+    ...     again = load_model(path)
+    ...     with np.load(path) as arrays:
+    ...         coefficients = arrays["expansion.coefficients"]
+    >>> np.array_equal(again.predict(X), pce.predict(X))
+    True
+    >>> np.array_equal(coefficients, pce.coefficients_)
+    True
+    """
+    if public_path(type(estimator)) is None:
+        FileWriter().other(estimator, "the model")
+    writer = FileWriter()
+    model = writer.plain(estimator, "the model")
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_with": {
+            "skpce": __version__,
+            "scikit-learn": version("scikit-learn"),
+            "scipy": scipy.__version__,
+            "numpy": np.__version__,
+        },
+        "model": model["object"],
+        "objects": writer.records,
+    }
+    text = json.dumps(description, indent=1, allow_nan=False, ensure_ascii=False)
+    members = {_JSON: text.encode()}
+    members |= {f"{name}.npy": _array_bytes(a) for name, a in writer.arrays.items()}
+    write_file(path, _archive(members))
+
+
+def _array_bytes(array: Any) -> bytes:
+    """Return an array as a file of numpy, in the order of its axes in memory."""
+    buffer = io.BytesIO()
+    # A copy in "C" order would be rounded differently in products of matrices.
+    ordered = array.copy(order="K")
+    npy.write_array(buffer, ordered, version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _archive(members: dict[str, bytes]) -> bytes:
+    """Return a zip archive that ends in the digest of what is before."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name), content)  # of no date
+        archive.comment = b"0" * _DIGITS
+    content = buffer.getvalue()[:-_DIGITS]
+    return content + hashlib.sha256(content).hexdigest().encode()
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Load an estimator from a model file.
+
+    Its predictions, indices, intervals and draws are those of the estimator that was
+    saved, to the last bit on the same machine with the same libraries, and a fit from
+    sums goes on with ``partial_fit``. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file of :func:`save_model`.
+
+    Returns
+    -------
+    estimator : estimator
+        Of the class that was saved.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no model file, is damaged or was edited, is of a version that this
+        package does not know, or holds what does not fit together. The message names
+        the file and says what is wrong.
+
+    See Also
+    --------
+    save_model : Writes the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from skpce import PolynomialChaosRegressor, load_model, save_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.npz"
+    ...     save_model(PolynomialChaosRegressor(3), path)
+    ...     load_model(path)
+    PolynomialChaosRegressor(degree=3)
+    """
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; expected a model file of skpce.")
+    content = Path(path).read_bytes()
+    try:
+        return _model_of(content)
+    except Exception as error:  # whatever a file may hold
+        reason = (
+            str(error) if type(error) is ValueError else f"it is damaged: {error!r}"
+        )
+        raise ValueError(
+            f"{path} cannot be read as a model file of skpce: {reason}."
+        ) from error
+
+
+def _model_of(content: bytes) -> Any:
+    """Return the estimator of the bytes of a file."""
+    members = _members(content)
+    description = json.loads(members.pop(_JSON), parse_constant=_refuse_constant)
+    _check_version(description)
+    arrays = {
+        name.removesuffix(".npy"): _array_of(name, part)
+        for name, part in members.items()
+    }
+    reader = FileReader(arrays)
+    reader.read(description.get("objects"))
+    model = reader.object(description.get("model"))
+    if public_path(type(model)) is None:
+        raise ValueError("what it holds is no estimator")
+    unused = set(arrays) - reader.used
+    if unused:
+        raise ValueError(f"nothing refers to its array {min(unused)!r}")
+    return model
+
+
+def _members(content: bytes) -> dict[str, bytes]:
+    """Return the parts of an archive that is as it was written."""
+    body, digest = content[:-_DIGITS], content[-_DIGITS:]
+    if not content.startswith(b"PK"):
+        raise ValueError("it is no zip archive, or its beginning is missing")
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        raise ValueError(
+            "it does not end in the SHA-256 of its content. It is another archive, or "
+            "it was cut off, damaged or edited after it was written"
+        )
+    members: dict[str, bytes] = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for entry in archive.infolist():
+            name = entry.filename
+            if entry.compress_type != zipfile.ZIP_STORED or name in members:
+                raise ValueError(
+                    f"its part {shown(name)} is compressed, or there twice"
+                )
+            members[name] = archive.read(entry)
+    if _JSON not in members:
+        raise ValueError(f"it has no part {_JSON}")
+    return members
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"its {_JSON} holds the number {name}")
+
+
+def _check_version(description: Any) -> None:
+    """Raise ``ValueError`` for another format, or a version that is not known."""
+    if type(description) is not dict or description.get("format") != FORMAT:
+        raise ValueError(f"its {_JSON} does not say that the format is {FORMAT!r}")
+    version = description.get("version")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"the version of its format is {shown(version)}")
+    if version > VERSION:
+        raise ValueError(
+            f"its format has version {version}, and skpce {__version__} reads versions "
+            f"up to {VERSION}. Install a newer skpce"
+        )
+
+
+def _array_of(name: str, content: bytes) -> Any:
+    """Return an array of a file of numpy, whose header says no more than it holds."""
+    buffer = io.BytesIO(content)
+    if npy.read_magic(buffer) != (1, 0):
+        raise ValueError(f"its part {name!r} is no array")
+    shape, fortran, dtype = npy.read_array_header_1_0(
+        buffer, max_header_size=_LONGEST_HEADER
+    )
+    data = content[buffer.tell() :]
+    if dtype.hasobject or dtype.kind not in "biufcU" or not dtype.itemsize:
+        raise ValueError(f"its part {name!r} is an array of {dtype}")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError(f"its part {name!r} has {len(data)} bytes for shape {shape}")
+    stored = np.ndarray(shape, dtype, data, order="F" if fortran else "C")
+    return stored.copy(order="K")
