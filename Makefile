@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
 	@echo "make test   install, run the whole test suite"
-	@echo "make lint   check style, formatting and the types of skpce"
+	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
 	@echo "make lean   check the Lean proofs, where lake is installed"
 	@echo "make clean  remove the environment and the runs"
@@ -39,7 +39,7 @@ test: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --strict skpce
+	$(BIN)/mypy --strict skpce gflownet_envs
 
 docs: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"

@@ -119,9 +119,8 @@ def compare(base: Path, n_rounds: int) -> None:
     for position in range(n_rounds):
         rounds.append((time_checkout(base), time_checkout(ROOT)))
         print(f"round {position + 1} of {n_rounds}", file=sys.stderr)
-    print(
-        f"{'CPU seconds':<46}{'before':>9}{'now':>9}{'ratio':>7}{'shortest':>10}   of each round"
-    )
+    columns = f"{'before':>9}{'now':>9}{'ratio':>7}{'shortest':>10}   of each round"
+    print(f"{'CPU seconds':<46}{columns}")
     for name in rounds[0][0]:
         old = [before[name] for before, _ in rounds]
         new = [now[name] for _, now in rounds]

@@ -1,12 +1,15 @@
-"""Finished blocks on disk, so that an interrupted run resumes."""
+"""Blocks of members: how they are shared out, and where finished ones are stored."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import warnings
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +23,74 @@ from gflownet_envs.storage import (
 )
 
 __all__ = ["BlockStore", "DamagedBlockWarning"]
+
+
+class Store(Protocol):
+    """Where finished blocks go; `gflownet_envs.block_store` has one on disk."""
+
+    def load_block(self, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
+        """Return the arrays saved under an equal key, or None."""
+        ...
+
+    def save_block(self, key: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Save arrays under a key made of JSON values."""
+        ...
+
+
+Progress = Callable[[int, int], None]
+
+
+def load_or_run(
+    store: Store | None, key: dict[str, Any], run: Callable[[], dict[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """Return the stored arrays of a block, or compute and store them."""
+    arrays = None if store is None else store.load_block(key)
+    if arrays is None:
+        arrays = run()
+        if store is not None:
+            store.save_block(key, arrays)
+    return arrays
+
+
+def block_ticker(
+    progress: Progress | None, block: int, n_blocks: int, length: int
+) -> Callable[[int], None]:
+    """Return a callback for one block that reports over all blocks."""
+    if progress is None:
+        return lambda done: None
+    return lambda done: progress(block * length + done, n_blocks * length)
+
+
+def array_digest(array: np.ndarray) -> str:
+    """Return the SHA-256 of an array's type, shape and bytes."""
+    array = np.ascontiguousarray(array)
+    head = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(head + array.tobytes()).hexdigest()
+
+
+def json_values(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a record as it comes back from JSON: tuples become lists."""
+    return json.loads(json.dumps(record))
+
+
+def share_out(n_members: int, block_size: int) -> list[slice]:
+    """Return blocks of nearly equal size, at most `block_size`; one, or an even number.
+
+    An even number shares out among two or four processes. The blocks do not depend on
+    how many processes there are, so that a run can be resumed with another number.
+    """
+    n_blocks = -(-n_members // block_size)
+    if n_blocks > 1 and n_blocks % 2 and n_blocks < n_members:
+        n_blocks += 1
+    size, n_larger = divmod(n_members, n_blocks)
+    ends = [size * i + min(i, n_larger) for i in range(n_blocks + 1)]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def split_into_blocks(n_members: int, block_size: int) -> list[slice]:
+    """Return slices of at most `block_size` rows that cover all members."""
+    starts = range(0, n_members, block_size)
+    return [slice(start, min(start + block_size, n_members)) for start in starts]
 
 
 class DamagedBlockWarning(UserWarning):
@@ -105,10 +176,12 @@ class BlockStore:
         try:
             arrays, metadata = read_arrays(path)
         except (ValueError, FileNotFoundError) as error:  # the latter: a folder
-            return self._set_aside(path, str(error))
+            self._set_aside(path, str(error))
+            return None
         if metadata.get("key_json") != _key_text(key):
             found = metadata.get("key_json")
-            return self._set_aside(path, f"its key is {found!r}, not {key!r}")
+            self._set_aside(path, f"its key is {found!r}, not {key!r}")
+            return None
         return arrays
 
     def save_block(self, key: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -35,8 +35,7 @@ def _molecule(chem: Any, smiles: str) -> Any:
 
 
 def neutral_links(
-    smiles: Sequence[str],
-    attachments: Sequence[Sequence[int]],
+    smiles: Sequence[str], attachments: Sequence[Sequence[int]]
 ) -> tuple[Fragment, ...]:
     """Return the fragments that chains can be made of.
 
@@ -133,7 +132,7 @@ def _join(
         pair = (start + last, following + first)
         joined.AddBond(*pair, chem.BondType.SINGLE)
         for atom in map(joined.GetAtomWithIdx, pair):
-            # a written hydrogen, as in [nH], makes room for the bond
+            # a written hydrogen, as in [nH], gives way to the bond
             atom.SetNumExplicitHs(max(0, atom.GetNumExplicitHs() - 1))
     try:
         chem.SanitizeMol(joined)
@@ -142,9 +141,7 @@ def _join(
     return chem.MolToSmiles(joined)
 
 
-def drug_likeness(
-    smiles: Sequence[str],
-) -> np.ndarray:  # shape: (n,), float64
+def drug_likeness(smiles: Sequence[str]) -> np.ndarray:  # shape: (n,), float64
     """Return RDKit's QED (Bickerton et al., Nature Chemistry 2012), in (0, 1).
 
     Examples
@@ -157,10 +154,7 @@ def drug_likeness(
 
 
 def morgan_fingerprints(
-    smiles: Sequence[str],
-    *,
-    radius: int = 2,
-    n_bits: int = 1024,
+    smiles: Sequence[str], *, radius: int = 2, n_bits: int = 1024
 ) -> np.ndarray:  # shape: (n, n_bits), uint8
     """Return Morgan fingerprints as 0 and 1: which surroundings of atoms occur.
 
@@ -180,8 +174,7 @@ def morgan_fingerprints(
 
 
 def molecular_descriptors(
-    smiles: Sequence[str],
-    names: Sequence[str] | None = None,
+    smiles: Sequence[str], names: Sequence[str] | None = None
 ) -> tuple[np.ndarray, tuple[str, ...]]:  # (n, n_descriptors), float64; names
     """Return RDKit's descriptors of molecules, and their names.
 

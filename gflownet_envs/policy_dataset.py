@@ -249,9 +249,9 @@ class PolicyDataset:
         """
         arrays, record = read_arrays(path)
         _check_record(path, arrays, record)
-        arrays["steps"] = arrays["steps"].tolist()
         names = {f.name for f in fields(cls)}
-        return cls(**arrays, **{k: v for k, v in record.items() if k in names})
+        parts: dict[str, Any] = {k: v for k, v in record.items() if k in names}
+        return cls(**arrays | parts | {"steps": arrays["steps"].tolist()})
 
     def _check_shapes(self) -> None:
         n_members, n_actions = self.y.shape

@@ -57,19 +57,8 @@ class MemberStream:
         return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
-def member_streams(
-    seed: int,
-    members: tuple[int, ...],
-) -> list[MemberStream]:
-    """Return the streams of several members.
-
-    With equal numbers they are the same.
-
-    Examples
-    --------
-    >>> [stream.member for stream in member_streams(0, (4, 7))]
-    [4, 7]
-    """
+def member_streams(seed: int, members: tuple[int, ...]) -> list[MemberStream]:
+    """Return the streams of several members."""
     return [MemberStream(seed, member) for member in members]
 
 
@@ -78,21 +67,6 @@ class UniformChunks:
 
     The numbers do not depend on the size of the chunks. They lie in [0, 1 − 2⁻²⁴], so
     that they stay below 1 in float32.
-
-    Parameters
-    ----------
-    streams : list of MemberStream
-    shape : tuple of int
-        Shape of the numbers of one iteration of one member.
-    chunk : int, default=64
-        Iterations drawn at a time.
-    purpose : Purpose, default=Purpose.SAMPLING
-
-    Examples
-    --------
-    >>> uniforms = UniformChunks(member_streams(0, (0, 1)), shape=(8, 3))
-    >>> uniforms.next().shape
-    (2, 8, 3)
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Arrays and records on disk: atomic, checked on reading, never unpickled.
 
-Arrays are kept as safetensors, which any language reads without this package;
+Arrays are stored as safetensors, which any language reads without this package;
 what belongs to them is a JSON string in the header. Every file is written beside
 its place and moved there, so that a reader finds the old file or the new one and
 never half of one.
@@ -40,33 +40,7 @@ _DTYPES = frozenset(
 
 
 def write_bytes(path: str | os.PathLike[str], payload: bytes) -> None:
-    """Write a file so that it is complete or not there at all.
-
-    Parameters
-    ----------
-    path : path-like
-        Where the file goes; its folder must exist. A file already there stays
-        as it was until the new one is complete.
-    payload : bytes
-        The contents.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written (no such folder, no permission, disk full).
-        The class is that of the cause, the message names the path, and nothing
-        half-written stays.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from gflownet_envs.storage import write_bytes
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_bytes(Path(folder) / "a.txt", b"one")
-    ...     [entry.name for entry in Path(folder).iterdir()]
-    ['a.txt']
-    """
+    """Write a file so that it is complete or not there at all."""
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex}.tmp")
     try:
@@ -109,37 +83,8 @@ def write_json(path: str | os.PathLike[str], payload: Any) -> None:
     """Write a JSON file atomically and deterministically.
 
     Keys are sorted, so equal payloads give equal bytes. NumPy scalars and arrays
-    become numbers and lists, tuples become lists, paths become strings. NaN, the
-    mark of a value that does not exist, is written as ``null`` since JSON has no
-    NaN; infinities are refused.
-
-    Parameters
-    ----------
-    path : path-like
-        Where the file goes; its folder must exist.
-    payload : object
-        Dictionaries with string keys, lists, strings, numbers, booleans, None.
-
-    Raises
-    ------
-    ValueError
-        If a value has no place in JSON; the message says where it stands.
-    OSError
-        If the file cannot be written; see `write_bytes`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from gflownet_envs.storage import write_json
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "results.json"
-    ...     write_json(path, {"q2": float("nan"), "n_members": 3})
-    ...     print(path.read_text())
-    {
-      "n_members": 3,
-      "q2": null
-    }
+    become numbers and lists, paths become strings, and NaN, the mark of a value that
+    does not exist, becomes ``null``. What has no place in JSON is a ValueError.
     """
     plain = plain_json(payload, "payload", nan_as_null=True)
     text = json.dumps(
@@ -389,21 +334,7 @@ def _checksum(arrays: dict[str, np.ndarray], metadata: Any) -> str:
 
 
 def environment_versions() -> dict[str, str | None]:
-    """Return the versions that a record of a run should name.
-
-    Returns
-    -------
-    dict of str to str or None
-        ``python``, ``numpy``, ``scipy``, ``scikit-learn`` and ``skpce``, and
-        ``torch`` where the process has imported it. None where a distribution is
-        not installed (as when running from a source tree).
-
-    Examples
-    --------
-    >>> from gflownet_envs.storage import environment_versions
-    >>> sorted(set(environment_versions()) - {"torch"})
-    ['numpy', 'python', 'scikit-learn', 'scipy', 'skpce']
-    """
+    """Return the versions that a record of a run should name."""
     versions: dict[str, str | None] = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "scikit-learn", "skpce"):
         versions[name] = _installed_version(name)

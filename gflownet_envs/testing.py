@@ -12,8 +12,12 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.graph_checks import edges_match_parents, exact_law, graph_tables
-from gflownet_envs.uniform_trajectories import SampledTrajectories, sample_uniformly
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.uniform_trajectories import (
+    SampledTrajectories,
+    sample_uniformly,
+)
+from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 
 __all__ = ["check_environment", "environment_checks", "sample_uniformly"]
 
@@ -23,9 +27,7 @@ _MAX_GRAPH_OBJECTS = 1_000_000
 
 
 def check_environment(
-    environment: Environment,
-    n_trajectories: int = 64,
-    seed: int = 0,
+    environment: Environment, n_trajectories: int = 64, seed: int = 0
 ) -> None:
     """Raise AssertionError if an environment breaks a rule of the contract.
 
@@ -92,11 +94,7 @@ def _sizes(environment: Environment, sample: SampledTrajectories) -> None:
     for name, got, expected in (
         ("state_size", sample.states.shape[-1], environment.state_size),
         ("n_actions", mask.shape[-1], environment.n_actions),
-        (
-            "n_backward_actions",
-            backward_mask.shape[-1],
-            environment.n_backward_actions,
-        ),
+        ("n_backward_actions", backward_mask.shape[-1], environment.n_backward_actions),
         ("action_names", len(set(environment.action_names)), environment.n_actions),
         ("step_names", len(environment.step_names), environment.max_steps),
     ):
@@ -307,10 +305,10 @@ def _step_actions(environment: Environment, sample: SampledTrajectories) -> None
 
 def _pure_and_batched(environment: Environment, sample: SampledTrajectories) -> None:
     states, actions = sample.before[:8], sample.taken[:8]
-    kept_states, kept_actions = states.clone(), actions.clone()
+    states_before, actions_before = states.clone(), actions.clone()
     undo = environment.backward_action(states, actions)
     after = environment.step(states, actions)
-    kept_after = after.clone()
+    after_before = after.clone()
     calls: dict[str, Callable[[int | slice], Tensor]] = {
         "is_terminal": lambda i: environment.is_terminal(states[i]),
         "valid_mask": lambda i: environment.valid_mask(states[i]),
@@ -328,13 +326,75 @@ def _pure_and_batched(environment: Environment, sample: SampledTrajectories) -> 
             assert torch.equal(call(i), batched[i]), (
                 f"{name} must agree for one state and for a batch"
             )
-        for given, kept in (
-            (states, kept_states),
-            (actions, kept_actions),
-            (after, kept_after),
+        for given, before in (
+            (states, states_before),
+            (actions, actions_before),
+            (after, after_before),
         ):
-            unchanged = torch.equal(given, kept)
+            unchanged = torch.equal(given, before)
             assert unchanged, f"{name} must not modify its arguments"
+
+
+def graph_tables(environment: Environment, sample: SampledTrajectories) -> None:
+    graph = StateGraph.from_environment(environment)
+    ids = graph.state_ids(sample.before)
+    assert torch.equal(graph.states[ids], sample.before), "state_ids must find states"
+    mask = environment.valid_mask(graph.states)
+    assert torch.equal(graph.mask, mask), "the graph must hold valid_mask"
+    assert torch.equal(graph.encodings, environment.encode(graph.states)), (
+        "the graph must hold the encodings"
+    )
+    n_encodings = len(torch.unique(graph.encodings, dim=0))
+    assert n_encodings == graph.n_states, (
+        f"encode must distinguish non-terminal states: {graph.n_states} states have "
+        f"{n_encodings} encodings"
+    )
+    children = graph.children[ids, sample.taken]
+    finished = environment.is_terminal(sample.after)
+    objects = children[finished] - graph.n_states
+    assert torch.equal(objects, environment.object_index(sample.after[finished])), (
+        "edges to objects must agree with object_index"
+    )
+    going_on = sample.after[~finished]
+    assert torch.equal(graph.states[children[~finished]], going_on), (
+        "edges must agree with step"
+    )
+    log_pb = environment.log_backward_policy(sample.after)
+    assert torch.equal(graph.log_pb[ids, sample.taken], log_pb), (
+        "edges must hold log P_B"
+    )
+    reached = torch.unique(graph.children[graph.children >= graph.n_states])
+    assert len(reached) == environment.n_objects, (
+        f"n_objects is {environment.n_objects}, {len(reached)} can be reached"
+    )
+
+
+def edges_match_parents(environment: Environment, sample: SampledTrajectories) -> None:
+    graph = StateGraph.from_environment(environment)
+    n_total = graph.n_states + environment.require_listed_objects()
+    share = torch.zeros(n_total, dtype=torch.float64)
+    edges = graph.children[graph.mask]
+    share.index_add_(0, edges, graph.log_pb[graph.mask].exp())
+    assert torch.allclose(share[1:], torch.ones_like(share[1:]), rtol=0, atol=1e-12), (
+        "P_B over the edges into a state must sum to 1 (parents and edges disagree)"
+    )
+
+
+def exact_law(environment: Environment, sample: SampledTrajectories) -> None:
+    generator = torch.Generator().manual_seed(0)
+    shape = (2, environment.require_listed_objects())
+    log_reward = 2 * torch.randn(shape, generator=generator, dtype=torch.float64)
+    solution = solve_exact(environment, log_reward)
+    table = solution.log_policy_table
+    law = terminating_distribution(solution.graph, table)
+    error = (law - solution.target_distribution()).abs().max().item()
+    assert error < 1e-10, f"the exact law must be ∝ reward, the error is {error:.1e}"
+    forward = solution.log_flow[..., None] + table
+    values = torch.cat((solution.log_flow, log_reward), dim=1)
+    backward = values[:, solution.graph.children.clamp(min=0)] + solution.graph.log_pb
+    mask = solution.graph.mask
+    gap = (forward - backward)[:, mask].abs().max().item()
+    assert gap < 1e-10, f"forward and backward flow must agree, the gap is {gap:.1e}"
 
 
 _CHECKS: dict[str, Check] = {

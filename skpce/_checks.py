@@ -16,28 +16,33 @@ and calls from others do nothing: whoever sets or lifts ours takes that right fi
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import threading
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from html import escape
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
@@ -375,3 +380,75 @@ def format_cell(value: Any) -> str:
     if isinstance(value, tuple):
         return "; ".join(str(part) for part in value)
     return str(value)
+
+
+def html_table(
+    columns: Iterable[str], rows: Iterable[Iterable[Any]], caption: str = ""
+) -> str:
+    """Return an HTML table whose cells are short texts."""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(format_cell(cell))}</td>' for cell in row)}</tr>"
+        for row in rows
+    )
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def method_of(
+    attribute: str,
+    function: Callable[Concatenate[Any, P], R],
+    *,
+    inputs: str | None = "X",
+) -> Callable[Concatenate[Any, P], R]:
+    """Return a method that calls a function of an attribute of a fitted estimator.
+
+    The method has the name, the signature and the documentation of the function. The
+    argument named ``inputs`` is first checked for the number and the names of its
+    features; what is missing or infinite in it is left to the function.
+    """
+    signature = inspect.signature(function)
+    first, *others = signature.parameters.values()
+    names = [parameter.name for parameter in others]
+    place = names.index(inputs) if inputs in names else None
+
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        check_is_fitted(self)
+        if place is None:
+            return function(getattr(self, attribute), *args, **kwargs)
+        given, named = _with_checked_inputs(self, names[place], place, args, kwargs)
+        return function(getattr(self, attribute), *given, **named)
+
+    for name in ("__name__", "__qualname__", "__doc__"):
+        setattr(method, name, getattr(function, name, None))
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[first.replace(name="self"), *others]
+    )
+    return method
+
+
+def _with_checked_inputs(
+    estimator: Any, name: str, place: int, args: Any, kwargs: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Check one argument for the number and the names of its features."""
+
+    def checked(X: Any) -> Any:
+        if X is None:
+            return None
+        return validate_data(
+            estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
+        )
+
+    if len(args) > place:
+        args = (*args[:place], checked(args[place]), *args[place + 1 :])
+    elif name in kwargs:
+        kwargs = {**kwargs, name: checked(kwargs[name])}
+    return args, kwargs
+
+
+def attribute_of(attribute: str, read: Callable[[Any], Any]) -> property:
+    """Return a fitted attribute that is read off another one.
+
+    Before ``fit`` the other one is missing, and so is this one.
+    """
+    return property(lambda self: read(getattr(self, attribute)))

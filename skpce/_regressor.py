@@ -21,16 +21,17 @@ from ._basis.basis import BasisParameters, PolynomialBasis
 from ._checks import (
     FloatArray,
     Samples,
+    attribute_of,
     check_integer,
     check_option,
     checked_sample_weight,
     input_names,
+    method_of,
     unchanged_on_failure,
 )
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
-from ._expansion.methods import attribute_of, method_of
 from ._expansion.problem import (
     FittedProblem,
     solve_samples,

@@ -18,15 +18,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._checks import (
     FloatArray,
+    attribute_of,
     check_integer,
     check_option,
     check_real,
     fail,
+    method_of,
     unchanged_on_failure,
 )
 from ._expansion.expansion import Expansion
 from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
-from ._expansion.methods import attribute_of, method_of
 from ._model_file.state import plain_state, restore_state
 from ._regressor import PolynomialChaosRegressor, warn_of_constant_targets
 from ._solvers import PENALIZED, SOLVERS

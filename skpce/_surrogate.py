@@ -20,6 +20,7 @@ from ._basis.basis import BasisParameters, PolynomialBasis
 from ._checks import (
     FloatArray,
     Samples,
+    attribute_of,
     check_boolean,
     check_integer,
     check_real,
@@ -27,6 +28,7 @@ from ._checks import (
     import_pandas,
     input_names,
     make_generator,
+    method_of,
 )
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.composition import checked_policies, d2_kl_deviance, resolve_mask
@@ -48,7 +50,6 @@ from ._compositions.steps import (
 )
 from ._dependence.tests import SurrogateDiagnostics
 from ._expansion.expansion import Expansion
-from ._expansion.methods import attribute_of, method_of
 from ._expansion.problem import FittedProblem, linear_problem
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver
@@ -414,6 +415,7 @@ class CompositionalPCESurrogate(
         return FittedCompositions(
             expansion,
             problem,
+            samples,
             geometry,
             coordinates,
             models=problem.fit.models

@@ -13,60 +13,34 @@ LARGEST_ROOT = 20
 LARGEST_FOLDER = 12
 LONGEST_FILE = 600
 
-SKPCE, GFLOWNET_ENVS = PACKAGES
-
-NO_MIXIN_YET = pytest.mark.xfail(
-    strict=True, reason="the estimators are put together from mixins"
-)
-WIDE_YET = pytest.mark.xfail(strict=True, reason="files are not yet in folders")
-CIRCLE_YET = pytest.mark.xfail(
-    strict=True, reason="who reads results imports what runs"
-)
-
 
 @pytest.fixture(scope="module")
 def package(request):
     return Package(request.param)
 
 
-@pytest.mark.parametrize(
-    "package",
-    [SKPCE, pytest.param(GFLOWNET_ENVS, marks=CIRCLE_YET)],
-    indirect=True,
-)
+@pytest.mark.parametrize("package", PACKAGES, indirect=True)
 def test_no_module_imports_itself_through_others(package):
     assert package.circles == []
 
 
-@pytest.mark.parametrize(
-    "package", [pytest.param(SKPCE, marks=NO_MIXIN_YET), GFLOWNET_ENVS], indirect=True
-)
+@pytest.mark.parametrize("package", PACKAGES, indirect=True)
 def test_there_are_no_mixins_of_ours(package):
     assert package.mixins == []
 
 
-@pytest.mark.parametrize(
-    "package", [pytest.param(SKPCE, marks=NO_MIXIN_YET), GFLOWNET_ENVS], indirect=True
-)
+@pytest.mark.parametrize("package", PACKAGES, indirect=True)
 def test_estimators_inherit_from_scikit_learn_only(package):
     assert package.estimators
     assert package.own_bases == []
 
 
-@pytest.mark.parametrize(
-    "package",
-    [pytest.param(name, marks=WIDE_YET) for name in PACKAGES],
-    indirect=True,
-)
+@pytest.mark.parametrize("package", PACKAGES, indirect=True)
 def test_a_root_can_be_seen_at_once(package):
     assert len(package.root_entries) <= LARGEST_ROOT
 
 
-@pytest.mark.parametrize(
-    "package",
-    [pytest.param(name, marks=WIDE_YET) for name in PACKAGES],
-    indirect=True,
-)
+@pytest.mark.parametrize("package", PACKAGES, indirect=True)
 def test_a_folder_can_be_seen_at_once(package):
     folders = package.files_of_folders
     wide = {name: size for name, size in folders.items() if size > LARGEST_FOLDER}

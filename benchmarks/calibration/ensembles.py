@@ -15,13 +15,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import scale
 
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.environments.grid import GridEnvironment
+from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.experiments.analysis import make_pipeline as make_task_pipeline
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.rewards.quadrant_shifts import SHIFTS, quadrant_shift_rewards
+from gflownet_envs.rewards.closed_form import SHIFTS, quadrant_shift_rewards
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
 
 

@@ -43,10 +43,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 from gflownet_envs import policies_along, train_ensemble
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.convergence import NotConvergedWarning
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from gflownet_envs.rewards.yield_proxy import yield_log_reward
-from gflownet_envs.training_spec import PAPER_TRAINING
+from gflownet_envs.rewards.proxies import yield_log_reward
+from gflownet_envs.training.convergence import NotConvergedWarning
+from gflownet_envs.training.spec import PAPER_TRAINING
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import input_tests

@@ -36,11 +36,10 @@ from gflownet_envs import (
     train_yield_proxies,
     yield_log_reward,
 )
-from gflownet_envs.block_store import BlockStore
-from gflownet_envs.blocks import array_digest, load_or_run
+from gflownet_envs.block_store import BlockStore, array_digest, load_or_run
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from gflownet_envs.rewards.yield_proxy import ProxySpec
+from gflownet_envs.rewards.proxy_training import ProxySpec
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import RewardEffects, back_to_reward
 from skpce.metrics import policy_fragility, total_variation_distance

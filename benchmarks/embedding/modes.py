@@ -38,12 +38,13 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from gflownet_envs import yield_log_reward
 from gflownet_envs.datasets import fetch_buchwald_hartwig
-from gflownet_envs.rewards.component_kernel import ComponentRBF
 from gflownet_envs.rewards.gaussian_process import (
+    ComponentRBF,
     GaussianProcessModes,
     gaussian_process_modes,
+    level_descriptors,
+    level_features,
 )
-from gflownet_envs.rewards.level_features import level_descriptors, level_features
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
 

@@ -50,7 +50,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
-from gflownet_envs.rewards.yield_proxy import yield_log_reward
+from gflownet_envs.rewards.proxies import yield_log_reward
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import BetaVAE, NormalizingFlow, PLSTransformer
 from skpce.inspection import verdict

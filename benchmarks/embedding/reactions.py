@@ -28,7 +28,7 @@ from gflownet_envs.rewards.gaussian_process import (
     gaussian_process_modes,
     one_hot_levels,
 )
-from gflownet_envs.rewards.yield_proxy import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
 
 RECIPES = {"default": ProxySpec(), "paper": PAPER_PROXY}
 TRAINED_ON = 0.3  # share of the measured reactions behind a proxy and the process

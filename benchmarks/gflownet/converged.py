@@ -41,8 +41,8 @@ from gflownet_envs import (
     train_ensemble,
     wiener_regression_rewards,
 )
-from gflownet_envs.convergence import NotConvergedWarning
-from gflownet_envs.rewards.local_scores import LocalScoreReward
+from gflownet_envs.rewards.graph_scores import LocalScoreReward
+from gflownet_envs.training.convergence import NotConvergedWarning
 
 SIZES = {"catalyst": 4, "base": 3, "aryl halide": 16, "additive": 24}
 SETTINGS = ("default", "own", "paper")

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from gflownet_envs import DagEnvironment
-from gflownet_envs.testing import sample_uniformly
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 
 
 def cpu_milliseconds(call: Callable[[], object], repeats: int, loops: int) -> float:

@@ -24,16 +24,16 @@ from sklearn.decomposition import PCA
 
 from gflownet_envs import DagEnvironment, StateGraph, solve_exact
 from gflownet_envs.datasets import fetch_sachs, make_linear_gaussian_data
-from gflownet_envs.graph_posterior import edge_marginals
-from gflownet_envs.object_rewards import log_reward_table
-from gflownet_envs.rewards.bge_score import (
+from gflownet_envs.exact.dag import edge_marginals
+from gflownet_envs.rewards.graph_scores import (
     STANDARDIZATIONS,
+    LocalScoreReward,
     bge_scores,
     log_principal_minors,
     sample_covariances,
     subsample_rows,
 )
-from gflownet_envs.rewards.local_scores import LocalScoreReward
+from gflownet_envs.rewards.source import log_reward_table
 
 
 def cpu_ms(call, repeats: int) -> float:

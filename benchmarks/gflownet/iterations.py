@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.convergence import NotConvergedWarning
+from gflownet_envs.experiments.analysis import training_noise
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import Preset, Study
 from gflownet_envs.experiments.tasks import TASKS
-from gflownet_envs.experiments.training_noise import training_noise
+from gflownet_envs.training.convergence import NotConvergedWarning
 
 
 def main() -> None:

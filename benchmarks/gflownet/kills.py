@@ -23,7 +23,7 @@ import numpy as np
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.convergence import NotConvergedWarning
+from gflownet_envs.training.convergence import NotConvergedWarning
 
 ENVIRONMENT = GridEnvironment(size=4, max_moves=4)
 SPEC = TrainingSpec(n_iterations=150, hidden=(32,), block_size=1, check_every=0)

@@ -28,19 +28,19 @@ from gflownet_envs.chemistry import (
     neutral_links,
 )
 from gflownet_envs.datasets import fetch_fragments, fetch_seh
-from gflownet_envs.environments.fragments import fragment_chain_environment
-from gflownet_envs.rewards.feature_proxy import train_feature_proxies
-from gflownet_envs.rewards.molecule_scores import molecule_log_reward
-from gflownet_envs.rewards.toy_fragments import (
+from gflownet_envs.environments.selection import fragment_chain_environment
+from gflownet_envs.rewards.molecules import (
     POSITIONS,
     TOY_FRAGMENTS,
     ChainProxyReward,
     chain_features,
     descriptor_score,
+    molecule_log_reward,
     reference_chains,
     toy_descriptors,
 )
-from gflownet_envs.rewards.yield_proxy import PAPER_PROXY
+from gflownet_envs.rewards.proxies import train_feature_proxies
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY
 
 _CLOCK = [time.process_time()]
 

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from gflownet_envs import SequentialSelectionEnvironment, TrainingSpec, train_ensemble
-from gflownet_envs.convergence import NotConvergedWarning
+from gflownet_envs.training.convergence import NotConvergedWarning
 
 SIZES = {"catalyst": 4, "base": 3, "aryl halide": 16, "additive": 24}
 

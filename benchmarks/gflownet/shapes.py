@@ -17,10 +17,10 @@ import warnings
 import numpy as np
 
 from gflownet_envs import TrainingSpec, train_ensemble
-from gflownet_envs.convergence import NotConvergedWarning
 from gflownet_envs.environments import DagEnvironment, TokenSequenceEnvironment
-from gflownet_envs.rewards.local_scores import LocalScoreReward
+from gflownet_envs.rewards.graph_scores import LocalScoreReward
 from gflownet_envs.rewards.source import FunctionReward
+from gflownet_envs.training.convergence import NotConvergedWarning
 
 TOKEN_SHAPES = ((7, 9), (17, 5))
 

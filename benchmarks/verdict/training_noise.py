@@ -33,10 +33,10 @@ from sklearn.pipeline import make_pipeline
 
 from gflownet_envs import solve_exact, train_ensemble
 from gflownet_envs.block_store import BlockStore
+from gflownet_envs.exact.trajectories import PolicySource, policies_along
 from gflownet_envs.experiments.analysis import span_coordinates
 from gflownet_envs.experiments.task import Preset, Study
 from gflownet_envs.experiments.tasks import find_task
-from gflownet_envs.trajectories import PolicySource, policies_along
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.inspection import training_noise_share, variance_decomposition, verdict
 from skpce.metrics import policy_fragility

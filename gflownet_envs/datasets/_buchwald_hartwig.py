@@ -8,14 +8,12 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from gflownet_envs.datasets._fetch import Source, fetch_tidy
-from gflownet_envs.datasets._frames import import_pandas
+from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
 
 FEATURE_NAMES = ("catalyst", "base", "aryl_halide", "additive")
 NO_ARYL_HALIDE = "(no aryl halide)"
@@ -322,13 +320,8 @@ def fetch_buchwald_hartwig(
     if smiles and return_X_y:
         raise ValueError("smiles=True needs return_X_y=False: they are no part of X, y")
     pandas = import_pandas() if as_frame else None
-    fetch = partial(
-        fetch_tidy,
-        data_home=data_home,
-        download_if_missing=download_if_missing,
-        n_retries=n_retries,
-    )
-    path, tidy = fetch(SOURCE)
+    where = (data_home, download_if_missing, n_retries)
+    path, tidy = fetch_tidy(SOURCE, *where)
     data, target = _parse_tidy(tidy)
     levels = dict(LEVELS)
     if not controls:
@@ -344,7 +337,9 @@ def fetch_buchwald_hartwig(
         feature_names=list(FEATURE_NAMES),
         target_names=["yield"],
         levels=levels,
-        smiles=_parse_smiles(fetch(COMPONENTS)[1], levels) if smiles else None,
+        smiles=_parse_smiles(fetch_tidy(COMPONENTS, *where)[1], levels)
+        if smiles
+        else None,
         frame=frame,
         DESCR=DESCR,
         filename=str(path),
@@ -382,17 +377,17 @@ def _without_controls(
     target: np.ndarray,  # shape: (n,)
 ) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[str, ...]]]:
     """Drop the absent levels and their rows, and number the others from 0."""
-    kept = np.ones(len(target), dtype=bool)
+    retained = np.ones(len(target), dtype=bool)
     levels, data = dict(LEVELS), data.copy()
     for column, component in enumerate(FEATURE_NAMES):
         if component in _ABSENT:
             absent = LEVELS[component].index(_ABSENT[component])
-            kept &= data[:, column] != absent
+            retained &= data[:, column] != absent
             data[:, column] -= data[:, column] > absent
             levels[component] = tuple(
                 name for name in LEVELS[component] if name != _ABSENT[component]
             )
-    return data[kept], target[kept], levels
+    return data[retained], target[retained], levels
 
 
 def _to_pandas(

@@ -18,29 +18,24 @@ DATA_VARIABLE = "SKPCE_DATA"
 
 @dataclass(frozen=True)
 class Source:
-    """A data set's tidy file, and the public raw file that it is made from.
+    """A data set's tidy file, and the public raw file that it is made from."""
 
-    Attributes
-    ----------
-    tidy_name, tidy_sha256 : str
-        File name and checksum of the tidy file, the only one that is parsed.
-    raw_name, raw_sha256, raw_url : str
-        File name, checksum and pinned address of the file at its publisher's.
-    convert : callable
-        Takes the raw file's bytes, returns the tidy file's.
-    """
-
+    # file name and checksum of the tidy file, the only one that is parsed
     tidy_name: str
+    # file name and checksum of the tidy file, the only one that is parsed
     tidy_sha256: str
+    # file name, checksum and pinned address of the file at its publisher's
     raw_name: str
+    # file name, checksum and pinned address of the file at its publisher's
     raw_sha256: str
+    # file name, checksum and pinned address of the file at its publisher's
     raw_url: str
+    # takes the raw file's bytes, returns the tidy file's
     convert: Callable[[bytes], bytes]
 
 
 def fetch_tidy(
     source: Source,
-    *,
     data_home: str | os.PathLike[str] | None,
     download_if_missing: bool,
     n_retries: int,
@@ -154,3 +149,12 @@ def _what_to_do(source: Source, cache: Path) -> str:
         f"{source.tidy_name}, or put the file {source.raw_name} from "
         f"{source.raw_url} in the folder {cache}."
     )
+
+
+def import_pandas() -> Any:
+    """Import pandas, an extra, only where frames are requested."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("as_frame=True needs pandas: pip install pandas") from error
+    return pandas

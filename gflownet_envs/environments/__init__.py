@@ -2,17 +2,19 @@
 
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.environments.fragments import fragment_chain_environment
-from gflownet_envs.environments.grid import GridEnvironment
-from gflownet_envs.environments.hypergrid import HypergridEnvironment
-from gflownet_envs.environments.plane_walk import PlaneWalkEnvironment
-from gflownet_envs.environments.sequential_selection import (
+from gflownet_envs.environments.selection import (
     SequentialSelectionEnvironment,
+    fragment_chain_environment,
 )
-from gflownet_envs.environments.symbolic_expression import (
+from gflownet_envs.environments.sequences import (
     SymbolicExpressionEnvironment,
+    TokenSequenceEnvironment,
 )
-from gflownet_envs.environments.token_sequence import TokenSequenceEnvironment
+from gflownet_envs.environments.walks import (
+    GridEnvironment,
+    HypergridEnvironment,
+    PlaneWalkEnvironment,
+)
 
 __all__ = [
     "DagEnvironment",

@@ -8,16 +8,8 @@ from torch import Tensor
 
 
 def require_at_least(name: str, value: object, least: int) -> None:
-    """Raise ValueError unless a size is an int and large enough.
-
-    Examples
-    --------
-    >>> require_at_least("size", 1, least=2)
-    Traceback (most recent call last):
-    ValueError: size must be at least 2, got 1
-    """
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    if not is_integer or value < least:
+    """Raise ValueError unless a size is an int and large enough."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r}")
 
 
@@ -87,9 +79,7 @@ class Environment(ABC):
 
     @abstractmethod
     def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-        device: torch.device | str | None = None,
+        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
     ) -> Tensor:  # shape: (*batch_shape, S)
         """Return the only state without parents, repeated over `batch_shape`."""
 

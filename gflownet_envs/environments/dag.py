@@ -108,10 +108,7 @@ class DagEnvironment(Environment):
             )
 
     def _set_action_tables(self, edges: Sequence[tuple[int, int]]) -> None:
-        """Set the nodes of each action and what it adds to a state.
-
-        Stopping has the source `n_nodes`, which is in no set.
-        """
+        """Set the nodes of each action and what it adds to a state."""
         n_edges = len(edges)
         self._members_of_set: Tensor | None = None
         if self.n_nodes <= _MAX_TABLED_NODES:
@@ -138,19 +135,14 @@ class DagEnvironment(Environment):
         return torch.cat(codes).sort().values
 
     def initial_state(
-        self,
-        batch_shape: Sequence[int] = (),
-        device: torch.device | str | None = None,
-    ) -> Tensor:  # shape: (*batch_shape, S)
+        self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
+    ) -> Tensor:
         state = torch.zeros(self.state_size, dtype=torch.int64, device=device)
         nodes = torch.arange(self.n_nodes, device=device)
         state[self.n_nodes : -2] = 1 << nodes
         return state.repeat(*batch_shape, 1) if batch_shape else state
 
-    def is_terminal(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (...), bool
+    def is_terminal(self, states: Tensor) -> Tensor:
         return states[..., -1] == 1
 
     def parent_sets(
@@ -160,16 +152,12 @@ class DagEnvironment(Environment):
         """Return the parents of each node, bit i of a set standing for node i."""
         return states[..., : self.n_nodes]
 
-    def _reached_sets(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., n_nodes)
+    def _reached_sets(self, states: Tensor) -> Tensor:
+        # shapes: states (..., S) -> (..., n_nodes)
         return states[..., self.n_nodes : -2]
 
-    def _source_in_set_of_target(
-        self,
-        sets: Tensor,  # shape: (..., n_nodes)
-    ) -> Tensor:  # shape: (..., n_edges), bool
+    def _source_in_set_of_target(self, sets: Tensor) -> Tensor:
+        # shapes: sets (..., n_nodes) -> (..., n_edges), bool
         """For each edge i → j, say whether the set of j holds i."""
         if self._members_of_set is not None and self.n_nodes > 1:
             rows = self._members_of_set.to(sets.device).index_select(0, sets.flatten())
@@ -179,21 +167,14 @@ class DagEnvironment(Environment):
         its_set = sets.index_select(-1, target.to(sets.device))
         return (its_set >> source.to(sets.device)) & 1 == 1
 
-    def valid_mask(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., A), bool
+    def valid_mask(self, states: Tensor) -> Tensor:
         closed = self.parent_sets(states) | self._reached_sets(states)
         going_on = states[..., -1:] == 0
-        has_room = going_on & (states[..., -2:-1] < self.max_edges)
-        may_add = ~self._source_in_set_of_target(closed) & has_room
+        may_grow = going_on & (states[..., -2:-1] < self.max_edges)
+        may_add = ~self._source_in_set_of_target(closed) & may_grow
         return torch.cat((may_add, going_on), dim=-1)
 
-    def step(
-        self,
-        states: Tensor,  # shape: (..., S)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., S)
+    def step(self, states: Tensor, actions: Tensor) -> Tensor:
         added = self._added.to(states.device)[actions]
         source = self._source.to(states.device)[actions][..., None]
         target = self._target.to(states.device)[actions][..., None]
@@ -205,34 +186,21 @@ class DagEnvironment(Environment):
         after[..., self.n_nodes : -2] |= reaches_source & gained
         return torch.where(self.is_terminal(states)[..., None], states, after)
 
-    def backward_mask(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., A), bool
+    def backward_mask(self, states: Tensor) -> Tensor:
         stopped = self.is_terminal(states)[..., None]
         present = self._source_in_set_of_target(self.parent_sets(states))
         return torch.cat((present & ~stopped, stopped), dim=-1)
 
-    def backward_action(
-        self,
-        states: Tensor,  # shape: (..., S)
-        actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (...)
+    def backward_action(self, states: Tensor, actions: Tensor) -> Tensor:
         return actions
 
-    def backward(
-        self,
-        states: Tensor,  # shape: (..., S)
-        backward_actions: Tensor,  # shape: (...)
-    ) -> Tensor:  # shape: (..., S)
+    def backward(self, states: Tensor, backward_actions: Tensor) -> Tensor:
         before = states - self._added.to(states.device)[backward_actions]
         before[..., self.n_nodes : -2] = self._closure(self.parent_sets(before))
         return before
 
-    def _closure(
-        self,
-        parent_sets: Tensor,  # shape: (..., n_nodes)
-    ) -> Tensor:  # shape: (..., n_nodes)
+    def _closure(self, parent_sets: Tensor) -> Tensor:
+        # shapes: parent_sets (..., n_nodes) -> (..., n_nodes)
         """Return the sets of nodes that each node reaches (Warshall)."""
         nodes = torch.arange(self.n_nodes, device=parent_sets.device)
         is_edge = (parent_sets[..., None, :] >> nodes[:, None]) & 1
@@ -242,26 +210,20 @@ class DagEnvironment(Environment):
             reached = reached | (through & reached[..., node, None])
         return reached
 
-    def log_backward_policy(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (...), float64
+    def log_backward_policy(self, states: Tensor) -> Tensor:
         """Return −log of the number of edges; 0 where the last action was stop."""
         n_parents = torch.where(self.is_terminal(states), 1, states[..., -2])
         return -n_parents.clamp(min=1).to(torch.float64).log()
 
-    def encode(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (..., F), float32
+    def encode(self, states: Tensor) -> Tensor:
         """Return the edges or the sets as 0 and 1, and the share of `max_edges`."""
         parents = self.parent_sets(states)
         if self.encoding == "adjacency":
-            columns = (self._source_in_set_of_target(parents),)
+            columns = [self._source_in_set_of_target(parents)]
         else:
             everybody = 2**self.n_nodes - 1
             candidates = everybody & ~self._reached_sets(states)
-            columns = (self._one_hot_sets(parents), self._one_hot_sets(candidates))
+            columns = [self._one_hot_sets(parents), self._one_hot_sets(candidates)]
         share = states[..., -2:-1].to(torch.float32) / max(self.max_edges, 1)
         return torch.cat((*(c.to(torch.float32) for c in columns), share), dim=-1)
 
@@ -276,24 +238,20 @@ class DagEnvironment(Environment):
         values = torch.arange(2 ** (n_nodes - 1), device=device)
         return (numbers[..., None] == values).flatten(start_dim=-2)
 
-    def _code(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (...)
+    def _code(self, states: Tensor) -> Tensor:  # shapes: states (..., S) -> (...)
         """Return the edges as one number, bit a standing for action a."""
         edges = self._source_in_set_of_target(self.parent_sets(states))
         bits = torch.arange(edges.shape[-1], device=states.device)
         return (edges.to(torch.int64) << bits).sum(dim=-1)
 
-    def object_index(
-        self,
-        states: Tensor,  # shape: (..., S)
-    ) -> Tensor:  # shape: (...)
+    def object_index(self, states: Tensor) -> Tensor:
         self.require_listed_objects()
+        assert self._codes is not None
         return torch.searchsorted(self._codes.to(states.device), self._code(states))
 
     def object_name(self, index: int) -> str:
         self._require_object(index)
+        assert self._codes is not None
         code = int(self._codes[index])
         edges = [name for a, name in enumerate(self.action_names) if code >> a & 1]
         return ", ".join(edges) if edges else "no edges"

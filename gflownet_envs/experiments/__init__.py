@@ -1,4 +1,4 @@
 """The experiments: from a task to an attribution with a verdict.
 
-The only room that joins `gflownet_envs` and `skpce`.
+The only part that joins `gflownet_envs` and `skpce`.
 """

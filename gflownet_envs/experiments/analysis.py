@@ -1,10 +1,10 @@
-"""Surrogate, indices, calibration and verdict of one data set."""
+"""What the policies of a data set say: surrogate, verdict, calibration and shares."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,20 +15,33 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
-from gflownet_envs.experiments.task import Preset, Progress, stage
-from gflownet_envs.experiments.training_noise import has_replicates
+from gflownet_envs.experiments.task import (
+    LEVELS,
+    Analysis,
+    Calibration,
+    NoiseAgainstExact,
+    Preset,
+    Progress,
+    TrainingNoise,
+    stage,
+)
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
-from skpce.inspection import Verdict, verdict
+from skpce.inspection import (
+    ResultRow,
+    back_to_reward,
+    training_noise_share,
+    variance_decomposition,
+    verdict,
+)
 from skpce.metrics import (
+    PolicyFragility,
     crps_score,
     interval_width_score,
     joint_coverage_score,
     marginal_coverage_score,
+    policy_fragility,
 )
-
-#: Nominal levels of the intervals.
-LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 #: Kinds of predictive intervals of a held-out member.
 INTERVALS: Mapping[str, Mapping[str, Any]] = {
@@ -36,65 +49,162 @@ INTERVALS: Mapping[str, Mapping[str, Any]] = {
     "ignoring the inputs": {"residual": "resampled", "given_inputs": False},
     "push-forward alone": {"residual": None, "given_inputs": False},
 }
-
 #: Draws behind the CRPS, and the members of which they are held at once.
 _N_DRAWS = 1000
 _CHUNK = 64
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """How one kind of interval does on held-out members, per step.
+def fragility(dataset: PolicyDataset) -> PolicyFragility:
+    """Measure the disagreement of the members of a data set.
 
-    Attributes
-    ----------
-    coverage, joint_coverage, width : ndarray of shape (n_levels, n_steps)
-        At `LEVELS`; NaN for steps without choice.
-    crps : ndarray of shape (n_steps,)
+    Every measure is NaN for a step without choice. The reference of the alr sum is
+    the last possible action.
     """
+    found = policy_fragility(dataset.y, steps=dataset.steps, mask=dataset.mask)
+    has_choice = found.n_possible > 1
+    measures = {
+        name: np.where(has_choice, values, np.nan)
+        for name, values in vars(found).items()
+        if isinstance(values, np.ndarray) and name != "n_possible"
+    }
+    return replace(
+        found,
+        step_names=dataset.step_names,
+        alr_reference=_reference_names(dataset),
+        **measures,
+    )
 
-    coverage: np.ndarray
-    joint_coverage: np.ndarray
-    width: np.ndarray
-    crps: np.ndarray
+
+def _reference_names(dataset: PolicyDataset) -> tuple[str, ...]:
+    """Name the last possible action of each step."""
+    return tuple(
+        dataset.action_names[columns.start + int(possible[-1])]
+        for columns in dataset.step_slices
+        for possible in [np.flatnonzero(dataset.mask[columns])]
+    )
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """One surrogate of one data set.
+def has_replicates(dataset: PolicyDataset) -> bool:
+    """Whether several members share a reward."""
+    return len(np.unique(dataset.rewards)) < dataset.n_members
 
-    Attributes
-    ----------
-    degree : int
-    pipeline : Pipeline
-        Fitted on the training members.
-    input_features : tuple of str or None
-        Names of the inputs, where they are the reward features themselves.
-    verdict : Verdict
-        Cross-fitted on the training members.
-    held_out_q2 : ndarray of shape (n_steps,)
-        Aitchison Q² on the test members; NaN without choice.
-    expansion_alr_sum : ndarray of shape (n_steps,)
-        The paper's D: sum over the additive log-ratios (to the last possible action)
-        of the variance of the *expansion*, Σ c² without the constant.
-    calibration : dict of str to Calibration
-        On the test members.
-    fit_cpu_seconds : float
+
+def training_noise(
+    trained: PolicyDataset,
+    exact: PolicyDataset | None,
+    control: np.ndarray | None = None,  # shape: (n_control, ΣK)
+) -> TrainingNoise:
+    """Compare the trained members with the exact policies of their rewards.
+
+    Without exact policies, only replicates and the control show the noise.
+
+    Raises
+    ------
+    ValueError
+        If a reward of the trained members was not solved.
     """
+    return TrainingNoise(
+        exact=None if exact is None else noise_against_exact(trained, exact),
+        replicates=_split(trained, reward=trained.rewards)
+        if has_replicates(trained)
+        else None,
+        control=None if control is None else _split(trained, control=control),
+    )
 
-    degree: int
-    pipeline: Pipeline
-    input_features: tuple[str, ...] | None
-    verdict: Verdict
-    held_out_q2: np.ndarray
-    expansion_alr_sum: np.ndarray
-    calibration: dict[str, Calibration]
-    fit_cpu_seconds: float
 
-    @property
-    def surrogate(self) -> CompositionalPCESurrogate:
-        """The last step of the pipeline."""
-        return self.pipeline[-1]
+def noise_against_exact(
+    trained: PolicyDataset, exact: PolicyDataset
+) -> NoiseAgainstExact:
+    """Compare each trained member with the exact policy of its reward."""
+    missing = np.setdiff1d(trained.rewards, exact.rewards)
+    if missing.size:
+        raise ValueError(
+            f"exact must have all rewards of trained, and lacks {missing.tolist()}"
+        )
+    place = {int(reward): row for row, reward in enumerate(exact.rewards)}
+    exact_y = exact.y[[place[int(reward)] for reward in trained.rewards]]
+    difference = trained.y - exact_y
+    share = training_noise_share(
+        trained.y, exact=exact_y, steps=trained.steps, mask=trained.mask
+    )
+    blocks = [(trained.y[:, c], difference[:, c]) for c in trained.step_slices]
+    return NoiseAgainstExact(
+        log_ratio_share=share,
+        probability_share=np.array(
+            [
+                np.nan if np.isnan(s) else d.var(axis=0).sum() / y.var(axis=0).sum()
+                for s, (y, d) in zip(share, blocks, strict=True)
+            ]
+        ),
+        log_ratio_bias=_log_ratio_bias(trained, exact_y),
+        total_variation=np.array(
+            [
+                np.nan if np.isnan(s) else 0.5 * np.abs(d).sum(axis=1).mean()
+                for s, (_, d) in zip(share, blocks, strict=True)
+            ]
+        ),
+    )
+
+
+def _split(trained: PolicyDataset, **known: Any) -> ResultRow:
+    """Split the variance of the log-ratios without looking at exact policies."""
+    return variance_decomposition(
+        trained.y, steps=trained.steps, mask=trained.mask, **known
+    ).aitchison_variance
+
+
+def _log_ratio_bias(trained: PolicyDataset, exact: np.ndarray) -> np.ndarray:
+    # shapes: exact (n_members, ΣK)
+    clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
+    values = clr.fit_transform(trained.y)
+    mean_difference = (values - clr.transform(exact)).mean(axis=0)
+    bias = np.full(trained.n_steps, np.nan)
+    for step in np.unique(clr.coordinate_steps_):
+        columns = clr.coordinate_steps_ == step
+        variance = values[:, columns].var(axis=0).sum()
+        bias[step] = np.square(mean_difference[columns]).sum() / variance
+    return bias
+
+
+def level_shares(
+    pipeline: Any,
+    dataset: PolicyDataset,
+    levels: Mapping[str, Mapping[str, np.ndarray]],
+) -> dict[str, dict[str, np.ndarray]]:
+    """Return how much of each step's variance follows each level of each component.
+
+    The rewards of the objects that have the level vary as they do between the members;
+    all other rewards stay at their mean. The share is the Aitchison variance of the
+    *predicted* policies over that of the actual ones. Levels overlap (an object has
+    one of every component) and rewards are correlated, so the shares need not add up
+    to the Q² of the step.
+
+    Parameters
+    ----------
+    pipeline : fitted estimator
+        Predicts policies from the reward features.
+    dataset : PolicyDataset
+        The members.
+    levels : mapping of str to mapping of str to ndarray of int
+        Per component and level, the columns of X of the objects that have it.
+
+    Returns
+    -------
+    shares : dict of str to dict of str to ndarray of shape (n_steps,)
+        NaN for a step without choice.
+    """
+    shares: dict[str, dict[str, np.ndarray]] = {component: {} for component in levels}
+    places = [(component, level) for component in levels for level in levels[component]]
+    if not places:
+        return shares
+    # Levels of two components may have one name.
+    groups = {str(i): levels[c][level] for i, (c, level) in enumerate(places)}
+    effects = back_to_reward(pipeline, dataset.X, groups=groups)
+    total = fragility(dataset).aitchison_variance
+    to_observed = effects.predicted_variance / np.where(total > 0, total, np.nan)
+    for (component, level), share in zip(places, effects.variance_share.T, strict=True):
+        shares[component][level] = share * to_observed
+    return shares
 
 
 def make_pipeline(
@@ -130,11 +240,7 @@ def analyse(
     n_jobs: int | None,
     progress: Progress,
 ) -> Analysis:
-    """Fit, judge and calibrate one surrogate.
-
-    The embedding, the surrogate and the verdict see training members only; test
-    members are projected by the fitted pipeline.
-    """
+    """Fit, judge and calibrate one surrogate."""
     train, test = dataset.train, dataset.test
     pipeline = make_pipeline(dataset, preset, degree, seed)
     started = time.process_time()
@@ -174,12 +280,6 @@ def span_coordinates(
     result has the scores of a PCA of X, on any subset of the rows. With 50 rows of
     4,608 entries it is about three times as fast, which counts when a pipeline is
     refitted thousands of times.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(5, 100))
-    >>> bool(np.allclose(span_coordinates(X) @ span_coordinates(X).T, X @ X.T))
-    True
     """
     if X.shape[1] <= X.shape[0]:
         return X
@@ -219,16 +319,13 @@ def calibrate(
     """Measure each kind of interval on the test members."""
     inputs = pipeline[:-1].transform(test.X)
     surrogate = pipeline[-1]
-    shape = {"steps": test.steps, "mask": test.mask}
+    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
     results = {}
     for name, kind in INTERVALS.items():
         X = inputs if kind["given_inputs"] else None
         intervals = [
             surrogate.predict_interval(
-                X,
-                confidence_level=level,
-                residual=kind["residual"],
-                random_state=seed,
+                X, confidence_level=level, residual=kind["residual"], random_state=seed
             )
             for level in LEVELS
         ]
@@ -249,7 +346,7 @@ def predictive_crps(
     seed: int,
 ) -> np.ndarray:  # shape: (n_steps,)
     """Return the CRPS; every chunk of members sees the same residual draws."""
-    shape = {"steps": test.steps, "mask": test.mask}
+    shape: dict[str, Any] = {"steps": test.steps, "mask": test.mask}
     draw = partial(surrogate.sample, _N_DRAWS, residual=residual, random_state=seed)
     if X is None:
         return crps_score(test.y, draw()[:, np.newaxis], **shape)

@@ -18,15 +18,15 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
 from rich.table import Table as RichTable
 
 if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
     from gflownet_envs.experiments.task import Progress as ProgressCallback
-    from gflownet_envs.experiments.task import Table
+    from gflownet_envs.experiments.task import RunResults, Table
 
 _PLAIN_WIDTH = 120
 
@@ -112,7 +112,7 @@ def run(
 ) -> None:
     """Run TASK and write results, data sets, figures and a report.
 
-    Finished blocks of training are kept in the folder: a run that was interrupted
+    Finished blocks of training stay in the folder: a run that was interrupted
     goes on where it was when the same command is given again.
     """
     folder = out if out is not None else Path("runs") / f"{task}-{preset}"
@@ -137,7 +137,7 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
     What was trained is read from the folder; the surrogate, the verdict and the
     pictures are computed again. Blocks that no longer fit the task are trained.
     """
-    from gflownet_envs.experiments.finished_runs import read_settings
+    from gflownet_envs.experiments.files import read_settings
 
     try:
         settings = read_settings(folder)
@@ -150,7 +150,7 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 def compare(folders: tuple[Path, ...]) -> None:
     """Show the paper's figures beside those of the runs in FOLDERS."""
-    from gflownet_envs.experiments.finished_runs import paper_tables
+    from gflownet_envs.experiments.files import paper_tables
 
     try:
         found = paper_tables(folders)
@@ -163,14 +163,11 @@ def compare(folders: tuple[Path, ...]) -> None:
 
 
 def _run(
-    arguments: dict[str, Any],
-    folder: Path,
-    data_home: Path | None,
-    jobs: int,
+    arguments: dict[str, Any], folder: Path, data_home: Path | None, jobs: int
 ) -> None:
     """Run a task with progress bars, print its tables, and say what went wrong."""
-    from gflownet_envs.convergence import NotConvergedWarning
     from gflownet_envs.experiments.run import run_task
+    from gflownet_envs.training.convergence import NotConvergedWarning
 
     console = make_console()
     try:
@@ -186,7 +183,7 @@ def _run(
             )
     except KeyboardInterrupt:
         console.print(
-            f"Interrupted. Finished blocks are kept in {folder / 'blocks'}; the same "
+            f"Interrupted. Finished blocks are in {folder / 'blocks'}; the same "
             "command goes on from there."
         )
         raise SystemExit(130) from None
@@ -211,7 +208,7 @@ def progress_bars() -> Iterator[ProgressCallback]:
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        known: dict[str, int] = {}
+        known: dict[str, TaskID] = {}
 
         def progress(stage: str, done: int, total: int) -> None:
             if stage not in known:
@@ -224,7 +221,7 @@ def progress_bars() -> Iterator[ProgressCallback]:
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
     """Print the final tables and the verdict in words."""
     from gflownet_envs.experiments import tables
-    from gflownet_envs.experiments.report import verdict_words
+    from gflownet_envs.experiments.files import verdict_words
 
     for table in results.study.tables:
         print_table(console, table)

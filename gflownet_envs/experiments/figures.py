@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.experiments.analysis import LEVELS
-from gflownet_envs.experiments.run import RunResults, SourceResults
+from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce.plotting import CoverageDisplay, PolicyDistributionDisplay, SobolDisplay
 
 #: Steps shown in the figure of the policies at most.
 _MAX_POLICY_PANELS = 6
-#: Actions that a panel of the overview has room for; more are drawn closer.
+#: Actions that fit a panel of the overview; more are drawn closer.
 _MOST_ROWS = 30
 #: Steps whose policies the overview shows.
 _N_OVERVIEW_STEPS = 3
@@ -76,10 +75,7 @@ def sobol_figure(source: SourceResults) -> Any:
 def _draw_sobol(source: SourceResults, ax: Any) -> None:
     main = source.main
     SobolDisplay.from_estimator(
-        main.pipeline,
-        input_features=main.input_features,
-        verdict=main.verdict,
-        ax=ax,
+        main.pipeline, input_features=main.input_features, verdict=main.verdict, ax=ax
     )
     ax.set_title(f"{source.dataset.source} policies, degree {main.degree}")
 
@@ -133,10 +129,7 @@ def policies_figure(source: SourceResults, seed: int) -> Any:
 
 
 def overview_figure(results: RunResults) -> Any:
-    """The paper's figure of a task: system, attribution, and some of the steps.
-
-    Unlike there, bars are shares of all variance, and what is not supported is hatched.
-    """
+    """The paper's figure of a task: system, attribution, and some of the steps."""
     source = results.headline
     shown = _spread_steps(source.dataset, _N_OVERVIEW_STEPS)
     upper = max(4.0, 1.4 + 0.32 * source.dataset.n_steps)
@@ -160,13 +153,13 @@ def overview_figure(results: RunResults) -> Any:
         )
         ax.get_legend().remove()
         _name_the_likeliest(ax, source.dataset, step)
-    _make_room(panels)
+    _shorten_labels(panels)
     handles, labels = panels[0].get_legend_handles_labels()
     bottom.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
-def _make_room(panels: Sequence[Any]) -> None:
+def _shorten_labels(panels: Sequence[Any]) -> None:
     """Label the probabilities once, in the middle, and write very long names small."""
     label = max((ax.get_xlabel() for ax in panels), key=len)
     for number, ax in enumerate(panels):
@@ -184,8 +177,8 @@ def _name_the_likeliest(ax: Any, dataset: PolicyDataset, step: int) -> None:
     columns = dataset.step_slices[step]
     mean = dataset.test.y[:, columns].mean(axis=0)
     order = np.argsort(-mean)[: _MOST_ROWS // 3]
-    kept = {dataset.action_names[columns][i] for i in order}
-    ax.set_yticks(ax.get_yticks(), [n if n in kept else "" for n in names], size=7)
+    named = {dataset.action_names[columns][i] for i in order}
+    ax.set_yticks(ax.get_yticks(), [n if n in named else "" for n in names], size=7)
 
 
 def _spread_steps(dataset: PolicyDataset, n_shown: int) -> list[int]:

@@ -3,63 +3,24 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.blocks import Store
-from gflownet_envs.exact import ExactSolution, distance_to_exact, solve_exact
-from gflownet_envs.experiments.task import Progress, Study, part_names, stage
-from gflownet_envs.object_rewards import mean_reward
+from gflownet_envs.block_store import Store
+from gflownet_envs.exact.solve import ExactSolution, distance_to_exact, solve_exact
+from gflownet_envs.exact.trajectories import PolicySource, policies_along
+from gflownet_envs.experiments.task import Policies, Progress, Study, part_names, stage
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.reward_table import reward_rows
-from gflownet_envs.trained_ensemble import MAX_DISTANCE, TrainedEnsemble
-from gflownet_envs.training import train_ensemble
-from gflownet_envs.training_spec import TrainingSpec
-from gflownet_envs.trajectories import PolicySource, policies_along
+from gflownet_envs.rewards.source import mean_reward, reward_rows
+from gflownet_envs.training.ensemble import TrainedEnsemble
+from gflownet_envs.training.spec import TrainingSpec
+from gflownet_envs.training.train import train_ensemble
 
 # Log-probabilities of trained policies in all states that are held at once.
 _VALUES_AT_ONCE = 2**23
-
-
-@dataclass(frozen=True)
-class Policies:
-    """The policies of a study along its trajectory.
-
-    Attributes
-    ----------
-    exact : PolicyDataset or None
-        Of all members; None where they are not known.
-    trained : PolicyDataset or None
-        Of the members that were trained; None when they are only solved.
-    ensemble : TrainedEnsemble or None
-    solution : ExactSolution or None
-    distance : ndarray of shape (n_trained,) or None
-        ½ Σ |P_T − R/Z| over the objects, per trained member.
-    control : ndarray of shape (n_control, ΣK) or None
-        Policies of members that were all trained on the mean reward: they differ by
-        training noise alone.
-    cpu_seconds : dict
-    """
-
-    exact: PolicyDataset | None
-    trained: PolicyDataset | None
-    ensemble: TrainedEnsemble | None
-    solution: ExactSolution | None
-    distance: np.ndarray | None
-    control: np.ndarray | None
-    cpu_seconds: dict[str, float]
-
-    @property
-    def not_converged(self) -> list[int]:
-        """Numbers of the trained members that are far from their target."""
-        if self.distance is not None:
-            far = np.flatnonzero(self.distance > MAX_DISTANCE)
-        else:
-            far = np.flatnonzero(~self.ensemble.diagnostics.converged)
-        return [self.ensemble.members[row] for row in far]
 
 
 def make_policies(
@@ -74,14 +35,7 @@ def make_policies(
     n_control: int = 0,
     n_jobs: int | None = None,
 ) -> Policies:
-    """Solve every member exactly where it can be, and train those that are asked for.
-
-    Raises
-    ------
-    ValueError
-        If nothing is left to do: the members are not to be trained and cannot be
-        solved.
-    """
+    """Solve every member exactly where it can be, and train if requested."""
     started = time.process_time()
     exact = solution = None
     if study.environment.is_enumerable:
@@ -102,23 +56,22 @@ def make_policies(
     if not train:
         return Policies(exact, None, None, solution, None, None, cpu_seconds)
     n_rewards = study.n_train + study.n_test
-    arguments = {"seed": seed, "n_jobs": n_jobs, "store": store}
-    ensemble = train_ensemble(
-        study.environment,
+    train_all = partial(
+        train_ensemble, study.environment, seed=seed, n_jobs=n_jobs, store=store
+    )
+    ensemble = train_all(
         study.reward.select(slice(0, n_rewards)),
         spec,
         n_replicates=n_replicates,
         members=_stream_numbers(study, n_rewards, n_replicates).tolist(),
         progress=stage(progress, "training GFlowNets"),
-        **arguments,
     )
     cpu_seconds["training"] = float(ensemble.diagnostics.cpu_seconds.sum())
     control = None
     if n_control:
         # numbers beyond those of all other members
         first = (n_replicates + 1) * _stride(study)
-        alike = train_ensemble(
-            study.environment,
+        alike = train_all(
             mean_reward(
                 study.reward.select(slice(0, study.n_train)), study.environment
             ),
@@ -126,7 +79,6 @@ def make_policies(
             n_replicates=n_control,
             members=range(first, first + n_control),
             progress=stage(progress, "training the control"),
-            **arguments,
         )
         cpu_seconds["control"] = float(alike.diagnostics.cpu_seconds.sum())
         control = policies_along(study.environment, alike, study.trajectory).y
@@ -146,14 +98,9 @@ def make_policies(
     )
 
 
-def ensemble_distance(
-    solution: ExactSolution,
-    ensemble: TrainedEnsemble,
-) -> np.ndarray:  # shape: (n_trained,)
-    """Return the distance of every trained member from the exact law of its reward.
-
-    A few members at a time: log-policies in all states of a large space are large.
-    """
+def ensemble_distance(solution: ExactSolution, ensemble: TrainedEnsemble) -> np.ndarray:
+    # shape: -> (n_trained,)
+    """Return the distance of every trained member from the exact law of its reward."""
     graph = solution.graph
     size = max(1, _VALUES_AT_ONCE // graph.mask.numel())
     distance = np.empty(ensemble.n_members)
@@ -162,9 +109,7 @@ def ensemble_distance(
         some = ensemble.subset(ensemble.members[rows])
 
         def own_rewards(
-            members: slice,
-            objects: Tensor,
-            rewards: tuple[int, ...] = some.rewards,
+            members: slice, objects: Tensor, rewards: tuple[int, ...] = some.rewards
         ) -> Tensor:
             return torch.cat(
                 [

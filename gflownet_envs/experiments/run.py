@@ -7,114 +7,37 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.experiments.analysis import Analysis, analyse
-from gflownet_envs.experiments.fragility import fragility
-from gflownet_envs.experiments.original_coordinates import level_shares
-from gflownet_envs.experiments.policies import Policies, make_policies
-from gflownet_envs.experiments.task import Preset, Progress, Study, Task
+from gflownet_envs.experiments.analysis import (
+    analyse,
+    fragility,
+    level_shares,
+    training_noise,
+)
+from gflownet_envs.experiments.files import write_run
+from gflownet_envs.experiments.policies import make_policies
+from gflownet_envs.experiments.task import (
+    Copies,
+    Policies,
+    Preset,
+    Progress,
+    RunResults,
+    SourceResults,
+    Study,
+    Task,
+    TrainingNoise,
+)
 from gflownet_envs.experiments.tasks import find_task
-from gflownet_envs.experiments.training_noise import TrainingNoise, training_noise
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import write_bytes
-from skpce.metrics import PolicyFragility
 
 SOLVERS = ("train", "exact")
-
-
-@dataclass(frozen=True)
-class SourceResults:
-    """What was found on one data set: exact or trained policies.
-
-    Attributes
-    ----------
-    dataset : PolicyDataset
-    analyses : tuple of Analysis
-        One per degree of the preset; the first is reported.
-    fragility : PolicyFragility
-        Of the training members.
-    level_shares : dict of str to dict of str to ndarray of shape (n_steps,)
-        See `original_coordinates.level_shares`, with the main analysis.
-    """
-
-    dataset: PolicyDataset
-    analyses: tuple[Analysis, ...]
-    fragility: PolicyFragility
-    level_shares: dict[str, dict[str, np.ndarray]]
-
-    @property
-    def main(self) -> Analysis:
-        """The analysis of the degree that the preset reports."""
-        return self.analyses[0]
-
-
-@dataclass(frozen=True)
-class Copies:
-    """How many GFlowNets are trained beside the one a reward.
-
-    Attributes
-    ----------
-    n_replicates : int
-        Trained on each reward.
-    n_control : int
-        Trained on the mean reward.
-    """
-
-    n_replicates: int = 1
-    n_control: int = 0
-
-
-@dataclass(frozen=True)
-class RunResults:
-    """Everything that a run found.
-
-    Attributes
-    ----------
-    task : Task
-    preset_name : str
-    preset : Preset
-    seed : int
-    copies : Copies
-    study : Study
-    policies : Policies
-    noise : TrainingNoise or None
-        Of the training members.
-    sources : dict of str to SourceResults
-        ``"trained"`` (when the members were trained) and ``"exact"`` (when the space
-        can be enumerated).
-    cpu_seconds : dict of str to float
-        Proxies, training, exact solution, surrogate, verdict (over all processes), and
-        what else preparing the study ("rest of the study"), the findings of the task
-        ("findings") and calibration, fragility and shares ("calibration") took. Not
-        the writing of the files.
-    wall_seconds : float
-    peak_memory : int
-        Largest resident size of this process so far, in bytes.
-    """
-
-    task: Task
-    preset_name: str
-    preset: Preset
-    seed: int
-    copies: Copies
-    study: Study
-    policies: Policies
-    noise: TrainingNoise | None
-    sources: dict[str, SourceResults]
-    cpu_seconds: dict[str, float]
-    wall_seconds: float
-    peak_memory: int
-
-    @property
-    def headline(self) -> SourceResults:
-        """Trained policies where there are some: they are what one would use."""
-        return next(iter(self.sources.values()))
 
 
 def run_task(
@@ -146,9 +69,9 @@ def run_task(
     n_control : int, optional
         Further GFlowNets, all trained on the mean reward of the training members:
         they differ by training noise alone. Default: what the preset says, none for
-        tasks whose exact policies tell the noise.
+        tasks whose exact policies show the noise.
     out : str or Path
-        Folder of the files; made when missing. Finished blocks of training are kept
+        Folder of the files; made when missing. Finished blocks of training are stored
         in it, so that an interrupted run goes on where it was.
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
@@ -169,8 +92,6 @@ def run_task(
     OSError
         When the folder cannot be written or data cannot be had.
     """
-    from gflownet_envs.experiments.write import write_run
-
     task, settings = find_task(task, preset)
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
@@ -201,15 +122,7 @@ def run_task(
 
 @contextmanager
 def writable_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder and try to write there, before any work.
-
-    A folder that was made here and is still empty after an error is removed.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made or written.
-    """
+    """Make a folder and try to write there, before any work."""
     is_new = not folder.exists()
     if not is_new and not folder.is_dir():
         raise NotADirectoryError(f"out must be a folder; {folder} is a file.")
@@ -224,7 +137,7 @@ def writable_folder(folder: Path) -> Iterator[Path]:
         yield folder
     except BaseException:
         if is_new:
-            with suppress(OSError):  # not empty: finished blocks are kept
+            with suppress(OSError):  # not empty: it has finished blocks
                 folder.rmdir()
         raise
 

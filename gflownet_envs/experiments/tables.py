@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.experiments.analysis import LEVELS
-from gflownet_envs.experiments.run import RunResults, SourceResults
-from gflownet_envs.experiments.task import Table
-from skpce.inspection import StepVerdict, VarianceSplit
+from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults, Table
+from skpce.inspection import ResultRow
 
 
 def verdict_table(results: RunResults) -> Table:
     """Verdict per step: every source and degree."""
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for name, source in results.sources.items():
         for analysis in source.analyses:
             for i, step in enumerate(analysis.verdict.steps):
@@ -58,7 +56,7 @@ def verdict_table(results: RunResults) -> Table:
 _NO_CHOICE = ("no choice", "", "", "", "", "")
 
 
-def _share_text(step: StepVerdict) -> str:
+def _share_text(step: ResultRow) -> str:
     """Return the share of training noise, with its interval where it has one."""
     if np.isnan(step.noise_share):
         return "–"
@@ -99,10 +97,7 @@ def shares_table(source: SourceResults) -> Table:
         if not np.isnan(judged.q2)
         else (step, *(float("nan") for _ in row), "no choice")
         for step, row, judged in zip(
-            source.dataset.step_names,
-            display.shares,
-            main.verdict.steps,
-            strict=True,
+            source.dataset.step_names, display.shares, main.verdict.steps, strict=True
         )
     )
     return Table(
@@ -205,10 +200,7 @@ _MEASURES = {
 
 
 def level_table(source: SourceResults, component: str) -> Table:
-    """Share of each step's variance that follows the reward of each level.
-
-    Steps whose attribution is not supported are marked and do not rank the levels.
-    """
+    """Share of each step's variance that follows the reward of each level."""
     main = source.main
     shares = source.level_shares[component]
     supported = np.array(main.verdict.attributable)
@@ -224,7 +216,7 @@ def level_table(source: SourceResults, component: str) -> Table:
     )
 
 
-def _support_note(step: StepVerdict) -> str:
+def _support_note(step: ResultRow) -> str:
     if step.attributable:
         return ""
     return " (no choice)" if np.isnan(step.q2) else " (not supported)"
@@ -264,9 +256,10 @@ def training_table(results: RunResults) -> Table | None:
 def _not_converged(results: RunResults) -> str:
     """Return how many members are far from their target, and their numbers."""
     far = results.policies.not_converged
-    if not far:
+    trained = results.policies.trained
+    if not far or trained is None:
         return "none"
-    if len(far) == results.policies.trained.n_members:
+    if len(far) == trained.n_members:
         return f"all {len(far)}"
     shown = ", ".join(map(str, far[:20]))
     more = f" and {len(far) - 20} more" if len(far) > 20 else ""
@@ -282,7 +275,7 @@ _NOISE_COLUMNS = {
 
 
 def noise_table(results: RunResults) -> Table | None:
-    """Training noise, step by step; None where nothing tells it."""
+    """Training noise, step by step; None where nothing shows it."""
     noise = results.noise
     if noise is None or noise.log_ratio_share is None:
         return None
@@ -305,7 +298,7 @@ def noise_table(results: RunResults) -> Table | None:
     )
 
 
-def _split_texts(split: VarianceSplit) -> list[str]:
+def _split_texts(split: ResultRow) -> list[str]:
     """Return the share of noise of each step with its interval."""
     return [
         "–" if np.isnan(share) else f"{share:.2g} [{low:.2g}, {high:.2g}]"

@@ -1,24 +1,30 @@
-"""What a task is: an environment, rewards that are uncertain, and presets."""
+"""The contracts of the experiments: what a task is, and what a run of it found.
+
+A task turns a preset into a study, a run turns the study into policies, analyses and
+results. Who reads results imports this file alone, which imports no other experiment.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
-from gflownet_envs.blocks import Store
+from gflownet_envs.block_store import Store
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.experiments.paper import PaperClaim
+from gflownet_envs.exact.solve import ExactSolution
+from gflownet_envs.exact.trajectories import PolicySource, Trajectory
+from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.rewards.source import RewardSource
-from gflownet_envs.training_spec import TrainingSpec
-from gflownet_envs.trajectories import PolicySource, Trajectory
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.policies import Policies
-    from gflownet_envs.experiments.run import RunResults
+from gflownet_envs.training.ensemble import MAX_DISTANCE, TrainedEnsemble
+from gflownet_envs.training.spec import TrainingSpec
+from skpce import CompositionalPCESurrogate
+from skpce.inspection import Result, ResultRow
+from skpce.metrics import PolicyFragility
 
 Progress = Callable[[str, int, int], None]
 
@@ -49,7 +55,7 @@ class Preset:
         Settings of tasks whose reward is trained, in the task's own terms.
     n_control : int
         GFlowNets trained on the mean reward, unless a run says otherwise. For tasks
-        without exact policies it is what tells the training noise.
+        without exact policies it is what shows the training noise.
     variant : str
         Which of several rewards, in the task's own terms.
     """
@@ -130,6 +136,238 @@ class Study:
     exact_policies: PolicySource | None = None
 
 
+@dataclass(frozen=True)
+class Policies:
+    """The policies of a study along its trajectory."""
+
+    exact: PolicyDataset | None  # of all members; None where they are not known
+    # of the members that were trained; None when they are only solved
+    trained: PolicyDataset | None
+    ensemble: TrainedEnsemble | None
+    solution: ExactSolution | None
+    # shape: (n_trained,), ½ Σ |P_T − R/Z| over the objects, per trained member
+    distance: np.ndarray | None
+    # shape: (n_control, ΣK), policies of members that were all trained on the mean
+    # reward: they differ by training noise alone
+    control: np.ndarray | None
+    cpu_seconds: dict[str, float]
+
+    @property
+    def not_converged(self) -> list[int]:
+        """Numbers of the trained members that are far from their target."""
+        if self.ensemble is None:
+            return []
+        if self.distance is not None:
+            far = np.flatnonzero(self.distance > MAX_DISTANCE)
+        else:
+            far = np.flatnonzero(~self.ensemble.diagnostics.converged)
+        return [self.ensemble.members[row] for row in far]
+
+
+@dataclass(frozen=True)
+class NoiseAgainstExact:
+    """Trained against exact policies of the same members, per step.
+
+    Log-ratios weigh every action alike, however rare: a policy that is close in total
+    variation can be far in its log-ratios. NaN for a step without choice.
+    """
+
+    # shape: (n_steps,), variance of the difference of the centred log-ratios over the
+    # variance of the trained ones. It exceeds one where trained policies vary less
+    # between members than they miss the exact ones by: no share then, and all the more
+    # noise
+    log_ratio_share: np.ndarray
+    probability_share: np.ndarray  # shape: (n_steps,), the same for the probabilities
+    # shape: (n_steps,), squared mean difference of the centred log-ratios over the same
+    # variance; not noise, and no part of the share
+    log_ratio_bias: np.ndarray
+    total_variation: np.ndarray  # shape: (n_steps,), mean total variation distance
+
+
+@dataclass(frozen=True)
+class TrainingNoise:
+    """Training noise from up to three sources; None where a source is missing.
+
+    Attributes
+    ----------
+    exact : NoiseAgainstExact or None
+        From the exact policies of the same members.
+    replicates : ResultRow or None
+        Of the log-ratios, from the replicates alone.
+    control : ResultRow or None
+        The same from members that were all trained on one reward.
+    """
+
+    exact: NoiseAgainstExact | None = None
+    replicates: ResultRow | None = None
+    control: ResultRow | None = None
+
+    @property
+    def log_ratio_share(self) -> np.ndarray | None:  # shape: (n_steps,)
+        """The share of the log-ratios' variance from the best source there is.
+
+        Exact policies, then replicates, then the control: what the verdict uses.
+        """
+        if self.exact is not None:
+            return self.exact.log_ratio_share
+        split = self.replicates if self.replicates is not None else self.control
+        return None if split is None else split.noise_share
+
+
+#: Nominal levels of the intervals.
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How one kind of interval does on held-out members, per step.
+
+    Attributes
+    ----------
+    coverage, joint_coverage, width : ndarray of shape (n_levels, n_steps)
+        At `LEVELS`; NaN for steps without choice.
+    crps : ndarray of shape (n_steps,)
+    """
+
+    coverage: np.ndarray
+    joint_coverage: np.ndarray
+    width: np.ndarray
+    crps: np.ndarray
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One surrogate of one data set.
+
+    Attributes
+    ----------
+    degree : int
+    pipeline : Pipeline
+        Fitted on the training members.
+    input_features : tuple of str or None
+        Names of the inputs, where they are the reward features themselves.
+    verdict : Result
+        Cross-fitted on the training members.
+    held_out_q2 : ndarray of shape (n_steps,)
+        Aitchison Q² on the test members; NaN without choice.
+    expansion_alr_sum : ndarray of shape (n_steps,)
+        The paper's D: sum over the additive log-ratios (to the last possible action)
+        of the variance of the *expansion*, Σ c² without the constant.
+    calibration : dict of str to Calibration
+        On the test members.
+    fit_cpu_seconds : float
+    """
+
+    degree: int
+    pipeline: Pipeline
+    input_features: tuple[str, ...] | None
+    verdict: Result
+    held_out_q2: np.ndarray
+    expansion_alr_sum: np.ndarray
+    calibration: dict[str, Calibration]
+    fit_cpu_seconds: float
+
+    @property
+    def surrogate(self) -> CompositionalPCESurrogate:
+        """The last step of the pipeline."""
+        return self.pipeline[-1]
+
+
+@dataclass(frozen=True)
+class SourceResults:
+    """What was found on one data set: exact or trained policies."""
+
+    dataset: PolicyDataset
+    # one per degree of the preset; the first is reported
+    analyses: tuple[Analysis, ...]
+    fragility: PolicyFragility  # of the training members
+    # shape: (n_steps,), see `analysis.level_shares`, with the main analysis
+    level_shares: dict[str, dict[str, np.ndarray]]
+
+    @property
+    def main(self) -> Analysis:
+        """The analysis of the degree that the preset reports."""
+        return self.analyses[0]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How many GFlowNets are trained beside the one a reward."""
+
+    n_replicates: int = 1  # trained on each reward
+    n_control: int = 0  # trained on the mean reward
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """Everything that a run found.
+
+    Attributes
+    ----------
+    task : Task
+    preset_name : str
+    preset : Preset
+    seed : int
+    copies : Copies
+    study : Study
+    policies : Policies
+    noise : TrainingNoise or None
+        Of the training members.
+    sources : dict of str to SourceResults
+        ``"trained"`` (when the members were trained) and ``"exact"`` (when the space
+        can be enumerated).
+    cpu_seconds : dict of str to float
+        Proxies, training, exact solution, surrogate, verdict (over all processes), and
+        what else preparing the study ("rest of the study"), the findings of the task
+        ("findings") and calibration, fragility and shares ("calibration") took. Not
+        the writing of the files.
+    wall_seconds : float
+    peak_memory : int
+        Largest resident size of this process so far, in bytes.
+    """
+
+    task: Task
+    preset_name: str
+    preset: Preset
+    seed: int
+    copies: Copies
+    study: Study
+    policies: Policies
+    noise: TrainingNoise | None
+    sources: dict[str, SourceResults]
+    cpu_seconds: dict[str, float]
+    wall_seconds: float
+    peak_memory: int
+
+    @property
+    def headline(self) -> SourceResults:
+        """Trained policies where there are some: they are what one would use."""
+        return next(iter(self.sources.values()))
+
+
+#: Figures that differ by less than this, relatively, agree.
+TOLERANCE = 0.2
+
+
+@dataclass(frozen=True)
+class PaperClaim:
+    """One claim."""
+
+    text: str  # what is claimed
+    paper: str  # the paper's figure
+    # takes the results on one data set; returns our figure and whether it agrees
+    measure: Callable[[SourceResults], tuple[str, bool]]
+
+
+class RunSettings(TypedDict):
+    """What a task is prepared with beside its preset; see `Task.prepare`."""
+
+    seed: int
+    store: Store | None
+    progress: Progress
+    options: Mapping[str, Any]
+
+
 class Task(ABC):
     """One system of the paper.
 
@@ -198,7 +436,7 @@ class Task(ABC):
         preset : Preset
         seed : int
         store : Store or None
-            Finished blocks of proxies are kept there.
+            Finished blocks of proxies are stored there.
         progress : callable
             Called as ``progress(stage, done, total)``.
         options : mapping

@@ -45,6 +45,13 @@ class StackedGRU(torch.nn.Module):
     torch.Size([2, 3, 7])
     """
 
+    embedding: Tensor  # shape: (E, A, 3H)
+    input_bias: Tensor  # shape: (E, 1, 3H)
+    recurrent: Tensor  # shape: (E, H, 3H)
+    recurrent_bias: Tensor  # shape: (E, 1, 3H)
+    head: Tensor  # shape: (E, H, n_outputs)
+    head_bias: Tensor  # shape: (E, 1, n_outputs)
+
     def __init__(
         self,
         n_actions: int,
@@ -144,11 +151,7 @@ class StackedGRU(torch.nn.Module):
             hidden = after.where((histories[:, :, t] >= 0)[..., None], hidden)
         return self.outputs_of(hidden)
 
-    def outputs(
-        self,
-        environment: Environment,
-        states: Tensor,  # shape: (N, S)
-    ) -> Tensor:  # shape: (E, N, n_outputs)
+    def outputs(self, environment: Environment, states: Tensor) -> Tensor:
         """Return the outputs of all members in the same states."""
         return self.read(environment.action_history(states))
 
@@ -158,11 +161,7 @@ class StackedGRU(torch.nn.Module):
 
 
 class GRUWalker:
-    """A stack of recurrent networks along a batch of trajectories.
-
-    A recurrent network has to walk step by step anyway: its outputs keep their
-    gradients on the way, and no second pass is made.
-    """
+    """A stack of recurrent networks along a batch of trajectories."""
 
     def __init__(self, network: StackedGRU) -> None:
         self._network = network
@@ -170,10 +169,7 @@ class GRUWalker:
         self._hidden: Tensor | None = None
         self._outputs: list[Tensor] = []
 
-    def outputs_now(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B, n_outputs)
+    def outputs_now(self, states: Tensor) -> Tensor:
         """Return the outputs after the actions so far."""
         with torch.set_grad_enabled(self._with_gradients):
             if self._hidden is None:
@@ -181,16 +177,14 @@ class GRUWalker:
             self._outputs.append(self._network.outputs_of(self._hidden))
         return self._outputs[-1]
 
-    def advance(
-        self,
-        actions: Tensor,  # shape: (E, B)
-    ) -> None:
+    def advance(self, actions: Tensor) -> None:
         """Read the actions that were taken."""
+        assert self._hidden is not None  # outputs come before actions
         with torch.set_grad_enabled(self._with_gradients):
             gates = self._network.gate_inputs(actions)
             self._hidden = self._network.update(self._hidden, gates)
 
-    def outputs(self) -> Tensor:  # shape: (E, B, n_seen, n_outputs)
+    def outputs(self) -> Tensor:
         """Return the outputs in all states seen so far, with gradients."""
         return torch.stack(self._outputs, dim=2)
 

@@ -1,4 +1,4 @@
-"""Which linear functionals of log R a policy feels, as a transformer."""
+"""Which linear functionals of log R a policy depends on, as a transformer."""
 
 from gflownet_envs.policy_relevant_features.outcome_laws import (
     exact_outcome_laws,

@@ -1,18 +1,29 @@
-"""The law of the finished object, from any state on."""
+"""The law of the finished object, from any state on, and the pilot that it is of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.state_graph import StateGraph
-from gflownet_envs.trajectories import PolicySource
+from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import PolicySource, Trajectory
+from gflownet_envs.policies.networks import torch_threads
+from gflownet_envs.training.spec import TrainingSpec
+from gflownet_envs.training.train import train_ensemble
 
 # Float64 numbers of an array that grows with starts times states or edges.
 _VALUES_AT_ONCE = 2**22
 
 # Uniform numbers lie below one also after rounding.
 _BELOW_ONE = 1 - 2.0**-24
+
+
+PILOTS = ("auto", "exact", "trained")
 
 
 def exact_outcome_laws(
@@ -64,11 +75,8 @@ def exact_outcome_laws(
     return torch.cat(parts)
 
 
-def _pushed_forward(
-    graph: StateGraph,
-    policy: Tensor,  # shape: (N, A), float64
-    starts: Tensor,  # shape: (m,)
-) -> Tensor:  # shape: (m, n_objects), float64
+def _pushed_forward(graph: StateGraph, policy: Tensor, starts: Tensor) -> Tensor:
+    # shapes: policy (N, A), float64, starts (m,) -> (m, n_objects), float64
     n_total = graph.n_states + graph.environment.require_listed_objects()
     reach = torch.zeros((len(starts), n_total), dtype=torch.float64)
     reach[torch.arange(len(starts)), starts] = 1.0
@@ -146,3 +154,125 @@ def _sampled_actions(
         total = cdf[:, -1:]
         chosen.append((cdf <= u[:, None] * total).sum(dim=-1))
     return torch.cat(chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceLaws:
+    """The choice of one step: its actions and what becomes of each."""
+
+    step: int
+    actions: Tensor  # shape: (K,), the allowed ones
+    policy: Tensor  # shape: (K,), the pilot's probabilities
+    # shape: (K, n_objects), the law of the object given the state of the step and the
+    # action
+    outcomes: Tensor
+
+
+def listed_graph(space: Environment | StateGraph, max_states: int) -> StateGraph | None:
+    """Return the graph of a space, or None where its states cannot be listed."""
+    if isinstance(space, StateGraph):
+        return space
+    if not space.is_enumerable:
+        return None
+    try:
+        return StateGraph.from_environment(space, max_states)
+    except TooManyStatesError:
+        return None
+
+
+def fit_pilot(
+    environment: Environment,
+    graph: StateGraph | None,
+    log_reward: np.ndarray,  # shape: (n_objects,)
+    pilot: object,
+    training: TrainingSpec | None,
+    rng: np.random.RandomState,
+) -> PolicySource:
+    """Solve or train the policy of one reward, or take the one that is given."""
+    if hasattr(pilot, "log_policy"):
+        n_members = pilot.log_policy(environment.initial_state((1,))).shape[0]
+        if n_members != 1:
+            raise ValueError(f"pilot must have one member, got one with {n_members}")
+        return pilot
+    if not isinstance(pilot, str) or pilot not in PILOTS:
+        raise ValueError(
+            f"pilot must be one of {PILOTS} or a policy source, got {pilot!r}"
+        )
+    if pilot == "exact" and graph is None:
+        raise ValueError(
+            f"pilot='exact' needs a listed space, and {environment.name} is not "
+            "enumerable or has more states than max_states; use 'trained'"
+        )
+    if graph is not None and pilot != "trained":
+        return solve_exact(graph, log_reward[None])
+    seed = int(rng.randint(2**31))
+    return train_ensemble(environment, log_reward[None], training, seed=seed)
+
+
+def retained_steps(names: Sequence[str], excluded: Sequence[str | int]) -> list[int]:
+    """Return the numbers of the steps that are not excluded."""
+    names = list(names)
+    if isinstance(excluded, str):
+        raise ValueError(
+            f"exclude_steps must be a sequence, got {excluded!r}; write ({excluded!r},)"
+        )
+    left_out = set()
+    for step in excluded:
+        if isinstance(step, Integral) and 0 <= step < len(names):
+            left_out.add(int(step))
+        elif step in names:
+            left_out.add(names.index(str(step)))
+        else:
+            raise ValueError(
+                f"exclude_steps must name steps among {names}, or number them from 0, "
+                f"got {step!r}"
+            )
+    return [step for step in range(len(names)) if step not in left_out]
+
+
+def laws_along(
+    environment: Environment,
+    graph: StateGraph | None,
+    pilot: PolicySource,
+    trajectory: Trajectory,
+    steps: Sequence[int],
+    n_samples: int | None,
+    rng: np.random.RandomState,
+) -> list[ChoiceLaws]:
+    """Return what becomes of the allowed actions at some steps."""
+    chosen = [
+        (t, environment.valid_mask(trajectory.states[t]).nonzero()[:, 0]) for t in steps
+    ]
+    chosen = [(t, actions) for t, actions in chosen if len(actions) > 1]
+    if not chosen:
+        return []
+    children = torch.cat(
+        [
+            environment.step(trajectory.states[t].expand(len(actions), -1), actions)
+            for t, actions in chosen
+        ]
+    )
+    with torch_threads(1):
+        if n_samples is None:
+            assert graph is not None
+            outcomes = _exact(environment, graph, pilot, children)
+        else:
+            outcomes = sampled_outcome_laws(
+                environment, pilot, children, n_samples, rng
+            )
+        log_policy = pilot.log_policy(trajectory.states[:-1])[0].to(torch.float64)
+    sizes = [len(actions) for _, actions in chosen]
+    return [
+        ChoiceLaws(t, actions, torch.softmax(log_policy[t, actions], dim=0), laws)
+        for (t, actions), laws in zip(chosen, outcomes.split(sizes), strict=True)
+    ]
+
+
+def _exact(
+    environment: Environment, graph: StateGraph, pilot: PolicySource, states: Tensor
+) -> Tensor:  # shapes: states (m, S) -> (m, n_objects)
+    terminal = environment.is_terminal(states)
+    starts = torch.empty(len(states), dtype=torch.int64)
+    starts[~terminal] = graph.state_ids(states[~terminal])
+    starts[terminal] = graph.n_states + environment.object_index(states[terminal])
+    return exact_outcome_laws(graph, pilot.log_policy(graph.states)[0], starts)

@@ -7,33 +7,79 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from gflownet_envs.environments.base import Environment, require_at_least
-from gflownet_envs.policy_relevant_features.pilot import (
-    ChoiceLaws,
-    fit_pilot,
-    kept_steps,
-    laws_along,
-    listed_graph,
-)
-from gflownet_envs.policy_relevant_features.reward_changes import (
-    ORDERS,
-    log_policy_change,
-)
-from gflownet_envs.state_graph import StateGraph
-from gflownet_envs.training_spec import TrainingSpec
-from gflownet_envs.trajectories import (
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.exact.trajectories import (
     PolicySource,
     Trajectory,
     greedy_trajectory,
     trajectory_of_actions,
 )
+from gflownet_envs.policy_relevant_features.outcome_laws import (
+    ChoiceLaws,
+    fit_pilot,
+    laws_along,
+    listed_graph,
+    retained_steps,
+)
+from gflownet_envs.training.spec import TrainingSpec
+
+# Orders of the change of a log-policy in that of log R; None is all of them.
+ORDERS = (1, 2, None)
+
 
 # Trajectories from each choice where states cannot be listed.
 _DEFAULT_SAMPLES = 4096
+
+
+def log_policy_change(
+    law: ChoiceLaws, change: np.ndarray, order: int | None
+) -> np.ndarray:  # shapes: change (n, n_objects) -> (n, K)
+    r"""Return the change of the log-policy of one choice.
+
+    Notes
+    -----
+    With a fixed backward policy :math:`F(s) = \sum_x R(x) P_B(s \mid x)`, and
+    :math:`P_F(x \mid s) = R(x) P_B(s \mid x) / F(s)`. So where log R changes by
+    :math:`\delta`, the flow changes by a cumulant generating function,
+
+    .. math:: \log \frac{F'(s)}{F(s)}
+        = \log \sum_x P_F(x \mid s) \, e^{\delta(x)}
+        = E[\delta \mid s] + \tfrac{1}{2} \mathrm{Var}[\delta \mid s] + \dots,
+
+    and the log-policy by that of the state after the action less that of the state.
+    """
+    policy = law.policy.numpy()
+    outcomes = law.outcomes.numpy()
+    if order is None:
+        flow = np.column_stack([_log_mean_exp(change, row) for row in outcomes])
+        return flow - logsumexp(flow, axis=1, b=policy, keepdims=True)
+    mean = change @ outcomes.T
+    mean_of_state = mean @ policy[:, np.newaxis]
+    if order == 1:
+        return mean - mean_of_state
+    variance = np.column_stack(
+        [_variance(change, *pair) for pair in zip(outcomes, mean.T, strict=True)]
+    )
+    spread = (variance + np.square(mean - mean_of_state)) @ policy
+    return mean + variance / 2 - mean_of_state - spread[:, np.newaxis] / 2
+
+
+def _log_mean_exp(change: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    # shapes: change (n, n_objects), weights (n_objects,) -> (n,)
+    made = weights > 0
+    return logsumexp(change[:, made], axis=1, b=weights[made])
+
+
+def _variance(change: np.ndarray, weights: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    # shapes: change (n, n_objects), weights (n_objects,), mean (n,) -> (n,)
+    made = weights > 0
+    return np.square(change[:, made] - mean[:, np.newaxis]) @ weights[made]
 
 
 class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
@@ -180,7 +226,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
             For a bad parameter, X of another width, or if no step leaves a choice.
         """
         space = self._checked_space()
-        X = validate_data(self, X, dtype=np.float64)
+        X = np.asarray(validate_data(self, X, dtype=np.float64))
         n_objects = space.require_listed_objects()
         if X.shape[1] != n_objects:
             raise ValueError(
@@ -198,8 +244,8 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
         if n_samples is None and graph is None:
             n_samples = _DEFAULT_SAMPLES
         self.exact_weights_ = n_samples is None
-        kept = kept_steps(space.step_names, self.exclude_steps)
-        steps = [step for step in kept if step < len(self.trajectory_)]
+        retained = retained_steps(space.step_names, self.exclude_steps)
+        steps = [step for step in retained if step < len(self.trajectory_)]
         laws = laws_along(
             space, graph, self.pilot_, self.trajectory_, steps, n_samples, rng
         )
@@ -239,11 +285,8 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
             return self.trajectory
         return trajectory_of_actions(space, self.trajectory)
 
-    def _set_components(
-        self,
-        X: np.ndarray,  # shape: (n_members, n_objects)
-        laws: list[ChoiceLaws],
-    ) -> None:
+    def _set_components(self, X: np.ndarray, laws: list[ChoiceLaws]) -> None:
+        # shapes: X (n_members, n_objects)
         self.step_scales_ = np.full(len(self.trajectory_), np.nan)
         blocks = []
         for law in laws:

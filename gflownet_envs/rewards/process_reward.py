@@ -11,13 +11,16 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.blocks import array_digest
-from gflownet_envs.environments.token_sequence import TokenSequenceEnvironment
+from gflownet_envs.block_store import array_digest
+from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.policies.gru import StackedGRU
-from gflownet_envs.policies.mlp import StackedMLP
+from gflownet_envs.policies.networks import StackedMLP, torch_threads
 from gflownet_envs.random_streams import MemberStream, Purpose, member_streams
-from gflownet_envs.rewards.proxy_network import RegressionData, StackedRegression
-from gflownet_envs.threads import torch_threads
+from gflownet_envs.rewards.proxy_training import (
+    RegressionData,
+    StackedRegression,
+    distinct_numbers,
+)
 
 _NOBODY = 2**64 - 1  # the number under which the features are drawn, no member's
 _SEQUENCES_AT_ONCE = 2**13
@@ -86,8 +89,8 @@ class ProcessReward:
 
     It is a source of rewards for training (`of_states`), and a function of members and
     objects, as `solve_exact` takes it where a table would be too large. The features of
-    all objects are computed once, when objects are first asked for by number, and
-    kept: for 1.1 million sequences 140 MB.
+    all objects are computed once, when objects are first read by number, and
+    stored: for 1.1 million sequences 140 MB.
 
     Attributes
     ----------
@@ -137,19 +140,13 @@ class ProcessReward:
         return self.network(self.features(states))[..., 0]
 
     @torch.no_grad()
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         features = self.features(states.flatten(0, 1)).unflatten(0, states.shape[:2])
         return self.network(features)[..., 0] / self.temperature
 
     @torch.no_grad()
-    def of_objects(
-        self,
-        objects: Tensor,  # shape: (E, B)
-    ) -> Tensor:  # shape: (E, B)
+    def of_objects(self, objects: Tensor) -> Tensor:
         """Return log R of objects."""
         features = self.features.of_all_objects[objects]
         return self.network(features)[..., 0] / self.temperature
@@ -312,9 +309,7 @@ def train_process_reward(
     """
     spec = ProcessRewardSpec() if spec is None else spec
     targets = _validated_labels(environment, problems, labels, spec)
-    numbers = tuple(int(member) for member in members)
-    if len(numbers) == 0 or len(set(numbers)) < len(numbers):
-        raise ValueError(f"members must be distinct and not empty, got {numbers}")
+    numbers = distinct_numbers(members)
     streams = member_streams(seed, numbers)
     seen = np.stack([_labelled(stream, len(targets), spec) for stream in streams])
     features = SequenceFeatures(environment, spec.n_features, seed)

@@ -1,4 +1,6 @@
-"""Where log-rewards come from: a table over objects, or a function of final states."""
+"""Sources of rewards: log R of every member, from a table or a function."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Protocol, Self, runtime_checkable
@@ -8,9 +10,110 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from gflownet_envs.blocks import array_digest
+from gflownet_envs.block_store import array_digest
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.reward_table import validated_log_reward
+from gflownet_envs.environments.state_graph import StateGraph
+
+# (members, object numbers of shape (m,)) -> log R of shape (e, m)
+RewardFunction = Callable[[slice, Tensor], Tensor | ArrayLike]
+
+_CHECKED_AT_ONCE = 2**22
+
+
+_VALUES_AT_ONCE = 2**22
+
+
+def validated_log_reward(
+    log_reward: Tensor | ArrayLike, environment: Environment
+) -> Tensor:  # shapes: log_reward (E, n_objects) -> (E, n_objects), float64
+    """Check a reward table and return it in float64."""
+    return uncopied_log_reward(log_reward, environment).to(torch.float64)
+
+
+def uncopied_log_reward(
+    log_reward: Tensor | ArrayLike, environment: Environment
+) -> Tensor:  # shapes: log_reward (E, n_objects) -> (E, n_objects), float32 or float64
+    """Check a reward table like `validated_log_reward`; float32 is left as it is."""
+    table = _as_tensor(log_reward)
+    n_objects = environment.require_listed_objects()
+    if table.ndim != 2 or table.shape[1] != n_objects:
+        raise ValueError(
+            f"log_reward must have shape (n_members, {n_objects}) for "
+            f"{environment.name}, got {tuple(table.shape)}"
+        )
+    if table.shape[0] == 0:
+        raise ValueError("log_reward must have at least one member, got 0 rows")
+    n_rows = max(1, _CHECKED_AT_ONCE // n_objects)
+    for start in range(0, table.shape[0], n_rows):
+        _require_finite(table[start : start + n_rows], start)
+    return table
+
+
+def reward_rows(
+    log_reward: Tensor | RewardFunction, members: slice, objects: Tensor
+) -> Tensor:  # shapes: objects (m,), int64 -> (e, m), float64
+    """Return log R of some members and objects, from a table or a function."""
+    if isinstance(log_reward, Tensor):
+        return log_reward[members].index_select(1, objects).to(torch.float64)
+    expected = (members.stop - members.start, len(objects))
+    rows = _as_tensor(log_reward(members, objects)).to(torch.float64)
+    if tuple(rows.shape) != expected:
+        raise ValueError(
+            f"log_reward must return shape {expected} for members "
+            f"{members.start} to {members.stop - 1} and {len(objects)} objects, "
+            f"got {tuple(rows.shape)}"
+        )
+    _require_finite(rows, members.start, objects)
+    return rows
+
+
+def _as_tensor(values: Tensor | ArrayLike) -> Tensor:
+    """Return values on the CPU, in float32 if they are, else in float64."""
+    if isinstance(values, Tensor):
+        tensor = values.detach().cpu()
+    else:
+        array = np.asarray(values)
+        if array.dtype != np.float32:
+            array = array.astype(np.float64, copy=False)
+        # torch wants memory that it may write to, in steps that are not negative
+        array = np.require(array, requirements=["C", "W"])
+        tensor = torch.from_numpy(array)
+    keep = tensor.dtype in (torch.float32, torch.float64)
+    return tensor if keep else tensor.to(torch.float64)
+
+
+def _require_finite(
+    rows: Tensor, first_member: int, objects: Tensor | None = None
+) -> None:  # shapes: rows (e, m), objects (m,)
+    bad = ~torch.isfinite(rows)
+    if bad.any():
+        row, column = bad.nonzero()[0].tolist()
+        index = column if objects is None else int(objects[column])
+        raise ValueError(
+            f"log_reward must be finite, got {rows[row, column].item()} for "
+            f"member {first_member + row}, object {index}"
+        )
+
+
+def member_inputs(
+    name: str, values: Tensor | ArrayLike, n_inputs: int | None = None
+) -> Tensor:  # shapes: values (E, d) -> (E, d), float64
+    """Return inputs in float64; raise ValueError if they cannot be used."""
+    inputs = torch.as_tensor(np.asarray(values, dtype=np.float64))
+    has_columns = inputs.ndim == 2 and inputs.shape[1] == (n_inputs or inputs.shape[1])
+    if not has_columns or 0 in inputs.shape:
+        columns = "n_inputs" if n_inputs is None else n_inputs
+        raise ValueError(
+            f"{name} must have shape (n_members, {columns}), got {tuple(inputs.shape)}"
+        )
+    bad = ~torch.isfinite(inputs)
+    if bad.any():
+        member, column = bad.nonzero()[0].tolist()
+        raise ValueError(
+            f"{name} must be finite, got {inputs[member, column].item()} for member "
+            f"{member}, column {column}"
+        )
+    return inputs
 
 
 @runtime_checkable
@@ -78,31 +181,25 @@ class RewardTable:
         """Number of rewards."""
         return self.log_reward.shape[0]
 
-    def of_objects(
-        self,
-        objects: Tensor,  # shape: (E, B)
-    ) -> Tensor:  # shape: (E, B)
+    def of_objects(self, objects: Tensor) -> Tensor:
         """Look up the log-rewards of objects."""
         return self.log_reward.gather(1, objects)
 
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         return self.of_objects(self.environment.object_index(states))
 
-    def _with(self, log_reward: Tensor) -> "RewardTable":
+    def _with(self, log_reward: Tensor) -> RewardTable:
         table = object.__new__(RewardTable)
         table.environment = self.environment
         table.log_reward = log_reward
         return table
 
-    def select(self, rows: slice | np.ndarray) -> "RewardTable":
+    def select(self, rows: slice | np.ndarray) -> RewardTable:
         """Return the rewards of some members."""
         return self._with(self.log_reward[rows])
 
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> "RewardTable":
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> RewardTable:
         """Return a copy with another precision, on another device."""
         return self._with(self.log_reward.to(device, dtype))
 
@@ -153,18 +250,15 @@ class FunctionReward:
         """Number of rewards."""
         return self.parameters.shape[0]
 
-    def of_states(
-        self,
-        states: Tensor,  # shape: (E, B, S)
-    ) -> Tensor:  # shape: (E, B)
+    def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
         return self.function(self.parameters, states)
 
-    def select(self, rows: slice | np.ndarray) -> "FunctionReward":
+    def select(self, rows: slice | np.ndarray) -> FunctionReward:
         """Return the rewards of some members."""
         return FunctionReward(self.function, self.parameters[rows])
 
-    def to(self, device: torch.device | str, dtype: torch.dtype) -> "FunctionReward":
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> FunctionReward:
         """Return a copy with another precision, on another device."""
         moved = object.__new__(FunctionReward)
         moved.function = self.function
@@ -186,28 +280,14 @@ class FunctionReward:
         if "<" in qualname:
             raise ValueError(
                 "function must be one of a module, with a name of its own, for a "
-                f"store to tell it from others, got {self.function!r}"
+                f"store to distinguish it from others, got {self.function!r}"
             )
         name = f"{self.function.__module__}.{qualname}"
         return f"{name}:{array_digest(self.parameters.cpu().numpy())}"
 
 
 def as_reward_source(reward: Any, environment: Environment) -> RewardSource:
-    """Return a source of rewards, made from a table where it is none yet.
-
-    Raises
-    ------
-    ValueError
-        If a table has the wrong shape or an entry that is not finite, or a source was
-        made for another environment.
-
-    Examples
-    --------
-    >>> from gflownet_envs.environments import GridEnvironment
-    >>> env = GridEnvironment(size=2, max_moves=1)
-    >>> as_reward_source([[0.0, 1.0, 2.0]], env).n_members
-    1
-    """
+    """Return a source of rewards, made from a table where it is none yet."""
     if isinstance(reward, RewardSource) and not isinstance(reward, Tensor):
         if reward.n_members < 1:
             raise ValueError(f"reward must have at least one member, got {reward!r}")
@@ -218,3 +298,124 @@ def as_reward_source(reward: Any, environment: Environment) -> RewardSource:
             )
         return reward
     return RewardTable(environment, reward)
+
+
+class MeanReward:
+    r"""Mean of log R over the members of another source of rewards.
+
+    .. math:: \log \bar R(x) = \frac1E \sum_e \log R_e(x)
+
+    What a pilot or a control is trained on where objects cannot be listed; where they
+    can, `mean_reward` makes a table. Every evaluation takes all members of the source.
+    """
+
+    def __init__(self, source: RewardSource, n_members: int = 1) -> None:
+        self.source = source
+        self._n_members = n_members
+
+    @property
+    def n_members(self) -> int:
+        """Number of copies."""
+        return self._n_members
+
+    @property
+    def environment(self) -> Any:
+        """What the source was made for, where it says so."""
+        return getattr(self.source, "environment", None)
+
+    def of_states(self, states: Tensor) -> Tensor:
+        """Return log R of terminal states."""
+        flat = states.flatten(0, 1)
+        for_each = flat.expand(self.source.n_members, *flat.shape)
+        return self.source.of_states(for_each).mean(dim=0).view(states.shape[:2])
+
+    def select(self, rows: slice | np.ndarray) -> MeanReward:
+        """Return as many copies as there are rows."""
+        return MeanReward(self.source, len(np.arange(self.n_members)[rows]))
+
+    def to(self, device: torch.device | str, dtype: torch.dtype) -> MeanReward:
+        """Return a copy with another precision, on another device."""
+        return MeanReward(self.source.to(device, dtype), self.n_members)
+
+    def digest(self) -> str:
+        """Return a checksum of the source, and the number of copies."""
+        return f"mean:{self.n_members}:{self.source.digest()}"
+
+
+def log_reward_table(
+    reward: RewardSource, graph: StateGraph
+) -> Tensor:  # shape: (E, n_objects)
+    """Return log R of every object, from a function of final states.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import DagEnvironment
+    >>> from gflownet_envs.rewards.graph_scores import LocalScoreReward
+    >>> env = DagEnvironment(2)
+    >>> reward = LocalScoreReward(env, [[[1.0, 0.0, 3.0, 0.0], [2.0, 4.0, 0.0, 0.0]]])
+    >>> table = log_reward_table(reward, StateGraph.from_environment(env))
+    >>> dict(zip(env.object_names(), table[0].tolist()))
+    {'no edges': 3.0, '0 → 1': 5.0, '1 → 0': 5.0}
+    """
+    states = graph.final_states()
+    size = max(1, _VALUES_AT_ONCE // (reward.n_members * states.shape[1]))
+    parts = [
+        reward.of_states(part.expand(reward.n_members, *part.shape))
+        for part in states.split(size)
+    ]
+    return torch.cat(parts, dim=1)
+
+
+def reward_of_objects(
+    reward: RewardSource, graph: StateGraph
+) -> Tensor | RewardFunction:
+    """Return log R as a table, or as a function of members and objects."""
+    if isinstance(reward, RewardTable):
+        return reward.log_reward
+    if callable(reward):
+        return reward
+    return log_reward_table(reward, graph)
+
+
+def mean_log_reward(
+    log_reward: Tensor | ArrayLike,  # shape: (E, n_objects)
+    environment: Environment,
+) -> Tensor:  # shape: (1, n_objects), float64
+    """Return the mean reward of an ensemble: the mean of log R over members.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> mean_log_reward([[0.0, 0.0, 2.0], [0.0, 2.0, 2.0]], env)
+    tensor([[0., 1., 2.]], dtype=torch.float64)
+    """
+    return validated_log_reward(log_reward, environment).mean(dim=0, keepdim=True)
+
+
+def mean_reward(reward: RewardSource, environment: Environment) -> RewardSource:
+    """Return one reward, the mean of log R over the members.
+
+    A table where the objects can be listed, a `MeanReward` elsewhere.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> table = RewardTable(env, [[0.0, 1.0, 2.0], [2.0, 1.0, 2.0]])
+    >>> mean_reward(table, env).log_reward
+    tensor([[1., 1., 2.]], dtype=torch.float64)
+    """
+    if not environment.is_enumerable:
+        return MeanReward(reward)
+    if isinstance(reward, RewardTable):
+        mean = mean_log_reward(reward.log_reward, environment)
+        return RewardTable(environment, mean)
+    if not callable(reward):
+        table = log_reward_table(reward, StateGraph.from_environment(environment))
+        return RewardTable(environment, mean_log_reward(table, environment))
+    objects = torch.arange(environment.require_listed_objects())
+    total = torch.zeros(1, len(objects), dtype=torch.float64)
+    for member in range(reward.n_members):
+        total += reward_rows(reward, slice(member, member + 1), objects)
+    return RewardTable(environment, total / reward.n_members)

@@ -1,14 +1,14 @@
 """Sampling trajectories of all members, by environment functions or by tables."""
 
-from gflownet_envs.sampling.batch import RolloutBatch
-from gflownet_envs.sampling.exploration import (
+from gflownet_envs.sampling.rollouts import (
     ON_POLICY,
     Exploration,
+    PlainSampler,
+    ReplayBuffer,
+    RolloutBatch,
     cumulative_policy,
     inverse_cdf_sample,
 )
-from gflownet_envs.sampling.plain import PlainSampler
-from gflownet_envs.sampling.replay import ReplayBuffer
 from gflownet_envs.sampling.tables import TableSampler
 
 __all__ = [

@@ -1,23 +1,207 @@
-"""Roll-outs by look-ups of state numbers."""
+"""Rollouts by look-ups of state numbers, and their policies' gradient written out."""
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from gflownet_envs.environments.base import Environment
-from gflownet_envs.policies.heads import HeadLayout
-from gflownet_envs.policies.mlp import StackedMLP
-from gflownet_envs.sampling.batch import RolloutBatch
-from gflownet_envs.sampling.exploration import (
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.policies.networks import HeadLayout, PolicyNetwork, StackedMLP
+from gflownet_envs.sampling.rollouts import (
     ON_POLICY,
     Exploration,
+    RolloutBatch,
     cumulative_policy,
     inverse_cdf_sample,
     with_forced,
 )
-from gflownet_envs.sampling.policy_tape import PolicyTable, PolicyTape
-from gflownet_envs.state_graph import StateGraph
+
+_LOG2_E = 1 / math.log(2)
+_relu_gradient = torch.ops.aten.threshold_backward  # 0 where the value is 0
+
+
+class PolicyTable(NamedTuple):
+    """The forward policy in n rows of a `PolicyTape`, over some of the actions."""
+
+    log_policy: Tensor  # shape: (E, n, C), −inf where closed
+    policy: Tensor  # shape: (E, n, C)
+    columns: slice  # the C actions
+    rows: slice  # the n rows
+    first_cell: int
+
+
+class PolicyTape:
+    r"""Values of a `StackedMLP` row by row, and the gradient of what is picked there.
+
+    `add` passes some states through the networks, without autograd, and keeps the
+    values of all layers. `pick` then takes log P_F of the actions that were chosen
+    from all tables at once: a roll-out of any length is one operation of autograd. The
+    entry of member e, row i and column c of a table is the cell
+    ``first_cell + (e·n + i)·C + c`` of the tape.
+
+    Let :math:`g_k` be the gradient with respect to the k-th picked cell, in the row
+    :math:`r_k` and of the action :math:`a_k`. The logits of row r get
+
+    .. math::
+        \delta_{r a} = \sum_{k : r_k = r} g_k \big(1[a_k = a] - p_{r a}\big),
+
+    the derivative of log-softmax, and from the last layer L to the first, with the
+    values :math:`h_l` that enter layer l, its weights :math:`W_l` and biases
+    :math:`b_l`,
+
+    .. math::
+        \nabla W_l = h_l^\top \delta_l, \quad
+        \nabla b_l = \sum_r \delta_{l, r}, \quad
+        \delta_{l - 1} = (\delta_l W_l^\top) \odot 1[h_l > 0]
+
+    (Rumelhart, Hinton & Williams, *Nature* 1986). Below the last layer each product of
+    matrices takes the rows of all tables together. A log-flow is an output of its own,
+    whose :math:`\delta` is the gradient itself. There is no second derivative.
+
+    Parameters
+    ----------
+    network : StackedMLP
+    n_rows : int
+        Rows of a member that will be added, in all tables together.
+    """
+
+    def __init__(self, network: StackedMLP, n_rows: int) -> None:
+        self._layers = network.layers()
+        self._n_members = network.n_members
+        self._n_rows = n_rows
+        self._inputs: list[Tensor] = []  # shapes: (E, n, F), of a table each
+        self._hidden = [
+            bias.new_empty(self._n_members, n_rows, bias.shape[-1])
+            for _, bias in self._layers[:-1]
+        ]
+        self._n_filled = 0
+        self._n_cells = 0
+        self._tables: list[PolicyTable] = []
+
+    @torch.no_grad()
+    def add(
+        self, encodings: Tensor, columns: slice, log_mask: Tensor | None = None
+    ) -> PolicyTable:
+        # shapes: encodings (n, F) or (E, n, F), log_mask (n, C) or (E, n, C), 0 or −inf
+        """Evaluate the policy over `columns`, of which a row needs one that is open."""
+        values = encodings.expand(self._n_members, *encodings.shape[-2:])
+        self._inputs.append(values)
+        rows = slice(self._n_filled, self._n_filled + values.shape[1])
+        self._n_filled = rows.stop
+        *hidden_layers, (weight, bias) = self._layers
+        for layer, stored in zip(hidden_layers, self._hidden, strict=True):
+            values = torch.baddbmm(layer[1], values, layer[0])
+            values = torch.clamp(values, min=0, out=stored[:, rows])
+        logits = torch.baddbmm(bias[..., columns], values, weight[..., columns])
+        if log_mask is not None:
+            logits += log_mask
+        log_policy = torch.log_softmax(logits, dim=-1)
+        # torch's exp2 takes a quarter of the time of its exp
+        policy = torch.exp2(log_policy * _LOG2_E)
+        table = PolicyTable(log_policy, policy, columns, rows, self._n_cells)
+        self._n_cells += log_policy.numel()
+        self._tables.append(table)
+        return table
+
+    def places(self, table: PolicyTable, rows: Tensor) -> Tensor:
+        # shapes: rows (...), e·n + i in the table -> (...)
+        """Return where rows of a table are among the rows of the tape."""
+        n = table.policy.shape[1]
+        return rows + rows // n * (self._n_rows - n) + table.rows.start
+
+    def pick(
+        self, cells: Tensor, flow: slice | None = None, places: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        # shapes: cells (...), int64, places (...), int64 -> (...), (...)
+        """Return the log-policies in some cells, with their gradient."""
+        weights, biases = zip(*self._layers, strict=True)
+        picked: tuple[Tensor, Tensor | None] = _Pick.apply(  # type: ignore[no-untyped-call]  # torch has no types for it
+            self, cells, flow, places, *weights, *biases
+        )
+        return picked
+
+    def _logit_gradients(
+        self, cells: Tensor, gradient: Tensor
+    ) -> list[tuple[slice, slice, Tensor]]:  # shapes: cells (...), gradient (...)
+        """Return the rows, the columns and δ of each table."""
+        sizes = [table.policy.numel() for table in self._tables]
+        picked = gradient.new_zeros(sum(sizes))
+        picked.index_add_(0, cells.flatten(), gradient.flatten())
+        found = []
+        for table, delta in zip(self._tables, picked.split(sizes), strict=True):
+            delta = delta.view_as(table.policy)
+            delta.addcmul_(table.policy, delta.sum(dim=-1, keepdim=True), value=-1)
+            found.append((table.rows, table.columns, delta))
+        return found
+
+    def _parameter_gradients(
+        self,
+        weights: tuple[Tensor, ...],
+        outputs: list[tuple[slice, slice, Tensor]],  # of `_logit_gradients`
+    ) -> tuple[Tensor, ...]:
+        """Return the gradients of all weights, then of all biases."""
+        entering = [torch.cat(self._inputs, dim=1), *self._hidden]
+        last = torch.zeros_like(weights[-1])
+        last_bias = last.new_zeros(last.shape[0], 1, last.shape[2])
+        below = []
+        for rows, columns, delta in outputs:
+            values = entering[-1][:, rows]
+            last[..., columns].add_(torch.bmm(values.transpose(1, 2), delta))
+            last_bias[..., columns].add_(delta.sum(dim=1, keepdim=True))
+            weight = weights[-1][..., columns]
+            below.append(torch.bmm(delta, weight.transpose(1, 2)))
+        gradient = torch.cat(below[: len(self._tables)], dim=1)
+        for of_flow in below[len(self._tables) :]:
+            gradient += of_flow
+        of_weights, of_biases = [last], [last_bias]
+        for layer in reversed(range(len(self._hidden))):
+            delta = _relu_gradient(gradient, entering[layer + 1], 0)
+            of_weights.append(torch.bmm(entering[layer].transpose(1, 2), delta))
+            of_biases.append(delta.sum(dim=1, keepdim=True))
+            if layer > 0:
+                gradient = torch.bmm(delta, weights[layer].transpose(1, 2))
+        return *reversed(of_weights), *reversed(of_biases)
+
+
+class _Pick(torch.autograd.Function):
+    """From the parameters to log-policies and log-flows on a tape."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        tape: PolicyTape,
+        cells: Tensor,
+        flow: slice | None,
+        places: Tensor | None,
+        *parameters: Tensor,
+    ) -> tuple[Tensor, Tensor | None]:
+        ctx.tape, ctx.cells, ctx.flow, ctx.places = tape, cells, flow, places
+        n_layers = len(parameters) // 2  # their weights come first
+        ctx.save_for_backward(*parameters[:n_layers])
+        flat = torch.cat([table.log_policy.flatten() for table in tape._tables])
+        log_pf = flat.take(cells)
+        if flow is None or places is None:
+            return log_pf, None
+        values = tape._hidden[-1] if tape._hidden else torch.cat(tape._inputs, dim=1)
+        weight, bias = parameters[n_layers - 1], parameters[-1]
+        flows = torch.baddbmm(bias[..., flow], values, weight[..., flow])
+        return log_pf, flows.take(places)
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, of_log_pf: Tensor, of_flow: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        tape, weights = ctx.tape, ctx.saved_tensors
+        outputs = tape._logit_gradients(ctx.cells, of_log_pf)
+        if of_flow is not None and ctx.flow is not None:
+            delta = of_flow.new_zeros(tape._n_members, tape._n_rows, 1)
+            delta.view(-1).index_add_(0, ctx.places.flatten(), of_flow.flatten())
+            outputs.append((slice(None), ctx.flow, delta))
+        return None, None, None, None, *tape._parameter_gradients(weights, outputs)
 
 
 class _Walk(NamedTuple):
@@ -113,11 +297,12 @@ class TableSampler:
 
     def __call__(
         self,
-        network: StackedMLP,
+        network: PolicyNetwork,
         uniforms: Tensor,  # shape: (E, B, T)
         exploration: Exploration = ON_POLICY,
         forced: Tensor | None = None,  # shape: (E, B, T), −1 where free
     ) -> RolloutBatch:
+        assert isinstance(network, StackedMLP)  # whose layers the tape knows
         n_members, batch_size, _ = uniforms.shape
         n_sampled_layers = self.graph.n_layers - len(self._first_row)
         n_rows = len(self._shared_encodings) + batch_size * n_sampled_layers
@@ -145,9 +330,8 @@ class TableSampler:
             log_flow=None if log_flow is None else by_member(log_flow),
         )
 
-    def _picked(
-        self, tape: PolicyTape, walk: _Walk
-    ) -> tuple[Tensor, Tensor | None]:  # shapes: (T, E · B) each
+    def _picked(self, tape: PolicyTape, walk: _Walk) -> tuple[Tensor, Tensor | None]:
+        # shape: -> (T, E · B) each
         """Return log P_F and the log-flow of what a walk saw."""
         if not self.layout.has_flow:
             return tape.pick(walk.cells)
@@ -198,8 +382,10 @@ class TableSampler:
             ids = following.where(alive, ids) if self._may_have_ended[t] else following
             steps.append((actions, alive, cells, rows, edges))
             tables.append(table)
-        columns = (torch.stack(column) for column in zip(*steps, strict=True))
-        return _Walk(*columns, objects=ids - self.graph.n_states, tables=tables)
+        actions, alive, cells, rows, edges = map(torch.stack, zip(*steps, strict=True))
+        return _Walk(
+            actions, alive, cells, rows, edges, ids - self.graph.n_states, tables
+        )
 
     def _shared_policy(
         self, tape: PolicyTape, exploration: Exploration
@@ -213,12 +399,8 @@ class TableSampler:
         return table, _cdf(table, self._shared_mask, exploration)
 
     def _sampled_policy(
-        self,
-        tape: PolicyTape,
-        ids: Tensor,  # shape: (E, B)
-        exploration: Exploration,
-        step: int,
-    ) -> tuple[PolicyTable, Tensor]:
+        self, tape: PolicyTape, ids: Tensor, exploration: Exploration, step: int
+    ) -> tuple[PolicyTable, Tensor]:  # shapes: ids (E, B)
         """Evaluate the states of one batch; return the sampled CDF too."""
         columns, all_open = self._columns[step]
         encodings = self._encodings.index_select(0, ids.flatten())
@@ -231,9 +413,6 @@ class TableSampler:
         return table, _cdf(table, mask, exploration)
 
 
-def _cdf(
-    table: PolicyTable,
-    mask: Tensor,  # shape: (n, C) or (E, n, C), bool
-    exploration: Exploration,
-) -> Tensor:  # shape: (E, n, C)
+def _cdf(table: PolicyTable, mask: Tensor, exploration: Exploration) -> Tensor:
+    # shapes: mask (n, C) or (E, n, C), bool -> (E, n, C)
     return cumulative_policy(table.log_policy, mask, exploration, table.policy)

@@ -12,21 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import FloatArray, IndexArray, checked_sample_weight, input_names
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    check_positive_weights,
+    checked_sample_weight,
+    input_names,
+)
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._model_file.state import plain_state, restore_state
 from .index_sets import basis_advice, check_sums_fit, rows_held_in_blocks
 from .truncation import (
     categorical_inputs,
-    check_anisotropy,
     check_multi_indices,
     check_truncation,
     explicit_multi_indices,
     truncated_multi_indices,
 )
 
-# Entries of a block of the design matrix: 4 MiB, which a matrix product after it
-# still finds in the cache. Four times more or less was slower.
+# Entries of a block of the design matrix: 4 MiB, which stay in the cache for a matrix
+# product. Four times more or less was slower.
 _BLOCK_ENTRIES = 2**19
 
 # Below this many rows the calls cost more than the arithmetic.
@@ -47,17 +52,12 @@ class _Run(NamedTuple):
 class PolynomialBasis:
     """Products of univariate orthonormal functions.
 
-    Parameters
-    ----------
-    laws : sequence of InputLaw
-        One per feature.
-    multi_indices : ndarray of shape (n_terms, n_features)
-        Row 0 is zero. The graded order of the built sets is quickest; no row needs
-        its divisors to be rows too.
+    Row 0 of the multi-indices is zero. They are evaluated fastest in graded order; no
+    row needs its divisors to be rows too.
     """
 
-    laws: Sequence[InputLaw]
-    multi_indices: IndexArray
+    laws: Sequence[InputLaw]  # one per feature
+    multi_indices: IndexArray  # shape: (n_terms, n_features)
 
     @cached_property
     def exponents(self) -> IndexArray:
@@ -71,16 +71,13 @@ class PolynomialBasis:
         return self.exponents.sum(axis=1)
 
     def terms_within(self, features: Collection[int]) -> IndexArray:
-        """Return the positions of the terms of these inputs alone.
-
-        The constant is one of them.
-        """
+        """Return the positions of the constant and the terms of these inputs alone."""
         others = np.setdiff1d(np.arange(len(self.laws)), list(features))
         return np.flatnonzero(~self.multi_indices[:, others].any(axis=1))
 
     @cached_property
     def _plan(self) -> tuple[int, list[_Run]]:
-        """How the columns are made: their number, and the products in order.
+        """The number of columns, and the products that fill them, in order.
 
         A term is its first univariate function times its tail. In graded order the
         terms that begin with one function have consecutive tails, so that few
@@ -116,10 +113,10 @@ class PolynomialBasis:
     def _fill(
         self,
         X: FloatArray,  # shape: (n_samples, n_features)
-        columns: FloatArray,  # shape: (n_columns, n_samples), written
+        columns: FloatArray,  # shape: (n_columns, n_samples), filled
         slope_of: int | None = None,
     ) -> None:
-        """Write every column; with ``slope_of`` functions of that input are slopes."""
+        """Fill every column, with derivatives of the functions of ``slope_of``."""
         largest = self.multi_indices.max(axis=0, initial=0).tolist()
         tables = {}
         for i in np.flatnonzero(largest).tolist():
@@ -140,21 +137,10 @@ class PolynomialBasis:
         """Return the design matrix of shape (n_samples, n_terms)."""
         return self._design(X)
 
-    def differentiate(self, X: FloatArray, feature: int) -> FloatArray:
-        """Return the derivative of every term with respect to one input.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Inputs.
-        feature : int
-            Position of the input.
-
-        Returns
-        -------
-        slopes : ndarray of shape (n_samples, n_terms)
-            Per unit of the input; 0 for the terms without it.
-        """
+    def differentiate(
+        self, X: FloatArray, feature: int
+    ) -> FloatArray:  # shape: (n_samples, n_terms), per unit of the input
+        """Return the derivative of every term with respect to one input."""
         slopes = self._design(X, slope_of=feature)
         slopes[:, self.multi_indices[:, feature] == 0] = 0.0
         return slopes
@@ -175,24 +161,9 @@ class PolynomialBasis:
         max_entries: int = _BLOCK_ENTRIES,
         slope_of: int | None = None,
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Iterate over blocks of rows of the design matrix.
+        """Iterate over blocks of at least 64 rows of the design matrix.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Inputs.
-        max_entries : int, default=2**19
-            Largest number of entries of a block, which has 64 rows at least.
-        slope_of : int or None, default=None
-            Take the functions of this input for their derivatives.
-
-        Yields
-        ------
-        rows : slice
-            Where the block is.
-        design : ndarray of shape (n_rows, n_terms)
-            The block, its columns contiguous. The next block overwrites it: copy
-            what is to stay.
+        The columns of a block are contiguous. The next block overwrites it.
         """
         n_columns, n_terms = self._plan[0], len(self.multi_indices)
         size = max(max_entries // n_columns, _SMALLEST_BLOCK)
@@ -204,28 +175,19 @@ class PolynomialBasis:
             self._fill(X[rows], columns, slope_of)
             yield rows, columns[:n_terms].T
 
-    def combine(self, X: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """Evaluate expansions, without the whole design matrix.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Inputs.
-        coefficients : ndarray of shape (n_targets, n_terms)
-            Coefficients of each expansion.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples, n_targets)
-            Design matrix times coefficients.
-        """
+    def combine(
+        self,
+        X: FloatArray,  # shape: (n_samples, n_features)
+        coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    ) -> FloatArray:  # shape: (n_samples, n_targets)
+        """Evaluate expansions, without the whole design matrix."""
         values = np.empty((len(X), len(coefficients)))
         for rows, design in self.blocks(X):
             np.matmul(design, coefficients.T, out=values[rows])
         return values
 
     def warn_outside(self, X: FloatArray, names: Sequence[str]) -> None:
-        """Warn about values outside the support of their law."""
+        """Warn about values outside the support of their distribution."""
         for i, law in enumerate(self.laws):
             law.warn_outside(X[:, i], names[i])
 
@@ -243,7 +205,7 @@ class PolynomialBasis:
 
 
 def _append_run(runs: list[_Run], new: _Run) -> None:
-    """Append one column, or lengthen the last run by it."""
+    """Append one column, or extend the last run by it."""
     if runs and new.parent:
         last = runs[-1]
         follows = (last.stop, last.parent + last.stop - last.start)
@@ -256,19 +218,7 @@ def _append_run(runs: list[_Run], new: _Run) -> None:
 
 @dataclass(frozen=True)
 class BasisParameters:
-    """What an estimator says of its basis, and the basis that follows from data.
-
-    Parameters
-    ----------
-    owner : str
-        For messages.
-    degree, distribution, truncation, q, interaction_order : object
-        Parameters of the estimator.
-    anisotropy, multi_indices : object, default=None
-        The same; None for an estimator without them.
-    has_anisotropy : bool, default=False
-        Whether the estimator has this parameter.
-    """
+    """The parameters of an estimator that determine its basis together with data."""
 
     owner: str
     degree: Any
@@ -282,7 +232,7 @@ class BasisParameters:
 
     @classmethod
     def of(cls, estimator: Any) -> BasisParameters:
-        """Read them off an estimator."""
+        """Read the parameters of an estimator, which need not have them all."""
         given = estimator.get_params(deep=False)
         known = {entry.name for entry in fields(cls)} & set(given)
         return cls(
@@ -297,7 +247,7 @@ class BasisParameters:
         check_truncation(
             owner, self.degree, self.truncation, self.q, self.interaction_order
         )
-        check_anisotropy(owner, self.anisotropy, n_features)
+        check_positive_weights(owner, "anisotropy", self.anisotropy, n_features)
         check_multi_indices(owner, self.multi_indices, n_features)
         return check_distribution(owner, self.distribution, n_features)
 
@@ -307,12 +257,9 @@ class BasisParameters:
         weights: FloatArray,  # shape: (n_samples,)
         names: Sequence[str],
         *,
-        in_blocks: bool = False,
+        in_blocks: bool = False,  # True when the design matrix is never whole in memory
     ) -> PolynomialBasis:
-        """Learn the input laws and build the index set that they can carry.
-
-        ``in_blocks`` says that the design matrix will never be held whole.
-        """
+        """Learn the input laws and build the index set that they can carry."""
         laws = learn_input_laws(self.check(X.shape[1]), X, weights)
         n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
         multi_indices = self._index_set(laws, names, n_rows)
@@ -383,8 +330,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         Largest number of inputs in one term.
     anisotropy : array-like of shape (n_features,) or None, default=None
         Positive weights :math:`w_i`: the terms :math:`j` with
-        :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are kept. A weight of 2
-        gives an input half the degree.
+        :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are retained. A weight of
+        2 gives an input half the degree.
     multi_indices : array-like of shape (n_terms, n_features) or None, default=None
         The terms themselves, as non-negative ints; the constant is added where it
         is missing. ``degree``, ``truncation``, ``q``, ``interaction_order`` and
@@ -412,8 +359,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     laws. The sample mean of their products approaches the identity at the rate
     :math:`n^{-1/2}`.
 
-    An input of finitely many values has no more functions than that: exponents end
-    before. Each contrast of a categorical input counts as of degree one.
+    An input of finitely many values has fewer functions than values, which bounds its
+    exponents. Each contrast of a categorical input counts as of degree one.
 
     References
     ----------

@@ -1,6 +1,6 @@
 r"""Multi-index sets: which products of univariate functions enter the expansion.
 
-A truncation set keeps the multi-indices :math:`j` with
+A truncation set consists of the multi-indices :math:`j` with
 
 .. math:: \lVert j \rVert_{q, w} = \Bigl(\sum_i (w_i j_i)^q\Bigr)^{1/q} \le p
 
@@ -10,19 +10,15 @@ hyperbolic set), :math:`w_i = 2` halves the degree of input :math:`i` (the aniso
 set).
 
 The entry of a categorical input is the number of a contrast, not a degree: each
-contrast counts as of degree one.
+contrast counts as of degree one. So the function :math:`j_i` of input :math:`i` costs
+:math:`(w_i j_i)^q`, a contrast :math:`w_i^q`, a term costs what its functions cost
+together, and it is in the set when that is at most :math:`p^q`.
 
 References
 ----------
 .. [1] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based
    on least angle regression", Journal of Computational Physics 230 (2011), eqs. (14)
    and (16).
-
-Counting and listing the terms that a truncation can afford.
-
-The function :math:`j_i` of input :math:`i` costs :math:`(w_i j_i)^q`, a contrast of a
-category :math:`w_i^q`. A term costs what its functions cost together, and is in the
-set when that is at most :math:`p^q`.
 """
 
 from __future__ import annotations
@@ -31,12 +27,13 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     check_integer,
@@ -105,23 +102,11 @@ def count_terms(
     >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
     133
     """
-    owner = "count_terms"
-    _check(owner, n_features, degree, q, interaction_order)
-    inputs = _checked_inputs(owner, n_features, anisotropy, largest, categorical)
-    order = n_features if interaction_order is None else interaction_order
-    order = min(order, n_features)
-    if is_isotropic(degree, *inputs):
-        return count_isotropic(n_features, degree, q, order, stop_above)
-    univariate = float(function_numbers(degree, *inputs).sum())
-    if univariate > min(stop_above, LARGEST_UNIVARIATE):
-        return int(min(univariate, LARGEST_COUNT))
-    costs, limit = univariate_costs(degree, q, *inputs), budget(degree, q)
-    if math.isfinite(stop_above):
-        coarse = round_up(costs, limit, _COARSE_STEPS)
-        lower_bound = count_affordable(coarse, limit, order, stop_above)
-        if lower_bound > stop_above:
-            return lower_bound
-    return count_affordable(costs, limit, order, stop_above)
+    _check("count_terms", n_features, degree, q, interaction_order)
+    inputs = _Inputs.checked(
+        "count_terms", n_features, anisotropy, largest, categorical
+    )
+    return _count(inputs, degree, q, interaction_order, stop_above)
 
 
 def build_multi_indices(
@@ -185,27 +170,42 @@ def build_multi_indices(
     """
     owner = "build_multi_indices"
     _check(owner, n_features, degree, q, interaction_order)
-    inputs = _checked_inputs(owner, n_features, anisotropy, largest, categorical)
-    n_terms = count_terms(
-        n_features,
-        degree,
-        q=q,
-        interaction_order=interaction_order,
-        anisotropy=anisotropy,
-        largest=largest,
-        categorical=categorical,
-        stop_above=terms_that_fit(n_features),
-    )
+    inputs = _Inputs.checked(owner, n_features, anisotropy, largest, categorical)
+    n_terms = _count(inputs, degree, q, interaction_order, terms_that_fit(n_features))
     check_design_fits(owner, n_features, n_terms, basis_advice(anisotropy=True))
     order = n_features if interaction_order is None else interaction_order
-    costs = univariate_costs(degree, q, *inputs)
-    active, exponents = list_affordable(costs, budget(degree, q), order)
-    return _dense(active, exponents, inputs[2])
+    costs = inputs.univariate_costs(degree, q)
+    active, exponents = _list_affordable(costs, _budget(degree, q), order)
+    return _dense(active, exponents, inputs.categorical)
+
+
+def _count(
+    inputs: _Inputs,
+    degree: int,
+    q: float,
+    interaction_order: int | None,
+    stop_above: float,
+) -> int:
+    n_features = len(inputs.weights)
+    order = n_features if interaction_order is None else interaction_order
+    order = min(order, n_features)
+    if inputs.are_alike(degree):
+        return _count_isotropic(n_features, degree, q, order, stop_above)
+    univariate = float(inputs.function_numbers(degree).sum())
+    if univariate > min(stop_above, _LARGEST_UNIVARIATE):
+        return int(min(univariate, _LARGEST_COUNT))
+    costs, limit = inputs.univariate_costs(degree, q), _budget(degree, q)
+    if math.isfinite(stop_above):
+        coarse = _round_up(costs, limit, _COARSE_STEPS)
+        lower_bound = _count_affordable(coarse, limit, order, stop_above)
+        if lower_bound > stop_above:
+            return lower_bound
+    return _count_affordable(costs, limit, order, stop_above)
 
 
 def sort_graded(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
-    categorical: NDArray[np.bool_],  # shape: (n_features,)
+    categorical: BoolArray,  # shape: (n_features,)
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """Sort a set as :func:`build_multi_indices` does."""
     terms, features = np.nonzero(multi_indices)
@@ -220,11 +220,11 @@ def sort_graded(
 def _dense(
     active: IndexArray,  # shape: (n_terms, widest), the inputs, padded with -1
     exponents: IndexArray,  # shape: (n_terms, widest), padded with 0
-    categorical: NDArray[np.bool_],  # shape: (n_features,)
+    categorical: BoolArray,  # shape: (n_features,)
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """Sort by total degree, then by first input, its exponent, second input, ...
 
-    Larger exponents come first: x0*x0*x1 before x0*x1*x1, as in scikit-learn. The
+    Larger exponents come first, as in scikit-learn: x0*x0*x1 before x0*x1*x1. The
     contrasts of a category come in their own order. There are as many sort keys as
     inputs in the largest term, not as features.
     """
@@ -250,31 +250,65 @@ def _check(
     )
 
 
-def _checked_inputs(
-    owner: str,
-    n_features: int,
-    anisotropy: ArrayLike | None,
-    largest: ArrayLike | None,
-    categorical: ArrayLike | None,
-) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Return weight, number of functions and kind of each input."""
-    weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
-    ends = np.asarray(np.inf if largest is None else largest, dtype=np.float64)
-    kinds = np.asarray(False if categorical is None else categorical, dtype=bool)
-    for name, values in (("largest", ends), ("categorical", kinds)):
-        if values.ndim and values.shape != (n_features,):
+class _Inputs(NamedTuple):
+    """Weight, number of functions beside the constant, and kind of each input."""
+
+    weights: FloatArray
+    largest: FloatArray
+    categorical: BoolArray
+
+    @classmethod
+    def checked(
+        cls,
+        owner: str,
+        n_features: int,
+        anisotropy: ArrayLike | None,
+        largest: ArrayLike | None,
+        categorical: ArrayLike | None,
+    ) -> _Inputs:
+        weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
+        ends = np.asarray(np.inf if largest is None else largest, dtype=np.float64)
+        kinds = np.asarray(False if categorical is None else categorical, dtype=bool)
+        for name, values in (("largest", ends), ("categorical", kinds)):
+            if values.ndim and values.shape != (n_features,):
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} has shape {values.shape}; "
+                    f"expected ({n_features},), one entry per feature."
+                )
+        ends = np.broadcast_to(ends, n_features)
+        kinds = np.broadcast_to(kinds, n_features)
+        if np.any(np.isnan(ends) | (ends < 0) | (kinds & np.isinf(ends))):
             raise ValueError(
-                f"The {name!r} parameter of {owner} has shape {values.shape}; expected "
-                f"({n_features},), one entry per feature."
+                f"The 'largest' parameter of {owner} must be numbers in [0, inf], and "
+                f"finite for categorical inputs. Got {largest!r} instead."
             )
-    ends = np.broadcast_to(ends, n_features)
-    kinds = np.broadcast_to(kinds, n_features)
-    if np.any(np.isnan(ends) | (ends < 0) | (kinds & np.isinf(ends))):
-        raise ValueError(
-            f"The 'largest' parameter of {owner} must be numbers in [0, inf], and "
-            f"finite for categorical inputs. Got {largest!r} instead."
-        )
-    return weights, ends, kinds
+        return cls(weights, ends, kinds)
+
+    def are_alike(self, degree: int) -> bool:
+        """Return whether there is a closed form, as all inputs are alike."""
+        alike = np.all(self.weights == 1.0) and np.all(self.largest >= degree)
+        return bool(alike and not self.categorical.any())
+
+    def function_numbers(self, degree: int) -> FloatArray:
+        """Return an upper bound of the number of functions of each input alone."""
+        with np.errstate(over="ignore"):
+            affordable = np.floor(degree * (1.0 + _TOLERANCE) / self.weights)
+        contrasts = np.where(affordable >= 1, self.largest, 0.0)
+        polynomials = np.minimum(affordable, self.largest)
+        return np.where(self.categorical, contrasts, polynomials)
+
+    def univariate_costs(self, degree: int, q: float) -> list[FloatArray]:
+        """Return, for each input, the costs of its functions that fit alone."""
+        limit = _budget(degree, q)
+        costs = []
+        numbers = self.function_numbers(degree)
+        for weight, number, kind in zip(
+            self.weights, numbers, self.categorical, strict=True
+        ):
+            degrees = np.arange(1.0, number + 1.0)
+            cost = (weight * (np.ones_like(degrees) if kind else degrees)) ** q
+            costs.append(cost[cost <= limit])
+        return costs
 
 
 # Distinct costs of terms, sorted, and how many terms have each.
@@ -286,67 +320,19 @@ _TOLERANCE = 1e-9
 # Sums of the same costs in another order differ by less, relative to degree**q.
 _SAME_COST = 1e-13
 
-# More functions of single inputs than this are not told apart by counting.
-LARGEST_UNIVARIATE = 1e8
+# More functions of single inputs than this are counted as a lower bound.
+_LARGEST_UNIVARIATE = 1e8
 
-# Counts up to here are exact where there is a closed form: people can read them.
-LARGEST_COUNT = 1e18
-
-
-def is_isotropic(
-    degree: int,
-    weights: FloatArray,
-    largest: FloatArray,
-    categorical: NDArray[np.bool_],
-) -> bool:
-    """Whether all inputs are alike, so that there is a closed form."""
-    alike = np.all(weights == 1.0) and np.all(largest >= degree)
-    return bool(alike and not categorical.any())
+# Counts up to here are exact where there is a closed form.
+_LARGEST_COUNT = 1e18
 
 
-def budget(degree: int, q: float) -> float:
-    """Return what the costs of a term may sum to."""
+def _budget(degree: int, q: float) -> float:
+    """Return the largest sum of the costs of a term."""
     return float(degree) ** q * (1.0 + _TOLERANCE)
 
 
-def function_numbers(
-    degree: int,
-    weights: FloatArray,
-    largest: FloatArray,
-    categorical: NDArray[np.bool_],
-) -> FloatArray:
-    """Return an upper bound of the number of functions of each input alone."""
-    with np.errstate(over="ignore"):
-        affordable = np.floor(degree * (1.0 + _TOLERANCE) / weights)
-    contrasts = np.where(affordable >= 1, largest, 0.0)
-    return np.where(categorical, contrasts, np.minimum(affordable, largest))
-
-
-def univariate_costs(
-    degree: int,
-    q: float,
-    weights: FloatArray,
-    largest: FloatArray,
-    categorical: NDArray[np.bool_],
-) -> list[FloatArray]:
-    """Return, for each input, the costs of its functions 1, 2, ... that fit alone."""
-    limit = budget(degree, q)
-    costs = []
-    for weight, n_functions, is_categorical in zip(
-        weights,
-        function_numbers(degree, weights, largest, categorical),
-        categorical,
-        strict=True,
-    ):
-        degrees = np.arange(1.0, n_functions + 1.0)
-        if is_categorical:
-            degrees = np.ones_like(degrees)
-        cost = (weight * degrees) ** q
-        costs.append(cost[cost <= limit])
-    return costs
-
-
-def count_isotropic(
+def _count_isotropic(
     n_features: int, degree: int, q: float, order: int, stop_above: float
 ) -> int:
     """Count by the number of active inputs; partitions when q < 1."""
@@ -355,10 +341,10 @@ def count_isotropic(
     if q == 1.0:
         for size in range(1, largest + 1):
             total += math.comb(n_features, size) * math.comb(degree, size)
-            if total > max(stop_above, LARGEST_COUNT):
+            if total > max(stop_above, _LARGEST_COUNT):
                 break
         return total
-    for exponents in _partitions(degree, budget(degree, q), q, largest):
+    for exponents in _partitions(degree, _budget(degree, q), q, largest):
         arrangements = math.factorial(len(exponents))
         for multiplicity in Counter(exponents).values():
             arrangements //= math.factorial(multiplicity)
@@ -388,13 +374,13 @@ def _cheapest_later(costs: list[FloatArray]) -> FloatArray:
     return np.minimum.accumulate(cheapest[::-1])[::-1][1:]
 
 
-def count_affordable(
+def _count_affordable(
     costs: list[FloatArray], limit: float, order: int, stop_above: float
 ) -> int:
     """Count by a dynamic programme over (active inputs, cost), one input at a time.
 
-    ``states[m]`` is about the terms of m inputs that can still grow. Where the
-    interaction order cannot bind, all of them are in ``states[0]``.
+    ``states[m]`` is about the terms of m inputs that can still grow, and ``states[0]``
+    about all of them where the interaction order cannot bind.
     """
     cheapest = min((cost.min() for cost in costs if cost.size), default=np.inf)
     step = int(order < len(costs) and order * cheapest < limit)
@@ -419,29 +405,27 @@ def count_affordable(
                     for value, times in zip(values, multiplicity, strict=True)
                 )
         states = {m: _merge(parts, limit - later, limit) for m, parts in grown.items()}
-    return int(min(total, LARGEST_COUNT))
+    return int(min(total, _LARGEST_COUNT))
 
 
 def _merge(parts: list[State], largest: float, limit: float) -> State:
     """Join costs that are equal up to rounding; drop those above ``largest``."""
     costs = np.concatenate([part[0] for part in parts])
     counts = np.concatenate([part[1] for part in parts])
-    kept = costs <= largest
-    costs, counts = costs[kept], counts[kept]
+    small = costs <= largest
+    costs, counts = costs[small], counts[small]
     keys = np.rint(costs / (_SAME_COST * limit))
     _, first, where = np.unique(keys, return_index=True, return_inverse=True)
     numbers: Any = np.bincount(where, weights=counts, minlength=len(first))
     return costs[first], numbers
 
 
-def list_affordable(
+def _list_affordable(
     costs: list[FloatArray], limit: float, order: int
-) -> tuple[IndexArray, IndexArray]:
-    """List all terms whose costs fit, by their active inputs, unsorted.
+) -> tuple[IndexArray, IndexArray]:  # shape: (n_terms, widest), padded with -1, 0
+    """List the active inputs and exponents of all terms whose costs fit, unsorted.
 
-    Returns the inputs and the exponents of each term, in increasing order of the
-    inputs, padded with -1 and 0; shapes (n_terms, largest number of active inputs).
-    Only the terms that a later input can still extend are looked at again.
+    Only the terms that a later input can still extend are visited again.
     """
     n_terms = 1
     blocks: list[tuple[IndexArray, int, int]] = []  # parent terms, input, exponent
@@ -484,8 +468,8 @@ def _write_out(
     return inputs, exponents
 
 
-def round_up(costs: list[FloatArray], limit: float, n_steps: int) -> list[FloatArray]:
-    """Round costs up to few distinct ones: their count is a quick lower bound."""
+def _round_up(costs: list[FloatArray], limit: float, n_steps: int) -> list[FloatArray]:
+    """Round costs up to few distinct ones, whose count is a quick lower bound."""
     grid = limit / n_steps
     rounded = [np.ceil(cost / grid * (1.0 - _TOLERANCE)) * grid for cost in costs]
     return [cost[cost <= limit] for cost in rounded]
@@ -503,44 +487,32 @@ _ADVICE = (
 )
 
 
-def basis_advice(*, anisotropy: bool) -> str:
-    """Say what makes a truncation set smaller.
-
-    ``anisotropy`` tells whether the estimator has that parameter.
-    """
+def basis_advice(*, anisotropy: bool) -> str:  # True for an estimator that has it
+    """Return a sentence on how to make a truncation set smaller."""
     weights = ", give minor inputs an 'anisotropy' above 1" if anisotropy else ""
     return _ADVICE.format(anisotropy=weights)
 
 
 def terms_that_fit(n_samples: int) -> float:
-    """Return the largest number of terms that :func:`check_design_fits` lets pass."""
+    """Return the largest number of terms that :func:`check_design_fits` accepts."""
     return _available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
 
 
 def rows_held_in_blocks(n_samples: int) -> int:
-    """Return how many rows to ask for when the design matrix is never held whole.
-
-    Sums over blocks need matrices as high as wide: with fewer rows than that they
-    are no saving.
-    """
+    """Return the number of rows in memory when the design matrix is never whole."""
+    # Sums over blocks are matrices as high as wide: no saving with fewer rows.
     return min(n_samples, math.isqrt(int(_available_memory() / _BYTES_PER_ENTRY)))
 
 
 def check_design_fits(owner: str, n_samples: int, n_terms: int, advice: str) -> None:
-    """Raise ``ValueError`` when the design matrix would not fit in memory.
-
-    ``advice`` says what makes the basis smaller.
-    """
+    """Raise ``ValueError``, with advice, when the design matrix exceeds the memory."""
     if n_terms > terms_that_fit(n_samples):
         fit = f"with {n_samples} samples the fit"
         raise _too_large(owner, n_terms, fit, n_samples, advice)
 
 
 def check_sums_fit(owner: str, n_terms: int, advice: str) -> None:
-    """Raise ``ValueError`` when sums over the samples would not fit in memory.
-
-    They are matrices of ``n_terms`` by ``n_terms``, however few the samples.
-    """
+    """Raise ``ValueError`` when sums, of ``n_terms`` squared, exceed the memory."""
     if n_terms > terms_that_fit(n_terms):
         raise _too_large(owner, n_terms, "a fit from sums", n_terms, advice)
 
@@ -557,7 +529,7 @@ def _too_large(
 
 
 def _available_memory() -> float:
-    """Bytes that a fit may use; of 8 GiB where the system does not tell its memory."""
+    """Return the bytes that a fit may use, of 8 GiB where the system reports none."""
     try:
         physical = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     check_integer,
     check_option,
-    check_positive_weights,
     check_real,
 )
 from .._input_laws import InputLaw
@@ -32,7 +31,7 @@ TRUNCATIONS = ("total_degree", "hyperbolic")
 def check_truncation(
     owner: str, degree: Any, truncation: Any, q: Any, interaction_order: Any
 ) -> None:
-    """Raise ``ValueError`` for a truncation that makes no sense."""
+    """Raise ``ValueError`` for parameters of a truncation that do not fit together."""
     check_integer(owner, "degree", degree)
     check_option(owner, "truncation", truncation, TRUNCATIONS)
     check_real(owner, "q", q, low=0, high=1, closed="right")
@@ -46,22 +45,10 @@ def check_truncation(
         )
 
 
-def check_anisotropy(owner: str, anisotropy: Any, n_features: int) -> None:
-    """Raise ``ValueError`` unless None or a positive weight per feature."""
-    check_positive_weights(owner, "anisotropy", anisotropy, n_features)
-
-
 def check_multi_indices(
     owner: str, multi_indices: Any, n_features: int
 ) -> IndexArray | None:
-    """Return an explicit set as integers, in the given order; None for None.
-
-    Raises
-    ------
-    ValueError
-        If it is empty, has no column per feature, has entries that are no
-        non-negative integers, or has a row twice.
-    """
+    """Return an explicit set as integers, in the given order; None for None."""
     if multi_indices is None:
         return None
     name = f"The 'multi_indices' parameter of {owner}"
@@ -79,10 +66,13 @@ def check_multi_indices(
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
-            f"{name} must hold non-negative ints. Got {rows[row, column]:g} in row "
+            f"{name} must be non-negative ints. Got {rows[row, column]:g} in row "
             f"{row}, column {column} instead."
         )
-    _refuse_duplicates(name, rows)
+    distinct, times = np.unique(rows, axis=0, return_counts=True)
+    if len(distinct) < len(rows):
+        repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
+        raise ValueError(f"{name} has the row {repeated} more than once.")
     return rows.astype(np.int64)
 
 
@@ -96,13 +86,6 @@ def _as_numbers(name: str, value: Any) -> FloatArray:
         ) from None
 
 
-def _refuse_duplicates(name: str, rows: FloatArray) -> None:
-    distinct, times = np.unique(rows, axis=0, return_counts=True)
-    if len(distinct) < len(rows):
-        repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
-        raise ValueError(f"{name} has the row {repeated} more than once.")
-
-
 def explicit_multi_indices(
     owner: str,
     rows: IndexArray,  # shape: (n_terms, n_features), checked
@@ -110,20 +93,13 @@ def explicit_multi_indices(
     names: Sequence[str],
     n_samples: int,
 ) -> IndexArray:  # shape: (n_terms, n_features)
-    """Add the constant where it is missing, and sort as the built sets are sorted.
-
-    Raises
-    ------
-    ValueError
-        If a row asks for a function that the law of an input does not have, or if
-        the design matrix would not fit in memory.
-    """
+    """Add the constant where it is missing, and sort as the built sets are sorted."""
     for law, needed, name in zip(laws, rows.max(axis=0).tolist(), names, strict=True):
         if needed > law.largest_degree:
             raise ValueError(
                 f"The 'multi_indices' parameter of {owner} has the entry {needed} "
-                f"for {name}, whose law has functions up to {law.largest_degree:g} "
-                "only."
+                f"for {name}, whose distribution has functions up to "
+                f"{law.largest_degree:g} only."
             )
     if rows.any(axis=1).all():
         rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])
@@ -142,7 +118,7 @@ def truncated_multi_indices(
     anisotropy: Any,
     advice: str | None = None,
 ) -> IndexArray:  # shape: (n_terms, n_features)
-    """Count the terms, refuse what does not fit in memory, then build the set."""
+    """Build the set, or raise ``ValueError`` for one that exceeds the memory."""
     n_features = len(laws)
     truncation = {
         "q": q,
@@ -160,6 +136,6 @@ def truncated_multi_indices(
     return build_multi_indices(n_features, degree, **truncation)
 
 
-def categorical_inputs(laws: Sequence[InputLaw]) -> NDArray[np.bool_]:
+def categorical_inputs(laws: Sequence[InputLaw]) -> BoolArray:
     """Return which inputs have functions that all count as of degree one."""
     return np.array([not law.is_polynomial for law in laws], dtype=bool)

@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, make_generator
+from .._checks import FloatArray, Samples, make_generator
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem
@@ -128,6 +128,8 @@ class FittedCompositions:
         Of the centred log-ratios; one group for each step.
     problem : FittedProblem
         In the coordinates in which the solver saw the log-ratios.
+    samples : Samples
+        Inputs, these coordinates and frequencies of the members.
     geometry : LogRatioGeometry
         Coordinates in which results are given.
     fitted_geometry : LogRatioGeometry
@@ -148,6 +150,7 @@ class FittedCompositions:
 
     expansion: Expansion
     problem: FittedProblem
+    samples: Samples
     geometry: LogRatioGeometry
     fitted_geometry: LogRatioGeometry
     models: InputModels | None = None
@@ -171,18 +174,17 @@ class FittedCompositions:
     @property
     def inputs(self) -> FloatArray:
         """Inputs of the members; shape (n_members, n_features)."""
-        return self.problem.require_samples(self.owner).inputs
+        return self.samples.inputs
 
     @property
     def weights(self) -> FloatArray:
         """Frequency of each member; shape (n_members,)."""
-        return self.problem.require_samples(self.owner).weights
+        return self.samples.weights
 
     @cached_property
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
-        targets = self.problem.require_samples(self.owner).targets
-        return self.fitted_geometry.from_coordinates(targets)
+        return self.fitted_geometry.from_coordinates(self.samples.targets)
 
     @property
     def residual_law(self) -> ResidualLaw:

@@ -39,11 +39,12 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    attribute_of,
     check_option,
     check_real,
     input_names,
+    method_of,
 )
-from .._expansion.methods import attribute_of, method_of
 from .._model_file.state import plain_state, restore_state
 from .composition import (
     CLOSURES,
@@ -516,7 +517,7 @@ class LogRatioGeometry:
 
         Masked parts are exactly 0, the only part of a step exactly 1.
         """
-        values = np.zeros((*clr.shape[:-1], self.layout.n_parts))
+        values = np.zeros((*clr.shape[:-1], self.mask.size))
         values[..., self.mask] = 1.0
         for columns in self._active_slices:
             parts = self.active_parts[columns]

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr
+from sklearn.utils import assert_all_finite
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
@@ -165,10 +166,18 @@ def sample(
     if X is None:
         clr = draw_marginal(fitted, rows, draw(n_samples, generator))
     else:
-        values = fitted.expansion.checked_inputs(X)
+        values = _checked(fitted, X)
         clr = law.deviations(rows, fitted.basis.evaluate(values))
         clr += fitted.clr_at(values)
     return fitted.geometry.compositions(clr)
+
+
+def _checked(fitted: FittedCompositions, X: ArrayLike) -> FloatArray:
+    """Return finite inputs; warn of those outside their distributions."""
+    values = np.asarray(X, dtype=np.float64)
+    assert_all_finite(values, input_name="X")
+    fitted.basis.warn_outside(values, fitted.expansion.input_names)
+    return values
 
 
 def draw_marginal(
@@ -265,9 +274,9 @@ def predict_interval(
         clr = draw_marginal(fitted, rows, draw(n_samples, generator))
         bounds = _bounds(fitted, clr[:, np.newaxis], confidence_level, joint)
         return PredictionInterval(*bounds)
-    values = fitted.expansion.checked_inputs(X)
+    values = _checked(fitted, X)
     rows = law.atoms(n_samples, residual, generator)
-    bounds = np.empty((2, len(values), fitted.geometry.layout.n_parts))
+    bounds = np.empty((2, len(values), fitted.geometry.mask.size))
     chunk = max(1, _CHUNK_ENTRIES // (len(rows) * bounds.shape[2]))
     for start in range(0, len(values), chunk):
         block = values[start : start + chunk]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._checks import (
     FloatArray,
+    attribute_of,
     check_integer,
     check_option,
     check_real,
@@ -21,8 +22,8 @@ from .._checks import (
     chosen_names,
     input_names,
     make_generator,
+    method_of,
 )
-from .._expansion.methods import attribute_of, method_of
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._model_file.state import plain_state, restore_state
 from .scores import (

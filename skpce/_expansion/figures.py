@@ -1,7 +1,7 @@
 """Figures of an expansion in closed form: moments, indices of sets, derivatives.
 
-Functions of an expansion, which :class:`~skpce.Expansion` has as methods. Estimators
-hand their expansion on to them.
+Functions of an expansion, ``self``, which :class:`~skpce.Expansion` has as methods and
+estimators hand on to their expansion.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ExpansionLike(Protocol):
 
 
 def conditional_expectation(
-    expansion: ExpansionLike, X: ArrayLike, features: Any
+    self: ExpansionLike, X: ArrayLike, features: Any
 ) -> FloatArray:
     r"""Return the mean of the outputs given some of the inputs.
 
@@ -89,15 +89,15 @@ def conditional_expectation(
     >>> pce.fit(X, y).conditional_expectation([[3.0, np.nan]], 0).round(6)
     array([4.])
     """
-    chosen = checked_features(features, expansion.input_names)
-    inputs = expansion.checked_inputs(X, chosen)
+    chosen = checked_features(features, self.input_names)
+    inputs = self.checked_inputs(X, chosen)
     values = marginals.conditional_expectation(
-        expansion.basis, expansion.coefficients, inputs, chosen
+        self.basis, self.coefficients, inputs, chosen
     )
-    return values[..., 0] if expansion.scalar else values
+    return values[..., 0] if self.scalar else values
 
 
-def main_effects(expansion: ExpansionLike, X: ArrayLike) -> FloatArray:
+def main_effects(self: ExpansionLike, X: ArrayLike) -> FloatArray:
     r"""Return what each input changes on its own.
 
     :math:`E[y \mid x_i] - E[y]` for every input. The mean plus the main effects
@@ -125,13 +125,13 @@ def main_effects(expansion: ExpansionLike, X: ArrayLike) -> FloatArray:
     >>> pce.fit(X, y).main_effects([[3.0, 2.0]]).round(6)
     array([[3., 3.]])
     """
-    inputs = expansion.checked_inputs(X)
-    values = marginals.main_effects(expansion.basis, expansion.coefficients, inputs)
-    return values[..., 0] if expansion.scalar else values
+    inputs = self.checked_inputs(X)
+    values = marginals.main_effects(self.basis, self.coefficients, inputs)
+    return values[..., 0] if self.scalar else values
 
 
 def lipschitz_estimate(
-    expansion: ExpansionLike,
+    self: ExpansionLike,
     *,
     n_samples: int = 1000,
     random_state: Any = None,
@@ -180,13 +180,13 @@ def lipschitz_estimate(
     if X is None:
         check_integer("lipschitz_estimate", "n_samples", n_samples, low=1)
         generator = make_generator(random_state)
-        points = expansion.basis.sample(int(n_samples), generator)
-    shape = (-1, len(expansion.coefficients), len(expansion.input_names))
-    slopes = expansion.gradient(points).reshape(shape)
+        points = self.basis.sample(int(n_samples), generator)
+    shape = (-1, len(self.coefficients), len(self.input_names))
+    slopes = self.gradient(points).reshape(shape)
     return np.linalg.norm(slopes, axis=2).max(axis=0)
 
 
-def moments(expansion: ExpansionLike) -> ExpansionMoments:
+def moments(self: ExpansionLike) -> ExpansionMoments:
     r"""Return mean, variance, skewness and kurtosis of the expansion.
 
     With the squared centred expansion
@@ -220,12 +220,10 @@ def moments(expansion: ExpansionLike) -> ExpansionMoments:
     >>> moments.variance.round(6), moments.kurtosis.round(6)
     (array([2.]), array([12.]))
     """
-    return expansion_moments(
-        expansion.basis.laws, expansion.coefficients, expansion.multi_indices
-    )
+    return expansion_moments(self.basis.laws, self.coefficients, self.multi_indices)
 
 
-def derivative_sensitivity(expansion: ExpansionLike) -> DerivativeSensitivity:
+def derivative_sensitivity(self: ExpansionLike) -> DerivativeSensitivity:
     r"""Return derivative-based sensitivity measures in closed form.
 
     :math:`\nu_i = E[(\partial f / \partial x_i)^2]`, and the upper bound
@@ -260,11 +258,11 @@ def derivative_sensitivity(expansion: ExpansionLike) -> DerivativeSensitivity:
     array([[1., 4.]])
     """
     return marginals.derivative_sensitivity(
-        expansion.basis.laws, expansion.coefficients, expansion.multi_indices
+        self.basis.laws, self.coefficients, self.multi_indices
     )
 
 
-def sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
+def sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     r"""Return the Sobol index of exactly one set of inputs.
 
     The share :math:`S_u = D^{-1} \sum_{j_i > 0 \iff i \in u} c_j^2` [1]_ of what
@@ -302,13 +300,11 @@ def sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.fit(X, y).sobol_index([0, 1]).round(6)
     array([0.5])
     """
-    chosen = checked_features(features, expansion.input_names)
-    return kernels.interaction_index(
-        expansion.term_norms, expansion.multi_indices, chosen
-    )
+    chosen = checked_features(features, self.input_names)
+    return kernels.interaction_index(self.term_norms, self.multi_indices, chosen)
 
 
-def closed_sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
+def closed_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     r"""Return what a group of inputs explains without the others.
 
     :math:`\mathrm{Var}(E[y \mid x_u]) / D`, the indices of all subsets of the
@@ -345,11 +341,11 @@ def closed_sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.fit(X, y).closed_sobol_index([0, 1]).round(3)
     array([0.667])
     """
-    chosen = checked_features(features, expansion.input_names)
-    return kernels.closed_index(expansion.term_norms, expansion.multi_indices, chosen)
+    chosen = checked_features(features, self.input_names)
+    return kernels.closed_index(self.term_norms, self.multi_indices, chosen)
 
 
-def total_sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
+def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     r"""Return what a group of inputs explains alone or with others.
 
     :math:`E[\mathrm{Var}(y \mid x_{-u})] / D`, the sum over every term that holds
@@ -386,13 +382,11 @@ def total_sobol_index(expansion: ExpansionLike, features: Any) -> FloatArray:
     >>> pce.fit(X, y).total_sobol_index([1, 2]).round(3)
     array([0.667])
     """
-    chosen = checked_features(features, expansion.input_names)
-    return kernels.total_index(expansion.term_norms, expansion.multi_indices, chosen)
+    chosen = checked_features(features, self.input_names)
+    return kernels.total_index(self.term_norms, self.multi_indices, chosen)
 
 
-def interaction_indices(
-    expansion: ExpansionLike, max_order: int = 2
-) -> InteractionIndices:
+def interaction_indices(self: ExpansionLike, max_order: int = 2) -> InteractionIndices:
     r"""Return the Sobol indices of all small sets of inputs.
 
     Parameters
@@ -432,12 +426,10 @@ def interaction_indices(
     (((0,), (1,), (0, 1)), array([[0.5, 0. , 0.5]]))
     """
     check_integer("interaction_indices", "max_order", max_order, low=1)
-    return kernels.interaction_indices(
-        expansion.term_norms, expansion.multi_indices, max_order
-    )
+    return kernels.interaction_indices(self.term_norms, self.multi_indices, max_order)
 
 
-def shapley_effects(expansion: ExpansionLike) -> FloatArray:
+def shapley_effects(self: ExpansionLike) -> FloatArray:
     r"""Return the Shapley effects, which add up to 1.
 
     :math:`\mathrm{Sh}_i = D^{-1} \sum_{u \ni i} D_u / |u|`: each interaction is
@@ -468,11 +460,11 @@ def shapley_effects(expansion: ExpansionLike) -> FloatArray:
     >>> pce.fit(X, y).shapley_effects().round(6)
     array([[0.75, 0.25]])
     """
-    return expansion.sobol_indices().shapley
+    return self.sobol_indices().shapley
 
 
 def aggregated_sobol_indices(
-    expansion: ExpansionLike, weights: ArrayLike | None = None
+    self: ExpansionLike, weights: ArrayLike | None = None
 ) -> SobolIndices:
     r"""Return the indices of all groups together.
 
@@ -512,7 +504,7 @@ def aggregated_sobol_indices(
     >>> pce.fit(X, X * [3.0, 1.0]).aggregated_sobol_indices().total_order.round(6)
     array([0.9, 0.1])
     """
-    n_groups = len(expansion.group_names)
+    n_groups = len(self.group_names)
     try:
         given = np.ones(n_groups) if weights is None else np.asarray(weights, float)
     except (TypeError, ValueError):
@@ -522,12 +514,10 @@ def aggregated_sobol_indices(
             f"weights must be {n_groups} finite numbers of 0 or more, one per target. "
             f"Got {weights!r}."
         )
-    return kernels.aggregated_indices(
-        expansion.term_norms, expansion.multi_indices, given
-    )
+    return kernels.aggregated_indices(self.term_norms, self.multi_indices, given)
 
 
-def sobol_frame(expansion: ExpansionLike, order: int = 1) -> Any:
+def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
     """Return the indices as a tidy table.
 
     Parameters
@@ -560,9 +550,9 @@ def sobol_frame(expansion: ExpansionLike, order: int = 1) -> Any:
     """
     check_integer("sobol_frame", "order", order, low=1)
     return sensitivity_frame(
-        interaction_indices(expansion, order),
-        expansion.sobol_indices().shapley,
-        expansion.group_names,
-        expansion.input_names,
-        expansion.unexplained_share,
+        interaction_indices(self, order),
+        self.sobol_indices().shapley,
+        self.group_names,
+        self.input_names,
+        self.unexplained_share,
     )

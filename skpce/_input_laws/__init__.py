@@ -1,4 +1,4 @@
-"""The law of each input, chosen by name or by a frozen law of scipy.stats."""
+"""The distribution of each input, chosen by name or as a frozen one of scipy.stats."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ NAMED_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
     }
 )
 
-#: Families of ``scipy.stats`` whose polynomials are classical. The other ones go to
-#: the law that works from the density or from the probabilities.
+#: Families of ``scipy.stats`` whose polynomials are classical. For the others the
+#: recurrence is computed from the density or from the probabilities.
 FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
     {
         "norm": NormalLaw,
@@ -70,22 +70,15 @@ FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
 
 
 def check_distribution(owner: str, distribution: Any, n_features: int) -> list[Any]:
-    """Return one checked specification per feature.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown, a frozen law is not supported, or a list has not one
-        entry per feature.
-    """
+    """Return one checked specification per feature."""
     listed = isinstance(distribution, (Sequence, np.ndarray))
     if listed and not isinstance(distribution, str):
         specifications = list(distribution)
         if len(specifications) != n_features:
             raise ValueError(
                 f"The 'distribution' parameter of {owner} has {len(specifications)} "
-                f"entries but X has {n_features} features. Give one law for all or "
-                "one per feature."
+                f"entries but X has {n_features} features. Give one distribution for "
+                "all or one per feature."
             )
     else:
         specifications = [distribution] * n_features
@@ -95,7 +88,7 @@ def check_distribution(owner: str, distribution: Any, n_features: int) -> list[A
 
 
 def _distinct(specifications: Sequence[Any]) -> list[Any]:
-    """Keep each object once: scipy takes its time to answer for a frozen law."""
+    """Return each object once, because scipy takes long to evaluate a frozen one."""
     return list({id(given): given for given in specifications}.values())
 
 
@@ -108,8 +101,8 @@ def _check_specification(owner: str, specification: Any) -> None:
             f"The 'distribution' parameter of {owner} must be one of {named}, a "
             "frozen law of scipy.stats such as scipy.stats.norm(0, 1), or a list of "
             f"these, one per feature. Got {specification!r} instead. An input of "
-            "unknown law can be 'empirical', or be mapped to a normal one before, for "
-            "example by sklearn.preprocessing.QuantileTransformer("
+            "unknown distribution can be 'empirical', or be mapped to a normal one, "
+            "for example by sklearn.preprocessing.QuantileTransformer("
             "output_distribution='normal')."
         )
 
@@ -119,7 +112,7 @@ def learn_input_laws(
     X: FloatArray,  # shape: (n_samples, n_features)
     weights: FloatArray,  # shape: (n_samples,)
 ) -> list[InputLaw]:
-    """Return the law of each column: frozen laws as they are, named ones learned."""
+    """Return the law of each column: frozen ones as they are, named ones learned."""
     frozen = {
         id(given): _family_of(given).from_frozen(given)
         for given in _distinct(specifications)
@@ -135,7 +128,6 @@ def learn_input_laws(
 
 def _family_of(frozen: Any) -> type[InputLaw]:
     """Return the classical family of a frozen law, or else a general one."""
-    general = (
-        DiscreteLaw if isinstance(frozen.dist, stats.rv_discrete) else ContinuousLaw
-    )
+    discrete = isinstance(frozen.dist, stats.rv_discrete)
+    general = DiscreteLaw if discrete else ContinuousLaw
     return FROZEN_LAWS.get(family_name(frozen) or "", general)

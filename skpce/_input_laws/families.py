@@ -1,9 +1,7 @@
-r"""What the distribution of an input is, and the classical families.
+r"""The distribution of an input, and its classical families.
 
-What the law of an input is.
-
-An input law maps a column to its *germ* (the standardised variable) and knows the
-three-term recurrence of the polynomials that are orthonormal under it,
+An input law standardises a column to :math:`t` (the germ) and has the three-term
+recurrence of the polynomials that are orthonormal under it,
 
 .. math:: \sqrt{b_{k+1}}\,\psi_{k+1}(t) = (t - a_k)\,\psi_k(t)
           - \sqrt{b_k}\,\psi_{k-1}(t),
@@ -34,7 +32,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from .._checks import FloatArray
 
-# Fewer values than this say too little about a law.
+# Fewer values than this are too few for a test of the distribution.
 _SMALLEST_TESTABLE = 8
 
 
@@ -44,25 +42,17 @@ class InputOutsideSupportWarning(UserWarning):
 
 @dataclass(frozen=True)
 class InputLaw(ABC):
-    """A law of one input, of a location and a scale.
-
-    Parameters
-    ----------
-    location, scale : float
-        The germ is ``(x - location) / scale``.
-    learned : bool, default=True
-        Whether location and scale were taken from the data.
-    """
+    """The distribution of one input, standardised to ``(x - location) / scale``."""
 
     location: float
     scale: float
-    learned: bool = True
+    learned: bool = True  # whether location and scale come from the data
 
     #: Short name of the polynomial family in feature names.
     polynomial: ClassVar[str]
 
-    #: Whether function ``k`` is a polynomial of degree ``k``. Functions of a law that
-    #: has none (contrasts of categories) all count as of degree one.
+    #: Whether function ``k`` is a polynomial of degree ``k``. Other functions
+    #: (contrasts of categories) all count as of degree one.
     is_polynomial: ClassVar[bool] = True
 
     @classmethod
@@ -88,7 +78,7 @@ class InputLaw(ABC):
         """Return the p-value of a test of a column against the law."""
 
     def standardize(self, column: FloatArray) -> FloatArray:
-        """Map a column to its germ."""
+        """Return the standardised column."""
         return (column - self.location) / self.scale
 
     def evaluate(
@@ -105,17 +95,14 @@ class InputLaw(ABC):
         column: FloatArray,  # shape: (n_samples,), in the units of the input
         degree: int,
     ) -> FloatArray:  # shape: (degree + 1, n_samples), per unit of the input
-        """Evaluate the derivatives of the orthonormal functions up to ``degree``.
-
-        The recurrence, differentiated term by term.
-        """
-        germ = self.standardize(column)
+        """Evaluate the derivatives of the orthonormal functions up to ``degree``."""
+        standardised = self.standardize(column)
         values = self.evaluate(column, degree)
         slopes = np.zeros_like(values)
         a, b = self.recurrence(degree)
         root = np.sqrt(b)
         for k in range(degree):
-            slopes[k + 1] = values[k] + (germ - a[k]) * slopes[k]
+            slopes[k + 1] = values[k] + (standardised - a[k]) * slopes[k]
             if k > 0:
                 slopes[k + 1] -= root[k - 1] * slopes[k - 1]
             slopes[k + 1] /= root[k]
@@ -127,25 +114,23 @@ class InputLaw(ABC):
         Exact for polynomials of degree up to ``2 n_nodes - 1``. The nodes are the
         eigenvalues of the Jacobi matrix of the recurrence (Golub and Welsch), the
         weights the reciprocals of Christoffel's sums, which stay accurate in the
-        tails. A law of fewer than ``n_nodes`` values returns its values.
+        tails. A distribution on fewer than ``n_nodes`` values returns these.
         """
         n_nodes = int(min(n_nodes, self.largest_degree + 1))
         a, b = self.recurrence(n_nodes)
-        germ = eigh_tridiagonal(a, np.sqrt(b[:-1]), eigvals_only=True)
-        nodes = self.location + self.scale * germ
+        standardised = eigh_tridiagonal(a, np.sqrt(b[:-1]), eigvals_only=True)
+        nodes = self.location + self.scale * standardised
         return nodes, 1.0 / np.square(self.evaluate(nodes, n_nodes - 1)).sum(axis=0)
 
     @property
     def largest_degree(self) -> float:
-        """Number of functions beside the constant; inf when there is no end."""
+        """Number of functions beside the constant; inf without a bound."""
         return math.inf
 
-    def check_degree(self, owner: str, name: str, degree: int) -> None:  # noqa: B027
-        """Raise ``ValueError`` if the law cannot carry polynomials of a degree.
-
-        ``owner`` is the estimator and ``name`` the input, for the message. Families
-        with a closed form carry any degree.
-        """
+    def check_degree(  # noqa: B027 (families with a closed form have any degree)
+        self, owner: str, name: str, degree: int
+    ) -> None:
+        """Raise ``ValueError`` if there are no polynomials of a degree."""
 
     def p_value(self, column: FloatArray) -> float:
         """Return the goodness of fit; NaN for constant or fewer than 8 values."""
@@ -162,18 +147,18 @@ class InputLaw(ABC):
         self,
         column: FloatArray,  # shape: (n_samples,), in the units of the input
     ) -> NDArray[np.bool_]:  # shape: (n_samples,)
-        """Tell which values are outside the support."""
+        """Mark the values outside the support."""
         low, high = self.support
         tolerance = 1e-9 * self.scale
         return (column < low - tolerance) | (column > high + tolerance)
 
     def _describe_outside(self, column: FloatArray) -> str:
-        """Say what is wrong with the values outside, after "values of x0"."""
+        """Return what follows "values of x0" in the warning."""
         low, high = self.support
-        advice = " Give the true law as a frozen one." if self.learned else ""
+        advice = " Give the true one as a frozen law." if self.learned else ""
         return (
-            f"lie outside [{low:.6g}, {high:.6g}], the support of its law; the "
-            f"expansion extrapolates there.{advice}"
+            f"lie outside [{low:.6g}, {high:.6g}], the support of its distribution; "
+            f"the expansion extrapolates there.{advice}"
         )
 
     def warn_outside(self, column: FloatArray, name: str) -> None:
@@ -189,15 +174,15 @@ class InputLaw(ABC):
 
 
 def evaluate_recurrence(
-    germ: FloatArray,  # shape: (n_samples,)
+    points: FloatArray,  # shape: (n_points,), standardised
     a: FloatArray,  # shape: (degree,)
     root: FloatArray,  # shape: (degree,), the square roots of b
-) -> FloatArray:  # shape: (degree + 1, n_samples)
+) -> FloatArray:  # shape: (degree + 1, n_points)
     """Evaluate orthonormal polynomials by their three-term recurrence."""
-    values = np.empty((len(a) + 1, len(germ)))
+    values = np.empty((len(a) + 1, len(points)))
     values[0] = 1.0
     for k in range(len(a)):
-        values[k + 1] = (germ - a[k]) * values[k]
+        values[k + 1] = (points - a[k]) * values[k]
         if k > 0:
             values[k + 1] -= root[k - 1] * values[k - 1]
         values[k + 1] /= root[k]
@@ -211,7 +196,7 @@ def positive_scale(scale: float, column: FloatArray) -> float:
 
 
 def is_frozen(specification: Any) -> bool:
-    """Whether this is a frozen univariate law of ``scipy.stats``."""
+    """Return whether this is a frozen univariate law of ``scipy.stats``."""
     family = getattr(specification, "dist", None)
     return isinstance(family, (stats.rv_continuous, stats.rv_discrete))
 
@@ -221,7 +206,7 @@ def family_name(specification: Any) -> str | None:
     if not is_frozen(specification):
         return None
     family = specification.dist
-    # scipy calls a law of no name, such as a histogram, "Distribution".
+    # scipy names a family of no name, such as a histogram, "Distribution".
     named = family.name not in (None, "Distribution")
     return family.name if named else type(family).__name__
 
@@ -238,7 +223,7 @@ def parameters(frozen: Any) -> dict[str, Any]:
 
 
 def describe(frozen: Any) -> str:
-    """Return the law as one would write it, such as ``scipy.stats.t(df=3)``."""
+    """Return the law as code, such as ``scipy.stats.t(df=3)``."""
     defaults = {"loc": 0.0, "scale": 1.0}
     shown = ", ".join(
         f"{name}={value:.6g}"
@@ -251,7 +236,7 @@ def describe(frozen: Any) -> str:
 def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
     """Return the law with ``loc=0`` and ``scale=1``, then its loc and scale.
 
-    Near a bound at 0 floating point resolves far smaller steps than near another
+    Floating point resolves far smaller steps near a bound at 0 than near another
     one, which a density that is infinite at its bound needs.
     """
     shapes = parameters(frozen)
@@ -260,7 +245,7 @@ def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
 
 
 def check_frozen(owner: str, frozen: Any) -> None:
-    """Refuse a frozen law whose parameters are arrays, not finite or not a law."""
+    """Refuse a frozen law whose mean or variance is an array or not finite."""
     mean, sd = moments(frozen)
     if mean.ndim or sd.ndim or not np.isfinite(mean + sd) or sd <= 0:
         raise ValueError(
@@ -274,7 +259,7 @@ def check_frozen(owner: str, frozen: Any) -> None:
 
 
 def moments(frozen: Any) -> tuple[Any, Any]:
-    """Return mean and standard deviation; those that do not exist are not finite."""
+    """Return mean and standard deviation, not finite where they do not exist."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # scipy integrates where it has no formula, and warns where that fails.
         warnings.simplefilter("ignore")
@@ -318,7 +303,7 @@ class NormalLaw(InputLaw):
 
 
 class UniformLaw(InputLaw):
-    """Uniform input; orthonormal Legendre polynomials. The germ is on [-1, 1]."""
+    """Uniform input; orthonormal Legendre polynomials. Standardised to [-1, 1]."""
 
     polynomial = "P"
 
@@ -341,7 +326,7 @@ class UniformLaw(InputLaw):
         return generator.uniform(*self.support, size=size)
 
     def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov against the law, learned bounds taken as given."""
+        """Kolmogorov-Smirnov, learned bounds taken as given."""
         return stats.kstest((self.standardize(column) + 1.0) / 2.0, "uniform").pvalue
 
     @property
@@ -353,7 +338,7 @@ class UniformLaw(InputLaw):
 class GammaLaw(InputLaw):
     r"""Gamma input; orthonormal generalised Laguerre polynomials.
 
-    The germ :math:`t = (x - \text{location}) / \text{scale}` has the density
+    Standardised, :math:`t = (x - \text{location}) / \text{scale}` has the density
     :math:`t^{\alpha} e^{-t} / \Gamma(\alpha + 1)` with :math:`\alpha` = ``shape`` - 1,
     and [1]_
 
@@ -397,9 +382,9 @@ class GammaLaw(InputLaw):
         return self.location + self.scale * generator.gamma(self.shape, size=size)
 
     def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov against the law, learned parameters taken as given."""
-        germ = self.standardize(column)
-        return stats.kstest(germ, stats.gamma(self.shape).cdf).pvalue
+        """Kolmogorov-Smirnov, learned parameters taken as given."""
+        standardised = self.standardize(column)
+        return stats.kstest(standardised, stats.gamma(self.shape).cdf).pvalue
 
     @property
     def support(self) -> tuple[float, float]:
@@ -422,7 +407,7 @@ class ExponentialLaw(GammaLaw):
 def _moments_above_smallest(
     column: FloatArray, weights: FloatArray
 ) -> tuple[float, float, float]:
-    """Return the smallest value, and mean and variance of the rise above it."""
+    """Return the smallest value, and mean and variance of the distance above it."""
     low = float(column[weights > 0].min())
     mean = float(np.average(column - low, weights=weights))
     variance = float(np.average((column - low - mean) ** 2, weights=weights))
@@ -438,15 +423,15 @@ GAMMA_FAMILIES: Mapping[str, type[GammaLaw]] = {
 }
 
 
-# Moments of a column that takes its two extremes alone ask for shapes of 0.
+# Moments of a column that takes only its two extremes give shapes of 0.
 _SMALLEST_SHAPE = 1e-3
 
 
 @dataclass(frozen=True)
 class BetaLaw(InputLaw):
-    r"""Beta input; orthonormal Jacobi polynomials. The germ is on [-1, 1].
+    r"""Beta input; orthonormal Jacobi polynomials. Standardised to [-1, 1].
 
-    The density of the germ is proportional to :math:`(1-t)^\alpha (1+t)^\beta` with
+    The standardised density is proportional to :math:`(1-t)^\alpha (1+t)^\beta` with
     :math:`\alpha` = ``shapes[1]`` - 1 and :math:`\beta` = ``shapes[0]`` - 1, the shapes
     in the order of :data:`scipy.stats.beta`. With :math:`s_k = 2k + \alpha + \beta`
     [1]_
@@ -471,8 +456,7 @@ class BetaLaw(InputLaw):
     def learn(cls, column: FloatArray, weights: FloatArray) -> BetaLaw:
         present = column[weights > 0]
         low, high = float(present.min()), float(present.max())
-        half = (high - low) / 2.0
-        middle = (low + high) / 2.0
+        middle, half = (low + high) / 2.0, (high - low) / 2.0
         if positive_scale(half, present) != half:  # constant
             return cls(middle, 1.0)
         share = (column - low) / (high - low)
@@ -510,7 +494,7 @@ class BetaLaw(InputLaw):
         return low + (high - low) * generator.beta(*self.shapes, size=size)
 
     def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov against the law, learned parameters taken as given."""
+        """Kolmogorov-Smirnov, learned parameters taken as given."""
         share = (self.standardize(column) + 1.0) / 2.0
         return stats.kstest(share, stats.beta(*self.shapes).cdf).pvalue
 
@@ -519,15 +503,11 @@ class BetaLaw(InputLaw):
         return self.location - self.scale, self.location + self.scale
 
 
-def _symmetric(shape: float) -> tuple[float, float]:
-    return float(shape), float(shape)
-
-
 #: Families of ``scipy.stats`` that are beta laws on their support, with the shapes.
 BETA_FAMILIES: Mapping[str, Callable[[dict[str, Any]], tuple[float, float]]] = {
     "beta": lambda given: (float(given["a"]), float(given["b"])),
     "powerlaw": lambda given: (float(given["a"]), 1.0),
-    "arcsine": lambda given: _symmetric(0.5),
-    "semicircular": lambda given: _symmetric(1.5),
-    "rdist": lambda given: _symmetric(given["c"] / 2.0),
+    "arcsine": lambda given: (0.5, 0.5),
+    "semicircular": lambda given: (1.5, 1.5),
+    "rdist": lambda given: (float(given["c"] / 2.0),) * 2,
 }

@@ -15,18 +15,10 @@ from .families import evaluate_recurrence, positive_scale
 
 @dataclass(frozen=True, eq=False)
 class FiniteMeasure:
-    """Masses on distinct points.
+    """Masses on distinct points."""
 
-    Parameters
-    ----------
-    points : ndarray of shape (n_points,)
-        Distinct, increasing.
-    masses : ndarray of shape (n_points,)
-        Positive, of sum 1.
-    """
-
-    points: FloatArray
-    masses: FloatArray
+    points: FloatArray  # shape: (n_points,), distinct, increasing
+    masses: FloatArray  # shape: (n_points,), positive, of sum 1
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -81,16 +73,12 @@ class FiniteMeasure:
             for _ in range(2):
                 image -= (vectors[: k + 1] @ image) @ vectors[: k + 1]
             root[k] = np.linalg.norm(image)
-            with np.errstate(all="ignore"):  # points that coincide: `defect` tells
+            with np.errstate(all="ignore"):  # `defect` finds points that coincide
                 vectors[k + 1] = image / root[k]
         return a, root**2
 
     def defect(self, a: FloatArray, b: FloatArray) -> float:
-        """Return how far functions of a recurrence are from orthonormal here.
-
-        The largest deviation of their Gram matrix from the identity, NaN when they
-        are not finite.
-        """
+        """Return the largest deviation of a recurrence from orthonormality, or NaN."""
         with np.errstate(all="ignore"):
             values = evaluate_recurrence(self.points, a, np.sqrt(b))
             values *= np.sqrt(self.masses)
@@ -107,7 +95,7 @@ def measure_of_sample(column: FloatArray, weights: FloatArray) -> FiniteMeasure:
 
 
 # A panel is accepted when halving it changes its local moments by less than this,
-# relative to its mass. Relative, because functions are large where masses are small.
+# relative to its mass, because functions are large where masses are small.
 _ACCURACY = 1e-12
 
 # Panels narrower than this, in standard deviations, count as one point: no
@@ -120,9 +108,9 @@ _NARROWEST_RELATIVE = 1e5 * np.finfo(float).eps
 # Densities near the smallest numbers have few digits.
 _SUBNORMAL = 1e-290
 
-# More unsettled panels than this mean noise in the density; they stay as they are,
-# and the check on a finer rule decides.
-_MOST_UNSETTLED = 4000
+# More panels to halve than this mean noise in the density; they stay as they are, and
+# the check on a finer rule decides.
+_MOST_TO_HALVE = 4000
 
 _LARGEST_LOCAL_DEGREE = 64
 
@@ -131,20 +119,13 @@ _LARGEST_LOCAL_DEGREE = 64
 class Panels:
     """Intervals that resolve a density, and narrow ones that count as points.
 
-    Parameters
-    ----------
-    bounds : ndarray of shape (2, n_panels)
-        Left and right ends.
-    totals : ndarray of shape (n_panels,)
-        Masses of panels whose density suffers from rounding; NaN for the others.
-    points, masses : ndarray of shape (n_points,)
-        Places and masses of the narrow ones.
+    ``totals`` are masses of panels whose density suffers from rounding, NaN for others.
     """
 
-    bounds: FloatArray
-    totals: FloatArray
-    points: FloatArray
-    masses: FloatArray
+    bounds: FloatArray  # shape: (2, n_panels), left and right ends
+    totals: FloatArray  # shape: (n_panels,)
+    points: FloatArray  # shape: (n_points,), of the narrow ones
+    masses: FloatArray  # shape: (n_points,)
 
     def measure(
         self,
@@ -206,7 +187,7 @@ def _settle(
         narrow.append(bounds[:, thin])
         bounds = bounds[:, ~thin]
         good = local.are_resolved(*bounds)
-        if np.count_nonzero(~good) > _MOST_UNSETTLED:
+        if np.count_nonzero(~good) > _MOST_TO_HALVE:
             good[:] = True
         settled.append(bounds[:, good])
         left, right = bounds[:, ~good]
@@ -242,7 +223,7 @@ def _mass_between(
     center: float,
 ) -> FloatArray:  # shape: (n_panels,)
     low, high = bounds
-    # The difference of the smaller tail areas keeps its digits on both sides.
+    # The difference of the smaller tail areas has all its digits on both sides.
     below = frozen.cdf(high) - frozen.cdf(low)
     above = frozen.sf(low) - frozen.sf(high)
     return np.maximum(np.where(high <= center, below, above), 0.0)
@@ -261,7 +242,7 @@ class _LocalMoments:
         self.halves = [weights / 2.0 * legvander(half, degree) for half in halves]
 
     def are_resolved(self, left: FloatArray, right: FloatArray) -> np.ndarray:
-        """Tell which panels change little when halved."""
+        """Mark the panels that change little when halved."""
         middle = (left + right) / 2.0
         with np.errstate(all="ignore"):
             coarse = self.density(_nodes(left, right, self.nodes)) @ self.whole
@@ -273,7 +254,7 @@ class _LocalMoments:
 
 
 class UnresolvedError(ValueError):
-    """The table of a law cannot be made for a degree."""
+    """The table of a distribution cannot be made for a degree."""
 
 
 # Tails are left out where what they add to the largest moment is e**-45 of its peak.
@@ -292,16 +273,11 @@ def tail_cut(
     scale: float,  # positive: the upper tail; negative: the lower one
     degree: int,
 ) -> float:
-    r"""Return where a tail stops to matter to the moments up to ``2 * degree``.
+    """Return where a tail no longer matters to the moments up to ``2 * degree``.
 
     In steps of a constant factor, :math:`|t|^{2p+1} f(t)` is what the tail adds to
-    the moment of order :math:`2p`. It must fall for good before the density
-    underflows.
-
-    Raises
-    ------
-    UnresolvedError
-        If it does not: the moment is infinite, or out of the range of numbers.
+    the moment of order :math:`2p`. If it does not fall for good before the density
+    underflows, the moment is infinite or out of range: ``UnresolvedError``.
     """
     points = center + scale * _DISTANCES
     with np.errstate(all="ignore"):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from .._checks import FloatArray
+from .._checks import BoolArray, FloatArray, IndexArray
 from .families import (
     InputLaw,
     at_the_origin,
@@ -34,25 +34,19 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class TabulatedLaw(InputLaw):
-    """A law known by a table, made for the degree that is asked.
+    """A law known by a table of points and masses, made for each degree.
 
-    Recurrences are kept by degree, so that they do not depend on what was asked
-    before. Two threads may at worst compute the same one twice.
+    Recurrences are stored by degree, so that they do not depend on earlier degrees. Two
+    threads may at worst compute the same one twice.
     """
 
     @abstractmethod
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
-        """Return the germ's table, and one to check the result on.
-
-        Raises
-        ------
-        UnresolvedError
-            With the reason as its message.
-        """
+        """Return a standardised table, and one to check it; or ``UnresolvedError``."""
 
     @abstractmethod
     def _describe(self) -> str:
-        """Return what the law is, for messages."""
+        """Return the name of the law for messages."""
 
     @abstractmethod
     def _advice(self) -> str:
@@ -99,7 +93,7 @@ class TabulatedLaw(InputLaw):
                 return
             reason = (
                 f"its polynomials are orthonormal only up to {defect:.1e}, and "
-                f"{TOLERANCE:.0e} is asked"
+                f"{TOLERANCE:.0e} is required"
                 if np.isfinite(defect)
                 else "its polynomials cannot be computed"
             )
@@ -110,34 +104,50 @@ class TabulatedLaw(InputLaw):
         )
 
 
+@dataclass(frozen=True)
+class GeneralFrozenLaw(TabulatedLaw):
+    """A frozen law of ``scipy.stats`` without a classical family."""
+
+    frozen: Any = field(kw_only=True)
+
+    @classmethod
+    def learn(cls, column: FloatArray, weights: FloatArray) -> GeneralFrozenLaw:
+        raise TypeError("A general law is given frozen.")
+
+    @classmethod
+    def from_frozen(cls, frozen: Any) -> GeneralFrozenLaw:
+        mean, sd = moments(frozen)
+        return cls(float(mean), float(sd), learned=False, frozen=frozen)
+
+    def _describe(self) -> str:
+        return f"the law {describe(self.frozen)}"
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.frozen.support()
+        return float(low), float(high)
+
+
 # Quantiles that the first panels start from.
 _PROBABILITIES = (1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 
 # Nodes of a panel beyond the degree.
 _SPARE_NODES = 16
 
-# A law that spreads over many orders of magnitude, such as a lognormal one.
+# Families that spread over many orders of magnitude, such as a lognormal one.
 _LOGARITHMIC = frozenset({"lognorm", "fisk", "pareto"})
 
 
 @dataclass(frozen=True)
-class ContinuousLaw(TabulatedLaw):
-    r"""A frozen continuous law; polynomials by the discretised Lanczos method [1]_.
+class ContinuousLaw(GeneralFrozenLaw):
+    """A frozen continuous law; polynomials by the discretised Lanczos method [1]_.
 
     The density becomes a composite Gauss-Legendre rule. Its panels start at quantiles,
     are halved until kinks, jumps and infinite values are resolved, and end where
-    :math:`|t|^{2p} f(t)` is negligible. The germ has mean 0 and variance 1.
+    :math:`|t|^{2p} f(t)` is negligible. Standardised to mean 0 and variance 1.
 
     A degree passes when the polynomials are orthonormal to 1e-8 under a rule three
     times as fine, the density has mass 1 and moments of order :math:`2p` are finite.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law
-        The law of the input.
-
-    Notes
-    -----
     Finite moments of all orders do not make polynomials dense: those of a lognormal
     variable do not come near every function of it [2]_.
 
@@ -150,39 +160,20 @@ class ContinuousLaw(TabulatedLaw):
        Numerical Analysis 46 (2012), pp. 317-339.
     """
 
-    frozen: Any = field(kw_only=True)
-
     polynomial = "A"
-
-    @classmethod
-    def learn(cls, column: FloatArray, weights: FloatArray) -> ContinuousLaw:
-        raise TypeError("A general law is given frozen.")
-
-    @classmethod
-    def from_frozen(cls, frozen: Any) -> ContinuousLaw:
-        mean, sd = moments(frozen)
-        return cls(float(mean), float(sd), learned=False, frozen=frozen)
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
         unit, loc, scale = at_the_origin(self.frozen)
         n_nodes = degree + _SPARE_NODES
         breakpoints = _breakpoints(unit, self.scale / scale, degree)
         panels = adapt(unit, breakpoints, self.scale / scale, n_nodes)
-        tables = [
-            _germ(panels, unit, n_nodes, parts, self.location - loc, self.scale, scale)
-            for parts in (1, 3)
-        ]
-        return tables[0], tables[1]
-
-    def _describe(self) -> str:
-        return f"the law {describe(self.frozen)}"
+        make = partial(_standardised_table, panels, unit, n_nodes)
+        shift = self.location - loc
+        return make(1, shift, self.scale, scale), make(3, shift, self.scale, scale)
 
     def _advice(self) -> str:
-        logarithm = (
-            "take the logarithm of the input, or "
-            if family_name(self.frozen) in _LOGARITHMIC
-            else ""
-        )
+        wide = family_name(self.frozen) in _LOGARITHMIC
+        logarithm = "take the logarithm of the input, or " if wide else ""
         return (
             f"Lower the degree, {logarithm}map the input to a normal one, for example "
             "by sklearn.preprocessing.QuantileTransformer("
@@ -193,13 +184,8 @@ class ContinuousLaw(TabulatedLaw):
         return np.asarray(self.frozen.rvs(size=size, random_state=generator))
 
     def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov against the law."""
+        """Kolmogorov-Smirnov."""
         return stats.kstest(column, self.frozen.cdf).pvalue
-
-    @property
-    def support(self) -> tuple[float, float]:
-        low, high = self.frozen.support()
-        return float(low), float(high)
 
 
 def _breakpoints(unit: Any, sd: float, degree: int) -> FloatArray:
@@ -217,7 +203,7 @@ def _breakpoints(unit: Any, sd: float, degree: int) -> FloatArray:
     return np.unique(np.concatenate([[low], inside, [high]]))
 
 
-def _germ(
+def _standardised_table(
     panels: Panels,
     unit: Any,
     n_nodes: int,
@@ -226,7 +212,7 @@ def _germ(
     sd: float,
     scale: float,
 ) -> FiniteMeasure:
-    """Return the law of the germ on the nodes of the panels."""
+    """Return the masses at the standardised nodes of the panels."""
     measure = panels.measure(unit.pdf, n_nodes, parts)
     total = float(measure.masses.sum())
     if not abs(total - 1.0) <= TOLERANCE:
@@ -247,19 +233,14 @@ _MOST_CELLS = 20
 
 
 @dataclass(frozen=True)
-class DiscreteLaw(TabulatedLaw):
+class DiscreteLaw(GeneralFrozenLaw):
     """A frozen discrete law; polynomials by Lanczos on its probabilities.
 
     Gives the families of Krawtchouk (binomial), Charlier (Poisson), Meixner (negative
     binomial), Hahn (hypergeometric) and Chebyshev (equal probabilities) [1]_, and any
     other. Infinite tails end where they do not matter to moments of twice the degree.
-    A law of ``k`` values carries degrees up to ``k - 1``. The germ has mean 0 and
-    variance 1.
-
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law
-        The law of the input.
+    A law of ``k`` values has polynomials up to degree ``k - 1``. Standardised to mean 0
+    and variance 1.
 
     References
     ----------
@@ -267,18 +248,7 @@ class DiscreteLaw(TabulatedLaw):
        Polynomials and Their q-Analogues", Springer, 2010, chapter 9.
     """
 
-    frozen: Any = field(kw_only=True)
-
     polynomial = "D"
-
-    @classmethod
-    def learn(cls, column: FloatArray, weights: FloatArray) -> DiscreteLaw:
-        raise TypeError("A general law is given frozen.")
-
-    @classmethod
-    def from_frozen(cls, frozen: Any) -> DiscreteLaw:
-        mean, sd = moments(frozen)
-        return cls(float(mean), float(sd), learned=False, frozen=frozen)
 
     @cached_property
     def _values(self) -> FloatArray | None:
@@ -325,11 +295,8 @@ class DiscreteLaw(TabulatedLaw):
             )
         return loc + np.arange(first, last + 1.0)
 
-    def _describe(self) -> str:
-        return f"the law {describe(self.frozen)}"
-
     def _advice(self) -> str:
-        return "Lower the degree, or give a continuous law that is near."
+        return "Lower the degree, or give a continuous law that is close."
 
     @property
     def largest_degree(self) -> float:
@@ -366,12 +333,7 @@ class DiscreteLaw(TabulatedLaw):
         statistic = np.sum((observed - expected) ** 2 / expected)
         return stats.chi2.sf(statistic, df=len(edges))
 
-    @property
-    def support(self) -> tuple[float, float]:
-        low, high = self.frozen.support()
-        return float(low), float(high)
-
-    def outside(self, column: FloatArray) -> np.ndarray:
+    def outside(self, column: FloatArray) -> BoolArray:
         if self._values is not None:
             after = np.searchsorted(self._values, column)
             neighbours = np.clip([after - 1, after], 0, len(self._values) - 1)
@@ -388,16 +350,13 @@ class DiscreteLaw(TabulatedLaw):
                 shown = [*shown[:3], "...", shown[-1]]
             where = "{" + ", ".join(shown) + "}"
         return (
-            f"lie outside {where}, the support of its law; the expansion extrapolates "
-            "there."
+            f"lie outside {where}, the support of its distribution; the expansion "
+            "extrapolates there."
         )
 
 
 def _cell_edges(frozen: Any, size: int) -> FloatArray:
-    """Return the last values of all cells but the last, each cell large enough.
-
-    They depend on the law and the sample size, never on the sample.
-    """
+    """Return the last values of all cells but the last, whatever the sample."""
     n_cells = int(min(size / _SMALLEST_CELL, _MOST_CELLS))
     candidates = np.unique(frozen.ppf(np.arange(1, n_cells) / n_cells))
     edges, filled = [], 0.0
@@ -410,16 +369,11 @@ def _cell_edges(frozen: Any, size: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class EmpiricalLaw(TabulatedLaw):
-    """The law of the data; polynomials orthonormal under the sample.
+    """The distribution of the data; polynomials orthonormal under the sample.
 
     No family is assumed: the recurrence comes from the distinct values and their
     weighted frequencies [1]_. ``k`` distinct values carry degrees up to ``k - 1``.
-    The germ has weighted mean 0 and weighted variance 1.
-
-    Parameters
-    ----------
-    table : FiniteMeasure
-        Distinct values, in the units of the input, and their frequencies.
+    Standardised to weighted mean 0 and weighted variance 1.
 
     References
     ----------
@@ -428,7 +382,7 @@ class EmpiricalLaw(TabulatedLaw):
        Safety 106 (2012), pp. 179-190.
     """
 
-    table: FiniteMeasure = field(kw_only=True)
+    table: FiniteMeasure = field(kw_only=True)  # in the units of the input
 
     polynomial = "E"
 
@@ -442,8 +396,9 @@ class EmpiricalLaw(TabulatedLaw):
         raise TypeError("An empirical law is learned from data.")
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
-        germ = FiniteMeasure(self.standardize(self.table.points), self.table.masses)
-        return germ, germ
+        points = self.standardize(self.table.points)
+        standardised = FiniteMeasure(points, self.table.masses)
+        return standardised, standardised
 
     def _describe(self) -> str:
         return f"the empirical law of {len(self.table)} distinct values"
@@ -467,7 +422,7 @@ class EmpiricalLaw(TabulatedLaw):
         return generator.choice(self.table.points, size=size, p=self.table.masses)
 
     def goodness_of_fit(self, column: FloatArray) -> float:
-        """NaN: the law was read from the data."""
+        """NaN: the distribution is that of the data."""
         return float("nan")
 
     @property
@@ -479,7 +434,7 @@ class EmpiricalLaw(TabulatedLaw):
 class CategoricalLaw(InputLaw):
     r"""Levels given by numeric codes; contrasts orthonormal under their frequencies.
 
-    With the levels in increasing order, :math:`p_i` the frequencies and
+    With the levels in increasing order, :math:`p_i` their weighted frequencies and
     :math:`P_j = \sum_{i<j} p_i`, function :math:`j = 1 .. K-1` compares level
     :math:`j` with all levels before it (Helmert's contrasts [1]_, weighted):
 
@@ -490,11 +445,6 @@ class CategoricalLaw(InputLaw):
     All of them together span every function of the level, so indices do not depend on
     the choice of contrasts. They are no polynomials: each counts as of degree one. A
     level not seen in ``fit`` has all functions 0, which is the average level.
-
-    Parameters
-    ----------
-    table : FiniteMeasure
-        Levels of positive weight, and their weighted frequencies.
 
     References
     ----------
@@ -524,9 +474,9 @@ class CategoricalLaw(InputLaw):
         degree: int,
     ) -> FloatArray:  # shape: (degree + 1, n_samples)
         if degree > self.largest_degree:
+            n_levels = len(self.table)
             raise ValueError(
-                f"{len(self.table)} levels have {len(self.table) - 1} contrasts, not "
-                f"{degree}."
+                f"{n_levels} levels have {n_levels - 1} contrasts, not {degree}."
             )
         position = self._position(column)
         before, own = np.cumsum(self.table.masses), self.table.masses
@@ -538,7 +488,7 @@ class CategoricalLaw(InputLaw):
             values[j, position == j] = np.sqrt(before[j - 1] / (own[j] * before[j]))
         return values
 
-    def _position(self, column: FloatArray) -> np.ndarray:
+    def _position(self, column: FloatArray) -> IndexArray:
         """Return the index of each level, -1 for an unseen one."""
         levels = self.table.points
         position = np.minimum(np.searchsorted(levels, column), len(levels) - 1)
@@ -548,7 +498,7 @@ class CategoricalLaw(InputLaw):
         raise ValueError("A categorical input has no derivative.")
 
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
-        """Return the levels and their frequencies, whatever is asked."""
+        """Return the levels and their frequencies, for any number of nodes."""
         return self.table.points.copy(), self.table.masses.copy()
 
     @property
@@ -559,14 +509,14 @@ class CategoricalLaw(InputLaw):
         return generator.choice(self.table.points, size=size, p=self.table.masses)
 
     def goodness_of_fit(self, column: FloatArray) -> float:
-        """NaN: the frequencies were read from the data."""
+        """NaN: the frequencies are those of the data."""
         return float("nan")
 
     @property
     def support(self) -> tuple[float, float]:
         return float(self.table.points[0]), float(self.table.points[-1])
 
-    def outside(self, column: FloatArray) -> np.ndarray:
+    def outside(self, column: FloatArray) -> BoolArray:
         return self._position(column) < 0
 
     def _describe_outside(self, column: FloatArray) -> str:

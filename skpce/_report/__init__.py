@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_integer, fail
 from .._compositions.composition import checked_policies
-from ..inspection import Verdict
-from ..inspection._reading import surrogate_inputs, surrogate_of
+from ..inspection import Result
+from ..inspection._reading import expansion_of
 
 
 def report(
@@ -20,7 +20,7 @@ def report(
     X_test: ArrayLike,
     y_test: ArrayLike,
     *,
-    verdict: Verdict | None = None,
+    verdict: Result | None = None,
     path: str | os.PathLike[str] | None = None,
     title: str = "What drives each step",
     input_features: Sequence[str] | None = None,
@@ -42,7 +42,7 @@ def report(
         Inputs of members that were not fitted, before any embedding.
     y_test : array-like of shape (n_members, n_parts) or data frame
         Their policies, the steps side by side.
-    verdict : Verdict or None, default=None
+    verdict : Result or None, default=None
         From :func:`skpce.inspection.verdict`, on the members that were fitted. With
         None the page says that there is none.
     path : str, path-like or None, default=None
@@ -101,12 +101,13 @@ def report(
         add_predictions,
     )
 
-    surrogate, names = surrogate_of(pipeline, input_features)
-    inputs = surrogate_inputs(pipeline, X_test)
+    reading = expansion_of(pipeline, X_test, input_features)
+    reading.require_compositions()
+    inputs = reading.inputs
     if len(inputs) < 2:
         raise ValueError(f"X_test has {len(inputs)} members; expected two or more.")
-    values = checked_policies(y_test, surrogate, len(inputs), "y_test")
-    content = ReportContent(pipeline, surrogate, names, inputs, values, verdict)
+    values = checked_policies(y_test, reading.estimator, len(inputs), "y_test")
+    content = ReportContent(pipeline, reading, values, verdict)
     page = HtmlReport(title)
     add_attribution(page, content)
     add_predictions(page, content, random_state)

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from .._checks import FloatArray, format_cell, write_file
 from .._version import __version__
-from ..inspection import Verdict
+from ..inspection import Result
+from ..inspection._reading import Reading
 from ..metrics import coverage_interval
 from ..plotting import (
     CoverageDisplay,
@@ -34,7 +35,7 @@ from ..plotting import (
     StepVarianceDisplay,
 )
 from ..plotting._steps import fragility_of
-from ..plotting._style import NOT_SUPPORTED, attribution_of, surrogate_q2
+from ..plotting._style import NOT_SUPPORTED, Support, surrogate_q2
 
 # Text keeps to a length that one reads; tables and figures may be wider.
 _STYLE = """
@@ -141,19 +142,19 @@ class ReportContent:
     def __init__(
         self,
         pipeline: Any,
-        surrogate: Any,
-        input_names: list[str],
-        inputs: Any,
+        reading: Reading,
         y: FloatArray,
-        verdict: Verdict | None,
+        verdict: Result | None,
     ) -> None:
-        self.pipeline, self.surrogate = pipeline, surrogate
-        self.input_names, self.verdict = input_names, verdict
-        self.inputs, self.y = inputs, y
-        self.step_names = list(surrogate.step_names_)
-        self.attribution = attribution_of(pipeline, input_names).judged(verdict)
-        self.test_q2 = surrogate_q2(surrogate, inputs, y)
-        self.fragility = fragility_of(surrogate, y)
+        expansion = reading.expansion
+        self.pipeline, self.surrogate = pipeline, reading.estimator
+        self.expansion, self.is_sampled = expansion, reading.is_sampled
+        self.input_names, self.verdict = expansion.input_names, verdict
+        self.inputs, self.y = reading.inputs, y
+        self.step_names = expansion.group_names
+        self.support = Support.of(expansion, verdict)
+        self.test_q2 = surrogate_q2(self.surrogate, self.inputs, y)
+        self.fragility = fragility_of(self.surrogate, y)
 
     @property
     def source(self) -> str:
@@ -253,7 +254,7 @@ def _add_goodness(page: HtmlReport, content: ReportContent) -> None:
         row = [
             name,
             int(content.fragility.n_possible[step]),
-            float(content.surrogate.diagnostics_.loo_q2[step]),
+            float(content.expansion.q2[step]),
             float(content.test_q2[step]),
         ]
         if content.verdict is not None:
@@ -307,8 +308,8 @@ def _add_fragility(page: HtmlReport, content: ReportContent) -> None:
     )
     display = StepVarianceDisplay(
         found,
-        unexplained=content.attribution.unexplained,
-        supported=content.attribution.supported,
+        unexplained=content.support.unexplained,
+        supported=content.support.supported,
     ).plot()
     add_figure(
         page,
@@ -319,7 +320,6 @@ def _add_fragility(page: HtmlReport, content: ReportContent) -> None:
 
 
 def _add_indices(page: HtmlReport, content: ReportContent) -> None:
-    surrogate = content.surrogate
     page.add_heading("What drives each step")
     shares = SobolDisplay.from_fit(
         content.pipeline, verdict=content.verdict, input_features=content.input_names
@@ -341,7 +341,7 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
         "Shares of the variance between members: first order times Q² "
         f"({content.source})",
     )
-    total = np.where(empty, np.nan, surrogate.step_total_sobol_indices_)
+    total = np.where(empty, np.nan, content.expansion.sobol_indices().total_order)
     rows = [
         [name, *row, 1.0 - shares.unexplained[step], content.answer(step)]
         for step, (name, row) in enumerate(
@@ -353,7 +353,7 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
         rows,
         "Total Sobol indices: shares of the variance of the expansion alone",
     )
-    if content.attribution.sampled:
+    if content.is_sampled:
         _add_fidelity(page, content)
     page.add_text(
         "Indices assume independent inputs with the stated laws. Total indices count "
@@ -370,7 +370,7 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
             input_features=content.input_names,
         )
         add_figure(page, display, "From inputs to steps: widths add up to one.")
-    if len(content.input_names) > 1 and hasattr(surrogate, "coefficients_"):
+    if len(content.input_names) > 1:
         for step in _best_explained(content)[:1]:
             pairs = InteractionDisplay.from_estimator(
                 content.pipeline,
@@ -402,7 +402,7 @@ def _add_fidelity(page: HtmlReport, content: ReportContent) -> None:
 
 def _best_explained(content: ReportContent) -> list[int]:
     """Return the steps of which something is explained, the largest variance first."""
-    found = content.attribution
+    found = content.support
     share = 1.0 - np.nan_to_num(found.unexplained, nan=1.0)
     if found.supported is not None:
         share = share * np.array(found.supported)

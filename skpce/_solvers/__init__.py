@@ -18,7 +18,6 @@ from .ridge import (
     LeastSquaresSolver,
     PaperSolver,
     RidgePathSolver,
-    RidgeSolver,
     solve_path,
 )
 from .sparse import LeastAngleSolver, MatchingPursuitSolver, SubspacePursuitSolver
@@ -53,13 +52,9 @@ def _automatic(alphas: FloatArray, criterion: str) -> CoefficientSolver:
 SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
     MappingProxyType(
         {
-            "ridge": lambda alphas, criterion: RidgeSolver(alphas, criterion=criterion),
-            "weighted_ridge": lambda alphas, criterion: DegreeWeightedRidgeSolver(
-                alphas, criterion=criterion
-            ),
-            "anisotropic_ridge": lambda alphas, criterion: AnisotropicRidgeSolver(
-                alphas, criterion=criterion
-            ),
+            "ridge": RidgePathSolver,
+            "weighted_ridge": DegreeWeightedRidgeSolver,
+            "anisotropic_ridge": AnisotropicRidgeSolver,
             "ols": lambda alphas, criterion: LeastSquaresSolver(),
             "lars": lambda alphas, criterion: LeastAngleSolver(),
             "omp": lambda alphas, criterion: MatchingPursuitSolver(),
@@ -71,7 +66,7 @@ SOLVERS: Mapping[str, Callable[[FloatArray, str], CoefficientSolver]] = (
     )
 )
 
-#: Solvers that choose among ``alphas``; the others refuse them.
+#: Solvers that choose among ``alphas``; the others accept none.
 PENALIZED = frozenset({"ridge", "weighted_ridge", "anisotropic_ridge", "auto"})
 
 #: Solvers that can fit from sums over the samples, without a design matrix.
@@ -86,17 +81,11 @@ def make_solver(
     criterion: str = "loo",
     regressor: Any = None,
 ) -> CoefficientSolver:
-    """Check ``solver``, ``alphas`` and ``regressor`` and return the solver.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, the penalties are not positive and finite, or
-        penalties are given to a solver that takes none.
-    """
+    """Check ``solver``, ``alphas`` and ``regressor`` and return the solver."""
     check_option(owner, "solver", name, SOLVERS)
     check_alphas(owner, alphas)
-    check_regressor(owner, regressor)
+    if regressor is not None:
+        check_regressor(owner, regressor)
     if alphas is not None and (regressor is not None or name not in PENALIZED):
         shown = f"solver={name!r}" if regressor is None else f"regressor={regressor!r}"
         raise ValueError(

@@ -28,16 +28,10 @@ _N_FOLDS = 5
 
 
 class ExternalSolver(CoefficientSolver):
-    """Fit the basis functions with a linear regressor.
+    """Fit the basis functions, without the constant, with a linear regressor.
 
-    Residuals are those of five-fold cross-validation with refits of the whole
-    regressor: there is no closed form for an estimator that is not known.
-
-    Parameters
-    ----------
-    regressor : estimator
-        With ``coef_`` and ``intercept_`` after ``fit``; cloned, never changed. It
-        sees the basis without the constant.
+    Residuals are those of five-fold cross-validation, with refits of clones of the
+    regressor: an estimator that is not known has no closed form for them.
     """
 
     def __init__(self, regressor: Any) -> None:
@@ -48,20 +42,13 @@ class ExternalSolver(CoefficientSolver):
         residuals = self._held_out_residuals(problem)
         weights, n_targets = problem.weights, problem.targets.shape[1]
         mean_square = weights @ np.square(residuals) / weights.sum()
-        base = LeverageFactor(
-            np.zeros((0, 0)),
-            np.zeros(0),
-            np.zeros(problem.design.shape[1]),
-            np.zeros(0, dtype=np.int64),
-            np.zeros(0),
-            1.0 / weights.sum(),
-        )
+        base = LeverageFactor.of_constant(problem.design.shape[1], 1.0 / weights.sum())
         nothing = np.zeros(n_targets)
         return LinearFit(
             coefficients,
             nothing,
             (coefficients != 0.0).astype(np.float64),
-            Leverage((base,), np.zeros(n_targets, dtype=np.int64), nothing),
+            Leverage.shared(base, nothing),
             np.where(np.isnan(mean_square), np.inf, mean_square),
             residuals,
             residuals,
@@ -74,10 +61,7 @@ class ExternalSolver(CoefficientSolver):
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
     ) -> FloatArray:
-        """Refit the regressor on one resample after another.
-
-        Returns an array of shape (n_resamples, n_targets, n_terms).
-        """
+        """Refit the regressor on one resample after another."""
         alone = replace(problem, weights=np.ones(len(problem.weights)))
         copies = np.round(counts).astype(np.int64)
         drawn = [np.repeat(np.arange(len(row)), row) for row in copies]
@@ -85,14 +69,16 @@ class ExternalSolver(CoefficientSolver):
 
     def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
         residuals = np.full_like(problem.targets, np.nan)
-        for kept, held_out in folds_of(problem):
-            coefficients = self._coefficients(problem, kept)
+        for training, held_out in folds_of(problem):
+            coefficients = self._coefficients(problem, training)
             predicted = problem.design[held_out] @ coefficients.T
             residuals[held_out] = problem.targets[held_out] - predicted
         return residuals
 
-    def _coefficients(self, problem: LinearProblem, rows: IndexArray) -> FloatArray:
-        """Fit on some rows; shape (n_targets, n_terms)."""
+    def _coefficients(
+        self, problem: LinearProblem, rows: IndexArray
+    ) -> FloatArray:  # shape: (n_targets, n_terms)
+        """Fit on some rows."""
         design, targets = problem.design[rows, 1:], problem.targets[rows]
         if design.shape[1] == 0:
             mean = np.average(targets, axis=0, weights=problem.weights[rows])
@@ -135,18 +121,17 @@ class ExternalSolver(CoefficientSolver):
 
 
 def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Yield the kept and the held-out rows of five folds; none for one sample.
+    """Yield the training and the held-out rows of five folds; none for one sample.
 
-    The folds are drawn at random, and always the same for the same samples in
-    whatever order.
+    The folds are random, and the same for the same samples in whatever order.
     """
     n_samples = len(problem.design)
     if n_samples < 2:
         return
     order = np.lexsort((*problem.targets.T, *problem.design.T))
     folds = KFold(min(_N_FOLDS, n_samples), shuffle=True, random_state=0)
-    for kept, held_out in folds.split(order):
-        yield np.sort(order[kept]), np.sort(order[held_out])
+    for training, held_out in folds.split(order):
+        yield np.sort(order[training]), np.sort(order[held_out])
 
 
 def check_regressor(owner: str, regressor: Any) -> None:
@@ -166,16 +151,11 @@ class BayesianSolver(GeneralizedRidgeSolver):
 
     Each coefficient has a normal prior of its own precision :math:`\lambda_j`; with the
     precision :math:`\alpha` of the noise its penalty is :math:`\lambda_j / \alpha`.
-    Leave-one-out takes these as given.
+    Leave-one-out takes these as given. A row of weight 2 is entered twice, so weights
+    are whole numbers.
 
-    The iteration does not settle where terms outnumber samples, and then magnifies
-    rounding: rows enter in an order of their own, so that theirs has no effect.
-
-    Raises
-    ------
-    ValueError
-        For sample weights that are no whole numbers: a row of weight 2 is entered
-        twice.
+    The iteration does not converge where terms outnumber samples, and then magnifies
+    rounding: the rows are sorted first, so that their order has no effect.
     """
 
     def fit(self, problem: LinearProblem) -> LinearFit:
@@ -216,21 +196,16 @@ def _fit_target(
 def _relevance(design: FloatArray, values: FloatArray) -> FloatArray:
     """Return the prior scale of each coefficient in units of the noise; 0 if pruned."""
     model = ARDRegression().fit(design, values)
-    kept = model.coef_ != 0.0
-    return np.where(kept, np.sqrt(model.alpha_ / model.lambda_), 0.0)
+    return np.where(model.coef_ != 0.0, np.sqrt(model.alpha_ / model.lambda_), 0.0)
 
 
 class AutomaticSolver(GeneralizedRidgeSolver):
-    """Fit with several solvers and keep, for each group, the best by its criterion.
+    """Fit with several solvers and select, for each group, the best by its criterion.
 
-    The criterion is the mean squared leave-one-out error, for sparse solvers with the
-    price of their search. No solver wins everywhere [1]_: a few large coefficients
-    suit subspace pursuit, many that decay with the degree suit degree weights.
-
-    Parameters
-    ----------
-    candidates : mapping of str to CoefficientSolver
-        Solvers by name; the first wins a tie.
+    The criterion is the mean squared leave-one-out error, for sparse solvers raised for
+    their search; the first solver wins a tie. No solver wins everywhere [1]_: a few
+    large coefficients suit subspace pursuit, many that decay with the degree suit
+    degree weights.
 
     References
     ----------
@@ -250,10 +225,10 @@ class AutomaticSolver(GeneralizedRidgeSolver):
         )
         winner = np.argmin(pooled, axis=0)[group_of]
         positions = [np.flatnonzero(winner == k) for k in range(len(fits))]
-        kept = [k for k, targets in enumerate(positions) if len(targets)]
+        winners = np.unique(winner)
         joined = join_fits(
-            [fit_of_targets(fits[k], positions[k]) for k in kept],
-            [positions[k] for k in kept],
+            [fit_of_targets(fits[k], positions[k]) for k in winners],
+            [positions[k] for k in winners],
         )
         names = tuple(self.candidates)
         return replace(joined, solver_names=tuple(names[k] for k in winner))

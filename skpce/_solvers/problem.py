@@ -1,16 +1,15 @@
 r"""The linear problem of an expansion, its fit, and the decomposition of its design.
 
-What a coefficient solver is: design matrix and targets in, coefficients out.
-
+A coefficient solver takes a design matrix and targets and returns coefficients.
 Nearly every fit here is a *generalised ridge*: with the scale :math:`s_j` of each
 term it minimises
 :math:`\sum_i w_i (y_i - c^T \psi(x_i))^2 + \lambda \sum_j c_j^2/s_j^2`.
 A plain ridge has :math:`s_j = 1`, degree weights have :math:`s_j = \gamma^{-|j|}`, a
 sparse fit has :math:`\lambda = 0` and :math:`s_j = 0` for every term that is left out.
-So two things, the scales and the penalty, say how to repeat a fit on other samples.
+The scales and the penalty are therefore all that is needed to repeat a fit on other
+samples.
 
 One singular value decomposition serves all penalties and all targets.
-
 With :math:`A = W^{1/2}(\Psi - \bar\Psi) = U S V^T` the ridge fit of penalty
 :math:`\lambda` has the fitted values
 :math:`W^{-1/2} U\, \mathrm{diag}(s^2/(s^2+\lambda))\, U^T W^{1/2}(y - \bar y)`
@@ -41,34 +40,20 @@ from .._checks import FloatArray, IndexArray
 
 @dataclass(frozen=True)
 class LinearProblem:
-    """What a solver is given.
+    """The samples to which a solver fits the coefficients."""
 
-    Parameters
-    ----------
-    design : ndarray of shape (n_samples, n_terms)
-        Basis at the inputs; column 0 is the constant.
-    targets : ndarray of shape (n_samples, n_targets)
-        One column per target.
-    weights : ndarray of shape (n_samples,)
-        Positive frequencies.
-    groups : ndarray of shape (n_targets,)
-        Targets that share one choice (a penalty, a set of terms).
-    exponents : ndarray of shape (n_terms, n_inputs)
-        Degree of each term in each input.
-    """
-
-    design: FloatArray
-    targets: FloatArray
-    weights: FloatArray
-    groups: IndexArray
-    exponents: IndexArray
+    design: FloatArray  # shape: (n_samples, n_terms); column 0 is the constant
+    targets: FloatArray  # shape: (n_samples, n_targets)
+    weights: FloatArray  # shape: (n_samples,), positive frequencies
+    groups: IndexArray  # shape: (n_targets,); a group shares its penalty and terms
+    exponents: IndexArray  # shape: (n_terms, n_inputs), degree in each input
 
     def permuted(self, order: IndexArray) -> LinearProblem:
         """Pair the targets with the inputs of other samples."""
         return replace(self, design=self.design[order])
 
     def resampled(self, counts: IndexArray) -> LinearProblem:
-        """Take each sample as often as ``counts`` says; weights are not used."""
+        """Take each sample as often as ``counts`` gives, without its weight."""
         drawn = counts > 0
         return replace(
             self,
@@ -78,7 +63,7 @@ class LinearProblem:
         )
 
     def of_rows(self, rows: IndexArray) -> LinearProblem:
-        """Keep some samples, which may come several times."""
+        """Select samples, which may be repeated."""
         return replace(
             self,
             design=self.design[rows],
@@ -86,61 +71,36 @@ class LinearProblem:
             weights=self.weights[rows],
         )
 
-    def of_targets(self, columns: IndexArray) -> LinearProblem:
-        """Keep some targets."""
-        return replace(
-            self, targets=self.targets[:, columns], groups=self.groups[columns]
-        )
-
 
 @dataclass(frozen=True)
 class LinearFit:
-    """What a solver returns.
+    """The coefficients of every target, and what repeats or judges the fit.
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (n_targets, n_terms)
-        One row per target.
-    alpha : ndarray of shape (n_targets,)
-        Penalty of each target, in units of the sum-of-squares loss.
-    scales : ndarray of shape (n_targets, n_terms)
-        Scale of each term; 0 where a term is left out.
-    leverage : Leverage
-        Of new samples.
-    criterion : ndarray of shape (n_targets,)
-        Mean squared error by which the fit was chosen, with its correction for the
-        choice of terms; ``inf`` where it is not defined.
-    loo_residuals : ndarray of shape (n_samples, n_targets) or None
-        Residuals of leaving one copy out; NaN where a sample fits itself alone. None
-        for a fit from accumulated sums, which has no samples.
-    scaled_residuals : ndarray of shape (n_samples, n_targets) or None
-        The same times the square root of one minus the leverage: alike in variance
-        for all samples when the noise is.
-    residual_variance : ndarray of shape (n_targets,)
-        Mean square of the scaled residuals.
-    solver_names : tuple of str or None
-        Name of the solver of each target, when there was a choice.
+    ``criterion`` is the mean squared error by which the fit was chosen, with its
+    correction for the choice of terms, and ``inf`` where it is not defined.
+    ``loo_residuals`` are those of leaving one copy out, NaN where a sample alone
+    determines its own fit; times the square root of one minus the leverage they are
+    ``scaled_residuals``, which vary alike for all samples when the noise does. Both are
+    None for a fit from accumulated sums. ``residual_variance`` is the mean square of
+    the scaled residuals.
     """
 
-    coefficients: FloatArray
-    alpha: FloatArray
-    scales: FloatArray
-    leverage: Leverage
-    criterion: FloatArray
-    loo_residuals: Any
-    scaled_residuals: Any
-    residual_variance: FloatArray
-    solver_names: tuple[str, ...] | None = None
+    coefficients: FloatArray  # shape: (n_targets, n_terms)
+    alpha: FloatArray  # shape: (n_targets,), in units of the sum-of-squares loss
+    scales: FloatArray  # shape: (n_targets, n_terms); 0 where a term is left out
+    leverage: Leverage  # of new samples
+    criterion: FloatArray  # shape: (n_targets,)
+    loo_residuals: Any  # shape: (n_samples, n_targets), or None
+    scaled_residuals: Any  # shape: (n_samples, n_targets), or None
+    residual_variance: FloatArray  # shape: (n_targets,)
+    solver_names: tuple[str, ...] | None = None  # by target, when there was a choice
 
     def with_criterion(self, criterion: FloatArray) -> LinearFit:
-        """Return the same fit, judged otherwise."""
+        """Return the same fit with another criterion."""
         return replace(self, criterion=criterion)
 
     def prediction_scale(self, design: FloatArray) -> FloatArray:
-        """Return ``sqrt(1 + leverage)`` of new samples; shape (n_new, n_targets).
-
-        Times a scaled residual this is an error of prediction there.
-        """
+        """Return errors of prediction over scaled residuals; (n_new, n_targets)."""
         return np.sqrt(1.0 + self.leverage.at(design))
 
 
@@ -149,53 +109,45 @@ class CoefficientSolver(ABC):
 
     @abstractmethod
     def fit(self, problem: LinearProblem) -> LinearFit:
-        """Choose what is to be chosen for each group and estimate the coefficients."""
+        """Choose penalties and terms for each group and estimate the coefficients."""
 
     @abstractmethod
-    def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
+    def refit(
+        self, problem: LinearProblem, fit: LinearFit
+    ) -> FloatArray:  # shape: (n_targets, n_terms)
         """Estimate coefficients on other samples with the choices of a fit.
 
-        Resampling keeps the penalties and the terms of the full data: copies of a
-        sample in a resample would leak into its leave-one-out error. Returns an array
-        of shape (n_targets, n_terms).
+        Penalties and terms stay those of the full data, because copies of a sample in a
+        resample would leak into its leave-one-out error.
         """
 
     @abstractmethod
     def resample(
-        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
-    ) -> FloatArray:
-        """Refit on many resamples; counts are of shape (n_resamples, n_samples).
-
-        Returns an array of shape (n_resamples, n_targets, n_terms).
-        """
+        self,
+        problem: LinearProblem,
+        fit: LinearFit,
+        counts: IndexArray,  # shape: (n_resamples, n_samples)
+    ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms)
+        """Refit on many resamples."""
 
 
 @dataclass(frozen=True)
 class LeverageFactor:
-    """Singular values and right singular vectors of one scaled design matrix.
+    """Singular values and right singular vectors of one scaled design matrix."""
 
-    Parameters
-    ----------
-    right : ndarray of shape (rank, n_used)
-        Right singular vectors.
-    singular_values : ndarray of shape (rank,)
-        Those above rounding.
-    center : ndarray of shape (n_terms,)
-        Weighted mean of the columns before scaling.
-    used : ndarray of shape (n_used,)
-        Columns that take part.
-    scale : ndarray of shape (n_used,)
-        Their scales.
-    base : float
-        Leverage of the free intercept; 0 where it is penalised.
-    """
+    right: FloatArray  # shape: (rank, n_used), right singular vectors
+    singular_values: FloatArray  # shape: (rank,), those above rounding
+    center: FloatArray  # shape: (n_terms,), weighted mean of the columns before scaling
+    used: IndexArray  # shape: (n_used,), columns that take part
+    scale: FloatArray  # shape: (n_used,), their scales
+    base: float  # leverage of the free intercept; 0 where it is penalised
 
-    right: FloatArray
-    singular_values: FloatArray
-    center: FloatArray
-    used: IndexArray
-    scale: FloatArray
-    base: float
+    @classmethod
+    def of_constant(cls, n_terms: int, base: float) -> LeverageFactor:
+        """Return the factor of a fit whose terms are not looked at."""
+        nothing = np.zeros(0)
+        center, used = np.zeros(n_terms), np.zeros(0, dtype=np.int64)
+        return cls(np.zeros((0, 0)), nothing, center, used, nothing, base)
 
     def at(self, design: FloatArray, alpha: FloatArray) -> FloatArray:
         r"""Return the leverage of new samples, one column per penalty.
@@ -203,7 +155,7 @@ class LeverageFactor:
         :math:`h(x) = 1/\sum w + (\psi - \bar\psi)^T (A^T A + \lambda I)^{-1}
         (\psi - \bar\psi)`: ``1 + h`` is the variance of a prediction over that of
         the noise, and of a sample left out it is ``1 / (1 - leverage)``. Directions
-        that no sample shows count in full where there is a penalty.
+        in which no sample varies count in full where there is a penalty.
         """
         centred = (design[:, self.used] - self.center[self.used]) * self.scale
         inside = centred @ self.right.T
@@ -222,24 +174,19 @@ class LeverageFactor:
 
 @dataclass(frozen=True)
 class Leverage:
-    """The leverage of new samples for every target.
+    """The leverage of new samples for every target."""
 
-    Parameters
-    ----------
-    factors : sequence of LeverageFactor
-        The distinct ones.
-    factor_of_target : ndarray of shape (n_targets,)
-        Which of them a target uses.
-    alpha : ndarray of shape (n_targets,)
-        Penalty of each target.
-    """
+    factors: Sequence[LeverageFactor]  # the distinct ones
+    factor_of_target: IndexArray  # shape: (n_targets,)
+    alpha: FloatArray  # shape: (n_targets,)
 
-    factors: Sequence[LeverageFactor]
-    factor_of_target: IndexArray
-    alpha: FloatArray
+    @classmethod
+    def shared(cls, factor: LeverageFactor, alpha: FloatArray) -> Leverage:
+        """Return the leverage of targets that have one factor in common."""
+        return cls((factor,), np.zeros(len(alpha), dtype=np.int64), alpha)
 
-    def at(self, design: FloatArray) -> FloatArray:
-        """Return leverages of shape (n_new, n_targets)."""
+    def at(self, design: FloatArray) -> FloatArray:  # shape: (n_new, n_targets)
+        """Return the leverage of new samples."""
         leverage = np.empty((len(design), len(self.alpha)))
         for number, factor in enumerate(self.factors):
             mine = np.flatnonzero(self.factor_of_target == number)
@@ -248,7 +195,7 @@ class Leverage:
         return leverage
 
     def of_targets(self, columns: IndexArray) -> Leverage:
-        """Keep some targets."""
+        """Select targets."""
         return Leverage(
             self.factors, self.factor_of_target[columns], self.alpha[columns]
         )
@@ -259,7 +206,7 @@ def join_leverages(
     positions: Sequence[IndexArray],  # the targets of each part
     n_targets: int,
 ) -> Leverage:
-    """Put the leverages of groups of targets together; unused factors are dropped."""
+    """Join the leverages of groups of targets and drop unused factors."""
     factors: list[LeverageFactor] = []
     factor_of_target = np.empty(n_targets, dtype=np.int64)
     alpha = np.empty(n_targets)
@@ -281,11 +228,10 @@ def predictive_q2(
     targets: FloatArray,  # shape: (n_samples, n_targets)
     weights: FloatArray,  # shape: (n_samples,)
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean squared residual and Q² of each target.
+    r"""Return the mean squared residual and Q² of each target.
 
-    :math:`Q^2 = 1 - \\sum w r^2 / \\sum w (y - \\bar y)^2`. Residuals that are not
-    defined (NaN) give an error of ``inf`` and a Q² of ``-inf``; a constant target
-    has a Q² of NaN.
+    :math:`Q^2 = 1 - \sum w r^2 / \sum w (y - \bar y)^2`, NaN for a constant target.
+    Where a residual is not defined (NaN) the error is ``inf`` and Q² ``-inf``.
     """
     press = weights @ np.square(residuals)
     spread = weighted_spread(targets, weights)
@@ -301,7 +247,7 @@ def weighted_spread(
     """Return the weighted sum of squares about the mean, 0 for rounding noise.
 
     Rounding is a deviation of ten units in the last place, or of ``floor`` where
-    the values are the difference of larger ones.
+    the values are differences of larger ones.
     """
     mean = np.average(targets, axis=0, weights=weights)
     spread = weights @ np.square(targets - mean)
@@ -310,10 +256,7 @@ def weighted_spread(
 
 
 def without_slopes(coefficients: FloatArray, spread: FloatArray) -> FloatArray:
-    """Leave only the constant to targets without spread.
-
-    Their slopes are rounding noise, which indices would magnify to shares of one.
-    """
+    """Set the slopes of targets without spread, which are rounding, to 0."""
     return np.where(
         (spread > 0)[:, np.newaxis] | (np.arange(coefficients.shape[1]) == 0),
         coefficients,
@@ -328,12 +271,11 @@ def q2_from_sums(press: FloatArray, spread: FloatArray) -> FloatArray:
     return np.where(spread > 0, q2, np.nan)
 
 
-# Below this value 1 - leverage is rounding: the sample is fitted by itself alone.
+# Below this value 1 - leverage is rounding: the sample alone determines its own fit.
 _SMALLEST_COMPLEMENT = 1e-12
 
-
 # The Gram matrix squares the condition number; up to this ratio of its eigenvalues
-# the coefficients keep ten digits.
+# the coefficients are accurate to ten digits.
 _SMALLEST_EIGENVALUE_RATIO = 1e-5
 
 
@@ -341,49 +283,30 @@ _SMALLEST_EIGENVALUE_RATIO = 1e-5
 class DesignDecomposition:
     """The weighted design matrix, its columns scaled, factorised once.
 
-    Parameters
-    ----------
-    left : ndarray of shape (n_samples, rank)
-        Left singular vectors, divided by the square root of the weights.
-    singular_values : ndarray of shape (rank,)
-        Those above rounding.
-    right : ndarray of shape (rank, n_used)
-        Right singular vectors.
-    center : ndarray of shape (n_terms,)
-        Weighted mean of the columns; zero where the intercept is penalised.
-    used : ndarray of shape (n_used,)
-        Columns that take part.
-    scale : ndarray of shape (n_used,)
-        Factors of these columns: a penalty on a scaled coefficient is one of
-        ``alpha / scale**2`` on the coefficient.
-    weights : ndarray of shape (n_samples,)
-        Positive frequencies.
-    free_intercept : bool
-        Whether column 0 is left out of the penalty.
+    A penalty on a scaled coefficient is one of ``alpha / scale**2`` on the coefficient.
     """
 
-    left: FloatArray
-    singular_values: FloatArray
-    right: FloatArray
-    center: FloatArray
-    used: IndexArray
-    scale: FloatArray
-    weights: FloatArray
-    free_intercept: bool
+    left: FloatArray  # shape: (n_samples, rank), over the root of the weights
+    singular_values: FloatArray  # shape: (rank,), those above rounding
+    right: FloatArray  # shape: (rank, n_used)
+    center: FloatArray  # shape: (n_terms,), weighted mean, or zero
+    used: IndexArray  # shape: (n_used,), columns that take part
+    scale: FloatArray  # shape: (n_used,)
+    weights: FloatArray  # shape: (n_samples,), positive frequencies
+    free_intercept: bool  # whether column 0 is left out of the penalty
 
     @classmethod
     def from_design(
         cls,
-        design: FloatArray,
-        weights: FloatArray,
+        design: FloatArray,  # shape: (n_samples, n_terms)
+        weights: FloatArray,  # shape: (n_samples,)
         *,
         free_intercept: bool = True,
-        scale: FloatArray | None = None,
+        scale: FloatArray | None = None,  # columns of scale 0 are left out
         for_scores: bool = False,
     ) -> DesignDecomposition:
-        """Factorise a design matrix of shape (n_samples, n_terms).
+        """Factorise a design matrix, without column 0 where the intercept is free.
 
-        Columns of scale 0 are left out, and column 0 where the intercept is free.
         With ``for_scores`` the right singular vectors may be missing: enough for
         residuals and leverages, and quicker where there are few samples.
         """
@@ -405,14 +328,14 @@ class DesignDecomposition:
 
     @property
     def leverage_factor(self) -> LeverageFactor:
-        """What the leverage of new samples needs."""
+        """The part from which the leverage of new samples follows."""
         base = 1.0 / self.weights.sum() if self.free_intercept else 0.0
         return LeverageFactor(
             self.right, self.singular_values, self.center, self.used, self.scale, base
         )
 
     def center_targets(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weighted mean of the targets and what is left."""
+        """Return the weighted mean of the targets, and the targets about it."""
         mean = np.zeros(targets.shape[1])
         if self.free_intercept:
             mean = np.average(targets, axis=0, weights=self.weights)
@@ -429,7 +352,7 @@ class DesignDecomposition:
 
     @cached_property
     def _unpenalized_complement(self) -> FloatArray:
-        """``1 - leverage`` at penalty 0; exactly 0 for samples that are saturated."""
+        """``1 - leverage`` at penalty 0; exactly 0 for saturated samples."""
         leverage = np.square(self.left).sum(axis=1)
         if self.free_intercept:
             leverage += 1.0 / self.weights.sum()
@@ -441,9 +364,8 @@ class DesignDecomposition:
     ) -> FloatArray:  # shape: (n_samples, n_alphas)
         """Return ``1 - leverage`` of one copy of each sample, for each penalty.
 
-        A sample of weight below one, as when weights are normalised, has no whole
-        copy: it is left out as it is. Arranged so that nothing cancels when the
-        penalty is small.
+        A sample of weight below one, as when weights are normalised, is left out whole.
+        Nothing cancels when the penalty is small.
         """
         penalized = np.square(self.left) @ self._complement(alphas)
         base, left_out = self._unpenalized_complement, self._left_out
@@ -475,14 +397,6 @@ class DesignDecomposition:
         """Return residuals of shape (n_samples, n_targets)."""
         return self.path_residuals(centred, loadings, np.array([alpha]))[:, 0]
 
-    def leave_one_out(
-        self, centred: FloatArray, loadings: FloatArray, alpha: float
-    ) -> FloatArray:
-        """Return leave-one-out residuals; NaN where a sample fits itself alone."""
-        complement = self.leverage_complement(alpha)
-        safe = np.where(complement > 0.0, complement, np.nan)
-        return self.residuals(centred, loadings, alpha) / safe[:, np.newaxis]
-
     def coefficients(
         self, mean: FloatArray, loadings: FloatArray, alpha: FloatArray
     ) -> FloatArray:
@@ -502,14 +416,11 @@ class DesignDecomposition:
 def _factorize(
     matrix: FloatArray,  # shape: (n_samples, n_columns)
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the singular value decomposition without what is rounding.
-
-    Through the Gram matrix where that is as accurate: twice to thrice as fast.
-    """
+    """Return the singular value decomposition without what is rounding."""
     n_samples, n_columns = matrix.shape
     if n_columns == 0:
         return matrix, np.zeros(0), np.zeros((0, 0))
-    if n_samples >= n_columns:
+    if n_samples >= n_columns:  # the Gram matrix is two to three times as fast
         squares, vectors = eigh(matrix.T @ matrix)
         if squares[0] > _SMALLEST_EIGENVALUE_RATIO * squares[-1]:
             values = np.sqrt(squares)
@@ -523,16 +434,14 @@ def _factorize(
 def _factorize_rows(
     matrix: FloatArray,  # shape: (n_samples, n_columns)
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return left singular vectors and singular values, of few samples from products.
-
-    Squares below rounding are lost; penalties are far above them.
-    """
+    """Return left singular vectors and singular values, without the smallest ones."""
     n_samples, n_columns = matrix.shape
     if n_samples >= n_columns:
         return _factorize(matrix)
     squares, vectors = eigh(matrix @ matrix.T)
-    kept = squares > 10 * n_columns * np.finfo(float).eps * max(squares[-1], 0.0)
-    return vectors[:, kept], np.sqrt(squares[kept]), np.zeros((0, 0))
+    # Squares below rounding are lost; penalties are far above them.
+    large = squares > 10 * n_columns * np.finfo(float).eps * max(squares[-1], 0.0)
+    return vectors[:, large], np.sqrt(squares[large]), np.zeros((0, 0))
 
 
 # Scores that differ by less, relatively, are a tie: the heavier penalty wins.
@@ -540,7 +449,7 @@ _TIE_TOLERANCE = 1e-6
 
 
 def best_penalties(
-    scores: FloatArray,  # shape: (n_alphas, n_targets)
+    scores: FloatArray,  # shape: (n_alphas, n_targets), alphas ascending
     groups: IndexArray,  # shape: (n_targets,)
 ) -> IndexArray:  # shape: (n_targets,)
     """Return the row with the smallest score, pooled over the targets of a group."""
@@ -550,13 +459,7 @@ def best_penalties(
     else:
         pooled = np.zeros((len(scores), len(labels)))
         np.add.at(pooled.T, group_of, scores.T)
-    best = _largest_of_the_best(np.where(np.isnan(pooled), np.inf, pooled))
+    pooled = np.where(np.isnan(pooled), np.inf, pooled)
+    tied = pooled <= pooled.min(axis=0) * (1.0 + _TIE_TOLERANCE)
+    best = len(pooled) - 1 - np.argmax(tied[::-1], axis=0)  # the last that is tied
     return best[group_of]
-
-
-def _largest_of_the_best(
-    scores: FloatArray,  # shape: (n_alphas, n_groups), alphas ascending
-) -> IndexArray:  # shape: (n_groups,)
-    """Return the last row whose score equals the smallest one up to rounding."""
-    tied = scores <= scores.min(axis=0) * (1.0 + _TIE_TOLERANCE)
-    return len(scores) - 1 - np.argmax(tied[::-1], axis=0)

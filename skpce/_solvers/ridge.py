@@ -1,12 +1,10 @@
-"""Ridge regression with a free intercept: penalties that are given, and paths of them.
-
-Refit a generalised ridge on many resamples in a few batched operations.
+"""Ridge regression: given penalties, paths of penalties, and refits on many resamples.
 
 A resample gives each sample a count. Where there are clearly fewer terms than samples
 the Gram matrices of all resamples are one product, otherwise the kernel matrix of the
 samples is computed once and each resample scales its rows and columns. Both square
-the condition number, so resamples that are close to singular are marked and left to
-the caller.
+the condition number, so resamples that are close to singular are marked and refitted
+one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
-from .._checks import FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray, IndexArray
 from .problem import (
     CoefficientSolver,
     DesignDecomposition,
@@ -31,12 +29,12 @@ from .problem import (
 from .sums import DesignMoments, solve_moments
 
 #: Penalties tried by default, in units of the sum-of-squares loss. The upper end
-#: lets the ridge return the mean: "nothing here".
+#: lets the ridge return the mean where the inputs explain nothing.
 DEFAULT_ALPHAS = np.logspace(-8, 4, 25)
 
 
 class GeneralizedRidgeSolver(CoefficientSolver):
-    """A solver whose fits are told by scales and penalties."""
+    """A solver whose fits are determined by scales and penalties."""
 
     free_intercept: bool = True
 
@@ -49,12 +47,7 @@ class GeneralizedRidgeSolver(CoefficientSolver):
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: NDArray[Any]
     ) -> FloatArray:
-        """Refit on many resamples at once, with the choices of a fit.
-
-        The same as ``refit(problem.resampled(row), fit)`` for each row of counts, of
-        shape (n_resamples, n_samples). Returns an array of shape
-        (n_resamples, n_targets, n_terms).
-        """
+        """Return ``refit(problem.resampled(row), fit)`` for each row of counts."""
         shape = (len(counts), problem.targets.shape[1], problem.design.shape[1])
         coefficients = np.empty(shape)
         for scale, targets in distinct_scales(fit.scales):
@@ -89,18 +82,16 @@ class GeneralizedRidgeSolver(CoefficientSolver):
 class RidgePathSolver(GeneralizedRidgeSolver):
     """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties.
 
-    Parameters
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-        Penalties, ascending.
-    free_intercept : bool, default=True
-        Whether the constant is left out of the penalty.
-    criterion : {"loo", "gcv"}, default="loo"
-        Closed-form leave-one-out, or generalised cross-validation.
+    ``criterion`` is one of ``CRITERIA``: closed-form leave-one-out, or generalised
+    cross-validation.
     """
 
     def __init__(
-        self, alphas: FloatArray, *, free_intercept: bool = True, criterion: str = "loo"
+        self,
+        alphas: FloatArray,  # shape: (n_alphas,), ascending
+        criterion: str = "loo",
+        *,
+        free_intercept: bool = True,
     ) -> None:
         self.alphas = alphas
         self.free_intercept = free_intercept
@@ -121,10 +112,6 @@ class RidgePathSolver(GeneralizedRidgeSolver):
         return solve_moments(moments, self.alphas, groups)
 
 
-class RidgeSolver(RidgePathSolver):
-    """Ridge with a free intercept; leave-one-out chooses the penalty."""
-
-
 class LeastSquaresSolver(RidgePathSolver):
     """Ordinary least squares; the solution of least norm where it is not unique."""
 
@@ -140,8 +127,8 @@ class PaperSolver(RidgePathSolver):
     """Ridge that penalises the intercept too, one penalty per target by GCV.
 
     The paper's eq. (4). Targets whose mean is far from zero are shrunk towards
-    zero, and with penalties of at most 1 it cannot return the mean alone. Kept to
-    reproduce the paper's numbers; prefer ``"ridge"``.
+    zero, and with penalties of at most 1 it cannot return the mean alone. It
+    reproduces the paper's numbers; prefer ``"ridge"`` otherwise.
     """
 
     def __init__(self) -> None:
@@ -172,11 +159,7 @@ def solve_path(
     groups: IndexArray,  # shape: (n_targets,)
     criterion: str = "loo",
 ) -> LinearFit:
-    """Fit every penalty, keep for each group the one with the smallest criterion.
-
-    ``criterion`` is ``"loo"`` (mean squared leave-one-out residual, pooled over the
-    targets of a group) or ``"gcv"`` (generalised cross-validation).
-    """
+    """Fit every penalty and select the best of each group by the criterion."""
     projected = _project(decomposition, targets)
     scores = path_scores(decomposition, *projected[1:], alphas, criterion)
     best = best_penalties(scores, groups)
@@ -212,13 +195,15 @@ def _fit_projected(
     criterion: FloatArray | None,
 ) -> LinearFit:
     loo, scaled = np.empty_like(centred), np.empty_like(centred)
-    for value in np.unique(alpha):
+    for value in np.unique(alpha).tolist():
         chosen = alpha == value
-        loo[:, chosen] = decomposition.leave_one_out(
-            centred[:, chosen], loadings[:, chosen], float(value)
+        complement = decomposition.leverage_complement(value)[:, np.newaxis]
+        safe = np.where(complement > 0.0, complement, np.nan)
+        loo[:, chosen] = (
+            decomposition.residuals(centred[:, chosen], loadings[:, chosen], value)
+            / safe
         )
-        complement = decomposition.leverage_complement(float(value))
-        scaled[:, chosen] = loo[:, chosen] * np.sqrt(complement)[:, np.newaxis]
+        scaled[:, chosen] = loo[:, chosen] * np.sqrt(complement)
     weights = decomposition.weights
     if criterion is None:
         criterion = weights @ np.square(loo) / weights.sum()
@@ -230,9 +215,7 @@ def _fit_projected(
         coefficients,
         alpha,
         scales,
-        Leverage(
-            (decomposition.leverage_factor,), np.zeros(len(alpha), np.int64), alpha
-        ),
+        Leverage.shared(decomposition.leverage_factor, alpha),
         np.where(np.isnan(criterion), np.inf, criterion),
         loo,
         scaled,
@@ -279,8 +262,8 @@ def _sums_of_squares(
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
     """Expand the squares of the residuals, so that products of matrices do the work.
 
-    No residual is formed. What is left of the sum of squares of the targets loses
-    digits where it is tiny.
+    Where the result is a tiny share of the sum of squares of the targets, digits are
+    lost.
     """
     left = decomposition.left
     scores = factors.T @ np.square(centred)
@@ -305,11 +288,11 @@ def distinct_scales(
 #: Memory for the matrices of the resamples that are solved together: 256 MiB.
 LARGEST_BATCH = 268_435_456
 
-# A resample shows about 63 % of the samples: with more terms the kernel is regular
+# A resample contains about 63 % of the samples: with more terms the kernel is regular
 # where the Gram matrix is not.
-_SHARE_SHOWN = 0.6
+_SHARE_DRAWN = 0.6
 
-# Smallest ratio of eigenvalues at which a solution keeps nine digits.
+# Smallest ratio of eigenvalues at which a solution has nine digits.
 _SMALLEST_RATIO = 1e-7
 
 # From this number of distinct penalties an eigendecomposition is quicker.
@@ -326,12 +309,8 @@ def resample_group(
     targets: IndexArray,  # shape: (n_chosen,)
     alpha: FloatArray,  # shape: (n_chosen,)
     free_intercept: bool,
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Refit the targets that share one scale.
-
-    Returns coefficients of shape (n_resamples, n_chosen, n_terms), and which
-    resamples are accurate; the others hold no meaningful numbers.
-    """
+) -> tuple[FloatArray, BoolArray]:  # the first: (n_resamples, n_chosen, n_terms)
+    """Refit the targets of one scale, and mark the resamples that are accurate."""
     used = np.flatnonzero(scale)
     if free_intercept:
         used = used[used > 0]
@@ -344,7 +323,7 @@ def resample_group(
     n_terms = problem.design.shape[1]
     coefficients = np.zeros((len(counts), len(targets), n_terms))
     accurate = np.ones(len(counts), dtype=bool)
-    dual = columns.shape[1] > _SHARE_SHOWN * len(columns)
+    dual = columns.shape[1] > _SHARE_DRAWN * len(columns)
     solve = _solve_kernel if dual else _solve_gram
     for rows in _batches(len(counts), columns.shape, len(targets), dual):
         weights = counts[rows].astype(np.float64)
@@ -396,7 +375,7 @@ def _solve_gram(
     weights: FloatArray,  # shape: (n_resamples, n_samples)
     means: _Means,
     alpha: FloatArray,  # shape: (n_targets,)
-) -> tuple[FloatArray, NDArray[np.bool_]]:
+) -> tuple[FloatArray, BoolArray]:
     """Solve ``(X' W X + alpha) b = X' W y`` about the means of each resample."""
     weighted = weights[:, np.newaxis] * columns.T
     gram, right = weighted @ columns, weighted @ values
@@ -413,13 +392,12 @@ def _solve_kernel(
     weights: FloatArray,
     means: _Means,
     alpha: FloatArray,
-) -> tuple[FloatArray, NDArray[np.bool_]]:
+) -> tuple[FloatArray, BoolArray]:
     """Solve in the space of the samples: ``b = X' W^(1/2) (K + alpha)^(-1) W^(1/2) y``.
 
     Samples that are not drawn, and the direction of the intercept, are null vectors
-    of the kernel to which the right-hand side is orthogonal. They are given a
-    positive eigenvalue: this does not change the solution and makes it the one of
-    least norm when the penalty is 0.
+    of the kernel and orthogonal to the right-hand side. A positive eigenvalue for them
+    leaves the solution as it is: the one of least norm when the penalty is 0.
     """
     kernel = columns @ columns.T
     root = np.sqrt(weights)
@@ -446,8 +424,8 @@ def _solve_penalized(
     matrices: FloatArray,  # shape: (n_resamples, order, order)
     right: FloatArray,  # shape: (n_resamples, order, n_targets)
     alpha: FloatArray,  # shape: (n_targets,)
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Solve with each target's penalty, and say where that is accurate."""
+) -> tuple[FloatArray, BoolArray]:
+    """Solve with the penalty of each target, and mark where that is accurate."""
     if matrices.shape[1] == 0:
         return right, np.ones(len(matrices), dtype=bool)
     penalties, which = np.unique(alpha, return_inverse=True)
@@ -476,7 +454,7 @@ def _solve_one_by_one(
     right: FloatArray,
     penalties: FloatArray,
     which: IndexArray,
-) -> tuple[FloatArray, NDArray[np.bool_]]:
+) -> tuple[FloatArray, BoolArray]:
     """Solve large matrices by Cholesky, whose condition estimate is cheap."""
     accurate = np.ones(len(matrices), dtype=bool)
     solution = np.zeros_like(right)
@@ -496,7 +474,7 @@ def _solve_one_by_one(
     return solution, accurate
 
 
-def _is_accurate(matrices: FloatArray, penalty: float) -> NDArray[np.bool_]:
+def _is_accurate(matrices: FloatArray, penalty: float) -> BoolArray:
     """Check the condition by a cheap bound, then by eigenvalues where it fails."""
     trace = np.einsum("bii->b", matrices)
     accurate = penalty > _SMALLEST_RATIO * (trace + penalty)
@@ -507,9 +485,7 @@ def _is_accurate(matrices: FloatArray, penalty: float) -> NDArray[np.bool_]:
     return accurate
 
 
-def _well_conditioned(
-    values: NDArray[np.floating[Any]], penalty: float
-) -> NDArray[np.bool_]:
+def _well_conditioned(values: NDArray[np.floating[Any]], penalty: float) -> BoolArray:
     """Compare the smallest eigenvalue, penalty included, with the largest."""
     low, high = values[:, 0] + penalty, values[:, -1] + penalty
     return (low > _SMALLEST_RATIO * high) & (low > 0)

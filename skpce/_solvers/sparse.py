@@ -1,17 +1,4 @@
-r"""Sparse solvers: search for a subset of terms, then least squares on it.
-
-Solvers that put the terms in an order: a subset is a beginning of the order.
-
-One QR decomposition of the ordered columns gives least squares and leave-one-out on
-every beginning. The orders are scikit-learn's: least-angle regression (the *hybrid*
-variant, with least squares on the active terms [1]_) and orthogonal matching pursuit.
-
-References
-----------
-.. [1] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based on
-   least angle regression", Journal of Computational Physics 230 (2011), section 4.3.
-
-Least squares on subsets of the terms, and the leave-one-out error of a subset.
+r"""Sparse solvers: search for a subset of the terms, then least squares on it.
 
 The intercept is free: columns and targets are centred, columns brought to unit length.
 A subset :math:`S` that was *searched for* among :math:`P` terms fits better than one
@@ -20,10 +7,17 @@ that was given. Its mean squared leave-one-out error is therefore multiplied by
 :math:`2 \log P` a term of the risk inflation criterion [1]_. Leave-one-out alone
 chooses subsets that are several times too large.
 
+Some solvers put the terms in an order, of which a subset is a beginning. One QR
+decomposition of the ordered columns gives least squares and leave-one-out on every
+beginning. The orders are scikit-learn's: least-angle regression (the *hybrid* variant,
+with least squares on the active terms [2]_) and orthogonal matching pursuit.
+
 References
 ----------
 .. [1] D. P. Foster and E. I. George, "The risk inflation criterion for multiple
    regression", Annals of Statistics 22 (1994), eq. (3).
+.. [2] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based on
+   least angle regression", Journal of Computational Physics 230 (2011), section 4.3.
 """
 
 from __future__ import annotations
@@ -31,7 +25,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import replace
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
@@ -52,15 +47,12 @@ from .ridge import GeneralizedRidgeSolver, fit_penalties
 class SparseSolver(GeneralizedRidgeSolver):
     """Choose a subset of the terms for each group of targets.
 
-    While the size of the subset is chosen, a term costs ``2 log P`` (see
-    ``Dictionary``). The criterion by which the fit is compared with others asks
-    another price (see ``comparison_price``).
-
-    Leave-one-out residuals are those of least squares on the chosen subset: they do
-    not know of the search.
+    While the size of the subset is chosen, a term costs ``2 log P``. When the fit is
+    compared with others it costs ``Dictionary.comparison_price``. Leave-one-out
+    residuals are those of least squares on the chosen subset, whatever the search.
     """
 
-    #: Whether the targets of a group are given the same terms.
+    #: Whether the targets of a group share their terms.
     shares_terms: ClassVar[bool] = True
 
     @abstractmethod
@@ -96,51 +88,32 @@ def _fit_subset(
     return fit.with_criterion(price * fit.criterion)
 
 
+# Arrays of a fit with a row for each target, and those with a column for each.
+_BY_TARGET = ("coefficients", "alpha", "scales", "criterion", "residual_variance")
+_BY_SAMPLE = ("loo_residuals", "scaled_residuals")
+
+
 def join_fits(parts: list[LinearFit], positions: list[IndexArray]) -> LinearFit:
-    """Put the fits of groups of targets together."""
+    """Join the fits of groups of targets."""
     if len(parts) == 1:
         return parts[0]
     order = np.argsort(np.concatenate(positions))
-
-    def rows(name: str) -> FloatArray:
-        return np.concatenate([getattr(part, name) for part in parts])[order]
-
-    def columns(name: str) -> FloatArray | None:
-        values = [getattr(part, name) for part in parts]
-        return None if values[0] is None else np.hstack(values)[:, order]
-
-    return replace(
-        parts[0],
-        coefficients=rows("coefficients"),
-        alpha=rows("alpha"),
-        scales=rows("scales"),
-        leverage=join_leverages(
-            [part.leverage for part in parts], positions, len(order)
-        ),
-        criterion=rows("criterion"),
-        loo_residuals=columns("loo_residuals"),
-        scaled_residuals=columns("scaled_residuals"),
-        residual_variance=rows("residual_variance"),
-    )
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])[order]
+        for name in _BY_TARGET
+    }
+    for name in _BY_SAMPLE:
+        joined[name] = np.hstack([getattr(part, name) for part in parts])[:, order]
+    leverages = [part.leverage for part in parts]
+    leverage = join_leverages(leverages, positions, len(order))
+    return replace(parts[0], leverage=leverage, **joined)
 
 
 def fit_of_targets(fit: LinearFit, columns: IndexArray) -> LinearFit:
-    """Keep some targets of a fit."""
-
-    def some(values: FloatArray | None) -> FloatArray | None:
-        return None if values is None else values[:, columns]
-
-    return replace(
-        fit,
-        coefficients=fit.coefficients[columns],
-        alpha=fit.alpha[columns],
-        scales=fit.scales[columns],
-        leverage=fit.leverage.of_targets(columns),
-        criterion=fit.criterion[columns],
-        loo_residuals=some(fit.loo_residuals),
-        scaled_residuals=some(fit.scaled_residuals),
-        residual_variance=fit.residual_variance[columns],
-    )
+    """Select targets of a fit."""
+    some: dict[str, Any] = {name: getattr(fit, name)[columns] for name in _BY_TARGET}
+    some |= {name: getattr(fit, name)[:, columns] for name in _BY_SAMPLE}
+    return replace(fit, leverage=fit.leverage.of_targets(columns), **some)
 
 
 # Below this share of its length a column is a combination of those before it.
@@ -150,8 +123,8 @@ _SMALLEST_PIVOT = 1e-7
 class NestedSolver(SparseSolver):
     """Choose a beginning of an order of the terms, for each target alone.
 
-    Targets of a group do not share their terms: use ``"subspace_pursuit"`` where the
-    fit is not to depend on the coordinates of the targets.
+    The fit depends on the coordinates of the targets, that of ``"subspace_pursuit"``
+    does not.
     """
 
     shares_terms = False
@@ -169,7 +142,7 @@ class NestedSolver(SparseSolver):
         length = np.linalg.norm(target)
         if largest and length > 0:
             with warnings.catch_warnings():
-                # Both stop early where the rest of the columns says nothing more.
+                # Both stop early where the other columns explain nothing more.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
                 order = self.order(dictionary.columns, target / length, largest)
@@ -208,8 +181,8 @@ def _errors_of_beginnings(
     """Return the mean squared leave-one-out error; inf where it is not defined."""
     directions, triangle = qr(dictionary.columns[:, order], mode="economic")
     dependent = np.abs(np.diag(triangle)) < _SMALLEST_PIVOT
-    n_kept = int(np.argmax(dependent)) if dependent.any() else len(order)
-    directions = directions[:, :n_kept]
+    n_independent = int(np.argmax(dependent)) if dependent.any() else len(order)
+    directions = directions[:, :n_independent]
     steps = directions * (directions.T @ target)
     nothing = np.zeros((len(target), 1))
     residual = target[:, np.newaxis] - np.cumsum(np.hstack([nothing, steps]), axis=1)
@@ -238,7 +211,7 @@ class SubspacePursuitSolver(SparseSolver):
     """Subspace pursuit for every size of the subset.
 
     For a given size: add as many terms again as correlate best with the residual, fit
-    them all, keep the largest, until the residual grows no smaller [1]_. Each size
+    them all, retain the largest, until the residual no longer decreases [1]_. Each size
     starts from the best subset of the size before and, once more, from the terms that
     correlate best with the targets [2]_. Targets of a group share their terms: they
     are ranked by the length of their row of coefficients, which a rotation of the
@@ -255,7 +228,7 @@ class SubspacePursuitSolver(SparseSolver):
 
     def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
         best = np.zeros(0, dtype=np.int64)
-        best_score = dictionary.mean_error(targets)
+        best_score = dictionary.loo_error(best, targets)
         previous = best
         for size in _sizes(dictionary):
             found = _best_of_size(dictionary, targets, size, previous)
@@ -351,17 +324,16 @@ def _largest(values: FloatArray, count: int) -> IndexArray:
     return np.argsort(-values, kind="stable")[:count]
 
 
-# Up to this many terms the whole Gram matrix is kept (200 MiB).
+# Up to this many terms the whole Gram matrix is stored (200 MiB).
 _LARGEST_GRAM = 5000
 
-#: Below this value 1 - leverage is rounding: the sample is fitted by itself alone.
+#: Below this value 1 - leverage is rounding: the sample alone determines its own fit.
 SMALLEST_COMPLEMENT = 1e-10
 
 # Added to the unit diagonal of Gram matrices.
 _JITTER = 1e-14
 
-
-#: Share of the price that is asked when a sparse fit is compared with another solver.
+#: Share of the price of the search when a sparse fit is compared with another solver.
 #: The full price makes most sparse fits look worse than they are.
 COMPARISON_SHARE = 0.75
 
@@ -375,7 +347,7 @@ def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
     """Return the factor for comparing a sparse fit with another solver.
 
     Three quarters of the price of the search, times the correction of leave-one-out
-    for small samples (Blatman and Sudret, 2011, section 3.4), here
+    for small samples (Blatman and Sudret [2]_, section 3.4), here
     :math:`(n / (n - k - 1))^2` with :math:`k` terms beside the constant.
     """
     left = max(n_copies - size - 1.0, 1.0)
@@ -384,13 +356,7 @@ def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
 
 
 class Dictionary:
-    """Centred columns of unit length, and the centred targets of one problem.
-
-    Parameters
-    ----------
-    problem : LinearProblem
-        Its groups are not looked at.
-    """
+    """Centred columns of unit length, and the centred targets of one problem."""
 
     def __init__(self, problem: LinearProblem) -> None:
         weights = problem.weights
@@ -442,23 +408,15 @@ class Dictionary:
         residual = self.targets[:, targets] - self.columns[:, subset] @ coefficients
         return self.columns.T @ residual
 
-    def loo_error(
-        self, subset: IndexArray, targets: IndexArray
-    ) -> float:  # pooled over the targets
-        """Return the mean squared leave-one-out error; inf where it is not defined."""
+    def loo_error(self, subset: IndexArray, targets: IndexArray) -> float:
+        """Return the leave-one-out error, pooled; inf where it is not defined."""
         try:
             factor = self.factor(subset)
         except LinAlgError:
             return np.inf
-        left = solve_triangular(
-            factor, self.columns[:, subset].T, lower=True, check_finite=False
-        )
-        right = solve_triangular(
-            factor,
-            self.correlations[np.ix_(subset, targets)],
-            lower=True,
-            check_finite=False,
-        )
+        solve = partial(solve_triangular, factor, lower=True, check_finite=False)
+        left = solve(self.columns[:, subset].T)
+        right = solve(self.correlations[np.ix_(subset, targets)])
         residual = self.targets[:, targets] - left.T @ right
         leverage = np.square(left).sum(axis=0) / self.weights + 1.0 / self.weights.sum()
         complement = 1.0 - np.minimum(self.weights, 1.0) * leverage
@@ -466,10 +424,6 @@ class Dictionary:
             return np.inf
         press = np.sum(np.square(residual / complement[:, np.newaxis]))
         return float(press / self.weights.sum())
-
-    def mean_error(self, targets: IndexArray) -> float:
-        """Return the leave-one-out error of the constant alone."""
-        return self.loo_error(np.zeros(0, dtype=np.int64), targets)
 
     def correction(self, size: int) -> float:
         """Return the factor for having searched ``size`` of all terms."""

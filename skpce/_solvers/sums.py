@@ -28,30 +28,14 @@ from .problem import Leverage, LeverageFactor, LinearFit, best_penalties
 
 @dataclass(frozen=True)
 class DesignMoments:
-    """Sums over weighted samples, about their means.
-
-    Parameters
-    ----------
-    total_weight : float
-        Sum of the weights.
-    mean : ndarray of shape (n_terms,)
-        Of the columns of the design matrix.
-    target_mean : ndarray of shape (n_targets,)
-        Of the targets.
-    gram : ndarray of shape (n_terms, n_terms)
-        Sum of products of centred columns.
-    cross : ndarray of shape (n_terms, n_targets)
-        Sum of products of centred columns and centred targets.
-    target_square : ndarray of shape (n_targets,)
-        Sum of squares of the centred targets.
-    """
+    """Sums over weighted samples, about their means."""
 
     total_weight: float
-    mean: FloatArray
-    target_mean: FloatArray
-    gram: FloatArray
-    cross: FloatArray
-    target_square: FloatArray
+    mean: FloatArray  # shape: (n_terms,), of the columns of the design matrix
+    target_mean: FloatArray  # shape: (n_targets,)
+    gram: FloatArray  # shape: (n_terms, n_terms), products of centred columns
+    cross: FloatArray  # shape: (n_terms, n_targets), products with centred targets
+    target_square: FloatArray  # shape: (n_targets,), of the centred targets
 
     @classmethod
     def of_block(
@@ -105,7 +89,7 @@ def solve_moments(
     groups: IndexArray,  # shape: (n_targets,)
     scale: FloatArray | None = None,  # shape: (n_terms,)
 ) -> LinearFit:
-    """Fit every penalty from the sums, keep the best of each group by GCV."""
+    """Fit every penalty from the sums and select the best of each group by GCV."""
     n_terms = len(moments.mean)
     scale = np.ones(n_terms) if scale is None else scale
     used = np.flatnonzero(scale)
@@ -122,13 +106,9 @@ def solve_moments(
     coefficients = np.zeros((len(alpha), n_terms))
     coefficients[:, used] = slopes * scale_used
     coefficients[:, 0] = moments.target_mean - coefficients @ moments.mean
+    base = 1.0 / moments.total_weight
     factor = LeverageFactor(
-        vectors.T,
-        np.sqrt(squares),
-        moments.mean,
-        used,
-        scale_used,
-        1.0 / moments.total_weight,
+        vectors.T, np.sqrt(squares), moments.mean, used, scale_used, base
     )
     scales = np.zeros_like(coefficients)
     scales[:, 0] = 1.0
@@ -138,7 +118,7 @@ def solve_moments(
         coefficients,
         alpha,
         scales,
-        Leverage((factor,), np.zeros(len(alpha), np.int64), alpha),
+        Leverage.shared(factor, alpha),
         np.where(np.isnan(criterion), np.inf, criterion),
         None,
         None,
@@ -151,8 +131,8 @@ def _eigen(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
     if len(gram) == 0:
         return np.zeros(0), np.zeros((0, 0))
     squares, vectors = eigh(gram)
-    kept = squares > len(gram) * np.finfo(float).eps * max(squares[-1], 0.0)
-    return squares[kept], vectors[:, kept]
+    large = squares > len(gram) * np.finfo(float).eps * max(squares[-1], 0.0)
+    return squares[large], vectors[:, large]
 
 
 def _degrees_of_freedom(squares: FloatArray, alpha: FloatArray) -> FloatArray:
@@ -165,9 +145,9 @@ def _gcv_scores(
     loadings: FloatArray,  # shape: (rank, n_targets)
     alphas: FloatArray,
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
-    """Return GCV; NaN where nothing is left to judge by."""
-    kept = 1.0 / (squares[:, np.newaxis] + alphas)
-    explained = 2.0 * kept - squares[:, np.newaxis] * np.square(kept)
+    """Return GCV; NaN where no degree of freedom is left."""
+    shrunk = 1.0 / (squares[:, np.newaxis] + alphas)
+    explained = 2.0 * shrunk - squares[:, np.newaxis] * np.square(shrunk)
     rest = moments.target_square - explained.T @ np.square(loadings)
     rounding = 1e-15 * moments.target_square
     rest = np.maximum(rest, rounding) / moments.total_weight

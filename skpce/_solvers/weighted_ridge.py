@@ -15,29 +15,21 @@ from .sums import DesignMoments, solve_moments
 
 Score = Callable[[FloatArray], float]
 
-# Penalties are thinned by this step while the decay is chosen, when there are many.
+# Penalties are thinned by this step while the decays are chosen, when there are many.
 _THINNING = 2
 _MANY = 8
 
-# With more samples for each term than this the data leave little to the weights.
+# With more samples for each term than this the weights matter little.
 _ENOUGH_SAMPLES = 2.0
 
 
 class _DecaySolver(GeneralizedRidgeSolver):
-    r"""Ridge with the penalty :math:`\lambda \prod_i \gamma_i^{2 j_i}`.
+    r"""Ridge with penalty :math:`\lambda \prod_i \gamma_i^{2 j_i}`, decays chosen."""
 
-    Parameters
-    ----------
-    alphas : ndarray of shape (n_alphas,)
-        Penalties, ascending.
-    criterion : {"loo", "gcv"}, default="loo"
-        Closed-form leave-one-out, or generalised cross-validation.
-    """
-
-    def __init__(self, alphas: FloatArray, *, criterion: str = "loo") -> None:
+    def __init__(self, alphas: FloatArray, criterion: str = "loo") -> None:
         self.alphas = alphas
         self.criterion = criterion
-        #: Penalties that are tried while decays are chosen; the largest is kept.
+        #: Penalties that are tried while decays are chosen, always with the largest.
         step = -_THINNING if len(alphas) >= _MANY else -1
         self._thinned = alphas[::step][::-1]
 
@@ -48,7 +40,7 @@ class _DecaySolver(GeneralizedRidgeSolver):
         """Return the decay of each input, of least score."""
 
     def _price(self, exponents: IndexArray, n_copies: float) -> float:
-        """Return the factor for having searched the decays."""
+        """Return the factor of the criterion for having searched the decays."""
         return 1.0
 
     def fit(self, problem: LinearProblem) -> LinearFit:
@@ -58,11 +50,9 @@ class _DecaySolver(GeneralizedRidgeSolver):
         spread = problem.weights @ np.square(centred) / total
 
         def decompose(decays: FloatArray, for_scores: bool) -> DesignDecomposition:
+            scale = _decay_scale(problem.exponents, decays)
             return DesignDecomposition.from_design(
-                problem.design,
-                problem.weights,
-                scale=_decay_scale(problem.exponents, decays),
-                for_scores=for_scores,
+                problem.design, problem.weights, scale=scale, for_scores=for_scores
             )
 
         def score(decays: FloatArray) -> float:
@@ -112,8 +102,8 @@ class DegreeWeightedRidgeSolver(_DecaySolver):
     :math:`\gamma^{-2|j|}`: coefficients of smooth functions decay with the degree.
     :math:`\gamma \ge 1` is chosen for all targets together, by the leave-one-out
     error pooled over targets of unit variance, with :math:`\gamma = 1` (the plain
-    ridge) among the choices; the penalty is chosen for each group. One factorisation
-    for each :math:`\gamma`.
+    ridge) among the choices; the penalty is chosen for each group. Each
+    :math:`\gamma` costs one factorisation.
     """
 
     def _choose(
@@ -127,9 +117,9 @@ class AnisotropicRidgeSolver(_DecaySolver):
 
     The search starts from the best common decay and changes one input after another.
     Inputs that matter little get a large decay, as the length scales of a Gaussian
-    process do. With at least two samples for each term the common decay is kept.
+    process do. With at least two samples for each term the decay stays common.
 
-    The leave-one-out error by which the fit is compared with others pays for the
+    The leave-one-out error by which the fit is compared with others is raised for the
     search as if one term for each input had been searched for.
     """
 
@@ -156,7 +146,7 @@ def _decay_scale(exponents: IndexArray, decays: FloatArray) -> FloatArray:
 
 
 def _pooled(criterion: FloatArray, spread: FloatArray, groups: IndexArray) -> float:
-    """Add up errors over the spread of the group; groups without spread say nothing.
+    """Add up the error of each group over its spread, without groups of no spread.
 
     A group is standardised as a whole, so that a rotation of its targets (another
     log-ratio basis of one step) changes nothing.
@@ -183,9 +173,7 @@ _LARGEST_DECAY = 1e4
 _SMALLEST_GAIN = 1e-3
 
 
-def search_decay(
-    score: Callable[[FloatArray], float], exponents: IndexArray
-) -> FloatArray:
+def search_decay(score: Score, exponents: IndexArray) -> FloatArray:
     """Return the best common decay, once for each input."""
     n_inputs = exponents.shape[1]
     if exponents.sum(axis=1).max(initial=0) < 2:
@@ -203,9 +191,7 @@ def search_decay(
     return np.full(n_inputs, min(known, key=known.__getitem__))
 
 
-def search_decays(
-    score: Callable[[FloatArray], float], exponents: IndexArray, start: FloatArray
-) -> FloatArray:
+def search_decays(score: Score, exponents: IndexArray, start: FloatArray) -> FloatArray:
     """Change the decay of one input after another while the score falls."""
     decays, best = start, score(start)
     for step in _STEPS:
@@ -219,11 +205,7 @@ def search_decays(
 
 
 def _walk(
-    score: Callable[[FloatArray], float],
-    decays: FloatArray,
-    best: float,
-    i: int,
-    factor: float,
+    score: Score, decays: FloatArray, best: float, i: int, factor: float
 ) -> tuple[FloatArray, float]:
     """Multiply one decay again and again while the score falls."""
     while True:

@@ -43,8 +43,10 @@ from .._checks import (
     make_generator,
     refuse_other_names,
 )
+from .._compositions.fitted import FittedCompositions
+from .._compositions.predictive import input_sampler
 from .._compositions.steps import StepLayout
-from ..inspection._reading import surrogate_of
+from ..inspection._reading import expansion_of
 from ._belief import (
     InputBelief,
     Observation,
@@ -201,10 +203,12 @@ class ThompsonPolicy(BaseEstimator):
             If the surrogate is not fitted.
         """
         self._check_parameters()
-        surrogate, names = surrogate_of(self.surrogate)
+        reading = expansion_of(self.surrogate)
+        fitted = reading.require_compositions()
         generator = make_generator(self.random_state)
-        belief = self._first_belief(surrogate, names, generator)
-        self._surrogate, self._generator = surrogate, generator
+        names = list(reading.expansion.input_names)
+        belief = self._first_belief(fitted, names, generator)
+        self._fitted, self._generator = fitted, generator
         self.belief_: InputBelief = belief
         self.n_updates_: int = 0
         return self
@@ -221,9 +225,12 @@ class ThompsonPolicy(BaseEstimator):
         check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")
 
     def _first_belief(
-        self, surrogate: Any, names: list[str], generator: np.random.Generator
+        self,
+        fitted: FittedCompositions,
+        names: list[str],
+        generator: np.random.Generator,
     ) -> InputBelief:
-        laws = tuple(surrogate.basis_.laws)
+        laws = tuple(fitted.basis.laws)
         if isinstance(self.inputs, InputBelief):
             n_given = self.inputs.particles.shape[1]
             if n_given != len(laws):
@@ -232,7 +239,7 @@ class ThompsonPolicy(BaseEstimator):
                 )
             refuse_other_names("The belief", self.inputs.names, names)
             return replace(self.inputs, names=names, laws=laws)
-        draw = surrogate._input_sampler(type(self).__name__, self.inputs)
+        draw = input_sampler(fitted, type(self).__name__, self.inputs)
         particles = draw(self.n_particles, generator)
         return InputBelief(particles, names=names, laws=laws)
 
@@ -280,7 +287,7 @@ class ThompsonPolicy(BaseEstimator):
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.choose"
-        layout = self._surrogate.geometry_.layout
+        layout = self._fitted.geometry.layout
         chosen = read_steps(owner, steps, layout)
         policy, used = self._policy(self._checked_draw(owner, inputs))
         greedy = self.greedy or self.rule == "vote"
@@ -299,8 +306,7 @@ class ThompsonPolicy(BaseEstimator):
         return values
 
     def _policies(self, inputs: FloatArray) -> FloatArray:  # shape: (n, n_parts)
-        surrogate = self._surrogate
-        return surrogate.geometry_.compositions(surrogate._clr_at(inputs))
+        return self._fitted.policies_at(inputs)
 
     def _policy(self, given: FloatArray | None) -> tuple[FloatArray, Any]:
         """Return what actions are taken by, (n_parts,), and the one draw behind it."""
@@ -308,7 +314,7 @@ class ThompsonPolicy(BaseEstimator):
             return self.belief_.weights @ self._policies(self.belief_.particles), None
         if self.rule == "vote":
             voters = self.belief_.sample(self.n_draws, self._generator)
-            layout = self._surrogate.geometry_.layout
+            layout = self._fitted.geometry.layout
             return vote_shares(self._policies(voters), layout), None
         if given is None:
             given = self.belief_.sample(1, self._generator)[0]

@@ -1,41 +1,31 @@
 """Can an attribution be trusted?"""
 
-from .._dependence.tests import InputTests, input_tests
-from ._back_to_reward import RewardEffects, back_to_reward
+from ._back_to_reward import back_to_reward
 from ._compare_embeddings import (
     ComparedEmbedding,
     EmbeddingComparison,
-    EmbeddingSetting,
-    HeldOutInputs,
     compare_embeddings,
 )
-from ._dependent_inputs import DependentSobolIndices, dependent_sobol_indices
-from ._dependent_shapley import ShapleyEffects, shapley_effects
-from ._model import ModelSobolIndices, sobol_indices
-from ._original_space import OriginalSpaceIndices, original_space_indices
-from ._result import StepVerdict, Verdict
-from ._training_noise import (
-    VarianceDecomposition,
-    VarianceSplit,
-    training_noise_share,
-    variance_decomposition,
-)
+from ._dependent_inputs import dependent_sobol_indices
+from ._dependent_shapley import shapley_effects
+from ._embedding_search import EmbeddingSetting
+from ._input_tests import HeldOutInputs, input_tests
+from ._model import sobol_indices
+from ._original_space import original_space_indices
+from ._result import Result, ResultRow
+from ._training_noise import training_noise_share, variance_decomposition
 from ._verdict import verdict
+
+#: What :func:`verdict` returns, by its old name.
+Verdict = Result
 
 __all__ = [
     "ComparedEmbedding",
-    "DependentSobolIndices",
     "EmbeddingComparison",
     "EmbeddingSetting",
     "HeldOutInputs",
-    "InputTests",
-    "ModelSobolIndices",
-    "OriginalSpaceIndices",
-    "RewardEffects",
-    "ShapleyEffects",
-    "StepVerdict",
-    "VarianceDecomposition",
-    "VarianceSplit",
+    "Result",
+    "ResultRow",
     "Verdict",
     "back_to_reward",
     "compare_embeddings",

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, check_real, import_pandas
+from .._checks import FloatArray, check_real
 from .._dependence.tests import largest_correlation
 from .._expansion.marginals import variance_along
 from .._input_laws import NormalLaw
-from ._dependent_inputs import closed_form, has_variance, q2_reasons
+from ._dependent_inputs import has_variance, q2_reasons
 from ._original_space import AffineMap, NormalParts, affine_map
 from ._reading import (
     OutsideDomainError,
-    PipelineExpansion,
+    Reading,
     column_groups,
-    last_estimator,
-    pipeline_expansion,
+    expansion_of,
+    group_matrix,
+    group_shares,
+    refuse_categories,
 )
-from ._result import TidyResult
+from ._result import Result, cautions_in_words, table_of_targets
 
 # Correlation of embedded inputs that is rounding, or nearly: components of a PCA.
 _UNCORRELATED = 0.05
 
 # Part of its own move below which a feature is worth a caution.
-_KEPT = 0.5
+_RETAINED = 0.5
 
 
 def back_to_reward(
@@ -38,8 +40,8 @@ def back_to_reward(
     *,
     groups: Mapping[str, Any] | None = None,
     min_q2: float = 0.25,
-) -> RewardEffects:
-    r"""Say which entries of the reward an expansion of embedded inputs answers to.
+) -> Result:
+    r"""Say on which entries of the reward an expansion of embedded inputs depends.
 
     The expansion speaks of components; the reader asks which reactions' yields, which
     fragments, which problems. Their columns are moved before the embedding.
@@ -61,9 +63,46 @@ def back_to_reward(
 
     Returns
     -------
-    effects : RewardEffects
-        ``print`` says what is supported; ``to_frame``, ``effect_frame`` and
-        ``latent_frame`` give tables.
+    effects : Result
+        ``print`` says what is supported, and ``reasons`` what is not. ``to_frame()``
+        gives a table; ``effect_frame()`` one of the signed changes, with one row per
+        action (or output) and feature; ``latent_frame()`` one of total Sobol indices
+        of the inputs of the expansion, and their correlations with the columns of X.
+        Its attributes, beside ``target_names``, ``feature_names`` (columns of X or
+        groups of them) and ``cautions`` (what weakens the reading):
+
+        share, share_standard_error : ndarray of shape (n_targets, n_features)
+            Covariance of the part of a column with the prediction, over the variance
+            of the prediction, and its sampling error, for X is a sample of rewards.
+            Signed; with an expansion of degree 1 and every column in one group, the
+            shares add up to one.
+        variance_share, variance_share_standard_error : ndarray
+            Variance of the prediction when the column varies as in X and all others
+            stay at their mean, over the variance of the prediction.
+        explained_alone : ndarray of shape (n_targets, n_features) or None
+            Share of the variance of the prediction that the column alone explains,
+            by itself and by what goes with it. None for groups.
+        effect_size : ndarray of shape (n_targets, n_features)
+            Length of the change of the log-ratios of a step (or of an output) when
+            the column rises by one standard deviation; NaN where the embedding has no
+            value for the rows so moved.
+        effect : ndarray of shape (n_rows, n_features)
+            The same change, signed, of each centred log-ratio or output; the names of
+            the rows are ``row_names``, such as ``catalyst:L1``, and their targets
+            ``row_targets``.
+        retained : ndarray of shape (n_features,)
+            Part of a move of the column alone that the embedding retains, in [0, 1]
+            for a PCA; NaN where it is not affine.
+        latent_total_order : ndarray of shape (n_targets, n_latent)
+            Total Sobol index of each input of the expansion (``latent_names``).
+        loading : ndarray of shape (n_columns, n_latent)
+            Correlation of each column of X (``column_names``) with each of them.
+        predicted_variance : ndarray of shape (n_targets,)
+            Variance of the prediction over the rows of X.
+        unexplained : ndarray of shape (n_targets,)
+            One minus the leave-one-out Q²: what no column explains.
+        linear : bool
+            Whether the embedding is affine, so that loadings gave the figures.
 
     Raises
     ------
@@ -83,28 +122,28 @@ def back_to_reward(
     With the prediction :math:`f`, the mean row :math:`\bar x` and the move
     :math:`f_g(x) = f(\bar x_{-g}, x_g)` of a group of columns,
 
-    .. math:: \text{driven}_g = \frac{\mathrm{Var} f_g}{\mathrm{Var} f}, \qquad
-        \text{share}_g = \frac{\mathrm{Cov}(f_g, f)}{\mathrm{Var} f}.
+    .. math:: \text{variance share}_g = \frac{\mathrm{Var} f_g}{\mathrm{Var} f},
+        \qquad \text{share}_g = \frac{\mathrm{Cov}(f_g, f)}{\mathrm{Var} f}.
 
-    The variances are over the rows of X. ``driven`` says what the group does on its
-    own. Entries of a reward rise and fall together, so that thousands of them can
-    each drive next to nothing; ``share`` gives each its part of the whole, as in the
-    covariance decomposition [1]_. It is negative where the rest of the reward makes
-    up for the group. What the shares of a partition lack of one is interaction.
+    The variances are over the rows of X. ``variance_share`` says what the group does
+    on its own. Entries of a reward rise and fall together, so that each of thousands
+    can have a variance share near zero; ``share`` gives each its part of the whole, as
+    in the covariance decomposition [1]_. It is negative where the rest of the reward
+    makes up for the group. What the shares of a partition lack of one is interaction.
 
-    ``told`` is the first-order index in X: what one column tells, also by what goes
-    with it. For uncorrelated normal inputs behind an affine embedding it is the closed
-    form of :func:`original_space_indices` with the dropped part as noise, else the fit
-    of a cubic to the rows.
+    ``explained_alone`` is the first-order index in X: what one column explains, also
+    by what goes with it. For uncorrelated normal inputs behind an affine embedding it
+    is the closed form of :func:`original_space_indices` with the dropped part as noise,
+    else the fit of a cubic to the rows.
 
     The effect of a group is the mean of :math:`\{f(x + s_g) - f(x - s_g)\} / 2`, with
     :math:`s_g` one standard deviation of each of its columns. An affine embedding is
     moved by its loadings; any other one transforms the moved rows.
 
-    ``kept`` is the part of that move that an affine embedding sees. A few components
-    of thousands of entries keep next to nothing of one entry alone, however well they
-    predict: the entry then stands for what rises and falls with it, and solving again
-    with that one entry changed is another question.
+    ``retained`` is the part of that move that an affine embedding sees. A few
+    components of thousands of entries retain next to nothing of one entry alone,
+    however well they predict: the entry then stands for what rises and falls with it,
+    and solving again with that one entry changed is another question.
 
     All figures speak of the *prediction*; times Q² they are shares of the variance
     between members.
@@ -130,58 +169,93 @@ def back_to_reward(
     >>> found = back_to_reward(pipeline.fit(X, source[:, 0]), X)
     >>> found.share.round(2) + 0.0
     array([[0.33, 0.33, 0.33, 0.  ]])
-    >>> found.driven.round(2), found.effect.round(2) + 0.0
+    >>> found.variance_share.round(2), found.effect.round(2) + 0.0
     (array([[0.11, 0.11, 0.11, 0.  ]]), array([[0.32, 0.32, 0.32, 0.  ]]))
     >>> parts = {"first": [0, 1, 2], "second": 3}
     >>> back_to_reward(pipeline, X, groups=parts).share.round(2) + 0.0
     array([[1., 0.]])
     """
     check_real("back_to_reward", "min_q2", min_q2, high=1, closed="right")
-    expansion = pipeline_expansion(pipeline, X)
-    names = expansion.inputs.names
+    reading = expansion_of(pipeline, X)
+    expansion = reading.expansion
+    refuse_categories(expansion)
+    names = reading.rows.names
     players = column_groups(groups, names, overlapping=True)
-    moved = MovedColumns(expansion)
+    moved = MovedColumns(reading)
     shares = _shares(moved, list(players.values()))
     effect = np.column_stack([moved.raised(columns) for columns in players.values()])
-    last = expansion.last
-    reasons = q2_reasons(last, float(min_q2))
-    kept = np.array([moved.kept(columns) for columns in players.values()])
-    latent_names = tuple(last_estimator(pipeline)[1])
-    alone = {name: [i] for i, name in enumerate(latent_names)}
-    return RewardEffects(
-        feature_names=tuple(players),
-        target_names=last.target_names,
-        **shares,
-        told=_told(moved) if groups is None else None,
-        effect_size=np.sqrt(last.group @ np.square(effect)),
+    retained = np.array([moved.retained(columns) for columns in players.values()])
+    group = group_matrix(expansion)
+    cautions = _cautions(retained, effect, list(players))
+    unexplained = 1.0 - np.clip(expansion.q2, 0.0, 1.0)
+    how = "by moving columns" if moved.embedding is None else "by loadings"
+    table = table_of_targets(
+        expansion.group_names,
+        tuple(players),
+        {
+            **shares,
+            "effect_size": np.sqrt(group @ np.square(effect)),
+            "retained": retained[np.newaxis],
+            "explained_alone": _explained_alone(moved) if groups is None else None,
+        },
+        q2_reasons(expansion, float(min_q2)),
+        [f"{how}, leave-one-out Q² = {1.0 - rest:.2f}" for rest in unexplained],
+        printed=("share", "share_standard_error", "variance_share", "effect_size"),
+        notes=cautions_in_words(cautions),
+        retained=retained,
         effect=effect,
-        kept=kept,
-        row_names=expansion.row_names,
-        row_targets=last.group.argmax(axis=0),
-        latent_names=latent_names,
-        latent_total_order=closed_form(_behind(expansion), alone)[1],
+        row_names=expansion.output_names,
+        row_targets=group.argmax(axis=0),
+        latent_names=expansion.input_names,
+        latent_total_order=expansion.sobol_indices().total_order,
         loading=moved.loading(),
         column_names=names,
-        predicted_variance=last.group @ moved.values.var(axis=0) * has_variance(last),
-        unexplained=1.0 - np.clip(last.q2, 0.0, 1.0),
+        predicted_variance=group @ moved.values.var(axis=0) * has_variance(expansion),
+        unexplained=unexplained,
         linear=moved.embedding is not None,
-        supported=tuple(not reason for reason in reasons),
-        reasons=reasons,
-        cautions=_cautions(kept, effect, list(players)),
+        cautions=cautions,
     )
+    return replace(table, tables=_further_tables(table))
+
+
+def _further_tables(found: Result) -> dict[str, Result]:
+    """Return the tables of signed changes and of the inputs of the expansion."""
+    targets = found.row_targets
+    effect = Result(
+        {"row": found.row_names, "feature": found.feature_names},
+        {
+            "target": np.array(found.target_names, dtype=object)[targets],
+            "effect": found.effect,
+        },
+        supported=tuple(np.array(found.supported)[targets].tolist()),
+        framed=("target", "row", "feature", "effect", "supported"),
+    )
+    latent = Result(
+        {
+            "target": found.target_names,
+            "latent": found.latent_names,
+            "column": found.column_names,
+        },
+        {
+            "latent_total_order": found.latent_total_order[:, :, np.newaxis],
+            "loading": found.loading.T[np.newaxis],
+        },
+        framed=("target", "latent", "latent_total_order", "column", "loading"),
+    )
+    return {"effect": effect, "latent": latent}
 
 
 def _cautions(
-    kept: FloatArray,  # shape: (n_features,)
+    retained: FloatArray,  # shape: (n_features,)
     effect: FloatArray,  # shape: (n_rows, n_features)
     names: list[str],
 ) -> tuple[str, ...]:
     """Say of which features the embedding does not see what they do alone."""
     found = []
-    faint = np.flatnonzero(kept < _KEPT)
+    faint = np.flatnonzero(retained < _RETAINED)
     if faint.size:
         found.append(
-            f"the embedding keeps less than half of a move of {faint.size} of "
+            f"the embedding retains less than half of a move of {faint.size} of "
             f"{len(names)} features on their own ({_first(faint, names)}): their "
             "figures follow what goes with them, and a policy solved again with such "
             "a move can answer otherwise"
@@ -202,26 +276,22 @@ def _first(chosen: NDArray[np.intp], names: list[str]) -> str:
     )
 
 
-def _behind(expansion: PipelineExpansion) -> PipelineExpansion:
-    """Return the expansion alone, as a function of its own inputs."""
-    return PipelineExpansion([], expansion.last, expansion.inputs, expansion.estimator)
-
-
 def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArray]:
     """Return both shares of each group, with the standard errors of the ratios."""
-    group = moved.expansion.last.group
-    varies = has_variance(moved.expansion.last)
+    group = group_matrix(moved.reading.expansion)
+    varies = has_variance(moved.reading.expansion)
     centred = moved.values - moved.values.mean(axis=0)
     whole = np.where(varies, np.square(centred) @ group.T, 0.0)
     shape = (len(group), len(players))
     tables = {
         name: np.zeros(shape)
-        for name in ("share", "share_standard_error", "driven", "driven_standard_error")
+        for kind in ("share", "variance_share")
+        for name in (kind, f"{kind}_standard_error")
     }
     for player, columns in enumerate(players):
         part = moved.alone(columns)
         part = part - part.mean(axis=0)
-        for name, product in (("share", part * centred), ("driven", part**2)):
+        for name, product in (("share", part * centred), ("variance_share", part**2)):
             ratio, error = _ratio_of_means(product @ group.T, whole)
             tables[name][:, player] = ratio
             tables[f"{name}_standard_error"][:, player] = error
@@ -240,17 +310,21 @@ def _ratio_of_means(
     return ratio, np.where(mean > 0, spread / safe / np.sqrt(len(parts)), 0.0)
 
 
-def _told(moved: MovedColumns) -> FloatArray:
-    last, embedding = moved.expansion.last, moved.embedding
-    normal = all(isinstance(law, NormalLaw) for law in last.laws)
+def _explained_alone(moved: MovedColumns) -> FloatArray:
+    expansion, embedding = moved.reading.expansion, moved.embedding
+    laws = expansion.basis.laws
+    normal = all(isinstance(law, NormalLaw) for law in laws)
     uncorrelated = not largest_correlation(moved.latent) > _UNCORRELATED
     if embedding is not None and normal and uncorrelated:
-        parts = NormalParts.of(embedding, last.laws)
+        parts = NormalParts.of(embedding, laws)
         faded = parts.directions * np.sqrt(parts.retained)[:, np.newaxis]
-        return last.share(variance_along(last.coefficients, last.multi_indices, faded))
-    variance = last.group @ moved.values.var(axis=0, ddof=1) * has_variance(last)
+        along = variance_along(expansion.coefficients, expansion.multi_indices, faded)
+        return group_shares(expansion, along)
+    group = group_matrix(expansion)
+    variance = group @ moved.values.var(axis=0, ddof=1) * has_variance(expansion)
     safe = np.where(variance > 0, variance, 1.0)[:, np.newaxis]
-    return np.where(variance[:, np.newaxis] > 0, last.group @ moved.told() / safe, 0.0)
+    alone = group @ moved.explained_alone() / safe
+    return np.where(variance[:, np.newaxis] > 0, alone, 0.0)
 
 
 # Degree of the curve of the prediction against one column.
@@ -267,52 +341,52 @@ class MovedColumns:
 
     Parameters
     ----------
-    expansion : PipelineExpansion
+    reading : Reading
         The fitted pipeline and X.
     """
 
-    expansion: PipelineExpansion
+    reading: Reading
 
     @cached_property
     def embedding(self) -> AffineMap | None:
         """The affine map before the expansion; None where a step is not affine."""
-        X = self.expansion.inputs
+        X = self.reading.rows
         try:
-            return affine_map(self.expansion.steps, X.like(X.values))
+            return affine_map(self.reading.steps, X.like(X.values))
         except ValueError:  # its message names the step: no failure here
             return None
 
     @cached_property
     def mean(self) -> FloatArray:  # shape: (n_features,)
         """Mean of each column of X."""
-        return self.expansion.inputs.values.mean(axis=0)
+        return self.reading.rows.values.mean(axis=0)
 
     @cached_property
     def scale(self) -> FloatArray:  # shape: (n_features,)
         """Standard deviation of each column of X."""
-        return self.expansion.inputs.values.std(axis=0)
+        return self.reading.rows.values.std(axis=0)
 
     @cached_property
     def latent(self) -> FloatArray:  # shape: (n_samples, n_inputs)
         """Embedded rows of X."""
         if self.embedding is not None:
             return self.embedding.outputs
-        return self.expansion.latent(self.expansion.inputs.values)
+        return self.reading.latent(self.reading.rows.values)
 
     @cached_property
     def values(self) -> FloatArray:  # shape: (n_samples, n_rows)
         """Predictions at the rows of X."""
-        return self.expansion.at_latent(self.latent)
+        return self.reading.at_latent(self.latent)
 
     def alone(self, columns: list[int]) -> FloatArray:  # shape: (n_samples, n_rows)
         """Predict where these columns are those of X, and all others their mean."""
-        X = self.expansion.inputs.values
+        X = self.reading.rows.values
         if self.embedding is not None:
             moved = (X[:, columns] - self.mean[columns]) @ self._matrix[:, columns].T
-            return self.expansion.at_latent(self.latent.mean(axis=0) + moved)
+            return self.reading.at_latent(self.latent.mean(axis=0) + moved)
         rows = np.tile(self.mean, (len(X), 1))
         rows[:, columns] = X[:, columns]
-        return self.expansion(rows)
+        return self.reading(rows)
 
     def raised(self, columns: list[int]) -> FloatArray:  # shape: (n_rows,)
         """Return half the mean change from one deviation below to one above.
@@ -322,18 +396,18 @@ class MovedColumns:
         if self.embedding is not None:
             step = self._matrix[:, columns] @ self.scale[columns]
             high, low = (self.latent + sign * step for sign in (1.0, -1.0))
-            change = self.expansion.at_latent(high) - self.expansion.at_latent(low)
+            change = self.reading.at_latent(high) - self.reading.at_latent(low)
         else:
             step = np.zeros_like(self.mean)
             step[columns] = self.scale[columns]
-            X = self.expansion.inputs.values
+            X = self.reading.rows.values
             try:
-                change = self.expansion(X + step) - self.expansion(X - step)
+                change = self.reading(X + step) - self.reading(X - step)
             except OutsideDomainError:
                 return np.full(self.values.shape[1], np.nan)
         return 0.5 * change.mean(axis=0)
 
-    def kept(self, columns: list[int]) -> float:
+    def retained(self, columns: list[int]) -> float:
         """Return the part of the move of these columns that the embedding sees.
 
         With one deviation of each, ``s``, and the map there and back ``A W``:
@@ -356,14 +430,14 @@ class MovedColumns:
         assert self.embedding is not None
         return self.embedding.matrix
 
-    def told(self) -> FloatArray:  # shape: (n_rows, n_features)
+    def explained_alone(self) -> FloatArray:  # shape: (n_rows, n_features)
         """Return the variance of each prediction that a cubic in one column gives.
 
         With the degrees of freedom taken off: about 0 for a column without effect.
         """
-        X, values = self.expansion.inputs.values, self.values
+        X, values = self.reading.rows.values, self.values
         n_samples = len(X)
-        told = np.zeros((values.shape[1], X.shape[1]))
+        explained = np.zeros((values.shape[1], X.shape[1]))
         whole = values.var(axis=0, ddof=1)
         for i in np.flatnonzero(self.scale > 0):
             column = (X[:, i] - self.mean[i]) / self.scale[i]
@@ -372,168 +446,13 @@ class MovedColumns:
                 continue
             frame, _ = np.linalg.qr(column[:, np.newaxis] ** np.arange(degree + 1))
             left = np.square(values - frame @ (frame.T @ values)).sum(axis=0)
-            told[:, i] = whole - left / (n_samples - degree - 1)
-        return told
+            explained[:, i] = whole - left / (n_samples - degree - 1)
+        return explained
 
     def loading(self) -> FloatArray:  # shape: (n_features, n_inputs)
         """Return the correlation of each column of X with each embedded input."""
-        X, Z = self.expansion.inputs.values, self.latent
+        X, Z = self.reading.rows.values, self.latent
         spread = Z.std(axis=0)
         cross = (X - self.mean).T @ (Z - Z.mean(axis=0)) / len(X)
         scale = np.outer(self.scale, spread)
         return cross / np.where(scale > 0, scale, 1.0)
-
-
-@dataclass(frozen=True, repr=False)
-class RewardEffects(TidyResult):
-    """What entries of a reward, or groups of them, do to each decision.
-
-    Parameters
-    ----------
-    feature_names, target_names : tuple of str
-        Columns of X or groups of them, and steps or outputs.
-    share : ndarray of shape (n_targets, n_features)
-        Covariance of the part of a column with the prediction, over the variance of
-        the prediction. Signed; with an expansion of degree 1 and every column in one
-        group, the shares add up to one.
-    share_standard_error : ndarray of shape (n_targets, n_features)
-        Sampling error, for X is a sample of rewards.
-    driven : ndarray of shape (n_targets, n_features)
-        Variance of the prediction when the column varies as in X and all others stay
-        at their mean, over the variance of the prediction.
-    driven_standard_error : ndarray of shape (n_targets, n_features)
-        Sampling error.
-    told : ndarray of shape (n_targets, n_features) or None
-        Share of the variance of the prediction that the column alone tells, by what
-        it drives and by what goes with it. None for groups.
-    effect_size : ndarray of shape (n_targets, n_features)
-        Length of the change of the log-ratios of a step (or of an output) when the
-        column rises by one standard deviation; NaN where the embedding has no value
-        for the rows so moved.
-    effect : ndarray of shape (n_rows, n_features)
-        The same change, signed, of each centred log-ratio or output.
-    kept : ndarray of shape (n_features,)
-        Part of a move of the column alone that the embedding sees, in [0, 1] for a
-        PCA; NaN where it is not affine.
-    row_names : tuple of str
-        Of the rows of ``effect``, such as ``catalyst:L1``.
-    row_targets : ndarray of int of shape (n_rows,)
-        Target of each row.
-    latent_names : tuple of str
-        Inputs of the expansion.
-    latent_total_order : ndarray of shape (n_targets, n_latent)
-        Total Sobol index of each input of the expansion.
-    loading : ndarray of shape (n_columns, n_latent)
-        Correlation of each column of X with each of them.
-    column_names : tuple of str
-        Columns of X.
-    predicted_variance : ndarray of shape (n_targets,)
-        Variance of the prediction over the rows of X.
-    unexplained : ndarray of shape (n_targets,)
-        One minus the leave-one-out Q²: what no column drives.
-    linear : bool
-        Whether the embedding is affine, so that loadings gave the figures.
-    supported : tuple of bool
-        One flag per target.
-    reasons : tuple of tuple of str
-        Each condition that failed, per target.
-    cautions : tuple of str
-        What weakens the reading.
-    """
-
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    share: FloatArray
-    share_standard_error: FloatArray
-    driven: FloatArray
-    driven_standard_error: FloatArray
-    told: FloatArray | None
-    effect_size: FloatArray
-    effect: FloatArray
-    kept: FloatArray
-    row_names: tuple[str, ...]
-    row_targets: NDArray[np.int64]
-    latent_names: tuple[str, ...]
-    latent_total_order: FloatArray
-    loading: FloatArray
-    column_names: tuple[str, ...]
-    predicted_variance: FloatArray
-    unexplained: FloatArray
-    linear: bool
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-    cautions: tuple[str, ...]
-
-    def _columns(self) -> dict[str, FloatArray]:
-        columns = {
-            "share": self.share,
-            "share_standard_error": self.share_standard_error,
-            "driven": self.driven,
-            "driven_standard_error": self.driven_standard_error,
-            "effect_size": self.effect_size,
-            "kept": self.kept[np.newaxis],
-        }
-        if self.told is not None:
-            columns["told"] = self.told
-        return columns
-
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        names = ("share", "share_standard_error", "driven", "effect_size")
-        return {name: getattr(self, name) for name in names}
-
-    def _facts(self, target: int) -> str:
-        how = "by loadings" if self.linear else "by moving columns"
-        return f"{how}, leave-one-out Q² = {1.0 - self.unexplained[target]:.2f}"
-
-    def _notes(self) -> tuple[str, ...]:
-        return tuple(f"Caution: {caution}." for caution in self.cautions)
-
-    def effect_frame(self) -> Any:
-        """Return one row per action (or output) and feature, with signed changes.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``target``, ``row``, ``feature``, ``effect`` and ``supported``.
-            Needs pandas.
-        """
-        n_features = len(self.feature_names)
-        targets = np.array(self.target_names, dtype=object)[self.row_targets]
-        flags = np.array(self.supported)[self.row_targets]
-        rows = np.array(self.row_names, dtype=object)
-        features = np.array(self.feature_names, dtype=object)
-        return import_pandas().DataFrame(
-            {
-                "target": np.repeat(targets, n_features),
-                "row": np.repeat(rows, n_features),
-                "feature": np.tile(features, len(rows)),
-                "effect": self.effect.ravel(),
-                "supported": np.repeat(flags, n_features),
-            }
-        )
-
-    def latent_frame(self) -> Any:
-        """Return one row per target, input of the expansion and column of X.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``target``, ``latent``, ``latent_total_order``, ``column`` and
-            ``loading``. Needs pandas.
-        """
-        n_targets, n_latent = self.latent_total_order.shape
-        n_columns = len(self.column_names)
-        names = np.array(self.target_names, dtype=object)
-        latent = np.array(self.latent_names, dtype=object)
-        columns = np.array(self.column_names, dtype=object)
-        return import_pandas().DataFrame(
-            {
-                "target": np.repeat(names, n_latent * n_columns),
-                "latent": np.tile(np.repeat(latent, n_columns), n_targets),
-                "latent_total_order": np.repeat(
-                    self.latent_total_order.ravel(), n_columns
-                ),
-                "column": np.tile(columns, n_targets * n_latent),
-                "loading": np.tile(self.loading.T.ravel(), n_targets),
-            }
-        )

@@ -33,6 +33,7 @@ from .._compositions.log_ratio import (
 from .._solvers import DesignDecomposition, RidgePathSolver, make_solver, solve_path
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
 from .._surrogate import CompositionalPCESurrogate
+from ._reading import final_estimator
 
 Split = tuple[IndexArray, IndexArray]
 
@@ -40,27 +41,6 @@ Split = tuple[IndexArray, IndexArray]
 def take(table: Any, rows: IndexArray) -> Any:
     """Take rows of an array or data frame."""
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
-
-
-def final_estimator(pipeline: Any) -> tuple[str, Any]:
-    """Return the parameter prefix and the innermost last estimator.
-
-    Looks through pipelines and through meta-estimators that hold one estimator (a
-    grid search, a target transformation), not through a surrogate on another regressor.
-    """
-    if isinstance(pipeline, Pipeline):
-        name, last = pipeline.steps[-1]
-        prefix, inner = final_estimator(last)
-        return f"{name}__{prefix}", inner
-    known = pipeline.get_params(deep=False) if hasattr(pipeline, "get_params") else {}
-    if "degree" in known or "steps" in known:  # an expansion, on any regressor
-        return "", pipeline
-    for name in ("estimator", "regressor"):
-        wrapped = known.get(name)
-        if hasattr(wrapped, "fit") and hasattr(wrapped, "get_params"):
-            prefix, inner = final_estimator(wrapped)
-            return f"{name}__{prefix}", inner
-    return "", pipeline
 
 
 def with_parameters(pipeline: Any, **parameters: Any) -> Any:

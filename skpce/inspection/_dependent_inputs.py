@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,20 @@ from .._dependence.maps import (
     RosenblattTransformer,
 )
 from .._dependence.scores import EmpiricalMap
-from .._dependence.tests import InputTests, input_tests
+from .._expansion.expansion import Expansion
 from ._dependent_shapley import BATCHES, Estimates, Redraws
+from ._input_tests import input_tests
 from ._reading import (
     Inputs,
-    LastStep,
-    PipelineExpansion,
+    Reading,
     column_groups,
-    pipeline_expansion,
+    expansion_of,
+    group_matrix,
+    refuse_categories,
 )
-from ._result import TidyResult
+from ._result import Result, cautions_in_words, table_of_targets
+
+_KINDS = ("first_order", "total_order", "shapley")
 
 # Variance over the square of the mean that is rounding.
 _ROUNDING = 1e-24
@@ -46,7 +50,7 @@ def dependent_sobol_indices(
     n_resamples: int = 0,
     min_q2: float = 0.25,
     random_state: Any = None,
-) -> DependentSobolIndices:
+) -> Result:
     r"""Decompose the variance of a fitted expansion under dependent inputs.
 
     Parameters
@@ -79,9 +83,30 @@ def dependent_sobol_indices(
 
     Returns
     -------
-    indices : DependentSobolIndices
+    indices : Result
         ``print`` says what is supported, and how far the closed form is off;
-        ``to_frame`` gives a table.
+        ``to_frame`` gives a table. Its attributes, beside ``target_names``,
+        ``feature_names`` (columns of X or groups of them), ``reasons`` and
+        ``cautions`` (what weakens the reading):
+
+        first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
+            Shares of the variance of the expansion under the joint law.
+        first_order_standard_error, and so on : ndarray of shape (n_targets, n_features)
+            Sampling error, the law and the expansion taken as given.
+        first_order_law_error, total_order_law_error, shapley_law_error : ndarray
+            Standard deviation when the law is learned from resampled rows of X; NaN
+            without ``n_resamples``.
+        closed_form_first_order, closed_form_total_order : ndarray
+            Indices from the coefficients alone, for independent inputs; NaN behind
+            transformers.
+        total_variance, variance_standard_error : ndarray of shape (n_targets,)
+            Variance of the expansion under the joint law, and its sampling error.
+        closed_form_variance : ndarray of shape (n_targets,)
+            Variance for independent inputs.
+        law : object
+            The fitted transformer whose joint law was used.
+        independence : str
+            Whether X shows dependence, and how far the closed form is off.
 
     Raises
     ------
@@ -159,36 +184,37 @@ def dependent_sobol_indices(
             f"The 'law' parameter of {owner} must be a NatafTransformer, a "
             f"RosenblattTransformer or None. Got {law!r} instead."
         )
-    expansion = pipeline_expansion(estimator, X)
-    players = column_groups(groups, expansion.inputs.names)
+    reading = expansion_of(estimator, X)
+    refuse_categories(reading.expansion)
+    players = column_groups(groups, reading.rows.names)
     generator = make_generator(random_state)
     fitted = clone(NatafTransformer() if law is None else law)
-    fitted.fit(expansion.inputs.values)
+    fitted.fit(reading.rows.values)
     redraws = Redraws(
-        expansion,
+        reading,
         fitted,
         list(players.values()),
-        expansion.last.group,
+        group_matrix(reading.expansion),
         2 ** int(np.ceil(np.log2(int(n_samples) / BATCHES))),
         None if n_permutations is None else int(n_permutations),
         generator.integers(2**31, size=BATCHES).tolist(),
     )
     shares, errors = redraws.estimate()
-    law_errors = _law_errors(redraws, expansion, int(n_resamples), generator)
+    law_errors = _law_errors(redraws, reading.rows.values, int(n_resamples), generator)
     draws = fitted.sample(_OUTSIDE_DRAWS, random_state=int(generator.integers(2**31)))
     return _result(
-        expansion,
+        reading,
         players,
         fitted,
         (shares, errors, law_errors),
         float(min_q2),
-        law_cautions(expansion, fitted, draws),
+        law_cautions(reading, fitted, draws),
     )
 
 
 def _law_errors(
     redraws: Redraws,
-    expansion: PipelineExpansion,
+    rows: FloatArray,  # shape: (n_samples, n_features)
     n_resamples: int,
     generator: np.random.Generator,
 ) -> Estimates:
@@ -201,7 +227,6 @@ def _law_errors(
     if n_resamples == 0:
         unknown = np.full(whole, np.nan)
         return Estimates(unknown, unknown, unknown, np.full((whole[0], 1), np.nan))
-    rows = expansion.inputs.values
     law = clone(redraws.law)
     if hasattr(redraws.law, "bandwidth_"):
         law.set_params(bandwidth=redraws.law.bandwidth_)
@@ -218,80 +243,88 @@ def _law_errors(
 
 
 def _result(
-    expansion: PipelineExpansion,
+    reading: Reading,
     players: dict[str, list[int]],
     law: IsoprobabilisticTransformer,
     estimates: tuple[Estimates, Estimates, Estimates],
     min_q2: float,
     cautions: tuple[str, ...],
-) -> DependentSobolIndices:
-    last = expansion.last
-    varies = has_variance(last)
+) -> Result:
+    expansion = reading.expansion
+    varies = has_variance(expansion)
     shares, errors, law_errors = (
         Estimates(*(np.where(varies[:, np.newaxis], table, 0.0) for table in tables))
         for tables in estimates
     )
-    first, total = closed_form(expansion, players)
-    reasons = q2_reasons(last, min_q2)
-    names = tuple(players)
-    return DependentSobolIndices(
-        feature_names=names,
-        target_names=last.target_names,
-        first_order=shares.first_order,
-        total_order=shares.total_order,
-        shapley=shares.shapley,
-        first_order_standard_error=errors.first_order,
-        total_order_standard_error=errors.total_order,
-        shapley_standard_error=errors.shapley,
-        first_order_law_error=law_errors.first_order,
-        total_order_law_error=law_errors.total_order,
-        shapley_law_error=law_errors.shapley,
-        closed_form_first_order=first,
-        closed_form_total_order=total,
+    first, total = closed_form(reading, players)
+    columns = {}
+    for name in _KINDS:
+        columns[name] = getattr(shares, name)
+        columns[f"{name}_standard_error"] = getattr(errors, name)
+        columns[f"{name}_law_error"] = getattr(law_errors, name)
+    columns |= {"closed_form_first_order": first, "closed_form_total_order": total}
+    independence = independence_words(
+        reading, tuple(players), total, shares.total_order, shares.shapley
+    )
+    largest_error = np.max([getattr(errors, name) for name in _KINDS], axis=(0, 2))
+    return table_of_targets(
+        expansion.group_names,
+        tuple(players),
+        columns,
+        q2_reasons(expansion, min_q2),
+        [
+            f"{type(law).__name__}, variance {variance:.3g} against {closed:.3g} for "
+            f"independent inputs, largest standard error of sampling {error:.2g}"
+            for variance, closed, error in zip(
+                shares.variance[:, 0],
+                expansion.total_variance,
+                largest_error,
+                strict=True,
+            )
+        ],
+        printed=("shapley", "first_order", "total_order"),
+        notes=(
+            f"Independence: {independence}.",
+            *cautions_in_words(cautions),
+            _NO_SUM,
+        ),
         total_variance=shares.variance[:, 0],
         variance_standard_error=errors.variance[:, 0],
-        closed_form_variance=last.variance,
+        closed_form_variance=expansion.total_variance,
         law=law,
-        independence=independence_words(
-            expansion, names, total, shares.total_order, shares.shapley
-        ),
-        supported=tuple(not reason for reason in reasons),
-        reasons=reasons,
+        independence=independence,
         cautions=cautions,
     )
 
 
 def closed_form(
-    expansion: PipelineExpansion, players: dict[str, list[int]]
+    reading: Reading, players: dict[str, list[int]]
 ) -> tuple[FloatArray, FloatArray]:
     """Return closed and total indices of groups of independent inputs.
 
     NaN behind transformers, where the columns are not the inputs of the expansion.
     """
-    last = expansion.last
-    if not expansion.is_direct:
-        unknown = np.full((len(last.group), len(players)), np.nan)
+    expansion = reading.expansion
+    if reading.steps:
+        unknown = np.full((expansion.n_groups, len(players)), np.nan)
         return unknown, unknown
-    squared = np.square(last.coefficients)
-    squared[:, 0] = 0.0
-    used = last.multi_indices > 0
-    touched = np.array([used[:, columns].any(axis=1) for columns in players.values()])
-    others = np.array(
-        [np.delete(used, columns, axis=1).any(axis=1) for columns in players.values()]
+    first, total = (
+        np.column_stack([index(columns) for columns in players.values()])
+        for index in (expansion.closed_sobol_index, expansion.total_sobol_index)
     )
-    return last.share(squared @ ~others.T), last.share(squared @ touched.T)
+    return first, total
 
 
-def has_variance(last: LastStep) -> BoolArray:  # shape: (n_targets,)
+def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
     """Tell which targets vary; next to their constant term rounding is no variance."""
-    constant = last.group @ np.square(last.coefficients[:, 0])
-    return last.variance > _ROUNDING * constant
+    constant = np.square(expansion.term_norms[:, 0])
+    return np.asarray(expansion.total_variance > _ROUNDING * constant)
 
 
-def q2_reasons(last: LastStep, min_q2: float) -> tuple[tuple[str, ...], ...]:
+def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ...]:
     """Say, target by target, why the expansion does not predict."""
     reasons: list[tuple[str, ...]] = []
-    for q2, varies in zip(last.q2, has_variance(last), strict=True):
+    for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
         if np.isnan(q2) or not varies:
             reasons.append(("the expansion has no variance",))
         elif q2 < min_q2:
@@ -351,20 +384,20 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     )
 
 
-def _tests(X: FloatArray) -> InputTests:
+def _tests(X: FloatArray) -> Result:
     stride = -(-len(X) // _MOST_ROWS)
     return input_tests(X[::stride, :_MOST_COLUMNS])
 
 
 def independence_words(
-    expansion: PipelineExpansion,
+    reading: Reading,
     players: Sequence[str],
     closed_total: FloatArray,  # shape: (n_targets, n_players), NaN if unknown
     total: FloatArray,  # shape: (n_targets, n_players)
     shapley: FloatArray,  # shape: (n_targets, n_players)
 ) -> str:
     """Say what X shows, and where the closed form is farthest off."""
-    inputs = expansion.inputs
+    inputs = reading.rows
     seen = dependence_seen(inputs.values, inputs.names)
     if seen is None:
         n_columns = len(inputs.names)
@@ -382,7 +415,7 @@ def independence_words(
     target, player = map(int, place)
     return (
         f"{head}; it differs most for {players[player]} in "
-        f"{expansion.last.target_names[target]}: total index "
+        f"{reading.expansion.group_names[target]}: total index "
         f"{closed_total[target, player]:.2f} in closed form, "
         f"{total[target, player]:.2f} under the joint law, Shapley effect "
         f"{shapley[target, player]:.2f}"
@@ -390,13 +423,13 @@ def independence_words(
 
 
 def law_cautions(
-    expansion: PipelineExpansion,
+    reading: Reading,
     law: IsoprobabilisticTransformer,
     draws: FloatArray,  # shape: (n_draws, n_features)
 ) -> tuple[str, ...]:
     """Say where the joint law does not fit X, or leaves the laws of the expansion."""
     found = []
-    inputs = expansion.inputs
+    inputs = reading.rows
     names = [str(name) for name in law.get_feature_names_out(inputs.names)]
     left = dependence_seen(law.transform(inputs.values), names)
     if left is not None:
@@ -405,11 +438,8 @@ def law_cautions(
             f"{_remedy(law)}"
         )
     found += _tied_columns(inputs, law)
-    last = expansion.last
-    Z = expansion.latent(draws)
-    outside = np.any(
-        [one.outside(z) for one, z in zip(last.laws, Z.T, strict=True)], axis=0
-    )
+    Z, laws = reading.latent(draws), reading.expansion.basis.laws
+    outside = np.any([one.outside(z) for one, z in zip(laws, Z.T, strict=True)], axis=0)
     share = float(np.mean(outside))
     if share > _OUTSIDE_SHARE:
         found.append(
@@ -446,93 +476,3 @@ _NO_SUM = (
     "Note: with dependent inputs first-order indices may add up to more than one, and "
     "a total index may be below the first-order one. Shapley effects add up to one."
 )
-
-
-@dataclass(frozen=True, repr=False)
-class DependentSobolIndices(TidyResult):
-    """Kucherenko indices and Shapley effects of an expansion of dependent inputs.
-
-    Parameters
-    ----------
-    feature_names, target_names : tuple of str
-        Columns of X or groups of them, and outputs or steps.
-    first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
-        Shares of the variance of the expansion under the joint law.
-    first_order_standard_error : ndarray of shape (n_targets, n_features)
-        Sampling error, the law and the expansion taken as given.
-    total_order_standard_error, shapley_standard_error : ndarray
-        The same for the other two.
-    first_order_law_error : ndarray of shape (n_targets, n_features)
-        Standard deviation when the law is learned from resampled rows of X; NaN
-        without ``n_resamples``.
-    total_order_law_error, shapley_law_error : ndarray
-        The same for the other two.
-    closed_form_first_order, closed_form_total_order : ndarray
-        Indices from the coefficients alone, for independent inputs; NaN behind
-        transformers.
-    total_variance, variance_standard_error : ndarray of shape (n_targets,)
-        Variance of the expansion under the joint law, and its sampling error.
-    closed_form_variance : ndarray of shape (n_targets,)
-        Variance for independent inputs.
-    law : object
-        The fitted transformer whose joint law was used.
-    independence : str
-        Whether X shows dependence, and how far the closed form is off.
-    supported : tuple of bool
-        One flag per target.
-    reasons : tuple of tuple of str
-        Each condition that failed, per target.
-    cautions : tuple of str
-        What weakens the reading.
-    """
-
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    first_order: FloatArray
-    total_order: FloatArray
-    shapley: FloatArray
-    first_order_standard_error: FloatArray
-    total_order_standard_error: FloatArray
-    shapley_standard_error: FloatArray
-    first_order_law_error: FloatArray
-    total_order_law_error: FloatArray
-    shapley_law_error: FloatArray
-    closed_form_first_order: FloatArray
-    closed_form_total_order: FloatArray
-    total_variance: FloatArray
-    variance_standard_error: FloatArray
-    closed_form_variance: FloatArray
-    law: object
-    independence: str
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-    cautions: tuple[str, ...]
-
-    def _columns(self) -> dict[str, FloatArray]:
-        columns = {}
-        for name in ("first_order", "total_order", "shapley"):
-            columns[name] = getattr(self, name)
-            columns[f"{name}_standard_error"] = getattr(self, f"{name}_standard_error")
-            columns[f"{name}_law_error"] = getattr(self, f"{name}_law_error")
-        columns["closed_form_first_order"] = self.closed_form_first_order
-        columns["closed_form_total_order"] = self.closed_form_total_order
-        return columns
-
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        names = ("shapley", "first_order", "total_order")
-        return {name: getattr(self, name) for name in names}
-
-    def _facts(self, target: int) -> str:
-        errors = [
-            getattr(self, f"{name}_standard_error")[target].max()
-            for name in ("first_order", "total_order", "shapley")
-        ]
-        return (
-            f"{type(self.law).__name__}, variance {self.total_variance[target]:.3g} "
-            f"against {self.closed_form_variance[target]:.3g} for independent inputs, "
-            f"largest standard error of sampling {max(errors):.2g}"
-        )
-
-    def _notes(self) -> tuple[str, ...]:
-        cautions = (f"Caution: {caution}." for caution in self.cautions)
-        return (f"Independence: {self.independence}.", *cautions, _NO_SUM)

@@ -41,61 +41,17 @@ from ._model import (
     ModelExpansion,
     check_limits,
     expand_model,
+    fidelity_words,
     sobol_indices,
 )
 from ._reading import FittedModel, fitted_model
-from ._result import TidyResult
+from ._result import Result, table_of_targets
 
 #: Subsets of more features than this are too many.
 LARGEST_GAME = 12
 
 # Design points that are enough to say how many lie outside the data.
 _OUTSIDE_POINTS = 1000
-
-
-@dataclass(frozen=True, repr=False)
-class ShapleyEffects(TidyResult):
-    """Shapley effects of a fitted model, and whether they are supported.
-
-    Parameters
-    ----------
-    feature_names, target_names : tuple of str
-        Columns of X and outputs of the model.
-    effects : ndarray of shape (n_targets, n_features)
-        Shares of the variance of the expansion; they add up to one.
-    total_variance : ndarray of shape (n_targets,)
-        Variance of the expansion.
-    fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
-        Q² of the expansion on held-out design points; NaN without variance.
-    dependence : str
-        The joint law of the columns.
-    supported : tuple of bool
-        One flag per target.
-    reasons : tuple of tuple of str
-        Each condition that failed, per target.
-    """
-
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    effects: FloatArray
-    total_variance: FloatArray
-    fidelity: FloatArray
-    fidelity_standard_error: FloatArray
-    dependence: str
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {"shapley": self.effects, "fidelity": self.fidelity[:, np.newaxis]}
-
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        return {"shapley": self.effects}
-
-    def _facts(self, target: int) -> str:
-        return (
-            f"{self.dependence} columns, fidelity Q² = {self.fidelity[target]:.3f} ± "
-            f"{self.fidelity_standard_error[target]:.3f}"
-        )
 
 
 def shapley_effects(
@@ -116,7 +72,7 @@ def shapley_effects(
     max_correlation: float = 0.3,
     max_outside: float = 0.25,
     random_state: Any = None,
-) -> ShapleyEffects:
+) -> Result:
     r"""Share the variance of a model among its columns, so that the shares add up.
 
     Parameters
@@ -156,8 +112,18 @@ def shapley_effects(
 
     Returns
     -------
-    effects : ShapleyEffects
-        ``print`` says what is supported; ``to_frame`` gives a table.
+    effects : Result
+        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
+        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
+        ``dependence``:
+
+        effects : ndarray of shape (n_targets, n_features)
+            Shares of the variance of the expansion; they add up to one. Also
+            ``shapley``.
+        total_variance : ndarray of shape (n_targets,)
+            Variance of the expansion.
+        fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
+            Q² of the expansion on held-out design points; NaN without variance.
 
     Raises
     ------
@@ -220,16 +186,15 @@ def shapley_effects(
             max_outside=max_outside,
             random_state=random_state,
         )
-        return ShapleyEffects(
-            found.feature_names,
+        return _result(
             found.target_names,
+            found.feature_names,
             found.shapley,
-            found.total_variance,
-            found.fidelity,
-            found.fidelity_standard_error,
-            dependence,
-            found.supported,
             found.reasons,
+            dependence=dependence,
+            total_variance=found.total_variance,
+            fidelity=found.fidelity,
+            fidelity_standard_error=found.fidelity_standard_error,
         )
     options = ExpansionOptions(
         degree, n_samples, n_held_out, norm(0, 1), truncation, q, interaction_order,
@@ -284,7 +249,7 @@ def _gaussian_effects(
     options: ExpansionOptions,
     min_fidelity: float,
     max_outside: float,
-) -> ShapleyEffects:
+) -> Result:
     inputs = design.model.inputs
     loading = design.loading
     varying = np.flatnonzero(np.abs(loading).max(axis=1, initial=0.0) > 0)
@@ -311,24 +276,44 @@ def _gaussian_effects(
     outside = outside_share(inputs.values, design.rows(axes))
     common = outside_reason(outside, max_outside)
     reasons = tuple((*own, *common) for own in expansion.reasons(min_fidelity))
-    return ShapleyEffects(
-        inputs.names,
+    return _result(
         design.model.target_names(len(reasons)),
+        inputs.names,
         effects,
-        np.square(expansion.coefficients[:, 1:]).sum(axis=1),
-        expansion.fidelity,
-        expansion.standard_error,
-        "gaussian",
-        tuple(not r for r in reasons),
         reasons,
+        dependence="gaussian",
+        total_variance=expansion.expansion.total_variance,
+        fidelity=expansion.fidelity,
+        fidelity_standard_error=expansion.standard_error,
+    )
+
+
+def _result(
+    targets: Sequence[str],
+    features: Sequence[str],
+    effects: FloatArray,  # shape: (n_targets, n_features)
+    reasons: Sequence[tuple[str, ...]],
+    **figures: Any,
+) -> Result:
+    words = fidelity_words(figures["fidelity"], figures["fidelity_standard_error"])
+    return table_of_targets(
+        targets,
+        features,
+        {"shapley": effects, "fidelity": figures["fidelity"]},
+        reasons,
+        [f"{figures['dependence']} columns, {fidelity}" for fidelity in words],
+        printed=("shapley",),
+        effects=effects,
+        **figures,
     )
 
 
 def _normal_effects(expansion: ModelExpansion, loading: FloatArray) -> FloatArray:
     """Shapley effects of ``loading @ t`` for standard normal ``t``."""
     effects = []
-    for row in expansion.coefficients:
-        tensors = symmetric_tensors(row[np.newaxis], expansion.multi_indices)
+    found = expansion.expansion
+    for row in found.coefficients:
+        tensors = symmetric_tensors(row[np.newaxis], found.multi_indices)
         values = subset_variances(tensors, loading.T, loading @ loading.T)
         effects.append(subset_shapley(values, len(loading))[0])
     return np.array(effects)

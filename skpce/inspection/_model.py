@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .._basis.basis import PolynomialChaosFeatures
+from .._basis.basis import BasisParameters, PolynomialChaosFeatures
 from .._basis.index_sets import count_terms
-from .._checks import FloatArray, IndexArray, check_integer, check_real, make_generator
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    Samples,
+    check_integer,
+    check_real,
+    make_generator,
+)
 from .._dependence.tests import (
     correlation_reason,
     fidelity_reason,
@@ -18,89 +25,16 @@ from .._dependence.tests import (
     outside_reason,
     outside_share,
 )
-from .._expansion.indices import shapley_effects as shapley_of_expansion
-from .._expansion.indices import sobol_indices as indices_of_expansion
-from .._regressor import PolynomialChaosRegressor
+from .._expansion.expansion import Expansion
+from .._expansion.problem import solve_samples, solve_sums, sum_blocks
+from .._regressor import LARGEST_WHOLE_DESIGN
+from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
-from ._result import TidyResult
+from ._result import Result, table_of_targets
 
 # Design points that are enough to say how many lie outside the data.
 _OUTSIDE_POINTS = 1000
-
-
-@dataclass(frozen=True, repr=False)
-class ModelSobolIndices(TidyResult):
-    """Sobol indices of a fitted model, and whether they are supported.
-
-    Parameters
-    ----------
-    feature_names, target_names : tuple of str
-        Columns of X and outputs of the model.
-    first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
-        Shares of the variance of the expansion. Shapley effects add up to one.
-    first_order_bounds, total_order_bounds : ndarray (2, n_targets, n_features)
-        Where the indices of the *model* can lie, given its distance to the expansion
-        on the held-out design points (a sample estimate).
-    total_variance : ndarray of shape (n_targets,)
-        Variance of the expansion.
-    model_variance : ndarray of shape (n_targets,)
-        Variance of the model under the design.
-    fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
-        Q² of the expansion on held-out design points; NaN without variance.
-    degree, n_terms : int
-        Of the expansion.
-    largest_correlation : float
-        Largest absolute correlation of two columns of X as given.
-    outside_share : float
-        Share of design points farther from the data than 95 % of the rows of X are
-        from each other; near 0.05 for a design like the data.
-    supported : tuple of bool
-        One flag per target.
-    reasons : tuple of tuple of str
-        Each condition that failed, per target.
-    """
-
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    first_order: FloatArray
-    total_order: FloatArray
-    shapley: FloatArray
-    first_order_bounds: FloatArray
-    total_order_bounds: FloatArray
-    total_variance: FloatArray
-    model_variance: FloatArray
-    fidelity: FloatArray
-    fidelity_standard_error: FloatArray
-    degree: int
-    n_terms: int
-    largest_correlation: float
-    outside_share: float
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-
-    def _columns(self) -> dict[str, FloatArray]:
-        return {
-            "total_order": self.total_order,
-            "total_order_low": self.total_order_bounds[0],
-            "total_order_high": self.total_order_bounds[1],
-            "first_order": self.first_order,
-            "first_order_low": self.first_order_bounds[0],
-            "first_order_high": self.first_order_bounds[1],
-            "shapley": self.shapley,
-            "fidelity": self.fidelity[:, np.newaxis],
-        }
-
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        names = ("total_order", "first_order", "shapley")
-        return {name: getattr(self, name) for name in names}
-
-    def _facts(self, target: int) -> str:
-        return (
-            f"fidelity Q² = {self.fidelity[target]:.3f} ± "
-            f"{self.fidelity_standard_error[target]:.3f}, degree {self.degree}, "
-            f"{self.n_terms} terms"
-        )
 
 
 @dataclass(frozen=True)
@@ -168,7 +102,7 @@ def sobol_indices(
     max_correlation: float = 0.3,
     max_outside: float = 0.25,
     random_state: Any = None,
-) -> ModelSobolIndices:
+) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
 
     The model is asked at rows whose columns are drawn *independently* from the laws of
@@ -214,8 +148,26 @@ def sobol_indices(
 
     Returns
     -------
-    indices : ModelSobolIndices
-        ``print`` says what is supported; ``to_frame`` gives a table.
+    indices : Result
+        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
+        gives a table. Its attributes, beside ``target_names`` and ``feature_names``:
+
+        first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
+            Shares of the variance of the expansion. Shapley effects add up to one.
+        first_order_bounds, total_order_bounds : ndarray (2, n_targets, n_features)
+            Where the indices of the *model* can lie, given its distance to the
+            expansion on the held-out design points (a sample estimate).
+        total_variance, model_variance : ndarray of shape (n_targets,)
+            Of the expansion, and of the model under the design.
+        fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
+            Q² of the expansion on held-out design points; NaN without variance.
+        degree, n_terms : int
+            Of the expansion.
+        largest_correlation : float
+            Largest absolute correlation of two columns of X as given.
+        outside_share : float
+            Share of design points farther from the data than 95 % of the rows of X
+            are from each other; near 0.05 for a design like the data.
 
     Raises
     ------
@@ -320,36 +272,69 @@ def _result(
     expansion: ModelExpansion,
     outside: float,
     reasons: tuple[tuple[str, ...], ...],
-) -> ModelSobolIndices:
+) -> Result:
     inputs = design.model.inputs
-    multi_indices = np.zeros(
-        (len(expansion.multi_indices), inputs.values.shape[1]), dtype=np.int64
+    indices = expansion.expansion.sobol_indices()
+    n_features, varying = inputs.values.shape[1], design.varying
+    first_order, total_order, shapley = (
+        _at_columns(shares, varying, n_features)
+        for shares in (indices.first_order, indices.total_order, indices.shapley)
     )
-    multi_indices[:, design.varying] = expansion.multi_indices
-    indices = indices_of_expansion(expansion.coefficients, multi_indices)
-    return ModelSobolIndices(
-        feature_names=inputs.names,
-        target_names=design.model.target_names(len(expansion.fidelity)),
-        first_order=indices.first_order,
-        total_order=indices.total_order,
-        shapley=shapley_of_expansion(expansion.coefficients, multi_indices),
-        first_order_bounds=expansion.bounds(indices.first_order),
-        total_order_bounds=expansion.bounds(indices.total_order),
+    first_bounds, total_bounds = map(expansion.bounds, (first_order, total_order))
+    columns = {
+        "total_order": total_order,
+        "total_order_low": total_bounds[0],
+        "total_order_high": total_bounds[1],
+        "first_order": first_order,
+        "first_order_low": first_bounds[0],
+        "first_order_high": first_bounds[1],
+        "shapley": shapley,
+        "fidelity": expansion.fidelity,
+    }
+    n_terms = len(expansion.expansion.multi_indices)
+    size = f"degree {expansion.degree}, {n_terms} terms"
+    return table_of_targets(
+        design.model.target_names(len(reasons)),
+        inputs.names,
+        columns,
+        reasons,
+        [
+            f"{fidelity}, {size}"
+            for fidelity in fidelity_words(expansion.fidelity, expansion.standard_error)
+        ],
+        printed=("total_order", "first_order", "shapley"),
+        first_order_bounds=first_bounds,
+        total_order_bounds=total_bounds,
         total_variance=indices.total_variance,
         model_variance=expansion.model_variance,
-        fidelity=expansion.fidelity,
         fidelity_standard_error=expansion.standard_error,
         degree=expansion.degree,
-        n_terms=len(multi_indices),
+        n_terms=n_terms,
         largest_correlation=largest_correlation(inputs.values),
         outside_share=outside,
-        supported=tuple(not r for r in reasons),
-        reasons=reasons,
     )
+
+
+def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str]:
+    """Return the fidelity of each target with its standard error."""
+    pairs = zip(fidelity, standard_error, strict=True)
+    return [f"fidelity Q² = {q2:.3f} ± {error:.3f}" for q2, error in pairs]
+
+
+def _at_columns(
+    shares: FloatArray, columns: IndexArray, n_columns: int
+) -> FloatArray:  # shape: (n_targets, n_columns)
+    """Put shares of some columns to their places; 0 for the others."""
+    placed = np.zeros((len(shares), n_columns))
+    placed[:, columns] = shares
+    return placed
 
 
 #: Draws design points: (rows for the expansion, predictions of the model there).
 Draw = Callable[[int], tuple[FloatArray, FloatArray]]
+
+# Whose parameters the options are, for messages.
+_EXPANDED_BY = "PolynomialChaosRegressor"
 
 # Degrees that are tried when none is given.
 _LARGEST_DEGREE = 12
@@ -358,23 +343,6 @@ _LARGEST_DEGREE = 12
 # design points owes it to tails that no point has seen, unless it is as good as exact.
 LARGEST_INFLATION = 1.25
 _EXACT = 0.999
-
-
-class RegressorUnderLawsOf(PolynomialChaosRegressor):
-    """A regressor whose input laws come from other rows than its design.
-
-    ``law_source`` is set after ``__init__``: the design is drawn from the laws of
-    the data, and laws learned again from the design would carry its sampling error.
-    """
-
-    law_source: FloatArray
-
-    def _fit_basis(self, X: FloatArray, weights: FloatArray, **options: Any) -> None:
-        rows = self.law_source
-        super()._fit_basis(rows, np.ones(len(rows)), **options)
-
-    def _warn_constant_targets(self) -> None:
-        """Be silent: the result says that the predictions do not vary."""
 
 
 @dataclass(frozen=True)
@@ -404,28 +372,40 @@ class ExpansionOptions:
         """Raise ``ValueError`` for a bad parameter."""
         check_integer(owner, "n_samples", self.n_samples, low=10)
         check_integer(owner, "n_held_out", self.n_held_out, low=10)
-        grid = np.linspace(0.0, 1.0, 20)[:, np.newaxis]
-        PolynomialChaosRegressor(  # its own checks, at no cost
-            1 if self.degree is None else self.degree,
-            distribution="uniform",
-            truncation=self.truncation,
-            q=self.q,
-            interaction_order=self.interaction_order,
-            solver=self.solver,
-        ).fit(grid, grid[:, 0])
+        degree = 1 if self.degree is None else self.degree
+        replace(self, distribution="uniform").parameters(degree).check(1)
+        make_solver(_EXPANDED_BY, self.solver, None)
 
-    def regressor(self, degree: int, law_source: FloatArray) -> RegressorUnderLawsOf:
-        """Return the estimator, not fitted."""
-        pce = RegressorUnderLawsOf(
+    def parameters(self, degree: int) -> BasisParameters:
+        """Return the parameters of the basis of a degree."""
+        return BasisParameters(
+            _EXPANDED_BY,
             degree,
-            distribution=self.distribution,
-            truncation=self.truncation,
-            q=self.q,
-            interaction_order=self.interaction_order,
-            solver=self.solver,
+            self.distribution,
+            self.truncation,
+            self.q,
+            self.interaction_order,
+            has_anisotropy=True,
         )
-        pce.law_source = law_source
-        return pce
+
+    def fit(self, degree: int, design: Samples, law_source: FloatArray) -> Expansion:
+        """Fit to the design a basis whose laws are learned from other rows.
+
+        Laws learned again from the design would carry its sampling error.
+        """
+        solver = make_solver(_EXPANDED_BY, self.solver, None)
+        names = [f"x{i}" for i in range(law_source.shape[1])]
+        adds_up = self.solver in FROM_MOMENTS
+        basis = self.parameters(degree).learn(
+            law_source, np.ones(len(law_source)), names, in_blocks=adds_up
+        )
+        n_samples, n_terms = len(design.inputs), len(basis.multi_indices)
+        large = n_samples * n_terms > LARGEST_WHOLE_DESIGN and n_samples > n_terms
+        if adds_up and large:
+            problem = solve_sums(solver, basis, sum_blocks(basis, design))
+        else:
+            problem = solve_samples(solver, basis, design)
+        return Expansion(basis, problem.coefficients, q2=problem.q2)
 
     def degrees(self, n_features: int, accept: Callable[[int], bool]) -> list[int]:
         """Return the degrees to try: at most half as many terms as design points."""
@@ -453,10 +433,8 @@ class ModelExpansion:
 
     Parameters
     ----------
-    coefficients : ndarray of shape (n_targets, n_terms)
-        Of the orthonormal basis.
-    multi_indices : ndarray of shape (n_terms, n_inputs)
-        The index set.
+    expansion : Expansion
+        In the columns that vary.
     degree : int
         Of the index set.
     fidelity, standard_error : ndarray of shape (n_targets,)
@@ -470,8 +448,7 @@ class ModelExpansion:
         design points; NaN without variance.
     """
 
-    coefficients: FloatArray
-    multi_indices: IndexArray
+    expansion: Expansion
     degree: int
     fidelity: FloatArray
     standard_error: FloatArray
@@ -493,7 +470,7 @@ class ModelExpansion:
         orthogonal projection P, and a projection does not lengthen:
         :math:`|\lVert Pf\rVert - \lVert Pg\rVert| \le \lVert f - g\rVert`.
         """
-        variance = np.square(self.coefficients[:, 1:]).sum(axis=1)[:, np.newaxis]
+        variance = self.expansion.total_variance[:, np.newaxis]
         norm = np.sqrt(shares * variance)
         distance = np.sqrt(self.squared_distance)[:, np.newaxis]
         edges = np.stack([np.maximum(norm - distance, 0.0), norm + distance])
@@ -522,36 +499,43 @@ def expand_model(
     those whose variance is not inflated; the held-out points take no part in it.
     """
     inputs, values = draw(int(options.n_samples))
+    design = Samples(inputs, values, np.ones(len(inputs)))
     variance = values.var(axis=0)
     best, best_score = None, (False, -np.inf)
     for degree in options.degrees(inputs.shape[1], accept):
-        pce = options.regressor(degree, law_source).fit(inputs, values)
-        varies = ~np.isnan(pce.q2_)
-        q2 = float(pce.q2_[varies].mean()) if varies.any() else 0.0
-        inflated = pce.total_variance_ > LARGEST_INFLATION * variance
-        score = (not np.any(inflated & (pce.q2_ < _EXACT)), q2)
+        expansion = options.fit(degree, design, law_source)
+        varies = ~np.isnan(expansion.q2)
+        q2 = float(expansion.q2[varies].mean()) if varies.any() else 0.0
+        inflated = expansion.total_variance > LARGEST_INFLATION * variance
+        score = (not np.any(inflated & (expansion.q2 < _EXACT)), q2)
         if best is None or score > best_score:
-            best, best_score = pce, score
-    return _measured(best, values, *draw(int(options.n_held_out)))
+            best, best_score = (expansion, degree), score
+    assert best is not None  # one degree at least is tried
+    return _measured(*best, values, *draw(int(options.n_held_out)))
 
 
 def _measured(
-    pce: Any, fitted: FloatArray, inputs: FloatArray, values: FloatArray
+    expansion: Expansion,
+    degree: int,
+    fitted: FloatArray,
+    inputs: FloatArray,
+    values: FloatArray,
 ) -> ModelExpansion:
-    predicted = pce.predict(inputs).reshape(values.shape)
+    predicted = expansion(inputs)
     residuals = values - predicted
     spread = weighted_spread(values, np.ones(len(values)))
     fidelity = q2_from_sums(np.square(residuals).sum(axis=0), spread)
     sample = np.where(spread > 0, np.vstack([fitted, values]).var(axis=0), np.nan)
     return ModelExpansion(
-        coefficients=pce.coefficients_,
-        multi_indices=pce.multi_indices_,
-        degree=int(pce.degree),
+        expansion=expansion,
+        degree=degree,
         fidelity=fidelity,
         standard_error=_standard_error(residuals, values, spread),
         squared_distance=np.square(residuals).mean(axis=0),
-        model_variance=_model_variance(pce.coefficients_, predicted, residuals, spread),
-        inflation=pce.total_variance_ / sample,
+        model_variance=_model_variance(
+            expansion.total_variance, predicted, residuals, spread
+        ),
+        inflation=expansion.total_variance / sample,
     )
 
 
@@ -567,7 +551,7 @@ def _standard_error(
 
 
 def _model_variance(
-    coefficients: FloatArray,
+    variance: FloatArray,
     predicted: FloatArray,
     residuals: FloatArray,
     spread: FloatArray,
@@ -579,7 +563,6 @@ def _model_variance(
     variance, which takes its place where the sum is not positive.
     """
     covariance = np.mean((predicted - predicted.mean(axis=0)) * residuals, axis=0)
-    variance = np.square(coefficients[:, 1:]).sum(axis=1)
     corrected = variance + 2 * covariance + residuals.var(axis=0)
     sample = spread / len(residuals)
     return np.where(spread > 0, np.where(corrected > 0, corrected, sample), 0.0)

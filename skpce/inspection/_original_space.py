@@ -10,6 +10,7 @@ import numpy as np
 
 from .._checks import FloatArray, check_integer, check_real, make_generator
 from .._dependence.tests import correlation_reason
+from .._expansion.expansion import Expansion
 from .._expansion.marginals import (
     explained_share,
     gradient_moments,
@@ -20,8 +21,15 @@ from .._expansion.marginals import (
 )
 from .._input_laws import InputLaw, NormalLaw
 from ._dependent_shapley import LARGEST_GAME, subset_shapley
-from ._reading import Inputs, LastStep, last_step, read_inputs, split_pipeline
-from ._result import TidyResult
+from ._reading import (
+    Inputs,
+    expansion_of,
+    group_matrix,
+    group_shares,
+    read_inputs,
+    refuse_categories,
+)
+from ._result import Result, cautions_in_words, table_of_targets
 
 # Batches of the sampled indices; they give the standard error.
 _BATCHES = 16
@@ -44,7 +52,7 @@ def original_space_indices(
     min_q2: float = 0.25,
     max_correlation: float = 0.3,
     random_state: Any = None,
-) -> OriginalSpaceIndices:
+) -> Result:
     r"""Carry the indices of an expansion back through a linear embedding.
 
     For a pipeline such as StandardScaler, PCA, PolynomialChaosRegressor: the expansion
@@ -71,8 +79,33 @@ def original_space_indices(
 
     Returns
     -------
-    indices : OriginalSpaceIndices
-        ``print`` says what is supported; ``to_frame`` gives a table.
+    indices : Result
+        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
+        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
+        ``cautions`` (what weakens the reading):
+
+        first_order : ndarray of shape (n_targets, n_features)
+            Share of the variance that a feature explains alone, under the law of the
+            embedding: X lies exactly on the embedded subspace.
+        first_order_with_residual : ndarray of shape (n_targets, n_features)
+            The same when the part of the feature that the embedding drops counts as
+            independent noise, as large as in X.
+        first_order_standard_error : ndarray of shape (n_targets, n_features)
+            Sampling error of both; 0 for closed forms.
+        retained_variance : ndarray of shape (n_features,)
+            Share of the variance of a feature that the embedding retains.
+        derivative_measure : ndarray of shape (n_targets, n_features)
+            Mean squared derivative of the prediction (log-ratios for a surrogate of
+            compositions) in the feature, the others held fixed; per squared unit.
+        activity_share : ndarray of shape (n_targets, n_features)
+            The same times the variance of the feature in X, scaled to add up to one.
+        shapley : ndarray of shape (n_targets, n_features) or None
+            Shapley effects when X is jointly normal; they add up to one. None with
+            other laws, more than 12 features, or too high a degree.
+        total_variance : ndarray of shape (n_targets,)
+            Variance of the expansion.
+        sampled : bool
+            Whether first-order indices were sampled.
 
     Raises
     ------
@@ -148,41 +181,55 @@ def original_space_indices(
     check_integer(owner, "n_samples", n_samples, low=_BATCHES * 256)
     check_real(owner, "min_q2", min_q2, high=1, closed="right")
     check_real(owner, "max_correlation", max_correlation, low=0, high=1, closed="both")
-    steps, estimator = split_pipeline(pipeline)
-    last = last_step(estimator)
-    embedding = affine_map(steps, X)
-    if embedding.matrix.shape[0] != last.multi_indices.shape[1]:
+    reading = expansion_of(pipeline)
+    expansion = reading.expansion
+    refuse_categories(expansion)
+    embedding = affine_map(reading.steps, X)
+    if embedding.matrix.shape[0] != expansion.n_inputs:
         raise ValueError(
             f"X gives {embedding.matrix.shape[0]} embedded inputs but the expansion "
-            f"was fitted on {last.multi_indices.shape[1]}."
+            f"was fitted on {expansion.n_inputs}."
         )
-    parts = NormalParts.of(embedding, last.laws)
-    normal = all(isinstance(law, NormalLaw) for law in last.laws)
+    laws = expansion.basis.laws
+    parts = NormalParts.of(embedding, laws)
+    normal = all(isinstance(law, NormalLaw) for law in laws)
     if normal:
-        first, with_residual = _closed_first_order(last, parts)
+        first, with_residual = _closed_first_order(expansion, parts)
         error = np.zeros_like(first)
     else:
         first, with_residual, error = _sampled_first_order(
-            last, embedding, parts, int(n_samples), make_generator(random_state)
+            expansion, embedding, parts, int(n_samples), make_generator(random_state)
         )
-    measure = _derivative_measure(last, embedding)
+    measure = _derivative_measure(expansion, embedding)
     variance_of_x = embedding.inputs.values.var(axis=0)
-    reasons = _reasons(last, embedding, min_q2, max_correlation)
-    return OriginalSpaceIndices(
-        feature_names=embedding.inputs.names,
-        target_names=last.target_names,
-        first_order=first,
-        first_order_with_residual=with_residual,
-        first_order_standard_error=error,
+    reasons = _reasons(expansion, embedding, min_q2, max_correlation)
+    cautions = _cautions(expansion, embedding, parts)
+    how = "closed form" if normal else "sampled"
+    return table_of_targets(
+        expansion.group_names,
+        embedding.inputs.names,
+        {
+            "first_order": first,
+            "first_order_with_residual": with_residual,
+            "first_order_standard_error": error,
+            "retained_variance": parts.retained[np.newaxis],
+            "derivative_measure": measure,
+            "activity_share": _shares(measure * variance_of_x),
+            "shapley": _normal_shapley(expansion, parts) if normal else None,
+        },
+        reasons,
+        [f"{how}, variance {variance:.3g}" for variance in expansion.total_variance],
+        printed=(
+            "first_order_with_residual",
+            "first_order",
+            "activity_share",
+            "shapley",
+        ),
+        notes=(*cautions_in_words(cautions), _NO_SUM),
         retained_variance=parts.retained,
-        derivative_measure=measure,
-        activity_share=_shares(measure * variance_of_x),
-        shapley=_normal_shapley(last, parts) if normal else None,
-        total_variance=last.variance,
+        total_variance=expansion.total_variance,
         sampled=not normal,
-        supported=tuple(not r for r in reasons),
-        reasons=reasons,
-        cautions=_cautions(last, embedding, parts),
+        cautions=cautions,
     )
 
 
@@ -232,19 +279,22 @@ def _standard_deviation(law: InputLaw) -> float:
 
 
 def _closed_first_order(
-    last: LastStep, parts: NormalParts
+    expansion: Expansion, parts: NormalParts
 ) -> tuple[FloatArray, FloatArray]:
     directions = parts.directions
     faded = directions * np.sqrt(parts.retained)[:, np.newaxis]
     first, with_residual = (
-        last.share(variance_along(last.coefficients, last.multi_indices, d))
+        group_shares(
+            expansion,
+            variance_along(expansion.coefficients, expansion.multi_indices, d),
+        )
         for d in (directions, faded)
     )
     return first, with_residual
 
 
 def _sampled_first_order(
-    last: LastStep,
+    expansion: Expansion,
     embedding: AffineMap,
     parts: NormalParts,
     n_samples: int,
@@ -253,25 +303,28 @@ def _sampled_first_order(
     """Return both first-order indices and the larger of their standard errors."""
     loading, residuals = embedding.loading, embedding.residuals
     kept = np.flatnonzero(parts.retained > 0)
-    shape = (_BATCHES, 2, len(last.group), len(loading))
+    group = group_matrix(expansion)
+    shape = (_BATCHES, 2, len(group), len(loading))
     found = np.zeros(shape)
     for batch in range(_BATCHES):
-        Z = last.basis.sample(n_samples // _BATCHES, generator)
-        values = last.basis.evaluate(Z) @ last.coefficients.T
+        Z = expansion.basis.sample(n_samples // _BATCHES, generator)
+        values = expansion.basis.evaluate(Z) @ expansion.coefficients.T
         noise = residuals[generator.integers(len(residuals), size=len(Z))]
         on_subspace = Z @ loading.T
         for i in kept:
             for kind, x in enumerate((on_subspace, on_subspace + noise)):
-                found[batch, kind, :, i] = explained_share(x[:, i], values, last.group)
+                found[batch, kind, :, i] = explained_share(x[:, i], values, group)
     mean = found.mean(axis=0)
     error = found.std(axis=0, ddof=1).max(axis=0) / np.sqrt(_BATCHES)
     return mean[0], mean[1], error
 
 
-def _derivative_measure(last: LastStep, embedding: AffineMap) -> FloatArray:
-    moments = gradient_moments(last.coefficients, last.multi_indices, last.laws)
+def _derivative_measure(expansion: Expansion, embedding: AffineMap) -> FloatArray:
+    moments = gradient_moments(
+        expansion.coefficients, expansion.multi_indices, expansion.basis.laws
+    )
     W = embedding.matrix
-    return last.group @ np.einsum("ai,tab,bi->ti", W, moments, W)
+    return group_matrix(expansion) @ np.einsum("ai,tab,bi->ti", W, moments, W)
 
 
 def _shares(parts: FloatArray) -> FloatArray:
@@ -279,14 +332,14 @@ def _shares(parts: FloatArray) -> FloatArray:
     return parts / np.where(whole > 0, whole, 1.0)
 
 
-def _normal_shapley(last: LastStep, parts: NormalParts) -> FloatArray | None:
+def _normal_shapley(expansion: Expansion, parts: NormalParts) -> FloatArray | None:
     """Shapley effects when X is jointly normal; None where they cost too much."""
-    n_inputs = last.multi_indices.shape[1]
     varying = np.flatnonzero(
         (parts.retained > 0) | (np.diag(parts.residual_covariance) > 0)
     )
-    degree = int(last.multi_indices.sum(axis=1).max(initial=0))
-    if not 1 <= len(varying) <= LARGEST_GAME or not tensors_fit(n_inputs, degree, 1):
+    degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
+    fits = tensors_fit(expansion.n_inputs, degree, 1)
+    if not 1 <= len(varying) <= LARGEST_GAME or not fits:
         return None
     loading = parts.loading[varying]
     covariance = loading @ loading.T
@@ -294,25 +347,26 @@ def _normal_shapley(last: LastStep, parts: NormalParts) -> FloatArray | None:
     values = np.array(
         [
             subset_variances(
-                symmetric_tensors(row[np.newaxis], last.multi_indices),
+                symmetric_tensors(row[np.newaxis], expansion.multi_indices),
                 loading.T,
                 covariance,
             )[0]
-            for row in last.coefficients
+            for row in expansion.coefficients
         ]
     )
-    effects = np.zeros((len(last.group), len(parts.loading)))
-    effects[:, varying] = subset_shapley(last.group @ values, len(varying))
+    group = group_matrix(expansion)
+    effects = np.zeros((len(group), len(parts.loading)))
+    effects[:, varying] = subset_shapley(group @ values, len(varying))
     return effects
 
 
 def _reasons(
-    last: LastStep, embedding: AffineMap, min_q2: float, max_correlation: float
+    expansion: Expansion, embedding: AffineMap, min_q2: float, max_correlation: float
 ) -> tuple[tuple[str, ...], ...]:
     names = [f"embedded input {i}" for i in range(embedding.outputs.shape[1])]
     common = correlation_reason(embedding.outputs, max_correlation, names)
     reasons = []
-    for q2, variance in zip(last.q2, last.variance, strict=True):
+    for q2, variance in zip(expansion.q2, expansion.total_variance, strict=True):
         if np.isnan(q2) or variance == 0:
             own: tuple[str, ...] = ("the expansion has no variance",)
         elif q2 < min_q2:
@@ -327,10 +381,10 @@ def _reasons(
 
 
 def _cautions(
-    last: LastStep, embedding: AffineMap, parts: NormalParts
+    expansion: Expansion, embedding: AffineMap, parts: NormalParts
 ) -> tuple[str, ...]:
     found = []
-    columns = zip(last.laws, embedding.outputs.T, strict=True)
+    columns = zip(expansion.basis.laws, embedding.outputs.T, strict=True)
     p_values = np.array([law.p_value(column) for law, column in columns])
     smallest = np.nanmin(np.append(p_values, 1.0))
     if smallest * len(p_values) < _CAUTION_LEVEL:
@@ -354,86 +408,6 @@ _NO_SUM = (
     "Note: the features are dependent, so first-order shares do not add up to one, and "
     "there is no total index: the other features determine a feature."
 )
-
-
-@dataclass(frozen=True, repr=False)
-class OriginalSpaceIndices(TidyResult):
-    """Indices of the features before a linear embedding.
-
-    Parameters
-    ----------
-    feature_names, target_names : tuple of str
-        Columns of X, and outputs or steps.
-    first_order : ndarray of shape (n_targets, n_features)
-        Share of the variance that a feature explains alone, under the law of the
-        embedding: X lies exactly on the embedded subspace.
-    first_order_with_residual : ndarray of shape (n_targets, n_features)
-        The same when the part of the feature that the embedding drops counts as
-        independent noise, as large as in X.
-    first_order_standard_error : ndarray of shape (n_targets, n_features)
-        Sampling error of both; 0 for closed forms.
-    retained_variance : ndarray of shape (n_features,)
-        Share of the variance of a feature that the embedding keeps.
-    derivative_measure : ndarray of shape (n_targets, n_features)
-        Mean squared derivative of the prediction (log-ratios for a surrogate of
-        compositions) in the feature, the others held fixed; per squared unit.
-    activity_share : ndarray of shape (n_targets, n_features)
-        The same times the variance of the feature in X, scaled to add up to one.
-    shapley : ndarray of shape (n_targets, n_features) or None
-        Shapley effects when X is jointly normal; they add up to one. None with other
-        laws, more than 12 features, or too high a degree.
-    total_variance : ndarray of shape (n_targets,)
-        Variance of the expansion.
-    sampled : bool
-        Whether first-order indices were sampled.
-    supported : tuple of bool
-        One flag per target.
-    reasons : tuple of tuple of str
-        Each condition that failed, per target.
-    cautions : tuple of str
-        What weakens the reading.
-    """
-
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    first_order: FloatArray
-    first_order_with_residual: FloatArray
-    first_order_standard_error: FloatArray
-    retained_variance: FloatArray
-    derivative_measure: FloatArray
-    activity_share: FloatArray
-    shapley: FloatArray | None
-    total_variance: FloatArray
-    sampled: bool
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-    cautions: tuple[str, ...]
-
-    def _columns(self) -> dict[str, FloatArray]:
-        columns = {
-            "first_order": self.first_order,
-            "first_order_with_residual": self.first_order_with_residual,
-            "first_order_standard_error": self.first_order_standard_error,
-            "retained_variance": self.retained_variance[np.newaxis],
-            "derivative_measure": self.derivative_measure,
-            "activity_share": self.activity_share,
-        }
-        if self.shapley is not None:
-            columns["shapley"] = self.shapley
-        return columns
-
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        shown = ("first_order_with_residual", "first_order", "activity_share")
-        columns = self._columns()
-        names = (*shown, "shapley") if self.shapley is not None else shown
-        return {name: columns[name] for name in names}
-
-    def _facts(self, target: int) -> str:
-        how = "sampled" if self.sampled else "closed form"
-        return f"{how}, variance {self.total_variance[target]:.3g}"
-
-    def _notes(self) -> tuple[str, ...]:
-        return (*(f"Caution: {caution}." for caution in self.cautions), _NO_SUM)
 
 
 # Departure from an affine map that is rounding, relative to the spread of the output.
@@ -481,7 +455,7 @@ class AffineMap:
         return X - X.mean(axis=0) - (Z - Z.mean(axis=0)) @ self.loading.T
 
 
-def affine_map(steps: list[tuple[str, Any]], X: Any) -> AffineMap:
+def affine_map(steps: Sequence[tuple[str, Any]], X: Any) -> AffineMap:
     """Compose the steps; each one is checked on the rows of X.
 
     The matrix is read off unit perturbations, some columns at a time: no table has

@@ -1,112 +1,280 @@
-"""Read a fitted pipeline: its last estimator, its expansion, and calls at new rows."""
+"""Read a fitted pipeline: its expansion, what stands before it, and any model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import (
-    FloatArray,
-    IndexArray,
-    check_option,
-    input_names,
-    refuse_other_names,
-)
+from .._checks import FloatArray, check_option, refuse_other_names
+from .._compositions.fitted import FittedCompositions
+from .._expansion.expansion import Expansion
 from .._expansion.marginals import checked_features
-from .._input_laws import InputLaw
+from .._expansion.problem import FittedProblem
 from .._regressor import PolynomialChaosRegressor
+from .._regressor_cv import PolynomialChaosRegressorCV
 from .._surrogate import CompositionalPCESurrogate
 
+#: Estimators that end in an expansion.
+EXPANSIONS = (
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+    CompositionalPCESurrogate,
+)
 
-def is_surrogate(estimator: Any) -> bool:
-    """Whether an estimator explains compositions step by step."""
-    return hasattr(estimator, "step_sobol_indices_")
+
+class NoExpansionError(ValueError):
+    """What was given ends in no polynomial expansion."""
 
 
-def last_estimator(
-    pipeline: Any, input_features: Sequence[str] | None = None
-) -> tuple[Any, list[str]]:
-    """Return the last estimator of a fitted pipeline and the names of its inputs.
+class OutsideDomainError(ValueError):
+    """Rows for which a step before the expansion has no finite value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a fitted pipeline consists of.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        At the end; its inputs have the names that the pipeline gives them.
+    estimator : object
+        The last estimator; the expansion itself where one was given.
+    steps : tuple of (str, transformer)
+        Before it, in their order.
+    problem : FittedProblem or None
+        Data and outcome of its fit; None for an expansion that was given.
+    compositions : FittedCompositions or None
+        Of a surrogate of compositions; None for other expansions.
+    X : object, default=None
+        Rows before the steps, in the container in which they were given.
+    """
+
+    expansion: Expansion
+    estimator: Any
+    steps: tuple[tuple[str, Any], ...]
+    problem: FittedProblem | None
+    compositions: FittedCompositions | None
+    X: Any = None
+
+    def require_compositions(self) -> FittedCompositions:
+        """Return the compositions.
+
+        Raises
+        ------
+        ValueError
+            If the last estimator is no surrogate of compositions.
+        """
+        if self.compositions is None:
+            raise ValueError(
+                f"The last estimator is {self.estimator!r}; expected a fitted "
+                "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+            )
+        return self.compositions
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it expands another regressor's predictions at draws of its inputs."""
+        return self.compositions is not None and self.compositions.models is not None
+
+    @cached_property
+    def inputs(self) -> Any:
+        """What the expansion gets for X, as the steps return it."""
+        return transformed(self.steps, self.X)
+
+    @property
+    def table(self) -> FloatArray | None:
+        """Inputs of the expansion: for X, else those that a surrogate was fitted on.
+
+        None without X for other expansions.
+        """
+        if self.X is not None:
+            return np.asarray(self.inputs, dtype=np.float64)
+        return None if self.compositions is None else self.compositions.inputs
+
+    # The pipeline as a function of numeric rows of X.
+
+    @cached_property
+    def rows(self) -> Inputs:
+        """X as numbers.
+
+        Raises
+        ------
+        ValueError
+            If X is bad or has other columns, or the columns in another order.
+        """
+        rows = read_inputs(self.X, smallest=3)
+        first = self.steps[0][1] if self.steps else self.estimator
+        expected = getattr(first, "n_features_in_", None)
+        if expected is not None and expected != rows.values.shape[1]:
+            raise ValueError(
+                f"X has {rows.values.shape[1]} features but the estimator was fitted "
+                f"on {expected}."
+            )
+        if not isinstance(first, ColumnTransformer):  # which takes columns by name
+            seen = getattr(first, "feature_names_in_", None)
+            refuse_other_names("X", rows.names, seen)
+        return rows
+
+    def latent(self, values: FloatArray) -> FloatArray:
+        """Return what the expansion gets for rows; shape (n_samples, n_inputs).
+
+        Raises
+        ------
+        OutsideDomainError
+            If the steps before it give NaN or infinity.
+        """
+        if not self.steps:
+            return values
+        table = transformed(self.steps, self.rows.like(values))
+        latent = np.asarray(table, dtype=np.float64)
+        lost = int((~np.isfinite(latent).all(axis=1)).sum())
+        if lost:
+            raise OutsideDomainError(
+                f"The steps before the expansion give NaN or infinity for {lost} of "
+                f"{len(latent)} rows that were drawn or moved, as the logarithm of a "
+                "negative number does; expected finite values. Transform X before the "
+                "pipeline, or give a law with the support of the columns."
+            )
+        return latent
+
+    def at_latent(self, Z: FloatArray) -> FloatArray:
+        """Evaluate the expansion; shape (n_samples, n_outputs)."""
+        return self.expansion.basis.combine(Z, self.expansion.coefficients)
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Evaluate the expansion at rows of X; shape (n_samples, n_outputs)."""
+        return self.at_latent(self.latent(values))
+
+
+def expansion_of(
+    pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
+) -> Reading:
+    """Read a fitted estimator, alone, at the end of pipelines, or found by a search.
 
     Transformers that give no names leave those of the estimator, ``x0``, ``x1``, ...
 
     Raises
     ------
+    NoExpansionError
+        If there is no expansion at the end.
+    NotFittedError
+        If it is not fitted.
     ValueError
         If ``input_features`` has another length than the inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skpce import PolynomialChaosRegressor
+    >>> from skpce.inspection._reading import expansion_of
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
+    >>> reading = expansion_of(pipeline, X)
+    >>> reading.expansion.input_names, reading.inputs.shape
+    (('pca0', 'pca1'), (50, 2))
     """
-    last, names = _descend(pipeline, None)
-    return last, renamed("input_features", input_features, names)
+    steps, last, names = _taken_apart(pipeline, None)
+    expansion, problem, compositions = _fitted_parts(last)
+    names = list(expansion.input_names) if names is None else names
+    renamed_to = tuple(renamed("input_features", input_features, names))
+    if renamed_to != expansion.input_names:
+        expansion = replace(expansion, input_names=renamed_to)
+    return Reading(expansion, last, tuple(steps), problem, compositions, X)
 
 
-def _descend(pipeline: Any, names: Sequence[str] | None) -> tuple[Any, list[str]]:
-    if not hasattr(pipeline, "fit") or isinstance(pipeline, type):
-        raise unknown_estimator(pipeline)
-    check_is_fitted(pipeline)
-    pipeline = unwrapped(pipeline)
+def _fitted_parts(
+    last: Any,
+) -> tuple[Expansion, FittedProblem | None, FittedCompositions | None]:
+    """Return the expansion of an estimator, the problem and the compositions."""
+    if isinstance(last, Expansion):
+        return last, None, None
+    if not isinstance(last, EXPANSIONS):
+        raise NoExpansionError(
+            f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
+            "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as "
+            f"the best estimator of a search. The last step is {type(last).__name__}: "
+            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
+        )
+    check_is_fitted(last)
+    if isinstance(last, CompositionalPCESurrogate):
+        return last.expansion_, last._fitted.problem, last._fitted
+    return last.expansion_, last._problem, None
+
+
+def _taken_apart(
+    pipeline: Any, names: list[str] | None
+) -> tuple[list[tuple[str, Any]], Any, list[str] | None]:
+    """Return the steps before the last estimator, this, and the names of its inputs."""
+    pipeline = getattr(pipeline, "best_estimator_", pipeline)  # of a search
     if not isinstance(pipeline, Pipeline):
-        if not hasattr(pipeline, "n_features_in_"):
-            raise unknown_estimator(pipeline)
-        return pipeline, input_names(pipeline) if names is None else list(names)
+        return [], pipeline, names
     if len(pipeline) > 1:
         try:
             found = pipeline[:-1].get_feature_names_out(names)
-            names = None if found is None else list(found)
+            names = None if found is None else [str(name) for name in found]
         except AttributeError:
             names = None
-    return _descend(pipeline[-1], names)
+    before = [
+        (name, step)
+        for name, step in pipeline.steps[:-1]
+        if step is not None and not (isinstance(step, str) and step == "passthrough")
+    ]
+    steps, last, names = _taken_apart(pipeline[-1], names)
+    return before + steps, last, names
 
 
-def unwrapped(estimator: Any) -> Any:
-    """Return the best estimator of a fitted search, or the estimator as it is."""
-    return getattr(estimator, "best_estimator_", estimator)
+def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
+    """Return what comes out of fitted transformers for X."""
+    for _, step in steps:
+        X = step.transform(X)
+    return X
 
 
-def surrogate_of(
-    pipeline: Any, input_features: Sequence[str] | None = None
-) -> tuple[Any, list[str]]:
-    """Return the fitted surrogate of a pipeline and the names of its inputs.
+def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any]:
+    """Return the last estimator of a fitted pipeline and what it gets for X.
 
-    Raises
-    ------
-    ValueError
-        If the last estimator is no surrogate of compositions.
+    It may be any model; one with an expansion is for :func:`expansion_of`.
     """
-    last, names = last_estimator(pipeline, input_features)
-    if not is_surrogate(last):
-        raise ValueError(
-            f"The last estimator is {last!r}; expected a fitted "
-            "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
-        )
-    return last, names
+    steps, last, _ = _taken_apart(pipeline, None)
+    return last, transformed(steps, X)
 
 
-def last_and_inputs(pipeline: Any, X: ArrayLike) -> tuple[Any, Any]:
-    """Return the last estimator of a fitted pipeline and what it gets for X."""
-    pipeline = unwrapped(pipeline)
-    if not isinstance(pipeline, Pipeline):
-        return pipeline, X
-    inner = pipeline[:-1].transform(X) if len(pipeline) > 1 else X
-    return last_and_inputs(pipeline[-1], inner)
+def final_estimator(pipeline: Any) -> tuple[str, Any]:
+    """Return the parameter prefix and the innermost last estimator before a fit.
 
-
-def surrogate_inputs(pipeline: Any, X: ArrayLike) -> Any:
-    """Return what the last estimator of a pipeline gets for X."""
-    return last_and_inputs(pipeline, X)[1]
+    Looks through pipelines and through meta-estimators that hold one estimator (a
+    grid search, a target transformation), not through a surrogate on another regressor.
+    """
+    if isinstance(pipeline, Pipeline):
+        name, last = pipeline.steps[-1]
+        prefix, inner = final_estimator(last)
+        return f"{name}__{prefix}", inner
+    known = pipeline.get_params(deep=False) if hasattr(pipeline, "get_params") else {}
+    if "degree" in known or "steps" in known:  # an expansion, on any regressor
+        return "", pipeline
+    for name in ("estimator", "regressor"):
+        wrapped = known.get(name)
+        if hasattr(wrapped, "fit") and hasattr(wrapped, "get_params"):
+            prefix, inner = final_estimator(wrapped)
+            return f"{name}__{prefix}", inner
+    return "", pipeline
 
 
 def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
-    """Return the given names in place of others; None keeps them.
+    """Return the given names in place of others; None retains them.
 
     Raises
     ------
@@ -123,223 +291,31 @@ def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[st
     return [str(entry) for entry in given]
 
 
-def unknown_estimator(estimator: Any) -> ValueError:
-    """Return the error for an estimator without an expansion."""
-    return ValueError(
-        f"Got {estimator!r}; expected a fitted PolynomialChaosRegressor or "
-        "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as the "
-        "best estimator of a search."
-    )
-
-
-@dataclass(frozen=True)
-class LastStep:
-    """The expansion at the end of a pipeline, its rows grouped into targets.
-
-    Parameters
-    ----------
-    coefficients : ndarray of shape (n_rows, n_terms)
-        One row per output, or per log-ratio of a surrogate.
-    multi_indices : ndarray of shape (n_terms, n_inputs)
-        The index set.
-    basis : PolynomialBasis
-        Laws of the embedded inputs.
-    group : ndarray of shape (n_targets, n_rows)
-        Zeros and ones: which rows a target sums.
-    target_names : tuple of str
-        Outputs, or steps.
-    q2 : ndarray of shape (n_targets,)
-        Leave-one-out Q².
-    """
-
-    coefficients: FloatArray
-    multi_indices: IndexArray
-    basis: Any
-    group: FloatArray
-    target_names: tuple[str, ...]
-    q2: FloatArray
-
-    @property
-    def laws(self) -> Sequence[InputLaw]:
-        """Of the embedded inputs."""
-        return self.basis.laws
-
-    @property
-    def variance(self) -> FloatArray:  # shape: (n_targets,)
-        """Variance of the expansion."""
-        return self.group @ np.square(self.coefficients[:, 1:]).sum(axis=1)
-
-    def share(self, parts: FloatArray) -> FloatArray:
-        """Sum rows into targets and divide by the variance; 0 without variance."""
-        safe = np.where(self.variance > 0, self.variance, 1.0)
-        return (self.group @ parts) / safe[:, np.newaxis]
-
-
-def split_pipeline(pipeline: Any) -> tuple[list[tuple[str, Any]], Any]:
-    """Return the steps before the expansion, and the expansion.
-
-    Raises
-    ------
-    ValueError
-        If the last step is no expansion.
-    """
-    if not isinstance(pipeline, Pipeline):
-        steps, last = [], pipeline
-    else:
-        steps, last = pipeline.steps[:-1], pipeline.steps[-1][1]
-    if isinstance(last, Pipeline):
-        inner, last = split_pipeline(last)
-        steps = [*steps, *inner]
-    if not isinstance(last, (PolynomialChaosRegressor, CompositionalPCESurrogate)):
-        raise ValueError(
-            f"The last step is {type(last).__name__}; expected "
-            "PolynomialChaosRegressor or CompositionalPCESurrogate. For any other "
-            "model use skpce.inspection.sobol_indices(pipeline, X)."
-        )
-    return list(steps), last
-
-
-def last_step(estimator: Any) -> LastStep:
-    """Read a fitted expansion.
-
-    Raises
-    ------
-    NotFittedError
-        If it is not fitted.
-    ValueError
-        If an input is categorical.
-    """
-    check_is_fitted(estimator)
-    for i, law in enumerate(estimator.basis_.laws):
+def refuse_categories(expansion: Expansion) -> None:
+    """Raise ``ValueError`` for an input that is no number."""
+    for i, law in enumerate(expansion.basis.laws):
         if not law.is_polynomial:
             raise ValueError(
                 f"Embedded input {i} has a {type(law).__name__}; expected a law of "
                 "numbers: categories have no linear embedding and no derivatives."
             )
-    if isinstance(estimator, CompositionalPCESurrogate):
-        geometry = estimator.geometry_
-        n_steps = geometry.layout.n_steps
-        rows = estimator._clr_coefficients
-        group = np.arange(n_steps)[:, np.newaxis] == geometry.step_of_active
-        names = tuple(str(name) for name in geometry.layout.step_names)
-        q2 = estimator.diagnostics_.loo_q2
-    else:
-        rows = estimator.coefficients_
-        group, q2 = np.eye(len(rows)), estimator.q2_
-        names = ("y",) if len(rows) == 1 else tuple(f"y{k}" for k in range(len(rows)))
-    return LastStep(
-        rows,
-        estimator.multi_indices_,
-        estimator.basis_,
-        group.astype(np.float64),
-        names,
-        q2,
-    )
 
 
-class OutsideDomainError(ValueError):
-    """Rows for which a step before the expansion has no finite value."""
+def group_matrix(expansion: Expansion) -> FloatArray:  # shape: (n_groups, n_outputs)
+    """Return zeros and ones: which outputs a group adds up."""
+    n_outputs = expansion.n_outputs
+    groups = np.arange(n_outputs) if expansion.groups is None else expansion.groups
+    return (np.arange(expansion.n_groups)[:, np.newaxis] == groups).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class PipelineExpansion:
-    """The steps before an expansion, and the expansion.
-
-    Parameters
-    ----------
-    steps : list of (str, transformer)
-        Before the expansion; any transformers.
-    last : LastStep
-        The expansion; its rows are outputs, or log-ratios of a surrogate.
-    inputs : Inputs
-        X as given, and its container.
-    estimator : object
-        The fitted expansion itself.
-    """
-
-    steps: list[tuple[str, Any]]
-    last: LastStep
-    inputs: Inputs
-    estimator: Any
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether the expansion reads the columns of X themselves."""
-        return not self.steps
-
-    @property
-    def row_names(self) -> tuple[str, ...]:
-        """Names of the rows: ``step:action`` of a surrogate, outputs of a regressor."""
-        if not isinstance(self.estimator, CompositionalPCESurrogate):
-            return self.last.target_names
-        layout = self.estimator.geometry_.layout
-        return tuple(
-            f"{layout.step_names[layout.step_of_part[part]]}:{layout.part_names[part]}"
-            for part in np.flatnonzero(self.estimator.mask_)
-        )
-
-    def latent(self, values: FloatArray) -> FloatArray:
-        """Return what the expansion gets for rows; shape (n_samples, n_inputs).
-
-        Raises
-        ------
-        OutsideDomainError
-            If the steps before it give NaN or infinity.
-        """
-        if self.is_direct:
-            return values
-        table = self.inputs.like(values)
-        for _, step in self.steps:
-            table = step.transform(table)
-        latent = np.asarray(table, dtype=np.float64)
-        lost = int((~np.isfinite(latent).all(axis=1)).sum())
-        if lost:
-            raise OutsideDomainError(
-                f"The steps before the expansion give NaN or infinity for {lost} of "
-                f"{len(latent)} rows that were drawn or moved, as the logarithm of a "
-                "negative number does; expected finite values. Transform X before the "
-                "pipeline, or give a law with the support of the columns."
-            )
-        return latent
-
-    def at_latent(self, Z: FloatArray) -> FloatArray:
-        """Evaluate the expansion; shape (n_samples, n_rows)."""
-        return self.last.basis.combine(Z, self.last.coefficients)
-
-    def __call__(self, values: FloatArray) -> FloatArray:
-        """Evaluate the expansion at rows of X; shape (n_samples, n_rows)."""
-        return self.at_latent(self.latent(values))
-
-
-def pipeline_expansion(estimator: Any, X: Any) -> PipelineExpansion:
-    """Read a fitted pipeline, a search or an expansion alone, and rows of X.
-
-    Raises
-    ------
-    ValueError
-        If it does not end in an expansion, or X is bad or has other columns, or the
-        columns in another order.
-    NotFittedError
-        If it is not fitted.
-    """
-    steps, expansion = split_pipeline(unwrapped(estimator))
-    last = last_step(expansion)
-    inputs = read_inputs(X, smallest=3)
-    steps = [
-        (name, step)
-        for name, step in steps
-        if step is not None and not (isinstance(step, str) and step == "passthrough")
-    ]
-    first = steps[0][1] if steps else expansion
-    expected = getattr(first, "n_features_in_", None)
-    if expected is not None and expected != inputs.values.shape[1]:
-        raise ValueError(
-            f"X has {inputs.values.shape[1]} features but the estimator was fitted on "
-            f"{expected}."
-        )
-    if not isinstance(first, ColumnTransformer):  # which takes columns by name
-        refuse_other_names("X", inputs.names, getattr(first, "feature_names_in_", None))
-    return PipelineExpansion(steps, last, inputs, expansion)
+def group_shares(
+    expansion: Expansion,
+    parts: FloatArray,  # shape: (n_outputs, n_features)
+) -> FloatArray:  # shape: (n_groups, n_features)
+    """Add up parts of the variances of a group, as shares of it; 0 without variance."""
+    variance = expansion.total_variance
+    safe = np.where(variance > 0, variance, 1.0)
+    return (group_matrix(expansion) @ parts) / safe[:, np.newaxis]
 
 
 #: What may be asked of an estimator.

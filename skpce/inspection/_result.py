@@ -1,276 +1,334 @@
-"""Results of inspections as tables, words and HTML."""
+"""What an inspection returns: one table with reasons, notes and further figures."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._checks import FloatArray, format_cell, import_pandas
-from .._dependence.tests import InputTests
+from .._checks import format_cell, html_table, import_pandas
 
 # Rows of the printed table; the frame has them all.
-_PRINTED_FEATURES = 12
+_PRINTED_ROWS = 12
 
 
-class TidyResult:
-    """A table with one row per target and feature, and words about each target."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """A table, what of it is supported, and why not: what inspections return.
 
-    feature_names: tuple[str, ...]
-    target_names: tuple[str, ...]
-    supported: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
+    Columns, figures and labels are read as attributes: ``verdict.q2`` is a column,
+    ``verdict.n_members`` a figure, ``verdict.step_names`` the labels of the key
+    ``step`` and ``verdict.steps`` the rows, of which each has the same attributes
+    (``verdict.steps[0].q2``). ``result[label]`` is the row of a label. The function
+    that made a result says which names it has.
 
-    def _columns(self) -> dict[str, FloatArray]:
-        """Return the columns; each (n_targets, n_features) or (n_targets, 1)."""
-        raise NotImplementedError
+    Parameters
+    ----------
+    keys : dict of str to sequence
+        Labels of the rows, such as ``{"target": ("y",), "feature": ("x0", "x1")}``;
+        the last key runs fastest.
+    columns : dict of str to array
+        Values, with one axis for each key (of length one where the key makes no
+        difference), or with a single axis for the first key.
+    supported : tuple of bool, default=()
+        For each label of the first key; empty where nothing is judged.
+    reasons : tuple of tuple of str, default=()
+        Each condition that failed, for each label of the first key.
+    facts : tuple of str, default=()
+        The figures behind the answer, in words, for each label of the first key.
+    title : str, default=""
+        First line of the printed text.
+    notes : tuple of str, default=()
+        Sentences that hold for all rows.
+    figures : dict of str to object, optional
+        Facts that are no columns. One with the name of a column is read in its place.
+    tables : dict of str to Result, optional
+        Further tables: ``effect_frame()`` is ``tables["effect"].to_frame()``.
+    answer : str, default="supported"
+        What is said of a supported row, and another name of ``supported``.
+    framed : tuple of str, default=()
+        What the data frame shows, in its order; empty for keys, columns, answer and
+        reasons.
+    printed : tuple of str, default=()
+        Columns that are printed for each label of the second key, the largest values
+        of the first of them on top.
 
-    def _printed_columns(self) -> dict[str, FloatArray]:
-        """Return the columns that ``print`` shows; the first one sorts."""
-        return self._columns()
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import Result
+    >>> shares = np.array([[0.8, 0.1], [0.0, 0.0]])
+    >>> found = Result(
+    ...     {"target": ("y", "z"), "feature": ("x0", "x1")},
+    ...     {"share": shares},
+    ...     supported=(True, False),
+    ...     reasons=((), ("z does not vary",)),
+    ...     facts=("variance 2", "variance 0"),
+    ...     printed=("share",),
+    ... )
+    >>> found.share.sum(axis=1), found.targets[0].share
+    (array([0.9, 0. ]), array([0.8, 0.1]))
+    >>> print(found)
+    y: SUPPORTED (variance 2).
+    - x0: share 0.800
+    - x1: share 0.100
+    z: NOT SUPPORTED (variance 0). Because z does not vary.
+    - x0: share 0.000
+    - x1: share 0.000
+    >>> found.to_frame().columns.tolist()
+    ['target', 'feature', 'share', 'supported', 'reasons']
+    """
 
-    def _facts(self, target: int) -> str:
-        """Return the figures that stand behind the words of a target."""
-        raise NotImplementedError
+    keys: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Any]
+    supported: tuple[bool, ...] = ()
+    reasons: tuple[tuple[str, ...], ...] = ()
+    facts: tuple[str, ...] = ()
+    title: str = ""
+    notes: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, Result] = field(default_factory=dict)
+    answer: str = "supported"
+    framed: tuple[str, ...] = ()
+    printed: tuple[str, ...] = ()
 
-    def _notes(self) -> tuple[str, ...]:
-        """Return sentences that hold for all targets."""
-        return ()
+    @property
+    def rows(self) -> tuple[ResultRow, ...]:
+        """One view for each label of the first key."""
+        return tuple(ResultRow(self, place) for place in range(len(self._labels)))
+
+    def __getitem__(self, label: Any) -> ResultRow:
+        labels = list(self._labels)
+        if label not in labels:
+            known = ", ".join(map(repr, labels))
+            raise KeyError(f"{label!r} is no {self._first_key}; there are {known}.")
+        return ResultRow(self, labels.index(label))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # nothing of pickle or numpy
+            raise AttributeError(name)
+        for values in (self.figures, self.columns):
+            if name in values:
+                return values[name]
+        if name == self.answer:
+            return self.supported
+        if name.endswith("_names") and name.removesuffix("_names") in self.keys:
+            return self.keys[name.removesuffix("_names")]
+        if name.endswith("_frame") and name.removesuffix("_frame") in self.tables:
+            return self.tables[name.removesuffix("_frame")].to_frame
+        if name == f"{self._first_key}s":
+            return self.rows
+        if name in self._labels:
+            return self[name]
+        known = ", ".join([*self.columns, *self.figures])
+        raise AttributeError(f"The result has no {name!r}; it has {known}.")
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *self.columns, *self.figures]
+
+    def largest(self, column: str) -> float:
+        """Return the value of a column that is largest in size; NaN for none.
+
+        Parameters
+        ----------
+        column : str
+            One of ``columns``.
+
+        Returns
+        -------
+        value : float
+            With its sign.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        if column not in self.columns:
+            known = ", ".join(map(repr, self.columns))
+            raise ValueError(f"column must be one of {known}. Got {column!r}.")
+        values = np.ravel(self.columns[column])
+        values = values[~np.isnan(values)]
+        return float(values[np.argmax(np.abs(values))]) if values.size else float("nan")
 
     def to_frame(self) -> Any:
-        """Return one row per target and feature as a pandas data frame.
+        """Return the table, one row for each combination of labels.
 
         Returns
         -------
         frame : pandas.DataFrame
-            Columns ``target``, ``feature``, the figures, ``supported`` and
-            ``reasons``. Needs pandas.
+            Keys, columns, whether the row is supported, and the reasons where not.
+            Needs pandas.
         """
-        n_targets, n_features = len(self.target_names), len(self.feature_names)
-        table: dict[str, Any] = {
-            "target": np.repeat(np.array(self.target_names, dtype=object), n_features),
-            "feature": np.tile(np.array(self.feature_names, dtype=object), n_targets),
-        }
-        for name, values in self._columns().items():
-            table[name] = np.broadcast_to(values, (n_targets, n_features)).ravel()
-        table["supported"] = np.repeat(np.array(self.supported), n_features)
-        words = np.array(["; ".join(r) for r in self.reasons], dtype=object)
-        table["reasons"] = np.repeat(words, n_features)
-        return import_pandas().DataFrame(table)
+        return import_pandas().DataFrame(
+            {name: self._cells(name) for name in self._framed}
+        )
 
     def __str__(self) -> str:
-        lines = []
-        for target, name in enumerate(self.target_names):
-            lines.append(f"{name}: {self._words(target)}")
-            lines += self._rows(target)
-        return "\n".join([*lines, *self._notes()])
+        lines = [self.title] if self.title else []
+        for row in self.rows if self.facts else ():
+            lines.append(f"- {row}" if self.title else str(row))
+            lines += self._printed_rows(row)
+        return "\n".join([*lines, *self.notes])
 
-    def _words(self, target: int) -> str:
-        head = "SUPPORTED" if self.supported[target] else "NOT SUPPORTED"
-        reasons = "; ".join(self.reasons[target])
-        tail = f" Because {reasons}." if reasons else ""
-        return f"{head} ({self._facts(target)}).{tail}"
-
-    def _rows(self, target: int) -> list[str]:
-        n_features = len(self.feature_names)
-        columns = {
-            name: np.broadcast_to(values, (len(self.target_names), n_features))[target]
-            for name, values in self._printed_columns().items()
-        }
-        leading = next(iter(columns.values()))
-        order = np.argsort(-leading, kind="stable")[:_PRINTED_FEATURES]
-        rows = []
-        for i in order:
-            cells = ", ".join(f"{name} {v[i]:.3f}" for name, v in columns.items())
-            rows.append(f"- {self.feature_names[i]}: {cells}")
-        left_out = len(self.feature_names) - len(order)
-        return [*rows, f"- ({left_out} more)"] if left_out else rows
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(rows={self.rows!r}, notes={self.notes!r})"
 
     def _repr_html_(self) -> str:
-        columns = self._columns()
-        heads = ["target", "feature", *columns, "supported"]
-        head = "".join(f"<th>{escape(name)}</th>" for name in heads)
-        shape = (len(self.target_names), len(self.feature_names))
-        values = [np.broadcast_to(column, shape) for column in columns.values()]
-        body = []
-        for target, name in enumerate(self.target_names):
-            for i, feature in enumerate(self.feature_names):
-                cells = [name, feature, *(value[target, i] for value in values)]
-                cells.append(self.supported[target])
-                body.append(
-                    "<tr>"
-                    + "".join(f"<td>{escape(format_cell(c))}</td>" for c in cells)
-                    + "</tr>"
-                )
-        words = "".join(
-            f"<p>{escape(name)}: {escape(self._words(target))}</p>"
-            for target, name in enumerate(self.target_names)
-        )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-            f"</table>{words}{notes}"
-        )
-
-
-@dataclass(frozen=True)
-class StepVerdict:
-    """The verdict on one step.
-
-    Parameters
-    ----------
-    step : str
-        Name of the step.
-    attributable : bool
-        Whether every condition holds.
-    q2 : float
-        Cross-fitted Q²: share of the Aitchison variance that held-out members'
-        inputs predict. NaN for a step without choice.
-    q2_low, q2_high : float
-        Bootstrap interval over members.
-    mean_only_q2 : float
-        The same for the mean of the training members (slightly below 0).
-    degree_one_q2 : float
-        The same for the pipeline at degree 1; NaN where it has no degree.
-    p_value : float
-        Permutation p-value, Holm-adjusted over the steps.
-    noise_share : float
-        Share of training noise; NaN where it is not known.
-    noise_share_low, noise_share_high : float
-        Its interval; NaN where it is not known, or was given without one.
-    reasons : tuple of str
-        Each condition that failed.
-    """
-
-    step: str
-    attributable: bool
-    q2: float
-    q2_low: float
-    q2_high: float
-    mean_only_q2: float
-    degree_one_q2: float
-    p_value: float
-    noise_share: float
-    noise_share_low: float = field(default=np.nan, kw_only=True)
-    noise_share_high: float = field(default=np.nan, kw_only=True)
-    reasons: tuple[str, ...]
-
-    def __str__(self) -> str:
-        if np.isnan(self.q2):
-            return f"{self.step}: {self.reasons[0]}."
-        head = "ATTRIBUTABLE" if self.attributable else "NOT ATTRIBUTABLE"
-        facts = (
-            f"Q² = {self.q2:.2f} [{self.q2_low:.2f}, {self.q2_high:.2f}], "
-            f"p = {self.p_value:.3g}"
-        )
-        if not np.isnan(self.noise_share):
-            facts += f", training noise {self.noise_share:.0%}"
-        if not np.isnan(self.noise_share_low):
-            facts += f" [{self.noise_share_low:.0%}, {self.noise_share_high:.0%}]"
-        tail = f" Because {'; '.join(self.reasons)}." if self.reasons else ""
-        return f"{self.step}: {head} ({facts}).{tail}"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on every step of an ensemble.
-
-    Parameters
-    ----------
-    steps : tuple of StepVerdict
-        In the order of y.
-    n_members : int
-        Size of the ensemble.
-    n_permutations : int
-        Permutations behind the p-values.
-    confidence_level : float
-        Of the intervals of Q², and of those of training noise from replicates.
-    cautions : tuple of str
-        What does not veto but weakens the reading: dependent inputs, inputs that do
-        not have the stated law, more terms than members, training noise that is
-        unknown or not settled.
-    cpu_seconds : float, default=0.0
-        CPU time of the permutations, over all processes.
-    inputs : InputTests or None, default=None
-        Dependence (Pearson, Spearman, distance correlation) and laws of the inputs of
-        the last estimator, of one fit on all members. They inform and never veto.
-    n_terms : int or None, default=None
-        Terms of the basis, so many members a fit without penalty would need; None
-        without a basis.
-    n_training : int or None, default=None
-        Members of the smallest training set of a fold.
-    closed_form : bool, default=False
-        Whether the permutations came from one factorisation per fold.
-    """
-
-    steps: tuple[StepVerdict, ...]
-    n_members: int
-    n_permutations: int
-    confidence_level: float
-    cautions: tuple[str, ...]
-    cpu_seconds: float = field(default=0.0, compare=False, repr=False)
-    inputs: InputTests | None = field(default=None, compare=False, repr=False)
-    n_terms: int | None = None
-    n_training: int | None = None
-    closed_form: bool = field(default=False, compare=False, repr=False)
+        """The frame, with the reasons below it where several rows share them."""
+        apart = bool(self.facts) and len(self.keys) > 1
+        names = [name for name in self._framed if not (apart and name == "reasons")]
+        rows = zip(*map(self._cells, names), strict=True)
+        texts = [*(map(str, self.rows) if apart else ()), *self.notes]
+        return html_table(names, rows) + "".join(f"<p>{escape(t)}</p>" for t in texts)
 
     @property
-    def attributable(self) -> tuple[bool, ...]:
-        """One flag per step."""
-        return tuple(step.attributable for step in self.steps)
+    def _first_key(self) -> str:
+        return next(iter(self.keys))
+
+    @property
+    def _labels(self) -> Sequence[Any]:
+        return self.keys[self._first_key]
+
+    @property
+    def _framed(self) -> tuple[str, ...]:
+        judged = (self.answer, "reasons") if self.supported else ()
+        return self.framed or (*self.keys, *self.columns, *judged)
+
+    def _cells(self, name: str) -> NDArray[Any]:
+        """Return what the frame shows under a name, one value for each row."""
+        shape = tuple(map(len, self.keys.values()))
+        if name in self.keys:
+            axis = list(self.keys).index(name)
+            labels = np.array(self.keys[name], dtype=object)
+            values = labels.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        elif name in self.columns:
+            values = np.asarray(self.columns[name])
+        elif name == self.answer:
+            values = np.array(self.supported, dtype=bool)
+        else:
+            values = np.array([format_cell(r) for r in self.reasons], dtype=object)
+        if values.ndim < len(shape):
+            values = values.reshape(-1, *[1] * (len(shape) - 1))
+        return np.broadcast_to(values, shape).ravel()
+
+    def _words(self, place: int) -> str:
+        """Say whether a row is supported, and why not."""
+        reasons, facts = format_cell(self.reasons[place]), self.facts[place]
+        if not facts:
+            return f"{reasons}."
+        head = self.answer.upper()
+        head = head if self.supported[place] else f"NOT {head}"
+        return f"{head} ({facts})." + (f" Because {reasons}." if reasons else "")
+
+    def _printed_rows(self, row: ResultRow) -> list[str]:
+        """Return a line for each of the leading labels of the second key."""
+        if not self.printed:
+            return []
+        labels = list(self.keys.values())[1]
+        columns = [np.broadcast_to(getattr(row, n), len(labels)) for n in self.printed]
+        lines = []
+        for i in np.argsort(-columns[0], kind="stable")[:_PRINTED_ROWS]:
+            pairs = zip(self.printed, columns, strict=True)
+            cells = ", ".join(f"{name} {values[i]:.3f}" for name, values in pairs)
+            lines.append(f"- {labels[i]}: {cells}")
+        left_out = len(labels) - len(lines)
+        return [*lines, f"- ({left_out} more)"] if left_out else lines
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResultRow:
+    """The part of a result that belongs to one label of its first key.
+
+    Has the columns as attributes: a number where the result has one key, else an
+    array along the others; and the label, the answer and ``reasons``.
+
+    Parameters
+    ----------
+    result : Result
+        The whole table.
+    place : int
+        Position of the label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import Result
+    >>> found = Result({"step": ("a", "b")}, {"q2": np.array([0.5, 0.25])})
+    >>> found.steps[1].step, found["b"].q2
+    ('b', 0.25)
+    """
+
+    result: Result
+    place: int
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found, values = self.result, None
+        if name == found._first_key:
+            values = found._labels
+        elif name in found.columns:
+            values = found.columns[name]
+        elif name in (found.answer, "supported"):
+            values = found.supported
+        elif name == "reasons":
+            values = found.reasons
+        if values is not None and len(values):
+            value = values[self.place if len(values) > 1 else 0]
+            return value.item() if isinstance(value, np.generic) else value
+        known = ", ".join([found._first_key, *found.columns])
+        raise AttributeError(f"The row has no {name!r}; it has {known}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the frame shows of the label, by name.
+
+        Returns
+        -------
+        values : dict of str to object
+            Numbers, or arrays along the other keys.
+        """
+        others = list(self.result.keys)[1:]
+        names = [name for name in self.result._framed if name not in others]
+        return {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
-        good = [step.step for step in self.steps if step.attributable]
-        if good:
-            head = (
-                f"Attribution is supported for {len(good)} of {len(self.steps)} "
-                f"steps ({', '.join(good)}), with {self.n_members} members."
-            )
-        else:
-            head = (
-                "Attribution is not supported for any step, with "
-                f"{self.n_members} members."
-            )
-        lines = [head, *(f"- {step}" for step in self.steps), *self._notes()]
-        return "\n".join(lines)
+        label = self.result._labels[self.place]
+        return f"{label}: {self.result._words(self.place)}"
 
-    def _notes(self) -> list[str]:
-        """What stands below the steps: size, inputs, cautions."""
-        notes = []
-        if self.n_terms is not None and self.n_training is not None:
-            notes.append(
-                f"Size: {self.n_terms} terms, fitted to {self.n_training} members or "
-                "more in each fold."
-            )
-        if self.inputs is not None:
-            notes.append(f"Inputs: {self.inputs}.")
-        return [*notes, *(f"Caution: {caution}." for caution in self.cautions)]
+    def __repr__(self) -> str:
+        cells = ", ".join(f"{name}={v!r}" for name, v in self.to_dict().items())
+        return f"{type(self).__name__}({cells})"
 
-    def to_frame(self) -> Any:
-        """Return one row per step as a pandas data frame."""
-        rows = [
-            {entry.name: getattr(step, entry.name) for entry in fields(step)}
-            for step in self.steps
-        ]
-        for row in rows:
-            row["reasons"] = "; ".join(row["reasons"])
-        return import_pandas().DataFrame(rows)
 
-    def _repr_html_(self) -> str:
-        names = [entry.name for entry in fields(StepVerdict)]
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td>{escape(format_cell(getattr(s, name)))}</td>" for name in names
-            )
-            + "</tr>"
-            for s in self.steps
-        )
-        cautions = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"{cautions}"
-        )
+def table_of_targets(
+    targets: Sequence[str],
+    features: Sequence[str],
+    columns: Mapping[str, Any],
+    reasons: Sequence[tuple[str, ...]],
+    facts: Iterable[str],
+    *,
+    printed: Sequence[str],
+    notes: Sequence[str] = (),
+    **figures: Any,
+) -> Result:
+    """Return a result of targets and features; a column that is None is no column."""
+    return Result(
+        keys={"target": tuple(targets), "feature": tuple(features)},
+        columns={name: v for name, v in columns.items() if v is not None},
+        supported=tuple(not reason for reason in reasons),
+        reasons=tuple(reasons),
+        facts=tuple(facts),
+        notes=tuple(notes),
+        figures={name: v for name, v in columns.items() if v is None} | figures,
+        printed=tuple(name for name in printed if columns[name] is not None),
+    )
+
+
+def cautions_in_words(cautions: Iterable[str]) -> tuple[str, ...]:
+    """Return cautions as notes."""
+    return tuple(f"Caution: {caution}." for caution in cautions)

@@ -14,7 +14,6 @@ from .._checks import (
     IndexArray,
     check_real,
     checked_sample_weight,
-    import_pandas,
 )
 from .._compositions.composition import close_compositions
 from .._compositions.log_ratio import (
@@ -24,6 +23,7 @@ from .._compositions.log_ratio import (
     sum_by_step,
 )
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
+from ._result import Result
 from ._reward_groups import (
     Components,
     ConvexSums,
@@ -147,7 +147,7 @@ def variance_decomposition(
     sample_weight: ArrayLike | None = None,
     confidence_level: float = 0.9,
     zero_replacement: float = 1e-12,
-) -> VarianceDecomposition:
+) -> Result:
     r"""Split the disagreement of members into reward and training noise, per step.
 
     Members that were trained on the same reward differ by their training alone. So
@@ -178,9 +178,30 @@ def variance_decomposition(
 
     Returns
     -------
-    decomposition : VarianceDecomposition
-        A :class:`VarianceSplit` per measure; ``print`` gives words, ``to_frame()``
-        a table.
+    decomposition : Result
+        One row per measure of disagreement and step; ``print`` gives words.
+        ``aitchison_variance`` (total variance of the centred log-ratios),
+        ``mutual_information`` (mean Kullback-Leibler divergence to the barycentre,
+        generalised Jensen-Shannon, in nats) and ``total_variation`` (mean of two
+        members) each have arrays of shape (n_steps,), NaN for a step without choice
+        or whose members do not differ:
+
+        between : ndarray
+            Between rewards, corrected for the noise in the means of few replicates;
+            at least 0.
+        within : ndarray
+            Within rewards: noise of the training.
+        total : ndarray
+            Their sum.
+        noise_share, noise_share_low, noise_share_high : ndarray
+            ``within`` over the total, and its interval (NaN where it cannot be
+            estimated). At most 1 from replicates; from a control sampling can push it
+            above.
+
+        ``noise_share`` of the decomposition is that of the Aitchison variance. Further
+        attributes are ``step_names``, ``source`` ("replicates" or "control"),
+        ``n_members``, ``n_rewards`` (None with a control), ``n_control`` (None with
+        replicates) and ``confidence_level``.
 
     Raises
     ------
@@ -191,7 +212,7 @@ def variance_decomposition(
     See Also
     --------
     training_noise_share : The share alone; also against exact policies.
-    verdict : Takes ``noise_share=decomposition.noise_share``.
+    verdict : Takes the decomposition as ``noise_share``.
     skpce.metrics.policy_fragility : The disagreement itself.
 
     Notes
@@ -288,14 +309,52 @@ def variance_decomposition(
                 "than one member."
             )
         splits = _from_control(ensemble, fixed, weights, varies, confidence_level)
-    return VarianceDecomposition(
-        geometry.layout.step_names,
-        "replicates" if control is None else "control",
-        len(weights),
-        n_rewards,
-        n_control,
-        confidence_level,
-        **dict(zip(MEASURES, splits, strict=True)),
+    figures = {
+        "source": "replicates" if control is None else "control",
+        "n_members": len(weights),
+        "n_rewards": n_rewards,
+        "n_control": n_control,
+        "confidence_level": confidence_level,
+    }
+    return _result(geometry.layout.step_names, np.array(splits), figures)
+
+
+def _result(
+    steps: tuple[str, ...],
+    splits: FloatArray,  # shape: (n_measures, 5, n_steps)
+    figures: dict[str, Any],
+) -> Result:
+    between, within, *shares = np.moveaxis(splits, 1, 0)
+    columns = {"between": between, "within": within, "total": between + within}
+    columns |= dict(zip(SHARES, shares, strict=True))
+    origin = (
+        f"{figures['n_rewards']} rewards"
+        if figures["source"] == "replicates"
+        else f"a control of {figures['n_control']} members"
+    )
+    return Result(
+        {"measure": MEASURES, "step": steps},
+        columns,
+        title=f"Training noise of {figures['n_members']} members, from {origin}:",
+        notes=tuple(
+            f"- {name}: {_share_in_words(splits[0, 2:, step], splits[1, 2, step])}."
+            for step, name in enumerate(steps)
+        ),
+        figures=figures | {"noise_share": splits[0, 2]},
+    )
+
+
+def _share_in_words(
+    of_variance: FloatArray,  # shape: (3,), the share and its interval
+    divergence: float,
+) -> str:
+    share, low, high = of_variance
+    if np.isnan(share):
+        return "no choice, or no variance between members"
+    known = f"[{low:.0%}, {high:.0%}]" if np.isfinite(low) else "interval not known"
+    return (
+        f"{share:.0%} {known} of the variance of log-ratios, {divergence:.0%} of the "
+        "divergence to the barycentre"
     )
 
 
@@ -376,7 +435,7 @@ def _from_replicates(
     weights: FloatArray,
     varies: NDArray[np.bool_],
     confidence_level: float,
-) -> list[VarianceSplit]:
+) -> list[FloatArray]:
     with np.errstate(divide="ignore", invalid="ignore"):
         return [
             _split_of_components(
@@ -391,7 +450,7 @@ def _split_of_components(
     without: Components,
     varies: NDArray[np.bool_],
     confidence_level: float,
-) -> VarianceSplit:
+) -> FloatArray:
     def share(ratio: FloatArray) -> FloatArray:
         return 1.0 / (1.0 + np.maximum(ratio, 0.0))
 
@@ -402,7 +461,7 @@ def _split_of_components(
         share(whole.ratio),
         share(high),
         share(low),
-        varies,
+        varies=varies,
     )
 
 
@@ -412,7 +471,7 @@ def _from_control(
     weights: FloatArray,
     varies: NDArray[np.bool_],
     confidence_level: float,
-) -> list[VarianceSplit]:
+) -> list[FloatArray]:
     """Compare the dispersion of the control with that of all members."""
     n_members, n_control = len(weights), len(fixed.clr)
     splits = []
@@ -439,146 +498,19 @@ def _from_control(
                 share,
                 share / factor,
                 share * factor,
-                varies,
+                varies=varies,
             )
         )
     return splits
 
 
-def _split(*arrays: FloatArray | NDArray[np.bool_]) -> VarianceSplit:
-    *figures, varies = arrays
-    return VarianceSplit(*(np.where(varies, figure, np.nan) for figure in figures))
+def _split(
+    *figures: FloatArray,  # each (n_steps,): between, within and the three SHARES
+    varies: NDArray[np.bool_],
+) -> FloatArray:
+    return np.where(varies, np.array(figures), np.nan)
 
 
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
 
-
-@dataclass(frozen=True, eq=False)
-class VarianceSplit:
-    """One measure of disagreement, split; every array has one value per step.
-
-    NaN for a step without choice, or whose members do not differ.
-
-    Attributes
-    ----------
-    between : ndarray of shape (n_steps,)
-        Between rewards, corrected for the noise in the means of few replicates; at
-        least 0.
-    within : ndarray of shape (n_steps,)
-        Within rewards: noise of the training.
-    noise_share : ndarray of shape (n_steps,)
-        ``within`` over the total. At most 1 from replicates; from a control sampling
-        can push it above.
-    noise_share_low, noise_share_high : ndarray of shape (n_steps,)
-        Interval of ``noise_share``; NaN where it cannot be estimated.
-    """
-
-    between: FloatArray
-    within: FloatArray
-    noise_share: FloatArray
-    noise_share_low: FloatArray
-    noise_share_high: FloatArray
-
-    @property
-    def total(self) -> FloatArray:
-        """Sum of ``between`` and ``within``."""
-        return self.between + self.within
-
-
-@dataclass(frozen=True, eq=False)
-class VarianceDecomposition:
-    """Disagreement of the members, split; from :func:`variance_decomposition`.
-
-    Attributes
-    ----------
-    step_names : tuple of str
-        One name per step.
-    source : {"replicates", "control"}
-        What told the noise apart.
-    n_members : int
-        Rows of y.
-    n_rewards : int or None
-        Different rewards; None with a control.
-    n_control : int or None
-        Rows of the control; None with replicates.
-    confidence_level : float
-        Of the intervals.
-    aitchison_variance : VarianceSplit
-        Total variance of the centred log-ratios.
-    mutual_information : VarianceSplit
-        Mean Kullback-Leibler divergence to the barycentre (generalised
-        Jensen-Shannon), in nats.
-    total_variation : VarianceSplit
-        Mean total variation of two members.
-    """
-
-    step_names: tuple[str, ...]
-    source: str
-    n_members: int
-    n_rewards: int | None
-    n_control: int | None
-    confidence_level: float
-    aitchison_variance: VarianceSplit
-    mutual_information: VarianceSplit
-    total_variation: VarianceSplit
-
-    @property
-    def noise_share(self) -> FloatArray:
-        """Share of training noise in the Aitchison variance; shape (n_steps,).
-
-        What :func:`verdict` takes as ``noise_share``.
-        """
-        return self.aitchison_variance.noise_share
-
-    def __str__(self) -> str:
-        split = self.aitchison_variance
-        if self.source == "replicates":
-            origin = f"{self.n_rewards} rewards"
-        else:
-            origin = f"a control of {self.n_control} members"
-        lines = [f"Training noise of {self.n_members} members, from {origin}:"]
-        for step, name in enumerate(self.step_names):
-            if np.isnan(split.noise_share[step]):
-                lines.append(f"- {name}: no choice, or no variance between members.")
-                continue
-            interval = (
-                f"[{split.noise_share_low[step]:.0%}, "
-                f"{split.noise_share_high[step]:.0%}]"
-                if np.isfinite(split.noise_share_low[step])
-                else "interval not known"
-            )
-            divergence = self.mutual_information.noise_share[step]
-            lines.append(
-                f"- {name}: {split.noise_share[step]:.0%} {interval} of the variance "
-                f"of log-ratios, {divergence:.0%} of the divergence to the barycentre."
-            )
-        return "\n".join(lines)
-
-    def to_frame(self) -> Any:
-        """Return one row per measure and step.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``measure``, ``step``, ``between``, ``within``, ``total``,
-            ``noise_share``, ``noise_share_low``, ``noise_share_high``. Needs pandas.
-        """
-        pandas = import_pandas()
-        columns = (
-            "between",
-            "within",
-            "total",
-            "noise_share",
-            "noise_share_low",
-            "noise_share_high",
-        )
-        return pandas.concat(
-            [
-                pandas.DataFrame(
-                    {"measure": measure, "step": list(self.step_names)}
-                    | {name: getattr(getattr(self, measure), name) for name in columns}
-                )
-                for measure in MEASURES
-            ],
-            ignore_index=True,
-        )
+SHARES = ("noise_share", "noise_share_low", "noise_share_high")

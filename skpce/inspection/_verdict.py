@@ -22,21 +22,20 @@ from .._checks import (
 )
 from .._compositions.log_ratio import composition_geometry
 from .._compositions.steps import refuse_ragged
-from .._dependence.tests import InputTests, input_tests
 from ._cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
     factorise,
-    final_estimator,
     permuted_q2,
     step_q2,
     with_parameters,
 )
-from ._reading import last_and_inputs
-from ._result import StepVerdict, Verdict
+from ._input_tests import input_tests
+from ._reading import final_estimator, last_and_inputs
+from ._result import Result, cautions_in_words
 from ._reward_groups import check_replicates, make_splits, repetition_caution
-from ._training_noise import VarianceDecomposition, variance_decomposition
+from ._training_noise import variance_decomposition
 
 
 def verdict(
@@ -47,7 +46,7 @@ def verdict(
     *,
     steps: Any = None,
     mask: Any = "infer",
-    noise_share: ArrayLike | VarianceDecomposition | None = None,
+    noise_share: ArrayLike | Result | None = None,
     cv: Any = 5,
     n_permutations: int = 999,
     min_q2: float = 0.25,
@@ -59,7 +58,7 @@ def verdict(
     closed_form: bool = True,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Verdict:
+) -> Result:
     """Say, step by step, whether an attribution is supported.
 
     The WHOLE pipeline is refitted in every fold and every permutation (or solved in a
@@ -83,15 +82,15 @@ def verdict(
         Label of the reward of each member. Members of one reward are replicates:
         they stay in one fold, are permuted together, and give the share of training
         noise with an interval, by :func:`variance_decomposition` (unless
-        ``noise_share`` is given). Their rows of X must be equal. Without it, equal
-        rows in training and in test are told in a caution.
+        ``noise_share`` is given). Their rows of X must be equal. Without it, a caution
+        reports equal rows in training and in test.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
     mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
         True where a part is possible; read from all members and given to the last
         estimator, so that no fold infers another.
-    noise_share : array-like of shape (n_steps,) or VarianceDecomposition, default=None
+    noise_share : array-like of shape (n_steps,) or Result, default=None
         Share of training noise per step, from :func:`training_noise_share`; NaN
         where not known. From :func:`variance_decomposition` with an interval.
     cv : int or cross-validation splitter, default=5
@@ -123,8 +122,44 @@ def verdict(
 
     Returns
     -------
-    verdict : Verdict
-        One :class:`StepVerdict` per step; ``print`` gives it in words.
+    verdict : Result
+        One row per step (``steps``), with attributes as below; ``attributable`` of
+        the verdict has one flag per step, and ``print`` gives it in words. Of a step:
+
+        attributable : bool
+            Whether every condition holds.
+        q2, q2_low, q2_high : float
+            Cross-fitted Q²: share of the Aitchison variance that held-out members'
+            inputs predict, with its bootstrap interval over members. NaN for a step
+            without choice.
+        mean_only_q2 : float
+            The same for the mean of the training members (slightly below 0).
+        degree_one_q2 : float
+            The same for the pipeline at degree 1; NaN where it has no degree.
+        p_value : float
+            Permutation p-value, Holm-adjusted over the steps.
+        noise_share, noise_share_low, noise_share_high : float
+            Share of training noise and its interval; NaN where it is not known, the
+            interval also where the share was given without one.
+        reasons : tuple of str
+            Each condition that failed.
+
+        Of the whole verdict, beside ``n_members``, ``n_permutations``,
+        ``confidence_level`` and ``cpu_seconds`` (of the permutations, over all
+        processes):
+
+        cautions : tuple of str
+            What does not veto but weakens the reading: dependent inputs, inputs that
+            do not have the stated law, more terms than members, training noise that
+            is unknown or not settled.
+        inputs : Result or None
+            :func:`input_tests` of the inputs of the last estimator, of one fit on all
+            members. They inform and never veto.
+        n_terms, n_training : int or None
+            Terms of the basis (so many members a fit without penalty would need), and
+            members of the smallest training set of a fold; None without a basis.
+        closed_form : bool
+            Whether the permutations came from one factorisation per fold.
 
     Raises
     ------
@@ -216,42 +251,90 @@ def verdict(
     degree_one = _degree_one_q2(fit, deviations)
     checks = InputChecks.of(fit)
     limits = (min_q2, significance_level, max_noise_share)
-    results = []
-    for step, name in enumerate(fit.geometry.layout.step_names):
-        reasons = failed_conditions(q2[step], p_values[step], noise[0, step], limits)
-        results.append(
-            StepVerdict(
-                step=name,
-                attributable=not reasons,
-                q2=float(q2[step]),
-                q2_low=float(interval[0, step]),
-                q2_high=float(interval[1, step]),
-                mean_only_q2=float(mean_only[step]),
-                degree_one_q2=float(degree_one[step]),
-                p_value=float(p_values[step]),
-                noise_share=float(noise[0, step]),
-                noise_share_low=float(noise[1, step]),
-                noise_share_high=float(noise[2, step]),
-                reasons=reasons,
-            )
-        )
-    return Verdict(
-        tuple(results),
-        len(inputs),
-        n_permutations,
-        confidence_level,
-        (
+    columns = {
+        "q2": q2,
+        "q2_low": interval[0],
+        "q2_high": interval[1],
+        "mean_only_q2": mean_only,
+        "degree_one_q2": degree_one,
+        "p_value": p_values,
+        "noise_share": noise[0],
+        "noise_share_low": noise[1],
+        "noise_share_high": noise[2],
+    }
+    names = fit.geometry.layout.step_names
+    figures = {
+        "n_members": len(inputs),
+        "n_permutations": n_permutations,
+        "confidence_level": confidence_level,
+        "cautions": (
             *permutation_caution(n_permutations, significance_level, q2),
-            *noise_cautions(results, max_noise_share),
+            *noise_cautions(names, columns, max_noise_share),
             *repetition_caution(inputs, reward, fit.splits),
             *cautions(checks, len(inputs)),
         ),
-        cpu_seconds,
-        inputs=checks.tests,
-        n_terms=checks.n_terms,
-        n_training=min(len(train) for train, _ in fit.splits),
-        closed_form=closed is not None,
+        "cpu_seconds": cpu_seconds,
+        "inputs": checks.tests,
+        "n_terms": checks.n_terms,
+        "n_training": min(len(train) for train, _ in fit.splits),
+        "closed_form": closed is not None,
+    }
+    failed = [
+        failed_conditions(*figures_of_step, limits)
+        for figures_of_step in zip(q2, p_values, noise[0], strict=True)
+    ]
+    return table_of_steps(names, columns, failed, figures)
+
+
+def table_of_steps(
+    names: Sequence[str],
+    columns: dict[str, FloatArray],
+    reasons: Sequence[tuple[str, ...]],
+    figures: dict[str, Any],
+) -> Result:
+    """Return a verdict: a step without reasons is attributable."""
+    good = [name for name, failed in zip(names, reasons, strict=True) if not failed]
+    members = f"with {figures['n_members']} members."
+    title = f"Attribution is not supported for any step, {members}"
+    if good:
+        title = (
+            f"Attribution is supported for {len(good)} of {len(names)} steps "
+            f"({', '.join(good)}), {members}"
+        )
+    notes = cautions_in_words(figures["cautions"])
+    if figures.get("inputs") is not None:
+        notes = (f"Inputs: {figures['inputs']}.", *notes)
+    if figures.get("n_terms") is not None and figures.get("n_training") is not None:
+        size = (
+            f"Size: {figures['n_terms']} terms, fitted to {figures['n_training']} "
+            "members or more in each fold."
+        )
+        notes = (size, *notes)
+    return Result(
+        {"step": tuple(names)},
+        columns,
+        supported=tuple(not failed for failed in reasons),
+        reasons=tuple(reasons),
+        facts=tuple(_facts(columns, step) for step in range(len(names))),
+        title=title,
+        notes=notes,
+        figures=figures,
+        answer="attributable",
+        framed=("step", "attributable", *columns, "reasons"),
     )
+
+
+def _facts(columns: dict[str, FloatArray], step: int) -> str:
+    """Return the figures of a step in words; none for a step without choice."""
+    row = {name: values[step] for name, values in columns.items()}
+    if np.isnan(row["q2"]):
+        return ""
+    facts = "Q² = {q2:.2f} [{q2_low:.2f}, {q2_high:.2f}], p = {p_value:.3g}"
+    if not np.isnan(row["noise_share"]):
+        facts += ", training noise {noise_share:.0%}"
+    if not np.isnan(row["noise_share_low"]):
+        facts += " [{noise_share_low:.0%}, {noise_share_high:.0%}]"
+    return facts.format(**row)
 
 
 def _check_arguments(**values: Any) -> None:
@@ -331,7 +414,7 @@ def _training_noise(
             zero_replacement=fit.zero_replacement,
         )
     found = np.full((3, n_steps), np.nan)
-    if isinstance(noise_share, VarianceDecomposition):
+    if isinstance(noise_share, Result) and "measure" in noise_share.keys:
         _refuse_other_steps(noise_share.step_names, fit.geometry.layout.step_names)
         split = noise_share.aitchison_variance
         _check_length(split.noise_share, n_steps)
@@ -455,19 +538,10 @@ def permutation_caution(
 
 @dataclass(frozen=True)
 class InputChecks:
-    """What one fit on all members says of the inputs.
+    """What one fit on all members says of the inputs."""
 
-    Parameters
-    ----------
-    tests : InputTests or None
-        Dependence and laws of the inputs of the last estimator; None where they are
-        no numbers.
-    n_terms : int or None
-        Terms of the basis; None without one.
-    """
-
-    tests: InputTests | None
-    n_terms: int | None
+    tests: Result | None  # of the last estimator's inputs; None where no numbers
+    n_terms: int | None  # of the basis; None without one
 
     @classmethod
     def of(cls, fit: CrossFit) -> InputChecks:
@@ -491,24 +565,22 @@ class InputChecks:
 
 
 def noise_cautions(
-    steps: Sequence[StepVerdict], max_noise_share: float
+    names: Sequence[str], columns: dict[str, FloatArray], max_noise_share: float
 ) -> tuple[str, ...]:
     """Caution where training noise is not known, or not settled."""
     found = []
-    tested = [step for step in steps if not np.isnan(step.q2)]
-    if any(np.isnan(step.noise_share) for step in tested):
+    tested = ~np.isnan(columns["q2"])
+    if np.isnan(columns["noise_share"][tested]).any():
         found.append(
             "the share of training noise is not known; replicate members per reward "
             "would tell"
         )
-    open_steps = [
-        step.step
-        for step in tested
-        if step.noise_share_low < max_noise_share <= step.noise_share_high
-    ]
-    if open_steps:
+    low, high = columns["noise_share_low"], columns["noise_share_high"]
+    is_open = tested & (low < max_noise_share) & (max_noise_share <= high)
+    if is_open.any():
+        steps = ", ".join(names[int(step)] for step in np.flatnonzero(is_open))
         found.append(
-            f"the interval of the training noise of {', '.join(open_steps)} holds "
+            f"the interval of the training noise of {steps} holds "
             f"{max_noise_share:.0%}: more rewards or replicates would settle it"
         )
     return tuple(found)
@@ -535,7 +607,7 @@ def cautions(checks: InputChecks, n_members: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _dependence_caution(tests: InputTests) -> list[str]:
+def _dependence_caution(tests: Result) -> list[str]:
     """Caution about dependence that is unlikely by chance."""
     if not tests.smallest_dependence_p_value < _CAUTION_LEVEL:
         return []

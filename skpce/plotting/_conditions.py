@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 
 from .._checks import (
     FloatArray,
@@ -18,24 +17,20 @@ from .._checks import (
     make_generator,
 )
 from .._compositions.log_ratio import composition_geometry
-from .._surrogate import CompositionalPCESurrogate
-from ..inspection._cross_fit import final_estimator, take, with_parameters
-from ..inspection._reading import last_estimator, unwrapped
+from ..inspection._cross_fit import take, with_parameters
+from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
     UNEXPLAINED_COLOR,
-    attribution_of,
     check_position,
     color,
     composition_q2,
     draw_heat_map,
     hide_spines,
-    input_table,
     label,
     legend_right,
     make_axes,
     make_panels,
     name_columns,
-    require_expansion,
     target_q2,
 )
 
@@ -257,7 +252,7 @@ class _Refit:
     def of(cls, pipeline: Any, X: Any, y: Any, quantity: str, step: int) -> _Refit:
         """Fix the mask by all members, so that no subset infers another."""
         _, last = final_estimator(pipeline)
-        if not isinstance(last, CompositionalPCESurrogate):
+        if getattr(last, "mask", None) is None:  # not of compositions
             return cls(with_parameters(pipeline), X, y, quantity, step, None)
         owner = "ConvergenceDisplay.from_estimator"
         geometry = composition_geometry(y, last.steps, last.mask, owner)
@@ -282,13 +277,14 @@ class _Refit:
         else:
             zero = final_estimator(self.pipeline)[1].zero_replacement
             q2 = composition_q2(observed, predicted, self.geometry, zero)
-        found = attribution_of(model)
+        expansion = expansion_of(model).expansion
+        names = list(expansion.group_names)
         if self.quantity == "q2":
-            return q2, found.rows, ""
-        step = check_position("step", self.step, len(found.rows))
-        indices = getattr(found, self.quantity)[step]
+            return q2, names, ""
+        step = check_position("step", self.step, len(names))
+        indices = getattr(expansion.sobol_indices(), self.quantity)[step]
         explained = np.clip(np.nan_to_num(q2[step]), 0.0, 1.0)
-        return indices * explained, found.inputs, found.rows[step]
+        return indices * explained, list(expansion.input_names), names[step]
 
 
 def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
@@ -424,22 +420,22 @@ class EmbeddingDisplay:
         ValueError
             If X is needed and missing, or has fewer than two members.
         """
-        last, names = last_estimator(pipeline, input_features)
-        require_expansion(last)
-        inputs = input_table(pipeline, X)
+        reading = expansion_of(pipeline, X, input_features)
+        inputs = reading.table
         if inputs is None:
             raise ValueError(
-                f"X=None, but {type(last).__name__} keeps no inputs; give X."
+                f"X=None, but {type(reading.estimator).__name__} keeps no inputs; give "
+                "X."
             )
         if len(inputs) < 2:
             raise ValueError(f"X has {len(inputs)} members; expected two or more.")
-        law, data = _quantiles(last.basis_.laws, inputs, random_state)
+        law, data = _quantiles(reading.expansion.basis.laws, inputs, random_state)
         display = cls(
             _correlation(inputs),
             law,
             data,
-            names,
-            explained_variance_ratio=_kept_variance(pipeline),
+            reading.expansion.input_names,
+            explained_variance_ratio=_kept_variance(reading),
         )
         return display.plot(ax=ax, **kwargs)
 
@@ -544,15 +540,9 @@ def _quantiles(
     return law_quantiles, data
 
 
-def _kept_variance(pipeline: Any) -> FloatArray | None:
+def _kept_variance(reading: Reading) -> FloatArray | None:
     """Return what the last PCA-like step before the expansion keeps."""
-    pipeline = unwrapped(pipeline)
-    if not isinstance(pipeline, Pipeline):
-        return None
-    inner = _kept_variance(pipeline[-1])
-    if inner is not None:
-        return inner
-    for _, step in reversed(pipeline.steps[:-1]):
+    for _, step in reversed(reading.steps):
         kept = getattr(step, "explained_variance_ratio_", None)
         if kept is not None:
             return np.asarray(kept, dtype=np.float64)

@@ -10,26 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, check_integer, check_option, make_generator
-from .._expansion.indices import interaction_indices
+from .._compositions.fitted import FittedCompositions
+from .._expansion.expansion import Expansion
 from .._expansion.marginals import checked_features, main_effects
-from ..inspection import Verdict
-from ..inspection._reading import is_surrogate, last_estimator
+from ..inspection import Result
+from ..inspection._reading import expansion_of, group_matrix
 from ._style import (
     NO_VARIANCE,
     NOT_SUPPORTED,
-    attribution_of,
+    Support,
     check_position,
     color,
     draw_heat_map,
     hide_spines,
-    input_table,
     label,
     legend_right,
     make_axes,
     make_panels,
-    require_expansion,
-    squared_clr_coefficients,
-    target_names,
 )
 
 QUANTITIES = ("probability", "log_ratio")
@@ -127,7 +124,7 @@ class MainEffectsDisplay:
         targets: Sequence[int | str] | None = None,
         features: Sequence[int | str] | None = None,
         quantity: str = "probability",
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         n_points: int = 61,
         n_samples: int = 1000,
@@ -156,7 +153,7 @@ class MainEffectsDisplay:
             probabilities are means over draws of the other inputs. With a
             ``regressor`` of its own both are those of the expansion of its
             predictions (``fidelity_`` says how good that is).
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Marks the targets of steps whose attribution is not supported.
         input_features : sequence of str or None, default=None
             Names of the inputs; None asks the pipeline.
@@ -183,34 +180,31 @@ class MainEffectsDisplay:
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_points", n_points, low=2)
         check_integer(owner, "n_samples", n_samples, low=1)
-        last, names = last_estimator(pipeline, input_features)
-        require_expansion(last)
+        reading = expansion_of(pipeline, X, input_features)
+        expansion, fitted = reading.expansion, reading.compositions
+        basis, names = expansion.basis, expansion.input_names
         shown: Sequence[int] = range(len(names))
         if features is not None:
             shown = checked_features(features, names)
-        table = input_table(pipeline, X)
-        laws = last.basis_.laws
-        sampled = last.basis_.sample(4000, make_generator(random_state))
+        table, laws = reading.table, basis.laws
+        sampled = basis.sample(4000, make_generator(random_state))
         seen = sampled if table is None else table
         grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]
-        if is_surrogate(last) and quantity == "probability":
+        if fitted is not None and quantity == "probability":
             draws = sampled[:n_samples]
             if n_samples > len(sampled):
-                draws = last.basis_.sample(n_samples, make_generator(random_state))
-            effects = _probability_effects(last, grids, shown, draws)
-            labels = _part_names(last)
-            unit = "probability"
+                draws = basis.sample(n_samples, make_generator(random_state))
+            effects = _probability_effects(fitted, grids, shown, draws)
+            curves, unit = expansion, "probability"
         else:
-            effects = _expansion_effects(last, grids, shown)
-            is_log_ratio = is_surrogate(last)
-            labels = target_names(len(last.coefficients_))
-            if is_log_ratio:
-                labels = list(last.geometry_.coordinate_names)
-            unit = last.log_ratio if is_log_ratio else "y"
+            curves = expansion if fitted is None else _in_coordinates(fitted)
+            effects = _expansion_effects(curves, grids, shown)
+            unit = "y" if fitted is None else fitted.geometry.log_ratio
+        labels = curves.output_names
         chosen = _chosen_targets(targets, labels, effects)
-        good = attribution_of(pipeline, input_features).judged(verdict).supported
+        good = Support.of(expansion, verdict).supported
         if good is not None:
-            rows = _row_of_target(last, quantity == "probability")
+            rows = group_matrix(curves).argmax(axis=0)
             good = tuple(good[rows[i]] for i in chosen)
         display = cls(
             grids,
@@ -311,10 +305,10 @@ def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> Floa
 
 
 def _expansion_effects(
-    estimator: Any, grids: Sequence[FloatArray], features: Sequence[int]
+    expansion: Expansion, grids: Sequence[FloatArray], features: Sequence[int]
 ) -> list[FloatArray]:
-    """Return exact main effects, each (n_points, n_targets)."""
-    basis, coefficients = estimator.basis_, estimator.coefficients_
+    """Return exact main effects, each (n_points, n_outputs)."""
+    basis, coefficients = expansion.basis, expansion.coefficients
     return [
         main_effects(basis, coefficients, np.repeat(grid[:, None], len(basis.laws), 1))[
             :, i
@@ -324,14 +318,14 @@ def _expansion_effects(
 
 
 def _probability_effects(
-    surrogate: Any,
+    fitted: FittedCompositions,
     grids: Sequence[FloatArray],
     features: Sequence[int],
     draws: FloatArray,
 ) -> list[FloatArray]:
     """Average over draws of the other inputs, the same draws at every point."""
-    shown = surrogate.geometry_.active_parts
-    values = _probabilities(surrogate, draws)
+    shown = fitted.geometry.active_parts
+    values = _probabilities(fitted, draws)
     mean = values[:, shown].mean(axis=0)
     effects = []
     for grid, i in zip(grids, features, strict=True):
@@ -339,35 +333,26 @@ def _probability_effects(
         fixed = draws.copy()
         for point, value in enumerate(grid):
             fixed[:, i] = value
-            curve[point] = _probabilities(surrogate, fixed)[:, shown].mean(axis=0)
+            curve[point] = _probabilities(fitted, fixed)[:, shown].mean(axis=0)
         effects.append(curve - mean)
     return effects
 
 
-def _probabilities(surrogate: Any, inputs: FloatArray) -> FloatArray:
-    coordinates = surrogate.basis_.evaluate(inputs) @ surrogate.coefficients_.T
-    geometry = surrogate.geometry_
-    return geometry.compositions(geometry.from_coordinates(coordinates))
+def _probabilities(fitted: FittedCompositions, inputs: FloatArray) -> FloatArray:
+    """Evaluate the expansion, also where a regressor predicts in its place."""
+    clr = fitted.basis.combine(inputs, fitted.expansion.coefficients)
+    return fitted.geometry.compositions(clr)
 
 
-def _part_names(surrogate: Any) -> list[str]:
-    layout = surrogate.geometry_.layout
-    parts = surrogate.geometry_.active_parts
-    steps = layout.step_of_part[parts]
-    return [
-        f"{layout.step_names[step]}:{layout.part_names[part]}"
-        for step, part in zip(steps, parts, strict=True)
-    ]
-
-
-def _row_of_target(estimator: Any, is_probability: bool) -> NDArray[np.int64]:
-    """Return the step of each part or coordinate; a target of a regressor is one."""
-    if not is_surrogate(estimator):
-        return np.arange(len(estimator.coefficients_))
-    geometry = estimator.geometry_
-    if is_probability:
-        return np.asarray(geometry.layout.step_of_part[geometry.active_parts])
-    return np.asarray(geometry.step_of_coordinate)
+def _in_coordinates(fitted: FittedCompositions) -> Expansion:
+    """Return the expansion of the coordinates in which results are given."""
+    geometry = fitted.geometry
+    return fitted.expansion.mapped(
+        geometry.to_coordinates(np.eye(fitted.expansion.n_outputs)).T,
+        geometry.coordinate_names,
+        groups=geometry.step_of_coordinate,
+        group_names=geometry.layout.step_names,
+    )
 
 
 def _chosen_targets(
@@ -473,7 +458,7 @@ class InteractionDisplay:
         pipeline: Any,
         *,
         step: int = 0,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -486,7 +471,7 @@ class InteractionDisplay:
             A surrogate, a regressor, or a Pipeline that ends in one.
         step : int, default=0
             Which step or target.
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Gives the unexplained share, and says when the step is not attributable.
             None takes the leave-one-out.
         input_features : sequence of str or None, default=None
@@ -504,19 +489,14 @@ class InteractionDisplay:
         ValueError
             If there is no such step, or no polynomial expansion.
         """
-        last, _ = last_estimator(pipeline)
-        require_expansion(last)
-        found = attribution_of(pipeline, input_features).judged(verdict)
-        step = check_position("step", step, len(found.rows))
-        if is_surrogate(last):
-            coefficients = np.sqrt(squared_clr_coefficients(last)[[step]])
-        else:
-            coefficients = last.coefficients_[[step]]
-        indices = interaction_indices(coefficients, last.multi_indices_, 2)
+        expansion = expansion_of(pipeline, None, input_features).expansion
+        found = Support.of(expansion, verdict)
+        step = check_position("step", step, expansion.n_groups)
+        indices = expansion.interaction_indices(2)
         unexplained = float(found.unexplained[step])
         explained = 0.0 if np.isnan(unexplained) else 1.0 - unexplained
-        shares = explained * indices.values[0]
-        values = np.zeros((len(found.inputs),) * 2)
+        shares = explained * indices.values[step]
+        values = np.zeros((expansion.n_inputs,) * 2)
         for subset, share in zip(indices.subsets, shares, strict=True):
             values[subset[-1], subset[0]] = share
         higher = max(explained - float(shares.sum()), 0.0)
@@ -524,8 +504,8 @@ class InteractionDisplay:
             values,
             0.0 if higher < 1e-12 else higher,
             unexplained,
-            found.inputs,
-            title=found.rows[step],
+            expansion.input_names,
+            title=expansion.group_names[step],
             supported=found.supported is None or found.supported[step],
         )
         return display.plot(ax=ax, **kwargs)

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, check_integer, check_option
-from ..inspection import RewardEffects, Verdict, back_to_reward
-from ..inspection._reading import renamed
+from ..inspection import Result, back_to_reward
+from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
     INTERACTION_COLOR,
     NO_VARIANCE,
     NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
-    attribution_of,
+    Support,
     check_position,
     color,
     draw_heat_map,
@@ -123,7 +123,7 @@ class SobolDisplay:
         pipeline: Any,
         *,
         unexplained: ArrayLike | None = None,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
         kind: str = "stacked",
@@ -159,7 +159,7 @@ class SobolDisplay:
         pipeline: Any,
         *,
         unexplained: ArrayLike | None = None,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
     ) -> SobolDisplay:
@@ -174,7 +174,7 @@ class SobolDisplay:
         unexplained : array-like of shape (n_steps,) or None, default=None
             Share of the variance that is not explained; by default that of the
             verdict, else of the leave-one-out of the last estimator.
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Marks the steps whose attribution is not supported.
         input_features : sequence of str or None, default=None
             Names of the inputs of the last estimator. None asks the transformers
@@ -193,16 +193,18 @@ class SobolDisplay:
             If the estimator has no indices, a verdict is about other steps, or names
             have another length.
         """
-        found = attribution_of(pipeline, input_features).judged(verdict)
+        reading = expansion_of(pipeline, input_features=input_features)
+        expansion = reading.expansion
+        found = Support.of(expansion, verdict)
         if unexplained is not None:
             found = found.with_unexplained(unexplained)
         return cls(
-            found.first_order,
+            expansion.sobol_indices().first_order,
             found.unexplained,
-            renamed("step_names", step_names, found.rows),
-            found.inputs,
+            renamed("step_names", step_names, list(expansion.group_names)),
+            expansion.input_names,
             supported=found.supported,
-            sampled=found.sampled,
+            sampled=reading.is_sampled,
         )
 
     def plot(
@@ -333,7 +335,7 @@ class SobolDisplay:
 #: What the bars may be, with the label of their axis.
 MEASURES: Mapping[str, str] = {
     "share": "share of the predicted variance",
-    "driven": "variance driven alone,\nover the predicted variance",
+    "variance_share": "variance of the feature alone,\nover the predicted variance",
     "effect_size": "change of the log-ratios\nfor one standard deviation",
 }
 
@@ -343,7 +345,7 @@ class RewardEffectsDisplay:
 
     Parameters
     ----------
-    effects : RewardEffects
+    effects : Result
         From :func:`skpce.inspection.back_to_reward`.
     supported : sequence of bool or None, default=None
         Whether the attribution of each step is supported; None takes that of the
@@ -383,7 +385,7 @@ class RewardEffectsDisplay:
 
     def __init__(
         self,
-        effects: RewardEffects,
+        effects: Result,
         *,
         supported: Sequence[bool] | None = None,
         unexplained: ArrayLike | None = None,
@@ -403,7 +405,7 @@ class RewardEffectsDisplay:
         X: Any,
         *,
         groups: Mapping[str, Any] | None = None,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> RewardEffectsDisplay:
@@ -413,7 +415,7 @@ class RewardEffectsDisplay:
         ----------
         pipeline, X, groups
             As in :func:`skpce.inspection.back_to_reward`.
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Says which steps are attributable, and gives their cross-fitted Q²; None
             takes the leave-one-out Q².
         ax, **kwargs
@@ -435,8 +437,7 @@ class RewardEffectsDisplay:
         if verdict is not None:
             refuse_other_steps(verdict, effects.target_names)
             supported = verdict.attributable
-            q2 = np.array([step.q2 for step in verdict.steps])
-            unexplained = 1.0 - np.clip(q2, 0.0, 1.0)
+            unexplained = 1.0 - np.clip(verdict.q2, 0.0, 1.0)
         display = cls(effects, supported=supported, unexplained=unexplained)
         return display.plot(ax=ax, **kwargs)
 
@@ -447,7 +448,7 @@ class RewardEffectsDisplay:
         ----------
         target : int
             Step or output.
-        measure : {"share", "driven", "effect_size"}
+        measure : {"share", "variance_share", "effect_size"}
             What counts.
         n_shown : int, default=10
             How many, at most.
@@ -476,7 +477,7 @@ class RewardEffectsDisplay:
         ----------
         ax : matplotlib Axes, sequence of them or None, default=None
             Where to draw: one to be divided, or one per step. None makes a figure.
-        measure : {"share", "driven", "effect_size"}, default="share"
+        measure : {"share", "variance_share", "effect_size"}, default="share"
             What the bars are, and what ranks the features. Bars of the first two
             carry two standard errors.
         kind : {"bars", "heatmap"}, default="bars"

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray
 from .._compositions.composition import checked_policies
 from .._compositions.fitted import QUANTILE
-from ..inspection._reading import surrogate_inputs, surrogate_of
+from ..inspection._reading import expansion_of
 from ..metrics import marginal_coverage_score
 from ._style import check_position, color, hide_spines, label, legend_below, make_axes
 
@@ -137,12 +137,13 @@ class PolicyDistributionDisplay:
             If y does not fit the surrogate, there is no such step, or there are
             other numbers of names.
         """
-        surrogate, _ = surrogate_of(pipeline)
-        layout = surrogate.geometry_.layout
+        reading = expansion_of(pipeline)
+        geometry, surrogate = reading.require_compositions().geometry, reading.estimator
+        layout = geometry.layout
         step = check_position("step", step, layout.n_steps)
         y = checked_policies(y, surrogate)
         columns = layout.slices[step]
-        shown = np.arange(columns.start, columns.stop)[surrogate.mask_[columns]]
+        shown = np.arange(columns.start, columns.stop)[geometry.mask[columns]]
         draws = surrogate.sample(n_samples, random_state=random_state)
         samples = {
             "ensemble": y[:, shown],
@@ -316,8 +317,9 @@ class CoverageDisplay:
         ValueError
             If X or y does not fit the surrogate.
         """
-        surrogate, _ = surrogate_of(pipeline)
-        inputs = surrogate_inputs(pipeline, X)
+        reading = expansion_of(pipeline, X)
+        geometry, surrogate = reading.require_compositions().geometry, reading.estimator
+        inputs = reading.inputs
         y = checked_policies(y, surrogate, len(inputs))
         kinds = {
             "given the inputs": {"X": inputs},
@@ -331,7 +333,7 @@ class CoverageDisplay:
                     confidence_level=level, random_state=random_state, **arguments
                 )
                 score = marginal_coverage_score(
-                    y, *interval, steps=surrogate.steps_, mask=surrogate.mask_
+                    y, *interval, steps=geometry.layout.widths, mask=geometry.mask
                 )
                 coverages[name].append(float(np.nanmean(score)))
         display = cls(levels, coverages, n_members=len(inputs))

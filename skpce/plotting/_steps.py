@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, check_option
 from .._compositions.composition import checked_policies
-from ..inspection import Verdict
-from ..inspection._reading import surrogate_of
+from ..inspection import Result
+from ..inspection._reading import expansion_of
 from ..metrics import PolicyFragility, policy_fragility
 from ._indices import SobolDisplay
 from ._style import (
     INTERACTION_COLOR,
     NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
-    attribution_of,
+    Support,
     color,
     hide_spines,
     label,
@@ -141,7 +141,7 @@ class StepVarianceDisplay:
         pipeline: Any,
         y: ArrayLike,
         *,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         measures: Sequence[str] = DEFAULT_MEASURES,
         ax: Any = None,
         **kwargs: Any,
@@ -154,7 +154,7 @@ class StepVarianceDisplay:
             A surrogate or a Pipeline that ends in one. Gives steps and mask.
         y : array-like of shape (n_members, n_parts)
             Policies of the members.
-        verdict : Verdict or None, default=None
+        verdict : Result or None, default=None
             Gives the unexplained share, and marks steps that are not attributable.
             None takes the leave-one-out of the surrogate.
         measures, ax, **kwargs
@@ -165,9 +165,10 @@ class StepVarianceDisplay:
         display : StepVarianceDisplay
             After :meth:`plot`.
         """
-        surrogate, _ = surrogate_of(pipeline)
-        found = fragility_of(surrogate, y)
-        judged = attribution_of(pipeline).judged(verdict)
+        reading = expansion_of(pipeline)
+        reading.require_compositions()
+        found = fragility_of(reading.estimator, y)
+        judged = Support.of(reading.expansion, verdict)
         display = cls(found, unexplained=judged.unexplained, supported=judged.supported)
         return display.plot(ax=ax, measures=measures, **kwargs)
 
@@ -384,7 +385,7 @@ class PrismDisplay:
         *,
         measure: str = "aitchison_variance",
         unexplained: ArrayLike | None = None,
-        verdict: Verdict | None = None,
+        verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -419,14 +420,15 @@ class PrismDisplay:
             If the measure is unknown, or the members agree at every step.
         """
         check_option("PrismDisplay.from_estimator", "measure", measure, PRISM_MEASURES)
-        surrogate, _ = surrogate_of(pipeline)
+        reading = expansion_of(pipeline)
+        reading.require_compositions()
         shares = SobolDisplay.from_fit(
             pipeline,
             unexplained=unexplained,
             verdict=verdict,
             input_features=input_features,
         )
-        weights = np.nan_to_num(getattr(fragility_of(surrogate, y), measure))
+        weights = np.nan_to_num(getattr(fragility_of(reading.estimator, y), measure))
         weights[weights < _ROUNDING] = 0.0  # a step without choice
         if weights.sum() <= 0:
             raise ValueError("The members of y agree at every step: nothing to draw.")

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
@@ -25,9 +24,9 @@ from .._checks import (
     make_generator,
     one_thread_if_small,
 )
-from .._compositions.log_ratio import sum_by_step
-from .._regressor import PolynomialChaosRegressor
-from .._surrogate import CompositionalPCESurrogate
+from .._compositions.fitted import FittedCompositions
+from .._expansion.expansion import Expansion
+from ..inspection._reading import NoExpansionError, expansion_of
 from ._bounds import METHODS, mean_square_quantile, sobol_error_bound
 
 # More members than this are reported as infinitely many.
@@ -460,74 +459,48 @@ def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
     NotFittedError
         If it is not fitted.
     """
-    if isinstance(estimator, CompositionalPCESurrogate):
-        check_is_fitted(estimator)
-        return _facts_of_surrogate(estimator)
-    if isinstance(estimator, PolynomialChaosRegressor):
-        check_is_fitted(estimator)
-        estimator._require_fit(owner)
-        return _facts_of_regressor(estimator)
-    expected = "a fitted PolynomialChaosRegressor or CompositionalPCESurrogate"
-    raise fail(owner, "estimator", expected, estimator)
-
-
-def _facts_of_surrogate(surrogate: CompositionalPCESurrogate) -> FittedFacts:
-    law, geometry = surrogate._residual_law, surrogate.geometry_
-    weights, n_steps = law.weights, len(surrogate.steps_)
-    q2 = surrogate.diagnostics_.loo_q2
-    noise = _step_mean_square(law.fit.scaled_residuals, surrogate)
-    error = _step_mean_square(law.fit.loo_residuals, surrogate)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        explained = error * q2 / (1.0 - q2)
-    parts = np.bincount(geometry.step_of_active, minlength=n_steps)
-    design = np.sqrt(weights)[:, np.newaxis] * surrogate.basis_.evaluate(
-        surrogate.diagnostics_.inputs
-    )
-    return FittedFacts(
-        tuple(str(name) for name in surrogate.step_names_),
-        noise,
-        _confirmed(surrogate.step_total_variance_, explained, q2),
-        np.isnan(q2),
-        np.maximum(parts - 1, 1),
-        max(surrogate.diagnostics_.n_members, 1),
-        design.T @ design,
-        surrogate.basis_,
-    )
-
-
-def _step_mean_square(
-    residuals: FloatArray, surrogate: CompositionalPCESurrogate
-) -> FloatArray:
-    """Return the mean square of clr residuals, summed over each step."""
-    law = surrogate._residual_law
-    squares = np.square(law.geometry.from_coordinates(residuals))
-    mean = np.average(squares, axis=0, weights=law.weights)
-    return sum_by_step(mean, law.geometry)
-
-
-def _facts_of_regressor(regressor: PolynomialChaosRegressor) -> FittedFacts:
-    samples, sums = regressor._samples, regressor._sums
-    if samples is not None:
-        weights = samples.weights
-        root = np.sqrt(weights)[:, np.newaxis]
-        design = root * regressor.basis_.evaluate(samples.inputs)
-        total, gram = weights.sum(), design.T @ design
+    try:
+        reading = expansion_of(estimator)
+    except NoExpansionError:
+        expected = "a fitted PolynomialChaosRegressor or CompositionalPCESurrogate"
+        raise fail(owner, "estimator", expected, estimator) from None
+    problem, expansion = reading.problem, reading.expansion
+    if problem is None:
+        raise ValueError(
+            f"{owner} needs the samples of a fit; a marginal expansion has none."
+        )
+    if reading.compositions is None:
+        noise = np.asarray(problem.fit.residual_variance, dtype=np.float64)
+        explained = problem.target_variance * expansion.q2
     else:
-        assert sums is not None  # a fit keeps its samples or their sums
-        total = sums.total_weight
-        gram = sums.gram + total * np.outer(sums.mean, sums.mean)
-    n_targets = len(regressor.coefficients_)
-    explained = regressor._target_variance * regressor.q2_
+        noise, explained = _of_steps(reading.compositions)
     return FittedFacts(
-        tuple(f"y{k}" for k in range(n_targets)) if n_targets > 1 else ("y",),
-        np.asarray(regressor._fit.residual_variance, dtype=np.float64),
-        _confirmed(regressor.total_variance_, explained, regressor.q2_),
-        np.isnan(regressor.q2_),
-        np.ones(n_targets, dtype=np.int64),
-        max(round(float(total)), 1),
-        gram,
-        regressor.basis_,
+        expansion.group_names,
+        noise,
+        _confirmed(expansion.total_variance, explained, expansion.q2),
+        np.isnan(expansion.q2),
+        _free_coordinates(expansion),
+        max(round(problem.total_weight), 1),
+        problem.gram,
+        expansion.basis,
     )
+
+
+def _of_steps(fitted: FittedCompositions) -> tuple[FloatArray, FloatArray]:
+    """Return noise and explained variance, summed over the coordinates of a step."""
+    fit, total, q2 = fitted.fit, fitted.problem.total_weight, fitted.expansion.q2
+    noise = fitted.step_press(fit.scaled_residuals) / total
+    error = fitted.step_press(fit.loo_residuals) / total
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return noise, error * q2 / (1.0 - q2)
+
+
+def _free_coordinates(expansion: Expansion) -> IndexArray:
+    """Return the coordinates of each output: centred log-ratios add up to zero."""
+    if expansion.groups is None:
+        return np.ones(expansion.n_groups, dtype=np.int64)
+    parts = np.bincount(expansion.groups, minlength=expansion.n_groups)
+    return np.maximum(parts - 1, 1)
 
 
 def _confirmed(

@@ -1,4 +1,4 @@
-"""Four named parts of a reward, two of which the policy feels: are they found?
+"""Four named parts of a reward, two of which the policy depends on: are they found?
 
 The shares are known: in closed form for the last step, whose log-ratios are linear in
 the parts, and by quadrature with exact policies for the step before, where they
@@ -30,7 +30,7 @@ TRAJECTORY = trajectory_of_actions(ENVIRONMENT, [0, 2, 4])
 STEPS = {"base": 2, "solvent": 3}
 #: Rows are parts; columns are a-c, a-d, b-c, b-d, each with three solvents. The last
 #: two lie behind ligand b, which the explained choices of base and solvent, after
-#: ligand a, do not feel.
+#: ligand a, do not depend on.
 PARTS = np.array(
     [
         [2.0, 0, 0, -2.0, 0, 0, 0, 0, 0, 0, 0, 0],
@@ -76,12 +76,12 @@ def truth():
     values = log_ratios(policies(z)).reshape(20, 20, -1)
     mean = np.einsum("i,j,ijc->c", weights, weights, values)
     whole = by_step(np.einsum("i,j,ijc->c", weights, weights, (values - mean) ** 2))
-    told = [
+    alone = [
         by_step(weights @ (np.einsum(average, weights, values) - mean) ** 2)
         for average in ("j,ijc->ic", "i,ijc->jc")
     ]
     first = np.zeros((2, 4))
-    first[:, :2] = np.stack(told, axis=1) / whole[:, None]
+    first[:, :2] = np.stack(alone, axis=1) / whole[:, None]
     shapley = first.copy()
     shapley[:, :2] += (1 - first.sum(axis=1, keepdims=True)) / 2
     return first, shapley

@@ -125,10 +125,10 @@ def what_an_expansion_says() -> Results:
         "lipschitz of draws": fitted.lipschitz_estimate(random_state=0),
         "main effects": fitted.main_effects(SHOWN),
         "conditional": fitted.conditional_expectation(SHOWN, [0, 1]),
-        "marginal predicts": marginal.predict(SHOWN[:, [0, 2]]),
-        "marginal first": marginal.sobol_indices_,
-        "marginal total": marginal.total_sobol_indices_,
-        "marginal coefficients": marginal.coefficients_,
+        "marginal predicts": marginal(SHOWN[:, [0, 2]]),
+        "marginal first": marginal.sobol_indices().first_order,
+        "marginal total": marginal.sobol_indices().total_order,
+        "marginal coefficients": marginal.coefficients,
         "corrected": fitted.noise_corrected_sobol_indices(random_state=0),
     }
 

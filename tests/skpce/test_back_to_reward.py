@@ -20,13 +20,12 @@ from skpce import (
     PolynomialChaosRegressor,
 )
 from skpce.inspection import (
-    StepVerdict,
-    Verdict,
     back_to_reward,
     original_space_indices,
 )
 from skpce.inspection._back_to_reward import MovedColumns
-from skpce.inspection._reading import pipeline_expansion
+from skpce.inspection._reading import expansion_of
+from tests.skpce.verdicts import verdict_by_hand
 
 STEPS = {"catalyst": 3, "base": 2, "stop": 1}
 
@@ -63,12 +62,12 @@ def test_a_linear_expansion_by_hand():
     covariance = (f - f.mean()) @ centred / len(X)
     np.testing.assert_allclose(found.share[0], beta * covariance / f.var(), atol=1e-9)
     np.testing.assert_allclose(found.share.sum(), 1.0)
-    driven = beta**2 * X.var(axis=0) / f.var()
-    np.testing.assert_allclose(found.driven[0], driven, atol=1e-9)
+    alone = beta**2 * X.var(axis=0) / f.var()
+    np.testing.assert_allclose(found.variance_share[0], alone, atol=1e-9)
     np.testing.assert_allclose(found.effect[0], beta * X.std(axis=0), atol=1e-9)
     np.testing.assert_allclose(found.effect_size, np.abs(found.effect))
-    told = covariance**2 / X.var(axis=0) / f.var()
-    np.testing.assert_allclose(found.told[0], told, atol=1e-9)
+    explained = covariance**2 / X.var(axis=0) / f.var()
+    np.testing.assert_allclose(found.explained_alone[0], explained, atol=1e-9)
     assert found.linear
 
 
@@ -96,8 +95,9 @@ def test_moves_by_prediction(fitted):
             own = step == target
             variance = whole[:, own].var(axis=0).sum()
             assert found.predicted_variance[target] == pytest.approx(variance)
-            driven = part[:, own].var(axis=0).sum() / variance
-            assert found.driven[target, player] == pytest.approx(driven, abs=1e-8)
+            alone = part[:, own].var(axis=0).sum() / variance
+            share = found.variance_share[target, player]
+            assert share == pytest.approx(alone, abs=1e-8)
             product = (part - part.mean(axis=0)) * (whole - whole.mean(axis=0))
             share = product[:, own].mean(axis=0).sum() / variance
             assert found.share[target, player] == pytest.approx(share, abs=1e-8)
@@ -109,14 +109,14 @@ def test_moves_by_prediction(fitted):
             size = np.linalg.norm(effect[own])
             assert found.effect_size[target, player] == pytest.approx(size)
     np.testing.assert_allclose(found.share[:2, 2], 1.0, atol=1e-9)
-    np.testing.assert_allclose(found.driven[:2, 2], 1.0, atol=1e-9)
-    assert found.told is None
+    np.testing.assert_allclose(found.variance_share[:2, 2], 1.0, atol=1e-9)
+    assert found.explained_alone is None
 
 
 def test_loadings_and_moved_rows_agree(fitted):
     pipeline, X = fitted
-    by_loadings = MovedColumns(pipeline_expansion(pipeline, X))
-    by_rows = MovedColumns(pipeline_expansion(pipeline, X))
+    by_loadings = MovedColumns(expansion_of(pipeline, X))
+    by_rows = MovedColumns(expansion_of(pipeline, X))
     vars(by_rows)["embedding"] = None
     assert by_loadings.embedding is not None
     for columns in ([2], [0, 5]):
@@ -138,16 +138,17 @@ def test_a_nonlinear_embedding_is_moved_before_it():
     assert not found.linear
     squares = X[:, :2] ** 2 * [1, 2]
     whole = squares.sum(axis=1).var()
-    np.testing.assert_allclose(found.driven[0, :2], squares.var(axis=0) / whole)
-    assert found.driven[0, 2] == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(found.variance_share[0, :2], squares.var(axis=0) / whole)
+    assert found.variance_share[0, 2] == pytest.approx(0, abs=1e-12)
     # f(x + s) - f(x - s) = 4 s x_i: nothing on average but for the mean of X.
     mean, s = X.mean(axis=0), X.std(axis=0)
     np.testing.assert_allclose(found.effect[0, 0], 2 * s[0] * mean[0], atol=1e-9)
-    assert found.told[0, 1] == pytest.approx(found.driven[0, 1], abs=0.1)
-    assert abs(found.told[0, 2]) < 0.1
+    explained = found.explained_alone[0]
+    assert explained[1] == pytest.approx(found.variance_share[0, 1], abs=0.1)
+    assert abs(explained[2]) < 0.1
     kernel = make_pipeline(KernelPCA(3, kernel="rbf"), PolynomialChaosRegressor(2))
     found = back_to_reward(kernel.fit(X, X[:, 0]), X)
-    assert found.driven[0].argmax() == 0
+    assert found.variance_share[0].argmax() == 0
     assert found.latent_names == ("kernelpca0", "kernelpca1", "kernelpca2")
 
 
@@ -155,11 +156,12 @@ def test_what_a_column_tells_is_the_closed_form(fitted):
     pipeline, X = fitted
     found = back_to_reward(pipeline, X)
     closed = original_space_indices(pipeline, X)
-    np.testing.assert_allclose(found.told, closed.first_order_with_residual)
-    cubic = MovedColumns(pipeline_expansion(pipeline, X)).told()[:3].sum(axis=0)
-    values = MovedColumns(pipeline_expansion(pipeline, X)).values[:, :3]
+    np.testing.assert_allclose(found.explained_alone, closed.first_order_with_residual)
+    moved = MovedColumns(expansion_of(pipeline, X))
+    cubic = moved.explained_alone()[:3].sum(axis=0)
+    values = moved.values[:, :3]
     sampled = cubic / values.var(axis=0, ddof=1).sum()
-    np.testing.assert_allclose(sampled, found.told[0], atol=0.2)
+    np.testing.assert_allclose(sampled, found.explained_alone[0], atol=0.2)
 
 
 def test_correlated_inputs_of_the_expansion_are_told_by_rows():
@@ -167,8 +169,8 @@ def test_correlated_inputs_of_the_expansion_are_told_by_rows():
     X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=400)
     pce = PolynomialChaosRegressor(1).fit(X, X[:, 0])
     found = back_to_reward(pce, X)
-    assert found.told[0, 1] == pytest.approx(0.81, abs=0.05)
-    assert found.driven[0, 1] == pytest.approx(0, abs=1e-6)
+    assert found.explained_alone[0, 1] == pytest.approx(0.81, abs=0.05)
+    assert found.variance_share[0, 1] == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -231,13 +233,13 @@ def test_predicted_changes_are_those_of_rewards_solved_again(seed):
     """If the embedding keeps the entries; else the result says that it does not."""
     r2, found = agreement_with_solving_again(12, seed)
     assert r2 > 0.9
-    np.testing.assert_allclose(found.kept, 1.0)
+    np.testing.assert_allclose(found.retained, 1.0)
     assert found.cautions == ()
     few, found = agreement_with_solving_again(3, seed)
     assert few < 0.8
     assert found.supported == (True,)
-    assert found.kept.mean() == pytest.approx(0.25, abs=0.1)
-    assert "keeps less than half of a move of" in str(found)
+    assert found.retained.mean() == pytest.approx(0.25, abs=0.1)
+    assert "retains less than half of a move of" in str(found)
 
 
 def test_what_is_kept_of_a_move_is_the_projection():
@@ -245,24 +247,24 @@ def test_what_is_kept_of_a_move_is_the_projection():
     model = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
     V = model[0].components_
     alone = back_to_reward(model, X)
-    np.testing.assert_allclose(alone.kept, np.square(V).sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(alone.retained, np.square(V).sum(axis=0), atol=1e-9)
     pair = back_to_reward(model, X, groups={"pair": [0, 3]})
     s = X.std(axis=0)[[0, 3]]
     image = V[:, [0, 3]] @ s
-    np.testing.assert_allclose(pair.kept, [image @ image / (s @ s)], atol=1e-9)
+    np.testing.assert_allclose(pair.retained, [image @ image / (s @ s)], atol=1e-9)
     squares = make_pipeline(FunctionTransformer(np.square), PolynomialChaosRegressor(1))
-    assert np.isnan(back_to_reward(squares.fit(X, X[:, 0]), X).kept).all()
+    assert np.isnan(back_to_reward(squares.fit(X, X[:, 0]), X).retained).all()
 
 
 def test_standard_errors_are_those_of_new_rewards(fitted):
     pipeline, _ = fitted
     runs = [back_to_reward(pipeline, rewards(200, seed)[0]) for seed in range(25)]
-    for name in ("share", "driven"):
+    for name in ("share", "variance_share"):
         spread = np.std([getattr(run, name)[0] for run in runs], axis=0, ddof=1)
-        told = np.mean([getattr(run, f"{name}_standard_error")[0] for run in runs], 0)
+        said = np.mean([getattr(run, f"{name}_standard_error")[0] for run in runs], 0)
         large = spread > 1e-3
         # The mean row moves too, which the linearisation leaves out.
-        assert np.all(np.abs(np.log2(told / spread)[large]) < 1), name
+        assert np.all(np.abs(np.log2(said / spread)[large]) < 1), name
 
 
 def test_tables(fitted):
@@ -312,7 +314,19 @@ def test_a_mask_leaves_out_what_is_never_chosen():
     s = X.std(axis=0) / 2
     exact = [[s[0], 0], [-s[0], 0], [0, s[1]], [0, -s[1]]]
     np.testing.assert_allclose(found.effect, exact, atol=0.01)
-    np.testing.assert_allclose(found.driven, np.eye(2), atol=1e-3)
+    np.testing.assert_allclose(found.variance_share, np.eye(2), atol=1e-3)
+
+
+def test_a_step_without_choice_has_no_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = softmax(np.c_[X[:, 0], np.zeros(60)], axis=1)
+    y = np.hstack([y, np.tile([1.0, 0.0], (60, 1))])
+    model = CompositionalPCESurrogate(1, steps={"a": 2, "b": 2}).fit(X, y)
+    found = back_to_reward(model, X)
+    assert found.row_names == ("a:0", "a:1")
+    assert found.effect.shape == (2, 2)
+    assert found.effect_frame()["row"].tolist() == ["a:0"] * 2 + ["a:1"] * 2
 
 
 def test_a_target_without_variance_has_no_shares():
@@ -320,7 +334,7 @@ def test_a_target_without_variance_has_no_shares():
     y = np.c_[X[:, 0], np.full(60, 0.3)]
     with pytest.warns(ConstantTargetWarning):
         found = back_to_reward(PolynomialChaosRegressor(2).fit(X, y), X)
-    for name in ("share", "driven", "told", "share_standard_error"):
+    for name in ("share", "variance_share", "explained_alone", "share_standard_error"):
         assert np.all(getattr(found, name)[1] == 0), name
     assert found.reasons == ((), ("the expansion has no variance",))
 
@@ -330,9 +344,9 @@ def test_a_constant_column_is_not_moved(fitted):
     wider = np.c_[X, np.full(len(X), 7.0)]
     pipeline = make_pipeline(PCA(3), CompositionalPCESurrogate(2, steps=STEPS))
     found = back_to_reward(pipeline.fit(wider, y), wider)
-    for name in ("share", "driven", "told", "effect"):
+    for name in ("share", "variance_share", "explained_alone", "effect"):
         np.testing.assert_allclose(getattr(found, name)[:, 6], 0.0, atol=1e-12)
-    assert np.isnan(found.kept[6])
+    assert np.isnan(found.retained[6])
 
 
 def test_columns_in_another_order_are_refused():
@@ -407,7 +421,7 @@ def test_bars_are_the_leading_features(fitted, display_class):
     assert titles[2] == "stop\nno variance"
     hatched = [bool(bars[0].get_hatch()) for bars in display.bars_]
     assert hatched == [False, True, True]
-    for measure in ("driven", "effect_size"):
+    for measure in ("variance_share", "effect_size"):
         widths = [b.get_width() for b in display.plot(measure=measure).bars_[0]]
         assert widths == sorted(widths, reverse=True)
 
@@ -428,18 +442,14 @@ def test_the_heat_map_has_the_signs(fitted, display_class):
 
 def test_a_verdict_decides(fitted, display_class):
     pipeline, X = fitted
-    steps = tuple(
-        StepVerdict(name, False, 0.5, 0.4, 0.6, -0.1, 0.0, 0.01, np.nan, ())
-        for name in STEPS
-    )
-    verdict = Verdict(steps, 60, 99, 0.9, ())
+    verdict = verdict_by_hand(tuple(STEPS), (False,) * len(STEPS))
     display = display_class.from_estimator(pipeline, X, verdict=verdict)
     title = display.axes_[0].get_title(loc="left")
     assert title == "catalyst\nunexplained: 0.50\nnot attributable"
     other = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="verdict is about the steps"):
         display_class.from_estimator(other, X, verdict=verdict)
-    for bad in ({"kind": "pie"}, {"measure": "told"}, {"n_shown": 0}):
+    for bad in ({"kind": "pie"}, {"measure": "explained_alone"}, {"n_shown": 0}):
         with pytest.raises(ValueError, match=f"'{next(iter(bad))}' parameter"):
             display.plot(**bad)
     with pytest.raises(ValueError, match="target=3 must be an int from 0 to 2"):

@@ -20,14 +20,14 @@ from sklearn.random_projection import GaussianRandomProjection
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
 from skpce.inspection import compare_embeddings, input_tests
-from skpce.inspection._compare_embeddings import (
+from skpce.inspection._compare_embeddings import held_out_inputs
+from skpce.inspection._cross_fit import Permutations, step_q2
+from skpce.inspection._embedding_search import (
     NestedFolds,
     NestedSearch,
-    _pooled_correlation,
-    held_out_inputs,
     read_candidates,
 )
-from skpce.inspection._cross_fit import Permutations, step_q2
+from skpce.inspection._input_tests import _pooled_correlation
 from skpce.inspection._reward_groups import make_splits
 from skpce.inspection._verdict import _make_cross_fit
 from skpce.metrics import aitchison_scorer
@@ -184,8 +184,7 @@ def search_of(candidates, X, y, model=None, degrees=(1,)):
     fit = _make_cross_fit(model, X, y, None, None, "infer", OUTER, 1e-12, rng)
     folds = NestedFolds.draw(fit.splits, INNER, X, None, rng)
     read = read_candidates(candidates, (1,), degrees, fit.pipeline, rng)
-    search = NestedSearch(read, X, y, folds, None, fit.geometry, 1e-12)
-    return search, fit.squared_deviations()
+    return NestedSearch(read, fit, folds, None), fit.squared_deviations()
 
 
 def column(X, j):
@@ -216,7 +215,7 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
         }
         search, deviations = search_of(each, X, y, Line(), degrees=None)
         errors = search.nested_errors().errors
-        q2 = [step_q2(one, deviations, search.geometry)[0] for one in errors]
+        q2 = [step_q2(one, deviations, search.fit.geometry)[0] for one in errors]
         largest.append(max(q2[:-1]))
         nested.append(q2[-1])
     assert np.mean(largest) > 0.02, largest

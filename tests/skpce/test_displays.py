@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._checks import make_generator
-from skpce.inspection import StepVerdict, Verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
     ConvergenceDisplay,
@@ -25,6 +24,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -62,11 +62,7 @@ def regressor():
 
 
 def make_verdict(attributable=(True, False, True), q2=(0.6, 0.1, 0.9), names=STEPS):
-    steps = tuple(
-        StepVerdict(name, good, value, 0.0, 1.0, -0.1, 0.0, 0.01, np.nan, ())
-        for name, good, value in zip(names, attributable, q2, strict=True)
-    )
-    return Verdict(steps, 60, 99, 0.9, ())
+    return verdict_by_hand(tuple(names), attributable, q2, interval=(0.0, 1.0))
 
 
 def texts(figure):

@@ -9,7 +9,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
-from skpce.inspection import StepVerdict, Verdict
 from skpce.metrics import policy_fragility
 from skpce.plotting import (
     CoverageDisplay,
@@ -23,6 +22,7 @@ from skpce.plotting import (
     StepVarianceDisplay,
 )
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color, label
+from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -51,11 +51,7 @@ def fitted(ensemble):
 
 
 def make_verdict(attributable=(True, False, True), names=STEPS):
-    steps = tuple(
-        StepVerdict(name, good, 0.5, 0.4, 0.6, -0.1, 0.0, 0.01, np.nan, ())
-        for name, good in zip(names, attributable, strict=True)
-    )
-    return Verdict(steps, 60, 99, 0.9, ())
+    return verdict_by_hand(tuple(names), attributable)
 
 
 def shown_texts(figure):
@@ -156,7 +152,7 @@ PICTURES = {
     "embedding of 20": lambda: embedding(20, 20),
     "reward, bars": lambda: reward_effects(4, "bars"),
     "reward, bars of 12": lambda: reward_effects(12, "bars", "effect_size"),
-    "reward, heat map": lambda: reward_effects(12, "heatmap", "driven"),
+    "reward, heat map": lambda: reward_effects(12, "heatmap", "variance_share"),
     "47 actions": lambda: PolicyDistributionDisplay.from_samples(
         {"ensemble": many(47), "surrogate": many(47)}, range(47), step_name=LONG[0]
     ).plot(),

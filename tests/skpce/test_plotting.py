@@ -11,7 +11,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skpce import CompositionalPCESurrogate
-from skpce.inspection import StepVerdict, Verdict
 from skpce.metrics import marginal_coverage_score, policy_fragility
 from skpce.plotting import (
     ConvergenceDisplay,
@@ -24,6 +23,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from tests.skpce.verdicts import verdict_by_hand
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -53,11 +53,7 @@ def pipeline(ensemble):
 
 
 def make_verdict(attributable=(True, False, True), q2=(0.6, 0.1, 0.9)):
-    steps = tuple(
-        StepVerdict(name, good, value, 0.0, 1.0, -0.1, 0.0, 0.01, np.nan, ())
-        for name, good, value in zip(STEPS, attributable, q2, strict=True)
-    )
-    return Verdict(steps, 60, 99, 0.9, ())
+    return verdict_by_hand(tuple(STEPS), attributable, q2, interval=(0.0, 1.0))
 
 
 FLOWS = [[0.3, 0.0], [0.1, 0.2], [0.05, 0.0], [0.15, 0.2]]

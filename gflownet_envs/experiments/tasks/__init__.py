@@ -7,10 +7,12 @@ from gflownet_envs.experiments.task import Preset, Task
 from gflownet_envs.experiments.tasks.buchwald_hartwig import BuchwaldHartwigTask
 from gflownet_envs.experiments.tasks.continuous_grid import ContinuousGridTask
 from gflownet_envs.experiments.tasks.grid import GridTask
-from gflownet_envs.experiments.tasks.llm_arithmetic import LlmArithmeticTask
 from gflownet_envs.experiments.tasks.molecules import MoleculesTask
+from gflownet_envs.experiments.tasks.process_rewards import (
+    LlmArithmeticTask,
+    StrategyReasoningTask,
+)
 from gflownet_envs.experiments.tasks.sachs import SachsTask
-from gflownet_envs.experiments.tasks.strategy_reasoning import StrategyReasoningTask
 from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
 from gflownet_envs.experiments.tasks.symbolic_regression import SymbolicRegressionTask
 
@@ -33,13 +35,7 @@ TASKS: Mapping[str, Task] = MappingProxyType(
 
 
 def find_task(task: str | Task, preset: str) -> tuple[Task, Preset]:
-    """Return a task, given or by name, and one of its presets.
-
-    Raises
-    ------
-    ValueError
-        If there is no such task or preset.
-    """
+    """Return a task, given or by name, and one of its presets."""
     if isinstance(task, str):
         if task not in TASKS:
             raise ValueError(

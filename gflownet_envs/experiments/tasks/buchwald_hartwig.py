@@ -4,38 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from gflownet_envs.blocks import Store
 from gflownet_envs.datasets import fetch_buchwald_hartwig
-from gflownet_envs.environments.sequential_selection import (
-    SequentialSelectionEnvironment,
-)
-from gflownet_envs.experiments.paper import (
-    alr_sum_claim,
-    coverage_claim,
-    order_claim,
-)
+from gflownet_envs.environments.selection import SequentialSelectionEnvironment
+from gflownet_envs.exact.trajectories import trajectory_of_actions
+from gflownet_envs.experiments.claims import alr_sum_claim, coverage_claim, order_claim
 from gflownet_envs.experiments.task import (
     Preset,
-    Progress,
+    RunSettings,
     Study,
     Table,
     Task,
     stage,
 )
-from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.rewards.yield_proxy import (
-    PAPER_PROXY,
-    ProxySpec,
+from gflownet_envs.rewards.proxies import (
     YieldProxies,
     train_yield_proxies,
     yield_log_reward,
 )
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import trajectory_of_actions
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The paper's τ: log R is the predicted yield in percent over τ.
 TEMPERATURE = 4.0
@@ -79,7 +71,7 @@ class BuchwaldHartwigTask(Task):
         coverage_claim("aryl_halide", 0.97),
         coverage_claim("additive", 0.77),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=16,
             n_test=8,
@@ -102,17 +94,9 @@ class BuchwaldHartwigTask(Task):
         ),
     }
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
-        data = fetch_buchwald_hartwig(
-            data_home=options.get("data_home"),
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
+        data: Any = fetch_buchwald_hartwig(
+            data_home=run["options"].get("data_home"),
             controls=preset.variant != WITHOUT_CONTROLS,
         )
         environment = SequentialSelectionEnvironment(data.levels, name=self.name)
@@ -123,10 +107,10 @@ class BuchwaldHartwigTask(Task):
             data.target,
             combinations,
             preset.proxy,
-            members=members,
-            seed=seed,
-            progress=stage(progress, "training yield proxies"),
-            store=store,
+            members=members.tolist(),
+            seed=run["seed"],
+            progress=stage(run["progress"], "training yield proxies"),
+            store=run["store"],
         )
         best = int(np.argmax(data.target))
         actions = [
@@ -152,10 +136,7 @@ class BuchwaldHartwigTask(Task):
                 for i, (component, levels) in enumerate(data.levels.items())
             },
             feature_unit="predicted yield in percent",
-            tables=(
-                _proxy_table(proxies, preset),
-                _reference_table(data, best),
-            ),
+            tables=(_proxy_table(proxies, preset), _reference_table(data, best)),
             cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
         )
 
@@ -172,7 +153,7 @@ def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:
             ("R² on the rows never seen", *_summary(proxies.r2_held_out)),
             ("mean squared error on them, percent²", *_summary(proxies.mse_held_out)),
             ("mean squared error on all rows, percent²", *_summary(proxies.mse_all)),
-            ("epochs kept", *_summary(proxies.n_epochs)),
+            ("epochs retained", *_summary(proxies.n_epochs)),
             ("standard deviation between networks, percent", spread, "", ""),
         ),
     )

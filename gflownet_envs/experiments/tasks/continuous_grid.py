@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
 
-from gflownet_envs.blocks import Store
-from gflownet_envs.environments.plane_walk import PlaneWalkEnvironment
-from gflownet_envs.exact import solve_exact
-from gflownet_envs.experiments.paper import indistinguishable_claim
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
-from gflownet_envs.rewards.gaussian_bumps import (
+from gflownet_envs.environments.walks import PlaneWalkEnvironment
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import greedy_trajectory
+from gflownet_envs.experiments.claims import indistinguishable_claim
+from gflownet_envs.experiments.task import (
+    Preset,
+    RunResults,
+    RunSettings,
+    Study,
+    Table,
+    Task,
+)
+from gflownet_envs.rewards.closed_form import (
     BUMP_CENTRES,
     BUMP_WIDTH,
     bump_profiles,
@@ -22,11 +29,7 @@ from gflownet_envs.rewards.gaussian_bumps import (
     log_mean_bump_reward,
 )
 from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import greedy_trajectory
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _BUMPS = ("upper bump", "left bump", "right bump")
 
@@ -43,7 +46,7 @@ class ContinuousGridTask(Task):
         "Which height drives which move?"
     )
     paper_claims = (indistinguishable_claim(3, 20),)
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=20,
             n_test=10,
@@ -69,18 +72,11 @@ class ContinuousGridTask(Task):
         ),
     }
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = PlaneWalkEnvironment()
         n_members = preset.n_train + preset.n_test
-        heights = np.random.default_rng(seed).normal(size=(n_members, len(_BUMPS)))
+        rng = np.random.default_rng(run["seed"])
+        heights = rng.normal(size=(n_members, len(_BUMPS)))
         pilot = solve_exact(environment, log_mean_bump_reward(environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         return Study(
@@ -124,7 +120,7 @@ class ContinuousGridTask(Task):
         y, x = torch.meshgrid(axis, axis, indexing="ij")
         field = bump_profiles(torch.stack((x, y), dim=-1)).square().sum(dim=-1)
         ax.contourf(x.numpy(), y.numpy(), field.numpy(), levels=12, cmap="Greens")
-        environment = results.study.environment
+        environment = cast(PlaneWalkEnvironment, results.study.environment)
         places = environment.positions().numpy()
         ax.plot(*places.T, "o", color="0.5", markersize=2)
         states = results.study.trajectory.states

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 
-from gflownet_envs.blocks import Store
-from gflownet_envs.environments.grid import GridEnvironment
-from gflownet_envs.exact import solve_exact
-from gflownet_envs.experiments.paper import order_claim, shift_claim
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
-from gflownet_envs.rewards.quadrant_shifts import (
-    quadrant_of_cell,
-    quadrant_shift_rewards,
+from gflownet_envs.environments.walks import GridEnvironment
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import greedy_trajectory
+from gflownet_envs.experiments.claims import order_claim, shift_claim
+from gflownet_envs.experiments.task import (
+    Preset,
+    RunResults,
+    RunSettings,
+    Study,
+    Table,
+    Task,
 )
-from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import greedy_trajectory, mean_log_reward
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
+from gflownet_envs.rewards.closed_form import quadrant_of_cell, quadrant_shift_rewards
+from gflownet_envs.rewards.source import RewardTable, mean_log_reward
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 QUADRANTS = ("near", "right", "down", "far")
 
@@ -42,7 +42,7 @@ class GridTask(Task):
         order_claim("later steps have the higher variance", "move 5", "move 1"),
         shift_claim("the second component gains on the first", "move 1", "move 5"),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=20,
             n_test=10,
@@ -71,7 +71,7 @@ class GridTask(Task):
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the board, its quadrants and the reference walk."""
         study = results.study
-        size = study.environment.size
+        size = cast(GridEnvironment, study.environment).size
         rows, columns = np.indices((size, size))
         board = np.stack((rows.ravel(), columns.ravel()), axis=1)
         quadrant = quadrant_of_cell(_as_tensor(board)).numpy().reshape(size, size)
@@ -85,18 +85,10 @@ class GridTask(Task):
         ax.set(title="reference walk", xticks=range(size), yticks=range(size))
         ax.set(xlabel="column", ylabel="row")
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = GridEnvironment()
         log_reward, shifts = quadrant_shift_rewards(environment)
-        members = np.random.default_rng(seed).permutation(len(log_reward))
+        members = np.random.default_rng(run["seed"]).permutation(len(log_reward))
         pilot = solve_exact(environment, mean_log_reward(log_reward, environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
         cells = np.asarray(environment.cells)

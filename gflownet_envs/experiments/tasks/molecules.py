@@ -2,45 +2,209 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from gflownet_envs.blocks import Store
-from gflownet_envs.experiments.molecule_drawing import (
-    draw_reference_molecule,
-    draw_toy_scores,
-    likeliest_molecules_table,
-    molecules_figure,
-    spread_of_molecules_table,
+from gflownet_envs.exact.solve import terminating_distribution
+from gflownet_envs.experiments.claims import (
+    alr_sum_claim,
+    explained_variance_claim,
+    order_claim,
 )
-from gflownet_envs.experiments.molecule_studies import (
+from gflownet_envs.experiments.task import (
+    TOLERANCE,
+    PaperClaim,
+    Policies,
+    Preset,
+    RunResults,
+    RunSettings,
+    SourceResults,
+    Study,
+    Table,
+    Task,
+)
+from gflownet_envs.experiments.tasks.molecule_studies import (
     MoleculeSettings,
     RealStudy,
     real_study,
     toy_study,
 )
-from gflownet_envs.experiments.paper import (
-    TOLERANCE,
-    PaperClaim,
-    alr_sum_claim,
-    explained_variance_claim,
-    order_claim,
-)
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
-from gflownet_envs.rewards.toy_fragments import (
+from gflownet_envs.rewards.molecules import (
     POSITIONS,
     descriptor_score,
     reference_chains,
 )
-from gflownet_envs.rewards.yield_proxy import PAPER_PROXY, ProxySpec
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY, ProxySpec
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.policies import Policies
-    from gflownet_envs.experiments.run import RunResults, SourceResults
+#: Molecules of the table, and a row of the figure.
+_N_LISTED, _N_DRAWN = 10, 4
+#: Members with a row of their own in the figure.
+_N_MEMBERS = 3
+#: A molecule among so many likeliest ones of a member is one of its favourites.
+_N_FAVOURITES = 100
+
+
+@dataclass(frozen=True)
+class MoleculeLaws:
+    """How likely each member makes each molecule."""
+
+    smiles: np.ndarray  # shape: (n_molecules,)
+    chain: np.ndarray  # shape: (n_molecules,), one of the chains that give the molecule
+    # shape: (E, n_molecules), a molecule has the sum of the probabilities of its chains
+    law: np.ndarray
+
+
+def molecule_laws(study: RealStudy, policies: Policies) -> MoleculeLaws:
+    """Return the laws of the trained members, or of the exact ones without training."""
+    solution = policies.solution
+    assert solution is not None  # the chains can be listed
+    if policies.ensemble is None:
+        chains = solution.target_distribution().numpy()
+    else:
+        table = policies.ensemble.log_policy_table(solution.graph)
+        chains = terminating_distribution(solution.graph, table).numpy()
+    smiles, chain, molecule = np.unique(
+        study.molecules.smiles, return_index=True, return_inverse=True
+    )
+    law = np.zeros((len(chains), len(smiles)))
+    for row, probabilities in zip(law, chains, strict=True):
+        np.add.at(row, molecule, probabilities)
+    return MoleculeLaws(smiles, chain, law)
+
+
+def likeliest_molecules_table(study: RealStudy, policies: Policies) -> Table:
+    """List the molecules that are likeliest on average, and who agrees."""
+    laws = molecule_laws(study, policies)
+    mean = laws.law.mean(axis=0)
+    favourites = np.argsort(-laws.law, axis=1)[:, :_N_FAVOURITES]
+    rows = []
+    for number in np.argsort(-mean)[:_N_LISTED]:
+        its_law, chain = laws.law[:, number], laws.chain[number]
+        activity = study.reward_features[:, chain]
+        rows.append(
+            (
+                str(laws.smiles[number]),
+                float(mean[number]),
+                float(its_law.min()),
+                float(its_law.max()),
+                float((favourites == number).any(axis=1).mean()),
+                float(study.molecules.drug_likeness[chain]),
+                float(activity.mean()),
+                float(activity.std(ddof=1)),
+            )
+        )
+    return Table(
+        f"Likeliest molecules ({_source(policies)} policies, mean over members)",
+        (
+            "molecule",
+            "probability",
+            "smallest",
+            "largest",
+            f"share of members that have it among their {_N_FAVOURITES} likeliest",
+            "QED",
+            "predicted pIC50",
+            "its standard deviation",
+        ),
+        tuple(rows),
+    )
+
+
+def spread_of_molecules_table(study: RealStudy, policies: Policies) -> Table:
+    """Say how many molecules a member makes and how far members are apart."""
+    law = molecule_laws(study, policies).law
+    effective = np.exp(-(law * np.log(np.maximum(law, 1e-300))).sum(axis=1))
+    apart = 0.5 * np.abs(law - law.mean(axis=0)).sum(axis=1)
+    return Table(
+        f"Molecules of a member ({_source(policies)} policies)",
+        ("what", "median", "smallest", "largest"),
+        tuple(
+            (name, float(np.median(v)), float(v.min()), float(v.max()))
+            for name, v in (
+                ("effective number (exponential of the entropy)", effective),
+                ("total variation to the mean over members", apart),
+            )
+        ),
+    )
+
+
+def _source(policies: Policies) -> str:
+    return "exact" if policies.ensemble is None else "trained"
+
+
+def molecules_figure(study: RealStudy, policies: Policies) -> Any:
+    """Draw the likeliest molecules of all members together, and of some alone."""
+    from matplotlib.figure import Figure
+
+    laws = molecule_laws(study, policies)
+    mean = laws.law.mean(axis=0)
+    rows = {"all members": mean}
+    for row in range(min(_N_MEMBERS, len(laws.law))):
+        rows[f"member {row + 1}"] = laws.law[row]
+    n_drawn = min(_N_DRAWN, len(laws.smiles))
+    figure = Figure(figsize=(2.4 * n_drawn, 2.3 * len(rows)), layout="constrained")
+    axes = figure.subplots(len(rows), n_drawn, squeeze=False)
+    for (name, law), row_of_axes in zip(rows.items(), axes, strict=True):
+        likeliest = np.argsort(-law)[:n_drawn]
+        for number, ax in zip(likeliest, row_of_axes, strict=True):
+            ax.imshow(molecule_picture(str(laws.smiles[number])))
+            ax.set(xticks=[], yticks=[])
+            ax.spines[:].set_color("0.85")
+            quality = study.molecules.drug_likeness[laws.chain[number]]
+            text = f"{law[number]:.2%}"
+            if law is not mean:
+                text += f" (all {mean[number]:.2%})"
+            ax.set_xlabel(f"{text}, QED {quality:.2f}", fontsize="small")
+        row_of_axes[0].set_ylabel(name)
+    return figure
+
+
+def molecule_picture(smiles: str, size: tuple[int, int] = (400, 300)) -> np.ndarray:
+    # shape: -> (height, width, 3 or 4)
+    """Draw one molecule with RDKit as pixels, for `imshow`."""
+    from matplotlib.image import imread
+    from rdkit import Chem
+    from rdkit.Chem.Draw import MolDraw2DCairo
+
+    canvas = MolDraw2DCairo(*size)
+    canvas.DrawMolecule(Chem.MolFromSmiles(smiles))
+    canvas.FinishDrawing()
+    return imread(io.BytesIO(canvas.GetDrawingText()), format="png")
+
+
+def draw_reference_molecule(results: RunResults, study: RealStudy, ax: Any) -> None:
+    """Draw the molecule of the reference trajectory and the fragments it is made of."""
+    number = int(study.environment.object_index(study.trajectory.states[-1]))
+    ax.imshow(molecule_picture(study.molecules.smiles[number]))
+    ax.set(xticks=[], yticks=[], title="reference molecule")
+    ax.spines[:].set_visible(False)
+    dataset = results.headline.dataset
+    ax.set_xlabel(
+        "\n".join(
+            f"{step}: {action}"
+            for step, action in zip(dataset.step_names, dataset.trajectory, strict=True)
+        )
+    )
+
+
+def draw_toy_scores(
+    study: Study, scores: np.ndarray, reference: tuple[str, ...], ax: Any
+) -> None:  # shapes: scores (n_reference,)
+    """Draw known scores against what the members predict, with one deviation."""
+    centre = study.reward_features.mean(axis=0)
+    spread = study.reward_features.std(axis=0, ddof=1)
+    ax.errorbar(scores, centre, spread, fmt=".", color="C0", ecolor="0.8", lw=0.5)
+    ax.axline((0.75, 0.75), slope=1, color="k", lw=0.8)
+    ax.set(
+        xlabel="score of a reference chain",
+        ylabel="predicted by the members, mean ± deviation",
+    )
+    ax.set_title("reference: " + ", ".join(reference), fontsize="small")
+
 
 VARIANTS = ("toy", "real")
 SCAFFOLDS, LINKER, DECORATIONS = POSITIONS[:2], POSITIONS[2], POSITIONS[3:]
@@ -80,10 +244,7 @@ def alr_ratio_claim(step: str, others: tuple[str, ...], value: float) -> PaperCl
 
 
 def coverage_range_claim(low: float, high: float) -> PaperClaim:
-    """Claim the range over steps of the coverage of the push-forward's 95 % intervals.
-
-    Both ends agree within 0.05.
-    """
+    """Claim the range over steps of the coverage of 95 % intervals (push-forward)."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         found = source.main.calibration["push-forward alone"].coverage[-1]
@@ -132,7 +293,7 @@ class MoleculesTask(Task):
         "fragments and rewards measured activity (sEH) with RDKit's QED. Which part of "
         "the uncertainty of the predictions drives which choice?"
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=12,
             n_test=6,
@@ -190,20 +351,11 @@ class MoleculesTask(Task):
         is_papers = preset.variant == "toy" and preset.proxy.n_positions == 5
         return _TOY_CLAIMS if is_papers else ()
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
-        arguments = {"seed": seed, "store": store, "progress": progress}
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         if preset.variant == "toy":
-            return toy_study(preset, **arguments)
+            return toy_study(preset, **run)
         if preset.variant == "real":
-            return real_study(preset, options=options, **arguments)
+            return real_study(preset, **run)
         raise ValueError(f"variant must be one of {VARIANTS}, got {preset.variant!r}")
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:

@@ -5,59 +5,54 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from gflownet_envs.blocks import Store
 from gflownet_envs.datasets import fetch_sachs
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.experiments.graph_claims import (
-    alr_range_claim,
-    leading_input_claim,
-    mean_error_claim,
-    pairs_claim,
-)
-from gflownet_envs.experiments.graph_drawing import Edge, draw_graph
-from gflownet_envs.experiments.graph_study import (
-    covariance_names,
-    edges_of_trajectory,
-    levels_of_nodes,
-    marginals_table,
-    scores_above_empty,
-    stopping_table,
-    trajectory_table,
-)
-from gflownet_envs.experiments.paper import explained_variance_claim
+from gflownet_envs.exact.dag import GraphFlows, adjacency
+from gflownet_envs.exact.trajectories import Trajectory, greedy_trajectory
+from gflownet_envs.experiments.claims import explained_variance_claim
 from gflownet_envs.experiments.task import (
+    Policies,
     Preset,
-    Progress,
+    RunResults,
+    RunSettings,
     Study,
     Table,
     Task,
     stage,
 )
-from gflownet_envs.graph_flows import GraphFlows
-from gflownet_envs.graph_posterior import adjacency
-from gflownet_envs.rewards.bge_score import (
+from gflownet_envs.experiments.tasks.graphs import (
+    Edge,
+    alr_range_claim,
+    covariance_names,
+    draw_graph,
+    edges_of_trajectory,
+    leading_input_claim,
+    levels_of_nodes,
+    marginals_table,
+    mean_error_claim,
+    pairs_claim,
+    scores_above_empty,
+    stopping_table,
+    trajectory_table,
+)
+from gflownet_envs.rewards.graph_scores import (
     STANDARDIZATIONS,
+    LocalScoreReward,
     sample_covariances,
     subsample_rows,
 )
-from gflownet_envs.rewards.local_scores import LocalScoreReward
 from gflownet_envs.sampling import PlainSampler
-from gflownet_envs.trained_ensemble import TrainedEnsemble
-from gflownet_envs.training import train_ensemble
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import Trajectory, greedy_trajectory
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.policies import Policies
-    from gflownet_envs.experiments.run import RunResults
+from gflownet_envs.training.ensemble import TrainedEnsemble
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.training.train import train_ensemble
 
 #: The paper's largest number of edges.
 MAX_EDGES = 18
@@ -68,28 +63,15 @@ _N_SAMPLED = 256  # graphs of each trained member behind its edge marginals
 
 @dataclass(frozen=True)
 class SachsCells:
-    """What the members see of the 853 cells.
+    """What the members see of the 853 cells."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Cells that a member sees.
-    standardize : {"global", "member"}
-        See `subsample_rows`.
-    logarithms : bool
-        Of the fluorescence, which has heavy tails.
-    pilot : {"exact", "trained"}
-        The policy on the first subsample whose greedy roll-out is the reference
-        trajectory.
-    proteins : tuple of str or None
-        Some of the eleven.
-    """
-
-    n_rows: int = 200
-    standardize: str = STANDARDIZATIONS[0]
-    logarithms: bool = False
+    n_rows: int = 200  # cells that a member sees
+    standardize: str = STANDARDIZATIONS[0]  # see `subsample_rows`
+    logarithms: bool = False  # of the fluorescence, which has heavy tails
+    # the policy on the first subsample whose greedy roll-out is the reference
+    # trajectory
     pilot: str = "exact"
-    proteins: tuple[str, ...] | None = None
+    proteins: tuple[str, ...] | None = None  # some of the eleven
 
 
 class SachsTask(Task):
@@ -114,7 +96,7 @@ class SachsTask(Task):
         mean_error_claim(0.016),
         pairs_claim(12, 111),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=12,
             n_test=4,
@@ -159,7 +141,7 @@ class SachsTask(Task):
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the reference trajectory among the edges of the published network."""
-        environment = results.study.environment
+        environment = cast(DagEnvironment, results.study.environment)
         draw_graph(
             ax,
             environment.node_names,
@@ -169,17 +151,9 @@ class SachsTask(Task):
         )
         ax.set_title("reference trajectory, edges in order")
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         cells: SachsCells = preset.proxy
-        data = fetch_sachs(data_home=options.get("data_home"))
+        data: Any = fetch_sachs(data_home=run["options"].get("data_home"))
         names = cells.proteins or tuple(data.feature_names)
         columns = [data.feature_names.index(name) for name in names]
         rows = np.log(data.data) if cells.logarithms else data.data
@@ -187,8 +161,8 @@ class SachsTask(Task):
         samples = subsample_rows(
             rows[:, columns],
             cells.n_rows,
-            members=members,
-            seed=seed,
+            members=members.tolist(),
+            seed=run["seed"],
             standardize=cells.standardize,
         )
         n_pairs = len(names) * (len(names) - 1) // 2
@@ -197,7 +171,7 @@ class SachsTask(Task):
         )
         reward = LocalScoreReward(environment, scores_above_empty(samples))
         started = time.process_time()
-        trajectory = _reference(reward, preset, seed, store, progress)
+        trajectory = _reference(reward, preset, **run)
         covariances = sample_covariances(samples)
         return Study(
             environment=environment,
@@ -228,7 +202,8 @@ class SachsTask(Task):
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
         """Return how far training came, edges, and what stopping does to D."""
         rows = slice(0, study.n_train)
-        flows = GraphFlows(study.reward.select(rows))
+        environment = cast(DagEnvironment, study.environment)
+        flows = GraphFlows(cast(LocalScoreReward, study.reward).select(rows))
         exact = flows.edge_marginals()
         ensemble, trained, tables = policies.ensemble, None, []
         if ensemble is not None:
@@ -238,11 +213,11 @@ class SachsTask(Task):
             tables.append(_gap_table(some, flows.log_z().numpy()))
         tables.append(
             marginals_table(
-                study.environment,
+                environment,
                 exact,
                 trained,
                 f"{_N_SAMPLED} sampled graphs a member",
-                _published_edges(study.environment),
+                _published_edges(environment),
                 "published",
                 n_shown=20,
             )
@@ -261,11 +236,7 @@ def _published_edges(environment: DagEnvironment) -> list[Edge]:
 
 
 def _reference(
-    reward: LocalScoreReward,
-    preset: Preset,
-    seed: int,
-    store: Store | None,
-    progress: Progress,
+    reward: LocalScoreReward, preset: Preset, **run: Unpack[RunSettings]
 ) -> Trajectory:
     """Return the greedy roll-out of the policy on the first subsample."""
     first = reward.select(slice(0, 1))
@@ -275,22 +246,23 @@ def _reference(
         reward.environment,
         first,
         preset.training,
-        seed=seed,
-        store=store,
-        progress=stage(progress, "training the pilot"),
+        seed=run["seed"],
+        store=run["store"],
+        progress=stage(run["progress"], "training the pilot"),
     )
     return greedy_trajectory(reward.environment, pilot.log_policy)
 
 
 def _sampled_marginals(ensemble: TrainedEnsemble) -> Tensor:  # shape: (E, d, d)
     """Return the shares of graphs with each edge, sampled with common numbers."""
-    environment = ensemble.environment
+    environment = cast(DagEnvironment, ensemble.environment)
     sampler = PlainSampler(environment)
     generator = torch.Generator().manual_seed(0)
     shape = (1, _N_SAMPLED, environment.max_steps)
     uniforms = torch.rand(shape, generator=generator, dtype=ensemble.network.dtype)
     with torch.no_grad():
         batch = sampler(ensemble.network, uniforms.expand(ensemble.n_members, -1, -1))
+    assert batch.final_states is not None
     return adjacency(environment, batch.final_states).double().mean(dim=1)
 
 
@@ -313,11 +285,8 @@ def _gap_table(ensemble: TrainedEnsemble, log_z: np.ndarray) -> Table:
     )
 
 
-def _cells_table(
-    cells: SachsCells,
-    n_cells: int,
-    covariances: np.ndarray,  # shape: (n_train, d * d)
-) -> Table:
+def _cells_table(cells: SachsCells, n_cells: int, covariances: np.ndarray) -> Table:
+    # shapes: covariances (n_train, d * d)
     order = "all cells, before they are drawn"
     if cells.standardize == "member":
         order = "the cells of the member"

@@ -4,71 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
 from sklearn.decomposition import PCA
 from torch import Tensor
 
-from gflownet_envs.blocks import Store
 from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.exact import solve_exact, terminating_distribution
-from gflownet_envs.experiments.graph_claims import pairs_claim
-from gflownet_envs.experiments.graph_drawing import draw_graph
-from gflownet_envs.experiments.graph_study import (
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.exact.dag import edge_marginals
+from gflownet_envs.exact.solve import solve_exact, terminating_distribution
+from gflownet_envs.experiments.task import (
+    Policies,
+    Preset,
+    RunResults,
+    RunSettings,
+    Study,
+    Table,
+    Task,
+)
+from gflownet_envs.experiments.tasks.graphs import (
     covariance_names,
+    draw_graph,
     edges_in_preferred_order,
     edges_of_trajectory,
     levels_of_nodes,
     marginals_table,
+    pairs_claim,
     scores_above_empty,
     stopping_table,
     trajectory_table,
 )
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
-from gflownet_envs.graph_posterior import edge_marginals
-from gflownet_envs.object_rewards import log_reward_table
-from gflownet_envs.rewards.bge_score import sample_covariances, subsample_rows
-from gflownet_envs.rewards.local_scores import LocalScoreReward
-from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.state_graph import StateGraph
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import mean_log_reward
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.policies import Policies
-    from gflownet_envs.experiments.run import RunResults
+from gflownet_envs.rewards.graph_scores import (
+    LocalScoreReward,
+    sample_covariances,
+    subsample_rows,
+)
+from gflownet_envs.rewards.source import RewardTable, log_reward_table, mean_log_reward
+from gflownet_envs.training.ensemble import TrainedEnsemble
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _STANDARDIZE = "global"
 
 
 @dataclass(frozen=True)
 class SimulatedRows:
-    """What the members see of the simulated network.
+    """What the members see of the simulated network."""
 
-    Attributes
-    ----------
-    n_samples : int
-        Rows that are simulated.
-    n_rows : int
-        Of these, the rows that a member sees.
-    n_solved_only : int
-        Members beyond those that are trained: held out, and solved exactly.
-    max_gap : float or None
-        Graphs whose log R is further below that of the best one are lifted to this
-        distance. No probability of a set of graphs changes by more than the number of
-        graphs times exp(−max_gap): 6e-5 for 20. Log-ratios of rare actions do.
-    encoding : str or None
-        Of the graphs, for the networks; see `DagEnvironment`.
-    """
-
-    n_samples: int = 853
-    n_rows: int = 50
+    n_samples: int = 853  # rows that are simulated
+    n_rows: int = 50  # of these, the rows that a member sees
+    # members beyond those that are trained: held out, and solved exactly
     n_solved_only: int = 100
+    # graphs whose log R is further below that of the best one are lifted to this
+    # distance. No probability of a set of graphs changes by more than the number of
+    # graphs times exp(−max_gap): 6e-5 for 20. Log-ratios of rare actions do
     max_gap: float | None = 20.0
-    encoding: str | None = None
+    encoding: str | None = None  # of the graphs, for the networks; see `DagEnvironment`
 
 
 class StructureLearningTask(Task):
@@ -83,7 +76,7 @@ class StructureLearningTask(Task):
         "29,281 graphs can be listed: the posterior is exact."
     )
     paper_claims = (pairs_claim(7, 26),)
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=12,
             n_test=4,
@@ -121,22 +114,14 @@ class StructureLearningTask(Task):
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the edges of the reference trajectory, which are the true ones."""
-        environment = results.study.environment
+        environment = cast(DagEnvironment, results.study.environment)
         edges = edges_of_trajectory(environment, results.study.trajectory)
         draw_graph(
             ax, environment.node_names, edges, known=edges, known_name="simulated"
         )
         ax.set_title("simulated network, edges in order")
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         rows = preset.proxy
         data = make_linear_gaussian_data(n_samples=rows.n_samples)
         environment = DagEnvironment(
@@ -148,8 +133,8 @@ class StructureLearningTask(Task):
         samples = subsample_rows(
             data.data,
             rows.n_rows,
-            members=members,
-            seed=seed,
+            members=members.tolist(),
+            seed=run["seed"],
             standardize=_STANDARDIZE,
         )
         covariances = sample_covariances(samples)
@@ -190,18 +175,20 @@ class StructureLearningTask(Task):
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:
         """Return what stopping does to D, and the probabilities of edges."""
-        graph = policies.solution.graph
+        solution = policies.solution
+        assert solution is not None  # the space is listed
+        graph = solution.graph
         n_shown = study.reward.n_members
         trained = None
         if policies.ensemble is not None:
             n_shown = study.n_train + study.n_test
-            trained = _trained_marginals(graph, policies, n_shown)
-        law = torch.softmax(policies.solution.log_reward[:n_shown], dim=1)
+            trained = _trained_marginals(graph, policies.ensemble, n_shown)
+        law = solution.target_distribution()[:n_shown]
         sources = (policies.trained, policies.exact)
         return (
             *(stopping_table(found.train) for found in sources if found is not None),
             marginals_table(
-                study.environment,
+                cast(DagEnvironment, study.environment),
                 edge_marginals(graph, law),
                 trained,
                 "over the whole law of each policy",
@@ -213,10 +200,9 @@ class StructureLearningTask(Task):
 
 
 def _trained_marginals(
-    graph: StateGraph, policies: Policies, n_rewards: int
+    graph: StateGraph, ensemble: TrainedEnsemble, n_rewards: int
 ) -> Tensor:  # shape: (n_rewards, d, d)
     """Return the edge marginals of the first policy of each reward."""
-    ensemble = policies.ensemble
     marginals = []
     for reward in range(n_rewards):
         member = ensemble.members[ensemble.rewards.index(reward)]
@@ -226,12 +212,8 @@ def _trained_marginals(
 
 
 def _data_table(
-    data: Any,
-    rows: SimulatedRows,
-    covariances: np.ndarray,  # shape: (E, 25)
-    table: Tensor,  # shape: (E, n_objects)
-    n_train: int,
-) -> Table:
+    data: Any, rows: SimulatedRows, covariances: np.ndarray, table: Tensor, n_train: int
+) -> Table:  # shapes: covariances (E, 25), table (E, n_objects)
     law = torch.softmax(table, dim=1)
     entropy = -(law * law.clamp(min=1e-300).log()).sum(dim=1)
     shares = PCA().fit(covariances[:n_train]).explained_variance_ratio_.cumsum()

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
 import torch
 
-from gflownet_envs.blocks import Store
-from gflownet_envs.environments.symbolic_expression import (
-    SymbolicExpressionEnvironment,
+from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import greedy_trajectory
+from gflownet_envs.experiments.claims import gain_claim, indistinguishable_claim
+from gflownet_envs.experiments.task import (
+    Preset,
+    RunResults,
+    RunSettings,
+    Study,
+    Table,
+    Task,
 )
-from gflownet_envs.exact import solve_exact
-from gflownet_envs.experiments.paper import gain_claim, indistinguishable_claim
-from gflownet_envs.experiments.task import Preset, Progress, Study, Table, Task
-from gflownet_envs.rewards.source import RewardTable
-from gflownet_envs.rewards.wiener_regression import (
+from gflownet_envs.rewards.closed_form import (
     INTERVAL_LENGTH,
     target,
     wiener_modes,
     wiener_regression_rewards,
 )
-from gflownet_envs.training_spec import PAPER_TRAINING, TrainingSpec
-from gflownet_envs.trajectories import greedy_trajectory
-
-if TYPE_CHECKING:
-    from gflownet_envs.experiments.run import RunResults
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The variant whose rewards are not raised.
 AS_PAPER = "as the paper has it"
@@ -54,7 +55,7 @@ class SymbolicRegressionTask(Task):
         gain_claim("mode 1 leads early, mode 2 gains later", "token 1", "token 8"),
         indistinguishable_claim(0, 63),
     )
-    presets: Mapping[str, Preset] = {
+    presets: ClassVar[Mapping[str, Preset]] = {
         "smoke": Preset(
             n_train=16,
             n_test=8,
@@ -86,18 +87,11 @@ class SymbolicRegressionTask(Task):
         ),
     }
 
-    def prepare(
-        self,
-        preset: Preset,
-        *,
-        seed: int,
-        store: Store | None,
-        progress: Progress,
-        options: Mapping[str, Any],
-    ) -> Study:
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
         environment = SymbolicExpressionEnvironment()
         n_members = preset.n_train + preset.n_test
-        scores = np.random.default_rng(seed).normal(size=(n_members, len(_MODES)))
+        rng = np.random.default_rng(run["seed"])
+        scores = rng.normal(size=(n_members, len(_MODES)))
         # as the paper has them, without
         gap = None if preset.variant == AS_PAPER else _MAX_GAP
         log_reward = wiener_regression_rewards(environment, scores, max_gap=gap)
@@ -147,10 +141,11 @@ class SymbolicRegressionTask(Task):
         ax.fill_between(x, centre - spread, centre + spread, color="0.85")
         ax.plot(x, centre, "k", label="sin x + 2 − x ± noise")
         study = results.study
+        environment = cast(SymbolicExpressionEnvironment, study.environment)
         written = study.trajectory.states[-1:]
-        values = study.environment.values(written, x)[0]
-        number = int(study.environment.object_index(written[0]))
-        label = f"reference: {study.environment.object_name(number)}"
+        values = environment.values(written, x)[0]
+        number = int(environment.object_index(written[0]))
+        label = f"reference: {environment.object_name(number)}"
         ax.plot(x, values, "C0--", label=label)
         ax.set(xlabel="x", title="target and reference expression")
         ax.legend(frameon=False, fontsize="small")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gflownet_envs.experiments import analysis, write
-from gflownet_envs.experiments.run import RunResults, run_task
-from gflownet_envs.experiments.task import Preset
+from gflownet_envs.experiments import analysis, files
+from gflownet_envs.experiments.run import run_task
+from gflownet_envs.experiments.task import Preset, RunResults
 from gflownet_envs.experiments.tasks.grid import GridTask
-from gflownet_envs.training_spec import TrainingSpec
+from gflownet_envs.training.spec import TrainingSpec
 
 #: 12 + 6 members, in four blocks.
 TINY = Preset(
@@ -32,8 +32,8 @@ def prepare_tiny(patch: pytest.MonkeyPatch) -> None:
 
 def draw_nothing(patch: pytest.MonkeyPatch) -> None:
     """Let runs write figures that are not drawn."""
-    patch.setattr(write, "make_figures", named_figures)
-    patch.setattr(write, "_png", lambda figure: b"\x89PNG")
+    patch.setattr(files, "make_figures", named_figures)
+    patch.setattr(files, "_png", lambda figure: b"\x89PNG")
 
 
 def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:
@@ -78,18 +78,18 @@ def copies(
     The last item is what `verdict` was given for each source.
     """
     out = tmp_path_factory.mktemp("copies")
-    asked = []
+    requests = []
     original = analysis.verdict
 
     def spy(pipeline: Any, X: Any, y: Any, **arguments: Any) -> Any:
-        asked.append(arguments)
+        requests.append(arguments)
         return original(pipeline, X, y, **arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         prepare_tiny(patch)
         patch.setattr(analysis, "verdict", spy)
         results = run_task("grid", preset="tiny", out=out, n_replicates=2, n_control=3)
-    return out, results, dict(zip(results.sources, asked, strict=True))
+    return out, results, dict(zip(results.sources, requests, strict=True))
 
 
 @pytest.fixture(scope="session")

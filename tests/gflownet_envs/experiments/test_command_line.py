@@ -15,7 +15,7 @@ from rich.console import Console
 from gflownet_envs.datasets import _buchwald_hartwig
 from gflownet_envs.experiments import command_line, tables
 from gflownet_envs.experiments.command_line import main
-from gflownet_envs.experiments.finished_runs import paper_tables
+from gflownet_envs.experiments.files import paper_tables
 from gflownet_envs.experiments.task import Table
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.grid import GridTask
@@ -257,7 +257,9 @@ def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr("gflownet_envs.training.train_block", refuse, raising=True)
+    monkeypatch.setattr(
+        "gflownet_envs.training.block.train_block", refuse, raising=True
+    )
     result = invoke("report", out)
     assert result.exit_code == 0, result.output
     assert "<h2>Verdict</h2>" in (out / "report.html").read_text(encoding="utf-8")

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gflownet_envs import training
 from gflownet_envs.experiments import run, tables
 from gflownet_envs.experiments.command_line import main
-from gflownet_envs.experiments.finished_runs import read_settings
+from gflownet_envs.experiments.files import read_settings
 from gflownet_envs.policy_dataset import PolicyDataset
-from gflownet_envs.trajectories import mean_log_reward
+from gflownet_envs.rewards.source import mean_log_reward
+from gflownet_envs.training import train
 from skpce.inspection import training_noise_share, variance_decomposition
 
 testing = pytest.importorskip("click.testing")
@@ -89,11 +89,11 @@ def test_the_control_has_one_reward_and_streams_of_its_own(copies, monkeypatch, 
 
 
 def test_the_verdict_keeps_replicates_together(copies):
-    asked = copies[2]
+    given = copies[2]
     train = copies[1].sources["trained"].dataset.train
     assert train.n_members == 12 * N_REPLICATES
-    np.testing.assert_array_equal(asked["trained"]["reward"], train.rewards)
-    assert asked["exact"]["reward"] is None
+    np.testing.assert_array_equal(given["trained"]["reward"], train.rewards)
+    assert given["exact"]["reward"] is None
 
 
 def test_exact_policies_tell_the_verdict_its_noise_also_with_replicates(copies):
@@ -207,7 +207,7 @@ def test_a_report_is_made_again_with_its_copies(
     def refuse(*arguments, **options):
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(training, "train_block", refuse)
+    monkeypatch.setattr(train, "train_block", refuse)
     result = testing.CliRunner().invoke(main, ["report", str(out)])
     assert result.exit_code == 0, result.output
     assert "replicates" in result.output
@@ -218,7 +218,7 @@ def test_an_interrupted_control_goes_on_from_the_members(
     copies, run_tiny, tmp_path, monkeypatch
 ):
     trained = []
-    original = training.train_block
+    original = train.train_block
 
     def spy(job, report):
         trained.append(len(job.streams))
@@ -231,7 +231,7 @@ def test_an_interrupted_control_goes_on_from_the_members(
     numbers = {"n_replicates": N_REPLICATES, "n_control": N_CONTROL}
     with pytest.raises(KeyboardInterrupt):
         run_tiny(tmp_path, progress=interrupt, **numbers)
-    monkeypatch.setattr(training, "train_block", spy)
+    monkeypatch.setattr(train, "train_block", spy)
     run_tiny(tmp_path, **numbers)
     assert trained == [N_CONTROL]
     found, expected = (f / "results.json" for f in (tmp_path, copies[0]))
@@ -290,16 +290,17 @@ def test_bad_options_give_one_line(tmp_path, arguments, message):
 
 
 def test_a_share_with_an_interval_shows_it(copies):
-    step = copies[1].sources["trained"].main.verdict.steps[0]
+    source = copies[1].sources["trained"]
+    columns = source.main.verdict.columns
     known = {"noise_share_low": 0.104, "noise_share_high": 0.3}
     shares = {
-        "–": replace(step, noise_share=np.nan),
-        "20%": replace(step, noise_share=0.2),
-        "20% [10%, 30%]": replace(step, noise_share=0.2, **known),
+        "–": {"noise_share": np.nan},
+        "20%": {"noise_share": 0.2},
+        "20% [10%, 30%]": {"noise_share": 0.2} | known,
     }
-    for text, judged in shares.items():
-        source = copies[1].sources["trained"]
-        found = replace(source.main.verdict, steps=(judged,))
+    for text, figures in shares.items():
+        noise = {name: np.full_like(columns[name], v) for name, v in figures.items()}
+        found = replace(source.main.verdict, columns={**columns, **noise})
         main_analysis = replace(source.main, verdict=found)
         sources = {"trained": replace(source, analyses=(main_analysis,))}
         results = replace(copies[1], sources=copies[1].sources | sources)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr, softmax
 
-from gflownet_envs.experiments.fragility import fragility
-from gflownet_envs.experiments.original_coordinates import level_shares
+from gflownet_envs.experiments.analysis import fragility, level_shares
 from gflownet_envs.policy_dataset import PolicyDataset
 from skpce import CompositionalPCESurrogate
 

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gflownet_envs.experiments.graph_claims import alr_range_claim
-from gflownet_envs.experiments.paper import (
+from gflownet_envs.experiments.claims import (
     alr_sum_claim,
     coverage_claim,
     gain_claim,
@@ -14,6 +13,7 @@ from gflownet_envs.experiments.paper import (
     shift_claim,
     two_modes_claim,
 )
+from gflownet_envs.experiments.tasks.graphs import alr_range_claim
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gflownet_envs import storage, training
-from gflownet_envs.experiments import analysis, run, tables, write
+from gflownet_envs import storage
+from gflownet_envs.experiments import analysis, run, tables
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
+from gflownet_envs.training import train
 from skpce.metrics import crps_score
 
 
@@ -62,7 +63,7 @@ def test_the_stages_add_up_to_the_time_of_the_run(run_tiny, tmp_path, monkeypatc
 
     monkeypatch.setattr(GridTask, "findings", slow_findings)
     monkeypatch.setattr(run, "level_shares", slow_shares)
-    monkeypatch.setattr(write, "write_run", lambda *args: None)
+    monkeypatch.setattr(run, "write_run", lambda *args: None)
     started = time.process_time()
     seconds = run_tiny(tmp_path, solver="exact").cpu_seconds
     spent = time.process_time() - started
@@ -85,7 +86,7 @@ def test_the_exact_solver_trains_nothing(run_tiny, tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("something was trained")
 
-    monkeypatch.setattr(training, "train_block", refuse)
+    monkeypatch.setattr(train, "train_block", refuse)
     # What a run with trained policies left must not stand beside exact results.
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "sobol_trained.png").touch()
@@ -137,7 +138,7 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
     tiny, run_tiny, tmp_path, monkeypatch
 ):
     trained = []
-    original = training.train_block
+    original = train.train_block
 
     def spy(job, report):
         trained.append([stream.member for stream in job.streams])
@@ -147,7 +148,7 @@ def test_an_interrupted_run_goes_on_from_its_blocks(
         if stage == "training GFlowNets" and done == 5:  # second of four blocks
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "train_block", spy)
+    monkeypatch.setattr(train, "train_block", spy)
     with pytest.raises(KeyboardInterrupt):
         run_tiny(tmp_path, progress=interrupt)
     assert [entry.name for entry in tmp_path.iterdir()] == ["blocks"]

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from gflownet_envs.experiments import molecule_studies, tables
-from gflownet_envs.experiments.molecule_drawing import molecule_laws, molecules_figure
-from gflownet_envs.experiments.report import build_report
+from gflownet_envs.experiments import tables
+from gflownet_envs.experiments.files import build_report
 from gflownet_envs.experiments.run import run_task
+from gflownet_envs.experiments.tasks import molecule_studies
 from gflownet_envs.experiments.tasks import molecules as task_file
-from gflownet_envs.experiments.tasks.molecules import MoleculesTask
-from gflownet_envs.rewards.toy_fragments import (
-    POSITIONS,
-    TOY_FRAGMENTS,
-    descriptor_score,
+from gflownet_envs.experiments.tasks.molecules import (
+    MoleculesTask,
+    molecule_laws,
+    molecules_figure,
 )
+from gflownet_envs.rewards.molecules import POSITIONS, TOY_FRAGMENTS, descriptor_score
 
 FRAGMENTS = {
     "C=C": (0, 1),

@@ -15,17 +15,17 @@ from sklearn.utils import Bunch
 from gflownet_envs.datasets import make_linear_gaussian_data
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES, FEATURE_NAMES
 from gflownet_envs.environments.dag import DagEnvironment
-from gflownet_envs.experiments import figures, graph_claims
-from gflownet_envs.experiments.graph_study import (
+from gflownet_envs.exact.dag import GraphFlows
+from gflownet_envs.exact.trajectories import LOWEST_LOG
+from gflownet_envs.experiments import figures
+from gflownet_envs.experiments.tasks import graphs, sachs
+from gflownet_envs.experiments.tasks.graphs import (
     edges_in_preferred_order,
     edges_of_trajectory,
     stopping_table,
 )
-from gflownet_envs.experiments.tasks import sachs
 from gflownet_envs.experiments.tasks.sachs import SachsTask
-from gflownet_envs.graph_flows import GraphFlows
-from gflownet_envs.rewards.bge_score import log_marginal_likelihoods, subsample_rows
-from gflownet_envs.trajectories import LOWEST_LOG
+from gflownet_envs.rewards.graph_scores import log_marginal_likelihoods, subsample_rows
 
 
 def simulated_cells(**_):
@@ -181,7 +181,7 @@ def fake_source(trajectory, indices, alr=(), y=None):
     ],
 )
 def test_which_component_leads(indices, others, agrees):
-    claim = graph_claims.leading_input_claim(
+    claim = graphs.leading_input_claim(
         "MAPK", [("Raf", "Mek")], leader=int(not others), others=others
     )
     source = fake_source(("Mek → Raf", "PKA → Akt", "stop"), indices)
@@ -193,7 +193,7 @@ def test_which_component_leads(indices, others, agrees):
 
 
 def test_the_range_of_the_variances_leaves_the_stop_out():
-    claim = graph_claims.alr_range_claim(1e5, 1.4e5)
+    claim = graphs.alr_range_claim(1e5, 1.4e5)
     edges = ("a → b", "b → c", "stop")
     source = fake_source(edges, np.zeros((3, 2)), alr=[1.0e5, 1.4e5, 3.0])
     assert claim.measure(source)[1]
@@ -212,7 +212,7 @@ def test_the_error_of_the_mean_policy_stands_beside():
     )
     pipeline = SimpleNamespace(predict=lambda X: np.array([[0.516, 0.484]]))
     source = SimpleNamespace(dataset=dataset, main=SimpleNamespace(pipeline=pipeline))
-    text, agrees = graph_claims.mean_error_claim(0.016).measure(source)
+    text, agrees = graphs.mean_error_claim(0.016).measure(source)
     assert text == "0.0160 (mean policy 0.1000)"
     assert agrees
 

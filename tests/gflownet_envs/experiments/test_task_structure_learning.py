@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from gflownet_envs.datasets import SIX_EDGE_NETWORK, make_linear_gaussian_data
 from gflownet_envs.experiments.tasks.structure_learning import StructureLearningTask
-from gflownet_envs.rewards.bge_score import subsample_rows
+from gflownet_envs.rewards.graph_scores import subsample_rows
 
 NAMES = tuple(SIX_EDGE_NETWORK)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gflownet_envs.exact import solve_exact
-from gflownet_envs.experiments import paper
+from gflownet_envs.experiments import claims
 from gflownet_envs.experiments.figures import overview_figure
 
 NAMES = (
@@ -137,12 +137,12 @@ def fake_source(**parts):
 )
 def test_gain_claim_wants_the_first_to_lead_and_the_second_to_gain(indices, agrees):
     surrogate = SimpleNamespace(step_total_sobol_indices_=np.array(indices))
-    claim = paper.gain_claim("text", "a", "b")
+    claim = claims.gain_claim("text", "a", "b")
     figures, found = claim.measure(fake_source(surrogate=surrogate))
     assert found is agrees
     assert figures.startswith(f"a {indices[0][0]:.2f}")
     # A step that the trajectory does not reach: the last one with a choice.
-    claim = paper.gain_claim("text", "a", "z")
+    claim = claims.gain_claim("text", "a", "z")
     assert claim.measure(fake_source(surrogate=surrogate)) == (figures, found)
 
 
@@ -152,20 +152,22 @@ def test_claims_about_components_read_the_fitted_pca():
         components_=np.array([[0.5, 0.5, 0.5, 0.5], [1, -1, 0, 0]]),
     )
     source = fake_source(pipeline=[pca])
-    assert paper.explained_variance_claim(0.244).measure(source) == ("25.0%", True)
-    assert paper.explained_variance_claim(0.5).measure(source) == ("25.0%", False)
-    assert paper.uniform_component_claim().measure(source) == ("cosine 1.00", True)
+    assert claims.explained_variance_claim(0.244).measure(source) == ("25.0%", True)
+    assert claims.explained_variance_claim(0.5).measure(source) == ("25.0%", False)
+    assert claims.uniform_component_claim().measure(source) == ("cosine 1.00", True)
     pca.components_ = np.array([[1.0, -1.0, 1.0, -1.0]])
-    assert paper.uniform_component_claim().measure(source) == ("cosine 0.00", False)
+    assert claims.uniform_component_claim().measure(source) == ("cosine 0.00", False)
 
 
 def test_claims_of_coverage_and_tests_on_a_real_run(smoke_runs):
     source = smoke_runs("llm-arithmetic")[0].sources["exact"]
     found = source.main.calibration["push-forward alone"].coverage[-1]
-    figure, agrees = paper.mean_coverage_claim(float(np.nanmean(found))).measure(source)
+    figure, agrees = claims.mean_coverage_claim(float(np.nanmean(found))).measure(
+        source
+    )
     assert (figure, agrees) == (f"{np.nanmean(found):.2f}", True)
-    figure, _ = paper.indistinguishable_claim(0, 63).measure(source)
+    figure, _ = claims.indistinguishable_claim(0, 63).measure(source)
     passed, n_pairs = map(int, figure.split(" of "))
     assert 0 <= passed <= n_pairs == source.dataset.test.mask.sum()
-    figure, agrees = paper.two_modes_claim("EOS").measure(source)
+    figure, agrees = claims.two_modes_claim("EOS").measure(source)
     assert agrees == (figure != "at no step")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skpce._dependence import tests
+from skpce.inspection import _input_tests as tests
 from skpce.inspection import input_tests
 
 

@@ -18,9 +18,10 @@ from sklearn.preprocessing import StandardScaler
 from skpce import CompositionalPCESurrogate
 from skpce._compositions.log_ratio import LogRatioGeometry
 from skpce._compositions.steps import StepLayout
-from skpce.inspection import StepVerdict, Verdict, input_tests, verdict
+from skpce.inspection import input_tests, verdict
 from skpce.inspection._cross_fit import bootstrap_q2
 from skpce.inspection._verdict import holm
+from tests.skpce.verdicts import verdict_by_hand
 
 WIDTHS = (3, 2, 4)
 
@@ -324,8 +325,9 @@ def test_holm(p_values, expected):
 
 
 def make_verdict(name="<b>step</b>"):
-    step = StepVerdict(name, False, 0.1, 0.0, 0.2, -0.01, np.nan, 0.2, np.nan, ("a<b",))
-    return Verdict((step,), 40, 99, 0.9, ("x & y",))
+    figures = {"interval": (0.0, 0.2), "p_value": 0.2}
+    words = {"reason": "a<b", "cautions": ("x & y",)}
+    return verdict_by_hand((name,), (False,), 0.1, **figures, **words)
 
 
 def test_html_escapes_what_users_name():
@@ -343,7 +345,7 @@ def test_words(known):
     assert "- step0: ATTRIBUTABLE (Q² = 0." in text
     assert "Caution: the share of training noise is not known" in text
     text = str(make_verdict("s"))
-    assert "not supported for any step, with 40 members" in text
+    assert "not supported for any step, with 60 members" in text
     assert "s: NOT ATTRIBUTABLE (Q² = 0.10 [0.00, 0.20], p = 0.2). Because a<b." in text
 
 

@@ -63,9 +63,9 @@ def test_replicates_that_are_not_declared_are_cautioned():
     logits = rng.normal(size=(15, sum(WIDTHS)))[reward]
     y = np.hstack([softmax(part, axis=1) for part in np.split(logits, [3, 5], axis=1)])
     words = "60 of 60 held-out members have a row of X that is in their training fold"
-    told = verdict(surrogate(4), X, y, **QUICK)
-    assert all(told.attributable)  # fooled, and says by what
-    assert any(text.startswith(words) for text in told.cautions)
+    fooled = verdict(surrogate(4), X, y, **QUICK)
+    assert all(fooled.attributable)  # and says by what
+    assert any(text.startswith(words) for text in fooled.cautions)
     noise = [0.0] * 3
     known = verdict(surrogate(4), X, y, reward, noise_share=noise, **QUICK)
     assert not any(known.attributable)
@@ -128,13 +128,9 @@ def test_the_interval_stands_beside_the_share_in_the_table(replicated):
 def known_noise(y, share, low, high):
     """A decomposition with one share and interval in every step."""
     found = variance_decomposition(y, control=y, steps=WIDTHS)
-    split = replace(
-        found.aitchison_variance,
-        noise_share=np.full(3, share),
-        noise_share_low=np.full(3, low),
-        noise_share_high=np.full(3, high),
-    )
-    return replace(found, aitchison_variance=split)
+    known = {"noise_share": share, "noise_share_low": low, "noise_share_high": high}
+    columns = {name: np.full((3, 3), value) for name, value in known.items()}
+    return replace(found, columns={**found.columns, **columns})
 
 
 @pytest.mark.parametrize(

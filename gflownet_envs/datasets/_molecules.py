@@ -1,0 +1,292 @@
+"""Molecules measured against soluble epoxide hydrolase, and fragments to build."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from statistics import median
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
+
+_COLUMNS = ("chembl_id", "smiles", "pIC50_median", "n", "pIC50_min", "pIC50_max")
+_RETAINED = {
+    "Standard Type": "IC50",
+    "Standard Relation": "'='",
+    "Standard Units": "nM",
+    "Data Validity Comment": "",
+}
+_ID, _SMILES, _VALUE = "Molecule ChEMBL ID", "Smiles", "pChEMBL Value"
+
+SEH_DESCR = """\
+Inhibition of human soluble epoxide hydrolase
+---------------------------------------------
+
+pIC50 (-log10 of the IC50 in mol/L) of 1,786 molecules, the median where one was
+measured several times. Retained of the 2,858 records: IC50, relation "=", nM, with a
+pChEMBL value and without a comment on validity (2,139).
+
+Source: repository GFNOrg/gflownet, commit 3ba65d243bb2e4fe77b3b93dc5f1634fd3ea5ea6,
+file mols/data/seh/seh_chembl.csv. ChEMBL data are CC BY-SA 3.0.
+
+Reference: E. Bengio, M. Jain, M. Korablyov, D. Precup, Y. Bengio, Flow network based
+generative models for non-iterative diverse candidate generation, NeurIPS 2021.
+"""
+
+
+def convert_raw(raw: bytes) -> bytes:
+    """Turn the ChEMBL export into one row a molecule, in the order of its numbers."""
+    text = io.StringIO(raw.decode("utf-8"), newline="")
+    reader = csv.DictReader(text, delimiter=";")
+    columns = reader.fieldnames or ()
+    missing = [c for c in (*_RETAINED, _ID, _SMILES, _VALUE) if c not in columns]
+    if missing:
+        raise ValueError(
+            f"the raw table has the columns {list(columns)}; also expected {missing}"
+        )
+    values: dict[str, list[float]] = {}
+    smiles: dict[str, str] = {}
+    for row in reader:
+        if row[_VALUE] and all(row[c] == value for c, value in _RETAINED.items()):
+            value = _parse_value(row[_VALUE], reader.line_num)
+            values.setdefault(row[_ID], []).append(value)
+            smiles.setdefault(row[_ID], row[_SMILES])
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for name in sorted(values, key=_number_of):
+        its = values[name]
+        numbers = (f"{median(its):g}", len(its), f"{min(its):g}", f"{max(its):g}")
+        writer.writerow([name, smiles[name], *numbers])
+    return out.getvalue().encode("utf-8")
+
+
+def _parse_value(text: str, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not 0 < value < 20:
+        raise ValueError(
+            f"line {line} of the raw table has {_VALUE} {text!r}; expected a number "
+            "between 0 and 20"
+        )
+    return value
+
+
+def _number_of(chembl_id: str) -> int:
+    number = chembl_id.removeprefix("CHEMBL")
+    if number == chembl_id or not number.isdecimal():
+        raise ValueError(f"{_ID} is {chembl_id!r}; expected CHEMBL and a number")
+    return int(number)
+
+
+SEH_SOURCE = Source(
+    tidy_name="seh_ic50.csv",
+    tidy_sha256="ae4742d183d5f1728dd280c9122b671f1006e2aee9f8a31224459aa099861b9b",
+    raw_name="seh_chembl.csv",
+    raw_sha256="f25b2365bdcbfafcf6acaf39c260689e65d2108055207a67b64a58412661000b",
+    raw_url=(
+        "https://raw.githubusercontent.com/GFNOrg/gflownet/"
+        "3ba65d243bb2e4fe77b3b93dc5f1634fd3ea5ea6/mols/data/seh/seh_chembl.csv"
+    ),
+    convert=convert_raw,
+)
+
+
+def fetch_seh(
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    n_retries: int = 3,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Bunch | tuple[Any, Any]:
+    """Fetch 1,786 measured inhibitors of human soluble epoxide hydrolase.
+
+    The data are looked for in the folder ``$SKPCE_DATA``, then in the cache, then
+    at the public address; what is found is checked by its SHA-256.
+
+    Parameters
+    ----------
+    data_home : path-like, default=None
+        Folder of the cache. None is the user's cache folder (`pooch.os_cache`).
+    download_if_missing : bool, default=True
+        Whether to download what is not found. False raises an OSError instead.
+    n_retries : int, default=3
+        How often a failed download is tried again.
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Whether data, target and frame are pandas objects.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        With the attributes
+
+        - ``data``: ndarray of shape (1786,) of SMILES (object), or a DataFrame with
+          the column ``smiles`` with `as_frame`;
+        - ``target``: ndarray or Series of shape (1786,), pIC50;
+        - ``feature_names``, ``target_names``: lists of str;
+        - ``n_measurements``: ndarray of shape (1786,);
+        - ``frame``: DataFrame of all columns of the file, or None without `as_frame`;
+        - ``DESCR``: what the rows are, and which records were left out;
+        - ``filename``: the file that was read.
+    (data, target) : tuple
+        With `return_X_y`.
+
+    Raises
+    ------
+    ValueError
+        If a file's checksum is not the expected one.
+    OSError
+        If the data are not found and cannot be downloaded.
+    ImportError
+        If pandas (`as_frame`) or pooch (cache, download) is needed and missing.
+
+    References
+    ----------
+    E. Bengio, M. Jain, M. Korablyov, D. Precup, Y. Bengio. Flow network based
+    generative models for non-iterative diverse candidate generation. NeurIPS 2021.
+
+    Examples
+    --------
+    >>> from gflownet_envs.datasets import fetch_seh
+    >>> smiles, activity = fetch_seh(return_X_y=True)  # doctest: +SKIP
+    >>> smiles[0], activity[0]  # doctest: +SKIP
+    ('O=c1c(O)c(-c2ccc(O)c(O)c2)oc2cc(O)cc(O)c12', 4.47)
+    """
+    pandas = import_pandas() if as_frame else None
+    path, tidy = fetch_tidy(SEH_SOURCE, data_home, download_if_missing, n_retries)
+    rows = list(csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline="")))
+    data: Any = np.array([row["smiles"] for row in rows], dtype=object)
+    target: Any = np.array([row["pIC50_median"] for row in rows], dtype=np.float64)
+    counts = np.array([row["n"] for row in rows], dtype=np.int64)
+    frame = None
+    if pandas is not None:
+        frame = pandas.read_csv(io.BytesIO(tidy))
+        data, target = frame[["smiles"]], frame["pIC50_median"]
+    if return_X_y:
+        return data, target
+    return Bunch(
+        data=data,
+        target=target,
+        feature_names=["smiles"],
+        target_names=["pIC50_median"],
+        n_measurements=counts,
+        frame=frame,
+        DESCR=SEH_DESCR,
+        filename=str(path),
+    )
+
+
+FRAGMENTS_DESCR = """\
+Fragments of molecules with attachment points
+---------------------------------------------
+
+72 fragments as SMILES, each with the numbers of the atoms where a bond to another
+fragment may be made. They were cut from ligands of the Protein Data Bank for the
+first GFlowNet. 30 have two or more attachment atoms, 29 of these are neutral.
+
+Source: repository recursionpharma/gflownet, commit
+c6b50183fb7bb49540f7c9d0da92240d44592391, file src/gflownet/envs/frags_72.json, MIT
+licence (copyright 2020 Recursion Pharmaceuticals).
+
+Reference: E. Bengio, M. Jain, M. Korablyov, D. Precup, Y. Bengio, Flow network based
+generative models for non-iterative diverse candidate generation, NeurIPS 2021.
+"""
+
+FRAGMENTS_SOURCE = Source(
+    tidy_name="fragments_72.json",
+    tidy_sha256="84c1bd5c240d319f6a625be50757b1dc29570e51ff9d388d52836f56a0148f69",
+    raw_name="frags_72.json",
+    raw_sha256="84c1bd5c240d319f6a625be50757b1dc29570e51ff9d388d52836f56a0148f69",
+    raw_url=(
+        "https://raw.githubusercontent.com/recursionpharma/gflownet/"
+        "c6b50183fb7bb49540f7c9d0da92240d44592391/src/gflownet/envs/frags_72.json"
+    ),
+    convert=bytes,  # the raw file is the tidy one
+)
+
+
+def fetch_fragments(
+    *,
+    min_attachments: int = 1,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    n_retries: int = 3,
+) -> Bunch:
+    """Fetch the 72 molecular fragments of Bengio et al. (2021).
+
+    The data are looked for in the folder ``$SKPCE_DATA``, then in the cache, then
+    at the public address; what is found is checked by its SHA-256.
+
+    Parameters
+    ----------
+    min_attachments : int, default=1
+        Fragments with fewer attachment atoms are left out; 2 leaves the 30 of which
+        chains can be made.
+    data_home : path-like, default=None
+        Folder of the cache. None is the user's cache folder (`pooch.os_cache`).
+    download_if_missing : bool, default=True
+        Whether to download what is not found. False raises an OSError instead.
+    n_retries : int, default=3
+        How often a failed download is tried again.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        With the attributes
+
+        - ``smiles``: tuple of str;
+        - ``attachments``: tuple of tuples of int, the attachment atoms of each;
+        - ``DESCR``: what the fragments are;
+        - ``filename``: the file that was read.
+
+    Raises
+    ------
+    ValueError
+        If a file's checksum is not the expected one, or `min_attachments` is not a
+        positive int that some fragment reaches.
+    OSError
+        If the data are not found and cannot be downloaded.
+    ImportError
+        If pooch (cache, download) is needed and missing.
+
+    References
+    ----------
+    E. Bengio, M. Jain, M. Korablyov, D. Precup, Y. Bengio. Flow network based
+    generative models for non-iterative diverse candidate generation. NeurIPS 2021.
+
+    Examples
+    --------
+    >>> from gflownet_envs.datasets import fetch_fragments
+    >>> bunch = fetch_fragments(min_attachments=2)  # doctest: +SKIP
+    >>> len(bunch.smiles), bunch.smiles[8], bunch.attachments[8]  # doctest: +SKIP
+    (30, 'C=C', (0, 1))
+    """
+    is_count = isinstance(min_attachments, int) and not isinstance(
+        min_attachments, bool
+    )
+    if not is_count or min_attachments < 1:
+        raise ValueError(f"min_attachments must be an int ≥ 1, got {min_attachments!r}")
+    path, tidy = fetch_tidy(FRAGMENTS_SOURCE, data_home, download_if_missing, n_retries)
+    fragments = [
+        (smiles, tuple(atoms))
+        for smiles, atoms in json.loads(tidy)
+        if len(atoms) >= min_attachments
+    ]
+    if not fragments:
+        raise ValueError(f"no fragment has min_attachments={min_attachments} atoms")
+    return Bunch(
+        smiles=tuple(smiles for smiles, _ in fragments),
+        attachments=tuple(atoms for _, atoms in fragments),
+        DESCR=FRAGMENTS_DESCR,
+        filename=str(path),
+    )

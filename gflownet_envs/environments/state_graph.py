@@ -1,0 +1,265 @@
+"""Every state of an enumerable environment, as integer tables."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gflownet_envs.environments.base import Environment
+
+_EDGES_AT_ONCE = 2**20  # bounds the memory that listing needs beside the tables
+
+
+class TooManyStatesError(ValueError):
+    """A state space is larger than the limit given to `StateGraph`."""
+
+
+@dataclass(frozen=True, eq=False)
+class StateGraph:
+    """The non-terminal states of an environment and the edges between them.
+
+    States are numbered layer by layer (by the number of actions that lead to them),
+    from 0, the initial state. An edge leads to another state or to an object: child
+    numbers below ``n_states`` are states, ``n_states + x`` is the object x, and −1
+    stands where the action is not allowed.
+
+    Attributes
+    ----------
+    environment : Environment
+    states : Tensor of shape (N, S), int64
+    steps : Tensor of shape (N,), int64
+        The layer of each state.
+    layer_offsets : tuple of int
+        Layer t holds the states ``layer_offsets[t]`` to ``layer_offsets[t + 1] − 1``.
+    encodings : Tensor of shape (N, F), float32
+    mask : Tensor of shape (N, A), bool
+    children : Tensor of shape (N, A), int64
+    log_pb : Tensor of shape (N, A), float64
+        log P_B(state | child) of each edge; 0 where there is no edge.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> graph = StateGraph.from_environment(GridEnvironment(size=2, max_moves=1))
+    >>> graph.states.tolist()
+    [[0, 0, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0]]
+    >>> graph.children.tolist()  # 3, 4, 5 are the cells (0, 0), (0, 1), (1, 0)
+    [[-1, 2, -1, 1, 3], [-1, -1, -1, -1, 4], [-1, -1, -1, -1, 5]]
+    """
+
+    environment: Environment
+    states: Tensor
+    steps: Tensor
+    layer_offsets: tuple[int, ...]
+    encodings: Tensor
+    mask: Tensor
+    children: Tensor
+    log_pb: Tensor
+
+    @classmethod
+    def from_environment(
+        cls, environment: Environment, max_states: int = 2_000_000
+    ) -> "StateGraph":
+        """List the states of an environment, breadth first.
+
+        Raises
+        ------
+        ValueError
+            If the environment is not enumerable or not graded.
+        TooManyStatesError
+            If it has more than `max_states` non-terminal states.
+        """
+        require_enumerable(environment)
+        layers = [environment.initial_state((1,))]
+        tables: list[tuple[Tensor, Tensor, Tensor]] = []
+        offset = 0
+        while layers[-1].shape[0] > 0:
+            n_listed = offset + layers[-1].shape[0]
+            if n_listed > max_states:
+                raise TooManyStatesError(
+                    f"{environment.name} has more than max_states={max_states} states"
+                )
+            following, table = _expand(environment, layers[-1], first_child=n_listed)
+            tables.append(table)
+            layers.append(following)
+            offset = n_listed
+            if len(layers) > environment.max_steps + 1:
+                raise ValueError(
+                    f"{environment.name} has trajectories of more than "
+                    f"max_steps={environment.max_steps} actions"
+                )
+        layers.pop()
+        return _assemble(cls, environment, layers, tables)
+
+    @property
+    def n_states(self) -> int:
+        """Number of non-terminal states."""
+        return self.states.shape[0]
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers, which is the length of the longest trajectory."""
+        return len(self.layer_offsets) - 1
+
+    @cached_property
+    def _sorted_hashes(self) -> tuple[np.ndarray, np.ndarray]:  # shapes: (N,), (N,)
+        """State numbers in the order of their hashes, and these hashes."""
+        hashes = _hash(self.states)
+        order = np.argsort(hashes)
+        return order, hashes[order]
+
+    def layer(self, step: int) -> slice:
+        """Return the numbers of the states in a layer."""
+        return slice(self.layer_offsets[step], self.layer_offsets[step + 1])
+
+    def final_states(self) -> Tensor:  # shape: (n_objects, S)
+        """Return a terminal state of every object, in the order of the reward table.
+
+        Raises
+        ------
+        ValueError
+            If objects are not listed, or no action leads to one of them.
+
+        Examples
+        --------
+        >>> from gflownet_envs.environments import GridEnvironment
+        >>> graph = StateGraph.from_environment(GridEnvironment(size=2, max_moves=1))
+        >>> graph.final_states()[:, :2].tolist()
+        [[0, 0], [0, 1], [1, 0]]
+        """
+        parents, actions = (self.children >= self.n_states).nonzero(as_tuple=True)
+        objects = self.children[parents, actions] - self.n_states
+        n_objects = self.environment.require_listed_objects()
+        edge = torch.full((n_objects,), -1)
+        edge[objects] = torch.arange(len(objects))  # any of the edges that lead there
+        if (edge < 0).any():
+            raise ValueError(
+                f"object {int((edge < 0).nonzero()[0])} of {self.environment.name} is "
+                "not reached by any action"
+            )
+        return self.environment.step(self.states[parents[edge]], actions[edge])
+
+    def open_columns(self, step: int) -> tuple[slice, bool]:
+        """Return the range of actions that a layer uses, and if all of it is open."""
+        mask = self.mask[self.layer(step)]
+        used = mask.any(dim=0).nonzero()[:, 0]
+        columns = slice(int(used[0]), int(used[-1]) + 1)
+        return columns, bool(mask[:, columns].all())
+
+    def state_ids(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (...)
+        """Return the numbers of non-terminal states.
+
+        Raises
+        ------
+        ValueError
+            If a state is not in the graph (terminal or unreachable).
+        """
+        flat = states.reshape(-1, states.shape[-1]).to(self.states.device)
+        order, known = self._sorted_hashes
+        place = np.searchsorted(known, _hash(flat)).clip(max=len(known) - 1)
+        ids = torch.from_numpy(order[place])
+        missing = (self.states[ids] != flat).any(dim=-1)
+        if missing.any():
+            example = flat[missing][0].tolist()
+            raise ValueError(
+                f"{example} is not a reachable non-terminal state of "
+                f"{self.environment.name}"
+            )
+        return ids.reshape(states.shape[:-1]).to(states.device)
+
+
+def require_enumerable(environment: Environment) -> None:
+    """Raise ValueError, with the reason, where states cannot be listed."""
+    if not environment.is_enumerable:
+        raise ValueError(
+            f"{environment.name} is not enumerable: {environment.enumeration_reason}"
+        )
+
+
+def _hash(states: Tensor) -> np.ndarray:  # shapes: states (n, S) -> (n,), uint64
+    """Return a linear hash modulo 2^64; equality is checked by the callers."""
+    rng = np.random.default_rng(20_261_120)
+    factors = rng.integers(2**64, size=states.shape[1], dtype=np.uint64) | 1
+    with np.errstate(over="ignore"):
+        return (states.numpy().astype(np.uint64) * factors).sum(axis=1)
+
+
+def _expand(
+    environment: Environment, states: Tensor, first_child: int
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:  # shapes: states (n, S)
+    """Return the next layer and (mask, children, log P_B) of this one.
+
+    Children are numbered from `first_child`; object x is written as −2 − x until the
+    number of states is known.
+    """
+    n_rows = max(1, _EDGES_AT_ONCE // environment.n_actions)
+    parts = [_edges(environment, chunk) for chunk in states.split(n_rows)]
+    masks, going_on, reached, numbers, log_pbs = zip(*parts, strict=True)
+    following, place = _unique_rows(torch.cat(reached))
+    children = torch.cat(numbers)
+    children[torch.cat(going_on)] = first_child + place
+    return following, (torch.cat(masks), children, torch.cat(log_pbs))
+
+
+def _edges(
+    environment: Environment, states: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # shapes: states (n, S)
+    """Return the edges that leave some states.
+
+    They are `valid_mask`, which edges lead to unfinished states, these states, the
+    numbers of the objects (−2 − x) that the other edges lead to, and log P_B.
+    """
+    mask = environment.valid_mask(states)
+    parents, actions = mask.nonzero(as_tuple=True)
+    reached = environment.step(states[parents], actions)
+    terminal = environment.is_terminal(reached)
+    going_on = torch.zeros_like(mask)
+    going_on[parents, actions] = ~terminal
+    children = torch.full(mask.shape, -1)
+    finished = environment.object_index(reached[terminal])
+    children[parents[terminal], actions[terminal]] = -2 - finished
+    log_pb = torch.zeros(mask.shape, dtype=torch.float64)
+    log_pb[parents, actions] = environment.log_backward_policy(reached)
+    return mask, going_on, reached[~terminal], children, log_pb
+
+
+def _unique_rows(states: Tensor) -> tuple[Tensor, Tensor]:
+    # shapes: states (n, S) -> (n_unique, S), (n,)
+    """Return the distinct states, sorted, and the place of each state among them."""
+    if states.shape[0] == 0:
+        return states, torch.empty(0, dtype=torch.int64)
+    return torch.unique(states, dim=0, return_inverse=True)
+
+
+def _assemble(
+    cls: type[StateGraph],
+    environment: Environment,
+    layers: list[Tensor],
+    tables: list[tuple[Tensor, Tensor, Tensor]],
+) -> StateGraph:
+    """Join the layers and give the objects their final numbers."""
+    states = torch.cat(layers)
+    hashes = _hash(states)
+    if len(np.unique(hashes)) < len(hashes):
+        raise ValueError(
+            f"{environment.name} is not graded: a state appears after different "
+            "numbers of actions; add a step counter to the state"
+        )
+    masks, children, log_pbs = (torch.cat(parts) for parts in zip(*tables, strict=True))
+    children = torch.where(children <= -2, len(states) - 2 - children, children)
+    sizes = [len(layer) for layer in layers]
+    return cls(
+        environment=environment,
+        states=states,
+        steps=torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes)),
+        layer_offsets=tuple(int(n) for n in np.cumsum([0, *sizes])),
+        encodings=environment.encode(states),
+        mask=masks,
+        children=children,
+        log_pb=log_pbs,
+    )

@@ -1,0 +1,243 @@
+"""Reference trajectories and the policies of an ensemble along them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.state_graph import StateGraph
+
+#: Least log-probability of a possible action in a data set: exp of less is no normal
+#: float64.
+LOWEST_LOG = -700.0
+
+
+class PolicySource(Protocol):
+    """Anything with the policies of an ensemble: exact or trained."""
+
+    def log_policy(self, states: Tensor) -> Tensor:
+        """Return log P_F, shape (E, N, A), in N states."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A path from the initial to a terminal state.
+
+    Attributes
+    ----------
+    states : Tensor of shape (T + 1, S), int64
+        The last one is terminal.
+    actions : Tensor of shape (T,), int64
+    """
+
+    states: Tensor
+    actions: Tensor
+
+    def __len__(self) -> int:
+        """Number of actions."""
+        return len(self.actions)
+
+
+@dataclass(frozen=True, eq=False)
+class PoliciesAlong:
+    """The policies of all members in the states of one trajectory, side by side.
+
+    Attributes
+    ----------
+    y : ndarray of shape (E, ΣK), float64
+        Probabilities; those of each step sum to 1 and are 0 where masked.
+    mask : ndarray of shape (ΣK,), bool
+        True where the action is allowed.
+    steps : tuple of int
+        K, the number of parts of each step.
+    step_names : tuple of str
+    action_names : tuple of str
+        One a column.
+    """
+
+    y: np.ndarray
+    mask: np.ndarray
+    steps: tuple[int, ...]
+    step_names: tuple[str, ...]
+    action_names: tuple[str, ...]
+
+
+def greedy_trajectory(
+    environment: Environment, log_policy: Callable[[Tensor], Tensor]
+) -> Trajectory:
+    """Follow the likeliest action of one policy until the end.
+
+    Parameters
+    ----------
+    environment : Environment
+    log_policy : callable
+        Maps one state (S,) to the log-probabilities of its actions, of shape (A,) or
+        (1, A), such as the `log_policy` of a source with a single member. The first of
+        equally likely actions is taken.
+
+    Examples
+    --------
+    >>> from gflownet_envs import GridEnvironment, solve_exact
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> pilot = solve_exact(env, [[0.0, 1.0, 3.0]])
+    >>> trajectory = greedy_trajectory(env, pilot.log_policy)
+    >>> [env.action_names[a] for a in trajectory.actions]
+    ['down', 'stop']
+    """
+    state = environment.initial_state()
+    actions = []
+    while not environment.is_terminal(state):
+        action = _likeliest_action(environment, state, log_policy(state))
+        actions.append(action)
+        state = environment.step(state, torch.tensor(action))
+    return trajectory_of_actions(environment, actions)
+
+
+def mean_policy(source: PolicySource) -> Callable[[Tensor], Tensor]:
+    """Return the log of the mean policy of an ensemble, for `greedy_trajectory`.
+
+    The mean of the members' probabilities, which is not the policy under the mean
+    reward (`mean_log_reward`).
+
+    Examples
+    --------
+    >>> from gflownet_envs import GridEnvironment, solve_exact
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> source = solve_exact(env, [[0.0, 1.0, 3.0], [0.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
+    >>> trajectory = greedy_trajectory(env, mean_policy(source))
+    >>> [env.action_names[a] for a in trajectory.actions]
+    ['down', 'stop']
+    """
+
+    def log_policy(state: Tensor) -> Tensor:
+        return source.log_policy(state).exp().mean(dim=0).log()
+
+    return log_policy
+
+
+def _likeliest_action(
+    environment: Environment, state: Tensor, log_policy: Tensor
+) -> int:  # shapes: state (S,), log_policy (A,) or (1, A)
+    if log_policy.numel() != environment.n_actions:
+        raise ValueError(
+            f"log_policy must give one policy of {environment.n_actions} actions, "
+            f"got shape {tuple(log_policy.shape)}"
+        )
+    allowed = environment.valid_mask(state)
+    return int(log_policy.reshape(-1).masked_fill(~allowed, float("-inf")).argmax())
+
+
+def trajectory_of_actions(
+    environment: Environment, actions: Sequence[int]
+) -> Trajectory:
+    """Return the trajectory of given actions, which must end in a terminal state.
+
+    Examples
+    --------
+    >>> from gflownet_envs.environments import GridEnvironment
+    >>> trajectory = trajectory_of_actions(GridEnvironment(), [3, 1, 4])
+    >>> trajectory.states[:, :2].tolist()
+    [[0, 0], [0, 1], [1, 1], [1, 1]]
+    """
+    states = [environment.initial_state()]
+    for t, action in enumerate(actions):
+        allowed = environment.valid_mask(states[-1])
+        if not 0 <= action < environment.n_actions or not allowed[action]:
+            names = [environment.action_names[a] for a in allowed.nonzero()[:, 0]]
+            raise ValueError(
+                f"action {action} at step {t} is not allowed in state "
+                f"{states[-1].tolist()}; allowed are {names}"
+            )
+        states.append(environment.step(states[-1], torch.tensor(int(action))))
+    if not environment.is_terminal(states[-1]):
+        raise ValueError(
+            f"actions must end in a terminal state, got {states[-1].tolist()} after "
+            f"{len(actions)} actions"
+        )
+    taken = torch.tensor([int(action) for action in actions])
+    return Trajectory(torch.stack(states), taken)
+
+
+def policies_along(
+    environment: Environment, policy_source: PolicySource, trajectory: Trajectory
+) -> PoliciesAlong:
+    """Return the policies of all members in the states of a trajectory.
+
+    Each step contributes the actions `environment.step_actions` names, the parts of a
+    composition. Masked ones stay, with probability 0 and False in the mask. Others have
+    a probability of at least e⁻⁷⁰⁰, which double precision tells from 0.
+
+    Examples
+    --------
+    >>> from gflownet_envs import SequentialSelectionEnvironment, solve_exact
+    >>> env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
+    >>> source = solve_exact(env, torch.zeros(4, 6))
+    >>> along = policies_along(env, source, trajectory_of_actions(env, [0, 2]))
+    >>> along.y.shape, along.steps
+    ((4, 5), (2, 3))
+    """
+    states = trajectory.states[:-1]
+    columns = [list(environment.step_actions(t)) for t in range(len(trajectory))]
+    mask = environment.valid_mask(states)
+    log_policy = policy_source.log_policy(states).to(torch.float64)
+    policy = log_policy.where(~mask, log_policy.clamp(min=LOWEST_LOG)).exp()
+    steps = range(len(trajectory))
+    return PoliciesAlong(
+        y=torch.cat([policy[:, t, columns[t]] for t in steps], dim=1).cpu().numpy(),
+        mask=torch.cat([mask[t, columns[t]] for t in steps]).numpy(),
+        steps=tuple(len(its_columns) for its_columns in columns),
+        step_names=environment.step_names[: len(trajectory)],
+        action_names=tuple(
+            environment.action_names[a] for its_columns in columns for a in its_columns
+        ),
+    )
+
+
+def policies_everywhere(
+    graph: StateGraph, policy_source: PolicySource
+) -> PoliciesAlong:
+    """Return the policies of all members in every non-terminal state of a small space.
+
+    What `policies_along` does for one trajectory: each state is a step of its own. Only
+    states where there is a choice are taken. In trees a step is named by the actions
+    that lead to it, elsewhere by the number of the state in the graph.
+
+    Examples
+    --------
+    >>> from gflownet_envs import SequentialSelectionEnvironment, solve_exact
+    >>> env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
+    >>> source = solve_exact(env, torch.zeros(4, 6))
+    >>> found = policies_everywhere(source.graph, source)
+    >>> found.y.shape, found.step_names
+    ((4, 8), ('start', 'a: x', 'a: y'))
+    """
+    environment = graph.environment
+    chosen = (graph.mask.sum(dim=1) > 1).nonzero()[:, 0]
+    if not len(chosen):
+        raise ValueError(f"no state of {environment.name} leaves a choice")
+    columns = [list(environment.step_actions(int(graph.steps[i]))) for i in chosen]
+    policy = policy_source.log_policy(graph.states[chosen]).to(torch.float64).exp()
+    numbered = range(len(chosen))
+    return PoliciesAlong(
+        y=torch.cat([policy[:, n, columns[n]] for n in numbered], dim=1).cpu().numpy(),
+        mask=torch.cat([graph.mask[chosen[n], columns[n]] for n in numbered]).numpy(),
+        steps=tuple(len(its_columns) for its_columns in columns),
+        step_names=tuple(_state_name(graph, int(i)) for i in chosen),
+        action_names=tuple(
+            environment.action_names[a] for its_columns in columns for a in its_columns
+        ),
+    )
+
+
+def _state_name(graph: StateGraph, number: int) -> str:
+    if number == 0:
+        return "start"
+    if not graph.environment.is_tree:
+        return f"state {number}"
+    history = graph.environment.action_history(graph.states[number]).tolist()
+    return ", ".join(graph.environment.action_names[a] for a in history if a >= 0)

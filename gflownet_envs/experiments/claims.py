@@ -1,0 +1,177 @@
+"""Claims of the paper as checks: its figure, ours, and whether they agree.
+
+Disagreement is a result, not a failure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gflownet_envs.experiments.task import TOLERANCE, PaperClaim, SourceResults
+from skpce.metrics import ks_indistinguishable_fraction
+
+
+def alr_sum_claim(step: str, value: float) -> PaperClaim:
+    """Claim that the variance D of the expansion of a step has a value."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        position = source.dataset.step_names.index(step)
+        expansion = float(source.main.expansion_alr_sum[position])
+        members = float(source.fragility.alr_sum[position])
+        agrees = abs(expansion - value) <= TOLERANCE * value
+        return f"{expansion:.1f} (members {members:.1f})", agrees
+
+    return PaperClaim(
+        f"total policy variance D of the expansion, {step}", f"{value:g}", measure
+    )
+
+
+def coverage_claim(step: str, value: float) -> PaperClaim:
+    """Claim that the push-forward's 95 % intervals of a step have a coverage."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        position = source.dataset.step_names.index(step)
+        found = source.main.calibration["push-forward alone"]
+        ours = float(found.coverage[-1, position])
+        return f"{ours:.2f}", abs(ours - value) <= 0.05
+
+    return PaperClaim(
+        f"coverage of 95 % intervals (push-forward), {step}", f"{value:.2f}", measure
+    )
+
+
+def order_claim(text: str, first: str, second: str) -> PaperClaim:
+    """Claim that one step has a larger Aitchison variance than another."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        names = source.dataset.step_names
+        variance = source.fragility.aitchison_variance
+        low, high = variance[names.index(second)], variance[names.index(first)]
+        return f"{first} {high:.2f}, {second} {low:.2f}", bool(high > low)
+
+    return PaperClaim(f"{text} (Aitchison variance)", f"{first} > {second}", measure)
+
+
+def shift_claim(text: str, early: str, late: str) -> PaperClaim:
+    """Claim that the second input gains on the first from an early to a late step."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        indices = source.main.surrogate.step_total_sobol_indices_
+        names = source.dataset.step_names
+        before, after = indices[names.index(early)], indices[names.index(late)]
+        figures = (
+            f"{early} {before[0]:.2f} and {before[1]:.2f}, "
+            f"{late} {after[0]:.2f} and {after[1]:.2f}"
+        )
+        return figures, bool(before[0] > before[1] and after[1] > after[0])
+
+    return PaperClaim(text, "PC1 leads early, PC2 late", measure)
+
+
+def gain_claim(text: str, early: str, late: str) -> PaperClaim:
+    """Claim that the first input leads early and the second gains until a late step."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        indices = source.main.surrogate.step_total_sobol_indices_
+        names = source.dataset.step_names
+        last = _last_choice(source)
+        is_there = late in names and names.index(late) <= names.index(last)
+        late_step = late if is_there else last
+        before, after = indices[names.index(early)], indices[names.index(late_step)]
+        figures = (
+            f"{early} {before[0]:.2f} and {before[1]:.2f}, "
+            f"{late_step} {after[0]:.2f} and {after[1]:.2f}"
+        )
+        gains = after[1] / after[:2].sum() > before[1] / before[:2].sum()
+        return figures, bool(before[0] > before[1] and gains)
+
+    return PaperClaim(text, "yes", measure)
+
+
+def _last_choice(source: SourceResults) -> str:
+    """Name the last step of the trajectory that leaves a choice."""
+    steps = source.main.verdict.steps
+    return next(step.step for step in reversed(steps) if step.q2 == step.q2)
+
+
+def indistinguishable_claim(n_passed: int, n_pairs: int) -> PaperClaim:
+    """Claim how many pairs of action and step a two-sample test cannot tell apart."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        test = source.dataset.test
+        draws = source.main.surrogate.sample(2000, residual=None, random_state=0)
+        found = ks_indistinguishable_fraction(
+            test.y, draws, steps=test.steps, mask=test.mask
+        )
+        passed = round(found.fraction * found.n_pairs)
+        agrees = abs(found.fraction - n_passed / n_pairs) <= 0.1
+        return f"{passed} of {found.n_pairs}", agrees
+
+    return PaperClaim(
+        "pairs of action and step that Kolmogorov–Smirnov cannot tell apart",
+        f"{n_passed} of {n_pairs}",
+        measure,
+    )
+
+
+def explained_variance_claim(value: float) -> PaperClaim:
+    """Claim what share of the variance of the reward features the components hold."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        ours = float(source.main.pipeline[0].explained_variance_ratio_.sum())
+        return f"{ours:.1%}", abs(ours - value) <= 0.05
+
+    return PaperClaim(
+        "variance of the reward features that the components hold",
+        f"{value:.1%}",
+        measure,
+    )
+
+
+def mean_coverage_claim(value: float) -> PaperClaim:
+    """Claim the coverage of the push-forward's 95 % intervals, mean over the steps."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        found = source.main.calibration["push-forward alone"]
+        ours = float(np.nanmean(found.coverage[-1]))
+        return f"{ours:.2f}", abs(ours - value) <= 0.05
+
+    return PaperClaim(
+        "coverage of 95 % intervals (push-forward), mean over steps",
+        f"{value:.2f}",
+        measure,
+    )
+
+
+def uniform_component_claim() -> PaperClaim:
+    """Claim that the first component is the mean of the reward features."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        loadings = source.main.pipeline[0].components_[0]
+        cosine = abs(loadings.mean()) * np.sqrt(len(loadings))
+        cosine /= np.linalg.norm(loadings)
+        return f"cosine {cosine:.2f}", bool(cosine >= 0.9)
+
+    return PaperClaim("PC1 is the mean level of the reward", "yes", measure)
+
+
+def two_modes_claim(action: str) -> PaperClaim:
+    """Claim that an action's probability has two modes at later steps."""
+
+    def measure(source: SourceResults) -> tuple[str, bool]:
+        dataset, surrogate = source.dataset, source.main.surrogate
+        found = []
+        for step, columns in enumerate(dataset.step_slices):
+            names = dataset.action_names[columns]
+            mask = dataset.mask[columns]
+            if action not in names or mask.sum() < 2 or not mask[names.index(action)]:
+                continue
+            modes = surrogate.predicted_modes(step, names.index(action), random_state=0)
+            if modes.bimodal:
+                found.append(dataset.step_names[step])
+        is_late = any(step != dataset.step_names[0] for step in found)
+        return ", ".join(found) if found else "at no step", is_late
+
+    return PaperClaim(
+        f"probability of {action} has two modes", "at later steps", measure
+    )

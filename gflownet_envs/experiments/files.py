@@ -1,0 +1,427 @@
+"""The files of a run: results, data sets, figures and the report, written and read."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gflownet_envs.experiments import tables
+from gflownet_envs.experiments.figures import make_figures
+from gflownet_envs.experiments.task import (
+    LEVELS,
+    TOLERANCE,
+    Analysis,
+    RunResults,
+    SourceResults,
+    Table,
+)
+from gflownet_envs.rewards.source import RewardTable
+from gflownet_envs.storage import (
+    environment_versions,
+    write_arrays,
+    write_bytes,
+    write_json,
+)
+from skpce._report.page import HtmlReport
+
+
+def build_report(
+    results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> HtmlReport:
+    """Build the HTML report from PNG files, each with a description."""
+    report = HtmlReport(f"{results.task.title} – preset {results.preset_name}")
+    report.add_text(results.task.summary)
+    _add_verdict(report, results, figures)
+    report.add_heading("What drives each step")
+    for name in results.sources:
+        report.add_png(*figures[f"sobol_{name}"])
+        _add_table(report, tables.shares_table(results.sources[name]))
+    _add_policies(report, results, figures)
+    _add_own_figures(report, results, figures)
+    _add_calibration(report, results, figures)
+    _add_original_coordinates(report, results)
+    _add_paper(report, results)
+    report.add_heading("How this was made")
+    for table in results.study.tables:
+        _add_table(report, table)
+    _add_table(report, tables.cost_table(results))
+    versions = ", ".join(f"{k} {v}" for k, v in environment_versions().items() if v)
+    report.add_text(f"Seed {results.seed}. {versions}.")
+    return report
+
+
+def verdict_words(source: SourceResults) -> str:
+    """Return the verdict of the main analysis, with what the inputs explain."""
+    main = source.main
+    return (
+        f"{source.dataset.source} policies, degree {main.degree}:\n"
+        f"{main.verdict}\n{explained_words(source)}"
+    )
+
+
+def explained_words(source: SourceResults) -> str:
+    """Say in one sentence what share of the variance the inputs explain."""
+    shares = [
+        f"{step.step} {max(step.q2, 0.0):.0%}"
+        for step in source.main.verdict.steps
+        if not np.isnan(step.q2)
+    ]
+    return (
+        "Share of the policy's variance that the inputs explain (cross-fitted): "
+        f"{', '.join(shares)}. The rest is drawn as unexplained."
+    )
+
+
+def _add_table(report: HtmlReport, table: Table | None) -> None:
+    if table is not None:
+        report.add_table(table.columns, table.rows, table.caption)
+
+
+def _add_verdict(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
+    report.add_heading("Verdict")
+    for source in results.sources.values():
+        report.add_preformatted(verdict_words(source))
+    report.add_png(*figures["overview"])
+    _add_table(report, tables.verdict_table(results))
+    report.add_text(
+        "Cross-fitted Q² refits the whole pipeline, embedding included, without the "
+        "members it predicts. Supported (attributable): Q² of at least 0.25, p of at "
+        "most 0.05, training noise below one half. Exact policies stand beside "
+        "trained ones; they never fill in for them."
+    )
+
+
+def _add_policies(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
+    report.add_heading("Policies")
+    _add_table(report, tables.training_table(results))
+    _add_table(report, tables.noise_table(results))
+    _add_table(report, tables.fragility_table(results))
+    report.add_text(
+        "The measures can rank the steps differently. Aitchison variance and ALR sum "
+        "grow with the number of actions and weigh rare actions like frequent ones; "
+        "the ALR sum depends on its reference action too. Total variation and "
+        "Jensen–Shannon divergence (in nats) are distances of probabilities. “Of "
+        "largest” divides by the largest value that so many actions allow."
+    )
+    for name in results.sources:
+        report.add_png(*figures[f"policies_{name}"])
+
+
+def _add_own_figures(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
+    """Add the figures of the task itself, which no other section shows."""
+    kinds = ("sobol", "coverage", "policies")
+    others = {f"{kind}_{name}" for kind in kinds for name in results.sources}
+    for name in figures:
+        if name not in others | {"overview", "summary"}:
+            report.add_png(*figures[name])
+
+
+def _add_calibration(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
+    report.add_heading("Calibration on held-out members")
+    _add_table(report, tables.coverage_table(results))
+    for name, source in results.sources.items():
+        _add_table(report, tables.step_coverage_table(source))
+        report.add_png(*figures[f"coverage_{name}"])
+    report.add_text(
+        "The push-forward of the inputs alone (the paper's interval) leaves out what "
+        "the inputs do not explain."
+    )
+
+
+def _add_original_coordinates(report: HtmlReport, results: RunResults) -> None:
+    if not results.study.levels:
+        return
+    report.add_heading("In the original coordinates")
+    report.add_text(
+        f"The reward features ({results.study.feature_unit}) of all objects with a "
+        "level vary as they do between the members, all others stay at their mean. "
+        "Entries are shares of each step's variance that the surrogate then shows. "
+        "Levels overlap and rewards are correlated: entries need not add up."
+    )
+    for name, source in results.sources.items():
+        if not any(source.main.verdict.attributable):
+            report.add_text(
+                f"No step of the {name} policies supports an attribution: the entries "
+                "below describe the fit, not the policies."
+            )
+        for component in source.level_shares:
+            _add_table(report, tables.level_table(source, component))
+
+
+def _add_paper(report: HtmlReport, results: RunResults) -> None:
+    table = tables.paper_table(results)
+    if table is None:
+        return
+    report.add_heading("Beside the paper")
+    _add_table(report, table)
+    report.add_text(
+        f"Figures agree within {TOLERANCE:.0%}, coverages within 0.05. ALR sums depend "
+        "on the reference action and on the reference trajectory, which the paper does "
+        "not state. A disagreement is a result, not a failure."
+    )
+
+
+def write_run(results: RunResults, folder: Path) -> None:
+    """Write results, ensemble, data sets, figures and the report.
+
+    ``results.json`` holds nothing that differs between two runs of the same command
+    (times are in ``run_record.json``).
+    """
+    pictures = {
+        name: (_png(figure), description)
+        for name, (figure, description) in make_figures(results).items()
+    }
+    report = build_report(results, pictures)
+    record = results_record(results)
+    remove_stale(folder, results, set(pictures))
+    write_json(folder / "results.json", record)
+    write_json(folder / "run_record.json", run_record(results))
+    write_arrays(folder / "ensemble.safetensors", *ensemble_arrays(results))
+    results.headline.dataset.save(folder / "dataset.safetensors")
+    if set(results.sources) == {"trained", "exact"}:
+        exact = results.sources["exact"].dataset
+        exact.save(folder / "dataset_exact.safetensors")
+    (folder / "figures").mkdir(exist_ok=True)
+    for name, (payload, _) in pictures.items():
+        write_bytes(folder / "figures" / f"{name}.png", payload)
+    report.save(folder / "report.html")
+
+
+def _png(figure: Any) -> bytes:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=150)
+    return stream.getvalue()
+
+
+def remove_stale(folder: Path, results: RunResults, pictures: set[str]) -> None:
+    """Remove what an earlier run left in the folder that this one does not make."""
+    stale = [
+        path for path in (folder / "figures").glob("*.png") if path.stem not in pictures
+    ]
+    if set(results.sources) != {"trained", "exact"}:
+        stale.append(folder / "dataset_exact.safetensors")
+    for path in stale:
+        path.unlink(missing_ok=True)
+
+
+def results_record(results: RunResults) -> dict[str, Any]:
+    """Return every figure of the run as JSON values."""
+    distance = results.policies.distance
+    return {
+        "task": results.task.name,
+        "preset": results.preset_name,
+        "settings": asdict(results.preset),
+        "seed": results.seed,
+        **asdict(results.copies),
+        "versions": environment_versions(),
+        "sizes": _sizes_record(results),
+        "steps": list(results.headline.dataset.step_names),
+        "trajectory": list(results.headline.dataset.trajectory),
+        "facts": {
+            table.caption: [list(row) for row in table.rows]
+            for table in results.study.tables
+        },
+        "distance_to_exact": None
+        if distance is None
+        else {"mean": float(distance.mean()), "worst": float(distance.max())},
+        "members_not_converged": None
+        if results.policies.ensemble is None
+        else results.policies.not_converged,
+        "training_noise": None if results.noise is None else asdict(results.noise),
+        "beside_the_paper": _paper_record(results),
+        "policies": {
+            name: _source_record(source) for name, source in results.sources.items()
+        },
+    }
+
+
+def _sizes_record(results: RunResults) -> dict[str, int | None]:
+    solution, environment = results.policies.solution, results.study.environment
+    return {
+        "n_states": None if solution is None else solution.graph.n_states,
+        "n_objects": environment.n_objects,
+        "n_train": results.study.n_train,
+        "n_test": results.study.n_test,
+    }
+
+
+def _paper_record(results: RunResults) -> list[dict[str, Any]]:
+    table = tables.paper_table(results)
+    if table is None:
+        return []
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+def _source_record(source: SourceResults) -> dict[str, Any]:
+    return {
+        "n_members": source.dataset.n_members,
+        "n_held_out": source.dataset.test.n_members,
+        "main_degree": source.main.degree,
+        "fragility": asdict(source.fragility),
+        "level_shares": source.level_shares,
+        "analyses": [_analysis_record(analysis) for analysis in source.analyses],
+    }
+
+
+def _analysis_record(analysis: Analysis) -> dict[str, Any]:
+    surrogate = analysis.surrogate
+    return {
+        "degree": analysis.degree,
+        "n_terms": len(surrogate.multi_indices_),
+        "verdict": [step.to_dict() for step in analysis.verdict.steps],
+        "cautions": list(analysis.verdict.cautions),
+        "held_out_q2": analysis.held_out_q2,
+        "expansion_alr_sum": analysis.expansion_alr_sum,
+        "conditional_loo_q2": surrogate.diagnostics_.loo_q2,
+        "step_sobol_indices": surrogate.step_sobol_indices_,
+        "step_total_sobol_indices": surrogate.step_total_sobol_indices_,
+        "step_total_variance": surrogate.step_total_variance_,
+        "levels": list(LEVELS),
+        "calibration": {
+            name: asdict(found) for name, found in analysis.calibration.items()
+        },
+    }
+
+
+def run_record(results: RunResults) -> dict[str, Any]:
+    """Return what differs between two runs: the command and the times."""
+    return {
+        "command": sys.argv,
+        "cpu_seconds": results.cpu_seconds,
+        "wall_seconds": results.wall_seconds,
+        "peak_memory_bytes": results.peak_memory,
+    }
+
+
+def ensemble_arrays(
+    results: RunResults,
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return rewards, exact log Z and the parameters of the trained policies."""
+    policies = results.policies
+    arrays = {"members": results.study.members}
+    if isinstance(results.study.reward, RewardTable):
+        arrays["log_reward"] = results.study.reward.log_reward.numpy()
+    if policies.solution is not None:
+        arrays["exact_log_z"] = policies.solution.log_z.numpy()
+    if policies.ensemble is not None:
+        trained = policies.ensemble
+        arrays |= {f"parameters.{k}": v for k, v in trained.parameters.items()}
+        arrays |= {
+            "trained_members": np.array(trained.members),
+            "trained_rewards": results.study.members[np.array(trained.rewards)],
+            "effective_sample_share": trained.diagnostics.effective_sample_share,
+            "converged": trained.diagnostics.converged,
+            "final_loss": trained.diagnostics.final_loss,
+            "log_z": trained.diagnostics.log_z,
+        }
+        if policies.distance is not None:
+            arrays["distance_to_exact"] = policies.distance
+    metadata = {
+        "task": results.task.name,
+        "preset": results.preset_name,
+        "seed": results.seed,
+        "training": asdict(results.preset.training),
+        "environment": results.study.environment.name,
+    }
+    return arrays, metadata
+
+
+@contextmanager
+def _record(folder: Path) -> Iterator[dict[str, Any]]:
+    """Give what ``results.json`` of a run holds; what is not there is no run."""
+    path = folder / "results.json"
+    try:
+        yield json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise ValueError(
+            f"{folder} holds no results.json: expected the folder of a finished run."
+        ) from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} is no record of a run: {type(error).__name__} {error}"
+        ) from error
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Return the arguments of `run_task` that made the run in a folder."""
+    with _record(folder) as record:
+        return {
+            "task": record["task"],
+            "preset": record["preset"],
+            "solver": "train" if "trained" in record["policies"] else "exact",
+            "seed": int(record["seed"]),
+            "n_replicates": int(record.get("n_replicates", 1)),
+            "n_control": int(record.get("n_control", 0)),
+        }
+
+
+def paper_tables(folders: Sequence[Path]) -> list[Table]:
+    """Return the paper's figures beside those of finished runs, a table for each task.
+
+    One column for each run and kind of policies; "=" says that a figure agrees with
+    the paper's, "≠" that it does not. Runs of another preset may leave claims out.
+    """
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        names = ", ".join(str(folder) for folder in folders)
+        raise ValueError(f"folders must be different, got {names}")
+    by_task: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    for folder in folders:
+        with _record(folder) as record:
+            claims = {row["claim"]: row for row in record["beside_the_paper"]}
+            runs = by_task.setdefault(record["task"], {})
+            name = _name(folder, record["preset"])
+        runs[str(folder) if name in runs else name] = claims
+    return [_paper_table(task, runs) for task, runs in by_task.items()]
+
+
+def _name(folder: Path, preset: str) -> str:
+    """Name a run by its folder, the preset added where the folder does not say it."""
+    name = folder.resolve().name
+    return name if preset in name else f"{name} ({preset})"
+
+
+def _paper_table(task: str, runs: dict[str, dict[str, dict[str, Any]]]) -> Table:
+    columns = [
+        (run, source)
+        for run, claims in runs.items()
+        for source in ("trained", "exact")
+        if any(source in row for row in claims.values())
+    ]
+    papers = {
+        text: row["paper"] for claims in runs.values() for text, row in claims.items()
+    }
+    rows = [
+        (
+            text,
+            paper,
+            *(_figure(runs[run].get(text), source) for run, source in columns),
+        )
+        for text, paper in papers.items()
+    ]
+    caption = f"{task}: the paper's figures and ours"
+    if not rows:
+        caption += " (the paper has none)"
+    heads = tuple(f"{run}: {source}" for run, source in columns)
+    return Table(caption, ("claim", "paper", *heads), tuple(rows))
+
+
+def _figure(row: dict[str, Any] | None, source: str) -> str:
+    if row is None or source not in row:
+        return "–"
+    return f"{row[source]} {'=' if row[f'{source} agrees'] else '≠'}"

@@ -1,0 +1,273 @@
+"""The rewards of both molecular tasks: toy chains and real molecules."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Unpack
+
+import numpy as np
+
+from gflownet_envs.block_store import Store, array_digest, load_or_run
+from gflownet_envs.chemistry import (
+    Fragment,
+    assemble_chains,
+    drug_likeness,
+    morgan_fingerprints,
+    nearest_similarities,
+    neutral_links,
+)
+from gflownet_envs.datasets import fetch_fragments, fetch_seh
+from gflownet_envs.environments.selection import fragment_chain_environment
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import greedy_trajectory, trajectory_of_actions
+from gflownet_envs.experiments.task import (
+    Preset,
+    Progress,
+    RunSettings,
+    Study,
+    Table,
+    stage,
+)
+from gflownet_envs.rewards.molecules import (
+    POSITIONS,
+    TOY_FRAGMENTS,
+    ChainProxyReward,
+    chain_features,
+    descriptor_score,
+    molecule_log_reward,
+    reference_chains,
+    toy_descriptors,
+)
+from gflownet_envs.rewards.proxies import FeatureProxies, train_feature_proxies
+from gflownet_envs.rewards.proxy_training import ProxySpec
+from gflownet_envs.rewards.source import RewardTable, mean_log_reward
+
+
+@dataclass(frozen=True)
+class MoleculeSettings:
+    """Sizes of a molecular task, in `Preset.proxy`."""
+
+    proxy: ProxySpec
+    n_positions: int  # fragments of a chain
+    # toy chains whose score is known, of which a proxy sees a part
+    n_reference: int = 500
+    # how many of the real fragments are used, the first ones; None is all
+    n_fragments: int | None = None
+
+
+@dataclass(frozen=True)
+class RealMolecules:
+    """What is known of every chain of real fragments, whatever the member."""
+
+    smiles: tuple[str, ...]  # canonical; a few molecules are several chains
+    drug_likeness: np.ndarray  # shape: (n_objects,), QED
+
+
+@dataclass(frozen=True)
+class RealStudy(Study):
+    """A study that knows its molecules."""
+
+    molecules: RealMolecules = field(kw_only=True)
+
+
+def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
+    """Train proxies of the toy score on parts of the reference chains."""
+    settings: MoleculeSettings = preset.proxy
+    positions = POSITIONS[: settings.n_positions]
+    environment = fragment_chain_environment(tuple(TOY_FRAGMENTS), positions)
+    descriptors = toy_descriptors()
+    chains = reference_chains(settings.n_reference, len(positions), run["seed"])
+    features = chain_features(descriptors, chains)
+    scores = descriptor_score(chains)
+    members = np.arange(preset.n_train + preset.n_test)
+    proxies = train_feature_proxies(
+        features,
+        scores,
+        settings.proxy,
+        members=members.tolist(),
+        seed=run["seed"],
+        progress=stage(run["progress"], "training score proxies"),
+        store=run["store"],
+    )
+    names = list(TOY_FRAGMENTS)
+    best = chains[int(np.argmax(scores))]
+    predicted = proxies.predict(features)
+    return Study(
+        environment=environment,
+        reward=ChainProxyReward(environment, proxies, descriptors),
+        reward_features=predicted,
+        feature_names=tuple(" | ".join(names[f] for f in row) for row in chains),
+        n_train=preset.n_train,
+        n_test=preset.n_test,
+        members=members,
+        trajectory=trajectory_of_actions(
+            environment, (np.array(environment.offsets) + best).tolist()
+        ),
+        levels=columns_of_levels(chains, positions, names),
+        feature_unit="predicted score of the reference chains",
+        tables=(
+            _proxy_table("Score proxies", "score", proxies, predicted),
+            Table(
+                "The chains",
+                ("what", "value"),
+                (
+                    ("chains", environment.n_objects),
+                    ("reference chains, whose score is known", len(chains)),
+                    ("their score, mean", float(scores.mean())),
+                    ("their score, standard deviation", float(scores.std())),
+                    (
+                        "reference trajectory (best score of the reference chains)",
+                        " → ".join(names[f] for f in best),
+                    ),
+                    ("its score", float(scores.max())),
+                ),
+            ),
+        ),
+        cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
+    )
+
+
+def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
+    """Train proxies of measured activity and predict every assembled molecule."""
+    settings: MoleculeSettings = preset.proxy
+    data_home = run["options"].get("data_home")
+    bunch = fetch_fragments(min_attachments=2, data_home=data_home)
+    links = neutral_links(bunch.smiles, bunch.attachments)[: settings.n_fragments]
+    names = [smiles for smiles, _ in links]
+    environment = fragment_chain_environment(names, settings.n_positions)
+    chains = environment.object_levels().numpy()
+    started = time.process_time()
+    known_smiles, activity = fetch_seh(data_home=data_home, return_X_y=True)
+    known = morgan_fingerprints(known_smiles)
+    molecules, prints = describe_molecules(links, chains, run["store"], run["progress"])
+    likeness = nearest_similarities(prints, known)
+    described = time.process_time()
+    members = np.arange(preset.n_train + preset.n_test)
+    proxies = train_feature_proxies(
+        known,
+        activity,
+        settings.proxy,
+        members=members.tolist(),
+        seed=run["seed"],
+        progress=stage(run["progress"], "training activity proxies"),
+        store=run["store"],
+    )
+    trained = time.process_time()
+    predicted = proxies.predict(prints)
+    predicting = time.process_time() - trained
+    log_reward = molecule_log_reward(predicted, molecules.drug_likeness)
+    pilot = solve_exact(
+        environment, mean_log_reward(log_reward[: preset.n_train], environment)
+    )
+    trajectory = greedy_trajectory(environment, pilot.log_policy)
+    reference = int(environment.object_index(trajectory.states[-1]))
+    return RealStudy(
+        environment=environment,
+        reward=RewardTable(environment, log_reward),
+        reward_features=predicted,
+        feature_names=environment.object_names(),
+        n_train=preset.n_train,
+        n_test=preset.n_test,
+        members=members,
+        trajectory=trajectory,
+        levels=columns_of_levels(chains, environment.step_names, names),
+        feature_unit="predicted activity (pIC50) of the molecules",
+        tables=(
+            _proxy_table("Activity proxies", "pIC50", proxies, predicted),
+            _molecule_table(molecules, likeness, reference, activity),
+        ),
+        cpu_seconds={
+            "molecules": described - started,
+            "proxies": float(proxies.cpu_seconds.sum()) + predicting,
+        },
+        molecules=molecules,
+    )
+
+
+def describe_molecules(
+    links: tuple[Fragment, ...],
+    chains: np.ndarray,  # shape: (n_objects, n_positions)
+    store: Store | None,
+    progress: Progress,
+) -> tuple[RealMolecules, np.ndarray]:  # fingerprints of shape (n_objects, n_bits)
+    """Assemble all chains; QED, which takes longest, is stored."""
+    smiles = assemble_chains(links, chains)
+    progress("describing molecules", 1, 2)
+    key = {
+        "kind": "drug-likeness",
+        "smiles_sha256": array_digest(np.frombuffer("\n".join(smiles).encode(), "u1")),
+    }
+    quality = load_or_run(store, key, lambda: {"qed": drug_likeness(smiles)})["qed"]
+    prints = morgan_fingerprints(smiles)
+    progress("describing molecules", 2, 2)
+    return RealMolecules(smiles, quality), prints
+
+
+def columns_of_levels(
+    chains: np.ndarray, positions: tuple[str, ...], fragments: list[str]
+) -> dict[str, dict[str, np.ndarray]]:  # shapes: chains (n, n_positions)
+    """Return, per position and fragment, the chains that have it there."""
+    return {
+        position: {
+            fragment: np.flatnonzero(chains[:, t] == number)
+            for number, fragment in enumerate(fragments)
+        }
+        for t, position in enumerate(positions)
+    }
+
+
+def _proxy_table(
+    title: str, unit: str, proxies: FeatureProxies, predicted: np.ndarray
+) -> Table:
+    spread = float(np.median(predicted.std(axis=0, ddof=1)))
+    rows = {
+        "R² on the rows never seen": proxies.r2_held_out,
+        f"mean squared error on them, {unit}²": proxies.mse_held_out,
+        "epochs retained": proxies.n_epochs,
+    }
+    return Table(
+        f"{title} ({len(predicted)} networks)",
+        ("what", "mean", "smallest", "largest"),
+        (
+            *(
+                (name, float(v.mean()), float(v.min()), float(v.max()))
+                for name, v in rows.items()
+            ),
+            (f"standard deviation between networks (median), {unit}", spread, "", ""),
+            (
+                f"standard deviation over objects of the mean, {unit}",
+                float(predicted.mean(axis=0).std()),
+                "",
+                "",
+            ),
+        ),
+    )
+
+
+def _molecule_table(
+    molecules: RealMolecules, likeness: np.ndarray, reference: int, activity: np.ndarray
+) -> Table:  # shapes: likeness (n_objects,), activity (n_measured,)
+    quality = molecules.drug_likeness
+    return Table(
+        "The molecules",
+        ("what", "value"),
+        (
+            ("chains", len(molecules.smiles)),
+            ("different molecules", len(set(molecules.smiles))),
+            ("QED, mean", float(quality.mean())),
+            ("QED, standard deviation", float(quality.std())),
+            ("measured molecules", len(activity)),
+            ("their pIC50, standard deviation", float(activity.std())),
+            (
+                "Tanimoto similarity to the nearest measured molecule, median",
+                float(np.median(likeness)),
+            ),
+            ("the same, 95 % quantile", float(np.quantile(likeness, 0.95))),
+            (
+                "reference trajectory (greedy under the mean reward) gives",
+                molecules.smiles[reference],
+            ),
+            ("its QED", float(quality[reference])),
+        ),
+    )

@@ -1,0 +1,274 @@
+"""Two tasks of reasoning under a process reward that is learned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gflownet_envs.environments.sequences import TokenSequenceEnvironment
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import greedy_trajectory
+from gflownet_envs.experiments.claims import (
+    explained_variance_claim,
+    gain_claim,
+    mean_coverage_claim,
+    two_modes_claim,
+    uniform_component_claim,
+)
+from gflownet_envs.experiments.task import (
+    Preset,
+    RunResults,
+    RunSettings,
+    Study,
+    Table,
+    Task,
+)
+from gflownet_envs.rewards.problems import (
+    arithmetic_environment,
+    arithmetic_problems,
+    strategy_environment,
+    strategy_problems,
+)
+from gflownet_envs.rewards.process_reward import ProcessRewardSpec, train_process_reward
+from gflownet_envs.rewards.source import mean_reward
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
+
+
+def process_reward_study(
+    environment: TokenSequenceEnvironment,
+    problems: Tensor,  # shape: (n, S)
+    labels: Tensor,  # shape: (n,)
+    groups: dict[str, np.ndarray],
+    preset: Preset,
+    seed: int,
+) -> Study:
+    """Train a reward model a member, and follow the mean one greedily."""
+    started = time.process_time()
+    members = np.arange(preset.n_train + preset.n_test)
+    reward = train_process_reward(
+        environment, problems, labels, preset.proxy, members=members.tolist(), seed=seed
+    )
+    pilot = solve_exact(
+        environment, mean_reward(reward.select(slice(0, preset.n_train)), environment)
+    )
+    trajectory = greedy_trajectory(environment, pilot.log_policy)
+    scores = reward.scores(problems).to(torch.float64).numpy()
+    names = [_in_words(environment, problem) for problem in problems]
+    return Study(
+        environment=environment,
+        reward=reward,
+        reward_features=scores,
+        feature_names=_distinct(names),
+        n_train=preset.n_train,
+        n_test=preset.n_test,
+        members=members,
+        trajectory=trajectory,
+        levels={"problems": groups},
+        feature_unit="score of a labelled problem",
+        tables=(
+            _reward_table(environment, scores, labels.numpy(), reward.seen, trajectory),
+        ),
+        cpu_seconds={"proxies": time.process_time() - started},
+    )
+
+
+def _reward_table(
+    environment: TokenSequenceEnvironment,
+    scores: np.ndarray,  # shape: (E, n)
+    labels: np.ndarray,  # shape: (n,)
+    seen: np.ndarray,  # shape: (E, n_labelled)
+    trajectory: Any,
+) -> Table:
+    was_seen = np.zeros(scores.shape, dtype=bool)
+    np.put_along_axis(was_seen, seen, values=True, axis=1)
+    rows: list[tuple[str, Any]] = []
+    for name, chosen in (("seen", was_seen), ("not seen", ~was_seen)):
+        found = [
+            np.corrcoef(score[own], labels[own])[0, 1]
+            for score, own in zip(scores, chosen, strict=True)
+        ]
+        rows.append(
+            (f"correlation of score and label, problems {name}", float(np.mean(found)))
+        )
+    variance = scores.var(axis=0)
+    rows += [
+        ("variance of a problem's score between members, mean", float(variance.mean())),
+        ("the same, largest", float(variance.max())),
+        ("finished sequences", environment.n_objects),
+        (
+            "reference trajectory (greedy under the mean reward)",
+            " ".join(environment.action_names[a] for a in trajectory.actions),
+        ),
+    ]
+    return Table(
+        f"Process reward models: {seen.shape[1]} of {len(labels)} labelled problems "
+        "each",
+        ("what", "value"),
+        tuple(rows),
+    )
+
+
+def draw_problem_variance(study: Study, ax: Any) -> None:
+    """Draw the variance of each problem's score between members."""
+    variance = study.reward_features.var(axis=0)
+    groups = study.levels["problems"]
+    for number, (name, columns) in enumerate(groups.items()):
+        ax.bar(columns, variance[columns], color=f"C{number}", label=name)
+    ax.set(
+        xlabel="labelled problem",
+        ylabel="variance of its score",
+        title="what the reward models disagree on",
+    )
+    ax.legend(frameon=False, fontsize="small")
+
+
+def _in_words(environment: TokenSequenceEnvironment, problem: Tensor) -> str:
+    return " ".join(environment.action_names[a] for a in problem.tolist() if a >= 0)
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Number names that occur more than once."""
+    seen: dict[str, int] = {}
+    distinct = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(distinct)
+
+
+class LlmArithmeticTask(Task):
+    """Five tokens of arithmetic, scored by a reward model that saw 20 problems."""
+
+    name = "llm-arithmetic"
+    title = "Arithmetic sequences under an uncertain process reward model"
+    summary = (
+        "A policy writes up to five tokens: digits, operators, an end. A reward model, "
+        "a small network on frozen recurrent features, scores the sequence; each "
+        "member's model saw 20 of 40 labelled problems. Which part of what the reward "
+        "models disagree on drives which token?"
+    )
+    paper_claims = (
+        explained_variance_claim(0.244),
+        mean_coverage_claim(0.68),
+        gain_claim("PC1 leads early, PC2 gains later", "token 1", "token 5"),
+        uniform_component_claim(),
+        two_modes_claim("EOS"),
+    )
+    presets: ClassVar[Mapping[str, Preset]] = {
+        "smoke": Preset(
+            n_train=16,
+            n_test=8,
+            training=TrainingSpec(
+                policy="gru", n_iterations=5, hidden=(16,), batch_size=16
+            ),
+            n_components=2,
+            degrees=(1, 2),
+            n_permutations=119,
+            proxy=ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20),
+        ),
+        "default": Preset(
+            n_train=30,
+            n_test=50,
+            training=TrainingSpec(max_table_states=100_000),
+            n_components=2,
+            degrees=(1, 3),
+            proxy=ProcessRewardSpec(),
+        ),
+        "paper": Preset(
+            n_train=30,
+            n_test=50,
+            training=replace(
+                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100
+            ),
+            n_components=2,
+            degrees=(5, 1),
+            solver="paper",
+            n_permutations=199,
+            proxy=ProcessRewardSpec(),
+        ),
+    }
+
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
+        environment = arithmetic_environment()
+        problems, labels = arithmetic_problems(environment, seed=run["seed"])
+        right = labels.numpy() == 1
+        groups = {
+            "right equations": np.flatnonzero(right),
+            "wrong equations": np.flatnonzero(~right),
+        }
+        return process_reward_study(
+            environment, problems, labels, groups, preset, run["seed"]
+        )
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the variance of each problem's score between members."""
+        draw_problem_variance(results.study, ax)
+
+
+class StrategyReasoningTask(Task):
+    """Five strategies of ten, scored by a reward model that saw 20 problems."""
+
+    name = "strategy-reasoning"
+    title = "Sequences of strategies under an uncertain process reward model"
+    summary = (
+        "A policy chooses one of ten reasoning strategies at each of five steps. A "
+        "reward model scores the sequence; each member's model saw 20 of 40 labelled "
+        "sequences. Which part of what the reward models disagree on drives which "
+        "step?"
+    )
+    paper_claims = (
+        gain_claim("PC1 leads early, PC2 gains later", "token 1", "token 5"),
+        uniform_component_claim(),
+    )
+    presets: ClassVar[Mapping[str, Preset]] = {
+        "smoke": Preset(
+            n_train=12,
+            n_test=6,
+            training=TrainingSpec(n_iterations=5, hidden=(16,), batch_size=16),
+            n_components=2,
+            degrees=(1,),
+            n_permutations=119,
+            proxy=ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20),
+        ),
+        "default": Preset(
+            n_train=15,
+            n_test=25,
+            training=TrainingSpec(),
+            n_components=2,
+            degrees=(1, 2),
+            proxy=ProcessRewardSpec(),
+        ),
+        "paper": Preset(
+            n_train=15,
+            n_test=25,
+            training=replace(
+                PAPER_TRAINING, policy="gru", hidden=(64,), n_iterations=100
+            ),
+            n_components=2,
+            degrees=(5, 1),
+            solver="paper",
+            proxy=ProcessRewardSpec(),
+        ),
+    }
+
+    def prepare(self, preset: Preset, **run: Unpack[RunSettings]) -> Study:
+        environment = strategy_environment()
+        problems, labels = strategy_problems(environment, seed=run["seed"])
+        is_good = labels.numpy() > np.median(labels.numpy())
+        groups = {
+            "better half": np.flatnonzero(is_good),
+            "worse half": np.flatnonzero(~is_good),
+        }
+        return process_reward_study(
+            environment, problems, labels, groups, preset, run["seed"]
+        )
+
+    def draw_system(self, results: RunResults, ax: Any) -> None:
+        """Draw the variance of each problem's score between members."""
+        draw_problem_variance(results.study, ax)

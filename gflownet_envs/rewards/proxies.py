@@ -1,0 +1,327 @@
+"""Proxies of a reward: predicted yields, and networks over features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from gflownet_envs.block_store import Progress, Store, array_digest
+from gflownet_envs.policies.networks import StackedMLP, torch_threads
+from gflownet_envs.rewards.proxy_training import (
+    ProxyFit,
+    ProxySpec,
+    outputs_of,
+    train_on_own_rows,
+)
+
+_VALUES_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class YieldProxies:
+    """Predicted yields of every member, and how good they are.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (E, n_objects)
+        In percent, not clipped.
+    r2_held_out, mse_held_out : ndarray of shape (E,)
+        On the rows that the member never saw; NaN where there are none.
+    mse_all : ndarray of shape (E,)
+        On all rows.
+    n_epochs : ndarray of shape (E,)
+        The epoch whose parameters were retained.
+    cpu_seconds : ndarray of shape (E,)
+    """
+
+    predictions: np.ndarray
+    r2_held_out: np.ndarray
+    mse_held_out: np.ndarray
+    mse_all: np.ndarray
+    n_epochs: np.ndarray
+    cpu_seconds: np.ndarray
+
+
+def yield_log_reward(
+    predictions: ArrayLike,  # shape: (E, n_objects)
+    temperature: float = 4.0,
+) -> np.ndarray:  # shape: (E, n_objects), float64
+    """Return log R = predicted yield in percent / temperature.
+
+    Examples
+    --------
+    >>> yield_log_reward([[0.0, 50.0, 100.0]])
+    array([[ 0. , 12.5, 25. ]])
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature must be positive, got {temperature}")
+    return np.asarray(predictions, dtype=np.float64) / temperature
+
+
+def train_yield_proxies(
+    rows: ArrayLike,  # shape: (n, n_components), int
+    yields: ArrayLike,  # shape: (n,)
+    all_combinations: ArrayLike,  # shape: (n_objects, n_components), int
+    spec: ProxySpec | None = None,
+    *,
+    members: Sequence[int],
+    seed: int = 0,
+    progress: Progress | None = None,
+    store: Store | None = None,
+) -> YieldProxies:
+    """Train one network a member on its own random part of the rows.
+
+    Inputs are one-hot levels of all components. Which rows a member sees, its initial
+    parameters and its minibatches come from its own random stream.
+
+    Parameters
+    ----------
+    rows : array of int of shape (n, n_components)
+        The levels of the measured combinations.
+    yields : array of shape (n,)
+        In percent.
+    all_combinations : array of int of shape (n_objects, n_components)
+        The combinations to predict, in the order of the reward table; their largest
+        entries give the numbers of levels.
+    spec : ProxySpec, optional
+        Default: ``ProxySpec()``.
+    members : sequence of int
+        Numbers of the members, which name their random streams.
+    seed : int, default=0
+    progress : callable, optional
+        Called as ``progress(done, total)`` in epochs; members may stop early.
+    store : Store, optional
+        Finished blocks are saved there and not trained again.
+
+    Returns
+    -------
+    YieldProxies
+
+    Examples
+    --------
+    >>> all_combinations = np.indices((2, 3)).reshape(2, -1).T
+    >>> rows, yields = np.tile(all_combinations, (9, 1)), np.tile(np.arange(6), 9) * 10
+    >>> proxies = train_yield_proxies(
+    ...     rows, yields, all_combinations, ProxySpec(max_epochs=2), members=range(3)
+    ... )
+    >>> proxies.predictions.shape
+    (3, 6)
+    """
+    table = _YieldTable.validated(rows, yields, all_combinations)
+    objects = table.one_hot(table.all_combinations)
+
+    def predictions(fit: ProxyFit) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        of_objects = torch.from_numpy(objects).to(fit.inputs.dtype)
+        on_rows, on_objects = (
+            outputs_of(fit.network, inputs) * fit.scale + fit.centre
+            for inputs in (fit.inputs, of_objects)
+        )
+        return {"predictions": on_objects}, on_rows
+
+    trained = train_on_own_rows(
+        "yield proxies",
+        table.one_hot(table.rows),
+        table.yields,
+        predictions,
+        spec,
+        members=members,
+        seed=seed,
+        digests={
+            "rows_sha256": array_digest(table.rows),
+            "yields_sha256": array_digest(table.yields),
+            "all_combinations_sha256": array_digest(table.all_combinations),
+        },
+        progress=progress,
+        store=store,
+    )
+    return YieldProxies(**trained)
+
+
+@dataclass(frozen=True, eq=False)
+class _YieldTable:
+    rows: np.ndarray  # shape: (n, n_components), int64
+    yields: np.ndarray  # shape: (n,), float64
+    all_combinations: np.ndarray  # shape: (n_objects, n_components), int64
+
+    @classmethod
+    def validated(
+        cls, rows: ArrayLike, yields: ArrayLike, all_combinations: ArrayLike
+    ) -> _YieldTable:
+        rows, combinations = np.asarray(rows), np.asarray(all_combinations)
+        yields = np.asarray(yields, dtype=np.float64)
+        for name, levels in (("rows", rows), ("all_combinations", combinations)):
+            if levels.ndim != 2 or not np.issubdtype(levels.dtype, np.integer):
+                raise ValueError(
+                    f"{name} must be a two-dimensional array of integers, got shape "
+                    f"{levels.shape} and type {levels.dtype}"
+                )
+        if yields.shape != (len(rows),) or rows.shape[1] != combinations.shape[1]:
+            raise ValueError(
+                "rows, yields and all_combinations must have shapes (n, c), (n,), "
+                f"(n_objects, c), got {rows.shape}, {yields.shape}, "
+                f"{combinations.shape}"
+            )
+        if not np.isfinite(yields).all():
+            bad = int(np.flatnonzero(~np.isfinite(yields))[0])
+            raise ValueError(f"yields must be finite, got {yields[bad]} in row {bad}")
+        if rows.min() < 0 or (rows.max(axis=0) > combinations.max(axis=0)).any():
+            raise ValueError(
+                "rows must have levels between 0 and the largest of "
+                f"all_combinations, {combinations.max(axis=0).tolist()}, got "
+                f"{rows.min(axis=0).tolist()} to {rows.max(axis=0).tolist()}"
+            )
+        return cls(rows.astype(np.int64), yields, combinations.astype(np.int64))
+
+    def one_hot(self, levels: np.ndarray) -> np.ndarray:
+        # shapes: levels (n, n_components) -> (n, n_levels)
+        sizes = self.all_combinations.max(axis=0) + 1
+        eyes = (np.eye(size)[levels[:, i]] for i, size in enumerate(sizes))
+        return np.concatenate(list(eyes), axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureProxies:
+    """Trained networks, one a member, and how good they are.
+
+    Attributes
+    ----------
+    network : StackedMLP
+        Outputs are in the units of the targets.
+    r2_held_out, mse_held_out : ndarray of shape (E,)
+        On the rows that the member never saw; NaN where there are none.
+    mse_all : ndarray of shape (E,)
+        On all rows.
+    n_epochs : ndarray of shape (E,)
+        The epoch whose parameters were retained.
+    cpu_seconds : ndarray of shape (E,)
+    """
+
+    network: StackedMLP
+    r2_held_out: np.ndarray
+    mse_held_out: np.ndarray
+    mse_all: np.ndarray
+    n_epochs: np.ndarray
+    cpu_seconds: np.ndarray
+
+    def predict(
+        self,
+        features: ArrayLike,  # shape: (m, F)
+    ) -> np.ndarray:  # shape: (E, m), float64
+        """Return every member's predictions, some rows at a time."""
+        rows = np.asarray(features)
+        n_features = self.network.weights[0].shape[1]
+        if rows.ndim != 2 or rows.shape[1] != n_features:
+            raise ValueError(
+                f"features must have shape (m, {n_features}), got {rows.shape}"
+            )
+        n_members = self.network.n_members
+        widest = max(weight.shape[2] for weight in self.network.weights)
+        size = max(1, _VALUES_AT_ONCE // (n_members * max(widest, n_features)))
+        predicted = np.empty((n_members, len(rows)))
+        with torch.no_grad(), torch_threads(1):
+            for start in range(0, len(rows), size):
+                part = torch.as_tensor(rows[start : start + size])
+                outputs = self.network(part.to(self.network.dtype))
+                predicted[:, start : start + size] = outputs[..., 0].numpy()
+        return predicted
+
+
+def train_feature_proxies(
+    features: ArrayLike,  # shape: (n, F)
+    targets: ArrayLike,  # shape: (n,)
+    spec: ProxySpec | None = None,
+    *,
+    members: Sequence[int],
+    seed: int = 0,
+    progress: Progress | None = None,
+    store: Store | None = None,
+) -> FeatureProxies:
+    """Train one network a member on its own random part of the rows.
+
+    The training is that of `train_yield_proxies`, the inputs are any numbers, and the
+    networks are stored, for objects too many to predict at once.
+
+    Parameters
+    ----------
+    features : array of shape (n, F)
+        Standardised or 0 and 1: they are used as they are.
+    targets : array of shape (n,)
+    spec : ProxySpec, optional
+        Default: ``ProxySpec()``.
+    members : sequence of int
+        Numbers of the members, which name their random streams.
+    seed : int, default=0
+    progress : callable, optional
+        Called as ``progress(done, total)`` in epochs; members may stop early.
+    store : Store, optional
+        Finished blocks are saved there and not trained again.
+
+    Returns
+    -------
+    FeatureProxies
+
+    Examples
+    --------
+    >>> features = np.random.default_rng(0).normal(size=(60, 4))
+    >>> proxies = train_feature_proxies(
+    ...     features, features[:, 0], ProxySpec(max_epochs=2), members=range(3)
+    ... )
+    >>> proxies.predict(features).shape
+    (3, 60)
+    """
+    inputs, outputs = np.asarray(features), np.asarray(targets, dtype=np.float64)
+    if inputs.ndim != 2 or outputs.shape != (len(inputs),):
+        raise ValueError(
+            "features and targets must have shapes (n, F) and (n,), got "
+            f"{inputs.shape} and {outputs.shape}"
+        )
+    for name, values in (("features", inputs), ("targets", outputs)):
+        if not np.isfinite(values).all():
+            row = int(np.argwhere(~np.isfinite(values))[0, 0])
+            raise ValueError(f"{name} must be finite, row {row} is not")
+    trained = train_on_own_rows(
+        "feature proxies",
+        inputs,
+        outputs,
+        _layers_and_predictions,
+        spec,
+        members=members,
+        seed=seed,
+        digests={
+            "features_sha256": array_digest(inputs),
+            "targets_sha256": array_digest(outputs),
+        },
+        progress=progress,
+        store=store,
+    )
+    layers = {
+        name: trained.pop(name)
+        for name in tuple(trained)
+        if name.startswith(("weight_", "bias_"))
+    }
+    return FeatureProxies(StackedMLP.from_arrays(layers), **trained)
+
+
+def _layers_and_predictions(fit: ProxyFit) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return the layers in the units of the targets, and what they predict."""
+    layers = _in_target_units(fit.network, fit.centre, fit.scale)
+    with torch_threads(1):
+        return layers, outputs_of(StackedMLP.from_arrays(layers), fit.inputs)
+
+
+def _in_target_units(
+    network: StackedMLP, centre: np.ndarray, scale: np.ndarray
+) -> dict[str, np.ndarray]:  # shapes: centre (E, 1), scale (E, 1)
+    """Return the layers, the last of which takes back the standardisation."""
+    layers = network.to_arrays()
+    last = len(network.weights) - 1
+    weight, bias = layers[f"weight_{last}"], layers[f"bias_{last}"]
+    layers[f"weight_{last}"] = (weight * scale[:, None]).astype(weight.dtype)
+    layers[f"bias_{last}"] = (bias * scale[:, None] + centre[:, None]).astype(
+        bias.dtype
+    )
+    return layers

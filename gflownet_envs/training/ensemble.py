@@ -1,0 +1,233 @@
+"""The result of training: one policy a member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.policies import (
+    PolicyNetwork,
+    StackedGRU,
+    StackedMLP,
+    log_policy_in_states,
+)
+from gflownet_envs.training.spec import TrainingSpec
+
+MAX_DISTANCE = 0.03
+"""Members further than this from their exact law have not converged."""
+
+MIN_EFFECTIVE_SAMPLE_SHARE = 0.5
+"""Where no exact law is at hand, members below this have not converged."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingDiagnostics:
+    """What training says about itself, one row a member.
+
+    Attributes
+    ----------
+    final_loss : ndarray of shape (E,)
+        Mean loss of the last 100 iterations (or of all, if fewer).
+    log_z : ndarray of shape (E,)
+        The learned log Z, or the mean over the same iterations of the batch estimate,
+        which is below the true log Z while the policy is not exact.
+    log_z_estimate : ndarray of shape (E,)
+        Log of the mean importance weight of trajectories sampled at the end.
+    effective_sample_share : ndarray of shape (E,)
+        Of the same trajectories; 1 for an exact policy. It does not see modes that
+        were never sampled.
+    distance : ndarray of shape (E,)
+        ``½ Σ |P_T − R/Z|`` over the objects; NaN where the space is not listed.
+    n_iterations : ndarray of shape (E,), int
+        Iterations until the member stopped.
+    cpu_seconds : ndarray of shape (E,)
+        CPU time of the member's block over the members of the block.
+    history : dict of str to ndarray of shape (E, n_checks)
+        ``iteration``, ``loss``, ``log_z``, ``log_z_estimate``,
+        ``effective_sample_share`` and ``distance`` at every check; NaN after a
+        member stopped.
+    """
+
+    final_loss: np.ndarray
+    log_z: np.ndarray
+    log_z_estimate: np.ndarray
+    effective_sample_share: np.ndarray
+    distance: np.ndarray
+    n_iterations: np.ndarray
+    cpu_seconds: np.ndarray
+    history: dict[str, np.ndarray]
+
+    @property
+    def converged(self) -> np.ndarray:  # shape: (E,), bool
+        """Whether a member is within 0.03 of exact.
+
+        Where no exact law is at hand: whether its effective sample share is at least
+        0.5, which is necessary and not sufficient.
+        """
+        return np.where(
+            np.isfinite(self.distance),
+            self.distance <= MAX_DISTANCE,
+            self.effective_sample_share >= MIN_EFFECTIVE_SAMPLE_SHARE,
+        )
+
+    def describe(self, rows: Sequence[int] | np.ndarray) -> str:
+        """Say in words how far the worst of some members is from its target."""
+        distance = self.distance[rows]
+        if np.isfinite(distance).any():
+            return (
+                f"the largest distance to the exact law is {np.nanmax(distance):.3f}, "
+                f"the limit {MAX_DISTANCE}"
+            )
+        share = self.effective_sample_share[rows]
+        return (
+            f"the smallest effective sample size is {share.min():.0%} of the samples, "
+            f"the limit {MIN_EFFECTIVE_SAMPLE_SHARE:.0%}"
+        )
+
+    def select(self, rows: Sequence[int]) -> TrainingDiagnostics:
+        """Return the diagnostics of some rows."""
+        own = {
+            f.name: getattr(self, f.name)[rows]
+            for f in fields(self)
+            if f.name != "history"
+        }
+        history = {name: array[rows] for name, array in self.history.items()}
+        return TrainingDiagnostics(**own, history=history)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedEnsemble:
+    """Stacked policies of the members that were trained.
+
+    Attributes
+    ----------
+    environment : Environment
+    members : tuple of int
+        Their numbers in the whole ensemble.
+    rewards : tuple of int
+        The row of the reward that each was trained on; replicates share theirs.
+    network : StackedMLP or StackedGRU
+    diagnostics : TrainingDiagnostics
+
+    Examples
+    --------
+    >>> from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> log_reward = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]])
+    >>> spec = TrainingSpec(n_iterations=500, hidden=(8,))
+    >>> ensemble = train_ensemble(env, log_reward, spec, seed=0)
+    >>> ensemble.log_policy(env.initial_state()).shape
+    torch.Size([2, 5])
+    >>> ensemble.subset([1]).members
+    (1,)
+    """
+
+    environment: Environment
+    members: tuple[int, ...]
+    rewards: tuple[int, ...]
+    network: PolicyNetwork
+    diagnostics: TrainingDiagnostics
+
+    @property
+    def n_members(self) -> int:
+        """Number of policies."""
+        return len(self.members)
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Copies of the stacked parameters."""
+        return self.network.to_arrays()
+
+    @torch.no_grad()
+    def log_policy(
+        self,
+        states: Tensor,  # shape: (..., S)
+    ) -> Tensor:  # shape: (E, ..., A), float64
+        """Return log P_F of every member in the same states; −inf where masked."""
+        flat = states.reshape(-1, states.shape[-1])
+        log_policy = log_policy_in_states(self.network, self.environment, flat)
+        return log_policy.reshape(self.n_members, *states.shape[:-1], -1)
+
+    def log_policy_table(
+        self, graph: StateGraph
+    ) -> Tensor:  # shape: (E, N, A), float64
+        """Return log P_F in all states of a graph."""
+        return self.log_policy(graph.states)
+
+    def subset(self, members: Sequence[int]) -> TrainedEnsemble:
+        """Return the policies of some members, named by their numbers.
+
+        Raises
+        ------
+        ValueError
+            If a member was not trained here.
+        """
+        missing = [member for member in members if member not in self.members]
+        if missing:
+            raise ValueError(
+                f"members {missing} are not in this ensemble, which has {self.members}"
+            )
+        rows = [self.members.index(member) for member in members]
+        arrays = {name: array[rows] for name, array in self.parameters.items()}
+        return TrainedEnsemble(
+            environment=self.environment,
+            members=tuple(int(member) for member in members),
+            rewards=tuple(self.rewards[row] for row in rows),
+            network=type(self.network).from_arrays(arrays),
+            diagnostics=self.diagnostics.select(rows),
+        )
+
+
+def join_blocks(
+    environment: Environment,
+    spec: TrainingSpec,
+    members: tuple[int, ...],
+    rewards: Sequence[int],
+    blocks: Sequence[dict[str, np.ndarray]],
+) -> TrainedEnsemble:
+    """Make an ensemble of the arrays of its blocks, in the order of the members."""
+    arrays = {name: _join([block[name] for block in blocks]) for name in blocks[0]}
+    history = {
+        name.removeprefix("history_"): arrays.pop(name)
+        for name in sorted(arrays)
+        if name.startswith("history_")
+    }
+    diagnostics = TrainingDiagnostics(
+        final_loss=arrays.pop("final_loss"),
+        log_z=arrays.pop("final_log_z"),
+        log_z_estimate=arrays.pop("final_log_z_estimate"),
+        effective_sample_share=arrays.pop("final_effective_sample_share"),
+        distance=arrays.pop("final_distance"),
+        n_iterations=arrays.pop("final_iteration"),
+        cpu_seconds=arrays.pop("cpu_seconds"),
+        history=history,
+    )
+    kind = StackedGRU if spec.policy == "gru" else StackedMLP
+    return TrainedEnsemble(
+        environment=environment,
+        members=members,
+        rewards=tuple(rewards),
+        network=kind.from_arrays(arrays),
+        diagnostics=diagnostics,
+    )
+
+
+def _join(parts: list[np.ndarray]) -> np.ndarray:
+    """Join arrays of blocks; histories of blocks that stopped early end with NaN."""
+    if parts[0].ndim == 2:
+        length = max(part.shape[1] for part in parts)
+        parts = [
+            part
+            if part.shape[1] == length
+            else np.pad(
+                part, ((0, 0), (0, length - part.shape[1])), constant_values=np.nan
+            )
+            for part in parts
+        ]
+    return np.concatenate(parts)

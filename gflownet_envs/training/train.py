@@ -1,0 +1,268 @@
+"""Training a policy for every reward of an ensemble, all members at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from gflownet_envs.block_store import (
+    Progress,
+    Store,
+    block_ticker,
+    json_values,
+    share_out,
+)
+from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.uniform_trajectories import environment_digest
+from gflownet_envs.random_streams import member_streams
+from gflownet_envs.rewards.source import RewardSource, as_reward_source
+from gflownet_envs.training.block import BlockJob, list_states, train_block
+from gflownet_envs.training.convergence import NotConvergedWarning
+from gflownet_envs.training.ensemble import TrainedEnsemble, join_blocks
+from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
+
+__all__ = ["PAPER_TRAINING", "TrainingSpec", "train_ensemble"]
+
+
+_BLOCK_FORMAT = 1  # to be raised when blocks of the same key get other arrays
+
+
+def train_ensemble(
+    environment: Environment,
+    log_reward: RewardSource | Tensor | ArrayLike,  # shape: (n_rewards, n_objects)
+    spec: TrainingSpec | None = None,
+    *,
+    n_replicates: int = 1,
+    seed: int = 0,
+    members: Sequence[int] | None = None,
+    common_random_numbers: bool = False,
+    device: str = "cpu",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    store: Store | None = None,
+) -> TrainedEnsemble:
+    """Train one policy, or several, for each reward of an ensemble.
+
+    Members share nothing but the arithmetic: parameters are stacked, the sum of the
+    members' losses is minimised by Adam, and each member has its own random stream.
+    Member 17 of 50 is, up to rounding, member 17 trained alone.
+
+    Parameters
+    ----------
+    environment : Environment
+    log_reward : RewardSource or array of shape (n_rewards, n_objects)
+        A table of log-rewards, or anything that knows the log-reward of terminal
+        states (`RewardSource`).
+    spec : TrainingSpec, optional
+        Default: ``TrainingSpec()``.
+    n_replicates : int, default=1
+        Members trained on each reward, with random numbers of their own. Members of
+        one reward stand side by side; `TrainedEnsemble.rewards` tells which. One
+        reward with many replicates is the fixed-reward control: all its members
+        differ by training noise alone.
+    seed : int, default=0
+    members : sequence of int, optional
+        The numbers of the members: they name the random streams. Default: 0, 1, 2, …
+    common_random_numbers : bool, default=False
+        Let the members of different rewards share one random stream, initial
+        parameters included: differences between them then come from their rewards
+        alone. Replicates of one reward keep streams of their own, the same ones for
+        every reward.
+    device : str, default="cpu"
+        A torch device. On ``"cuda"`` all members are one block.
+    n_jobs : int, optional
+        Processes that train blocks, through joblib: None is one, unless
+        `joblib.parallel_config` says otherwise (loky, dask, …). The numbers are the
+        same, up to rounding.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in iterations over all blocks; with
+        several processes whenever a block is finished.
+    store : Store, optional
+        Finished blocks are saved there and not trained again.
+
+    Returns
+    -------
+    TrainedEnsemble
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit the others, or training diverged.
+
+    Warns
+    -----
+    NotConvergedWarning
+        If members are far from their target at the end; it names them.
+
+    Examples
+    --------
+    >>> from gflownet_envs import GridEnvironment
+    >>> env = GridEnvironment(size=2, max_moves=1)
+    >>> ensemble = train_ensemble(env, [[0.0, 1.0, 2.0]], n_replicates=2)
+    >>> ensemble.log_policy(env.initial_state()).exp().sum().round(decimals=6).item()
+    2.0
+    >>> ensemble.rewards
+    (0, 0)
+    """
+    spec = TrainingSpec() if spec is None else spec
+    if not isinstance(spec, TrainingSpec):
+        raise ValueError(f"spec must be a TrainingSpec or None, got {spec!r}")
+    _check_policy(environment, spec)
+    _check_device(device)
+    reward = as_reward_source(log_reward, environment)
+    rows = _reward_rows(reward.n_members, n_replicates)
+    numbers = _member_numbers(members, len(rows))
+    shared_numbers = tuple(range(n_replicates)) * reward.n_members
+    stream_numbers = shared_numbers if common_random_numbers else numbers
+    graph = list_states(environment, spec)
+    fingerprint = None if store is None else environment_digest(environment)
+    block_size = spec.block_size if torch.device(device).type == "cpu" else len(rows)
+    blocks = share_out(len(rows), block_size)
+
+    def make_job(block: slice) -> BlockJob:
+        return BlockJob(
+            environment,
+            graph,
+            reward.select(rows[block]),
+            member_streams(seed, stream_numbers[block]),
+            numbers[block],
+            spec,
+            device,
+        )
+
+    def make_key(job: BlockJob, block: slice) -> dict[str, Any]:
+        return {
+            "kind": "policies",
+            "format": _BLOCK_FORMAT,
+            "environment": environment.name,
+            "environment_sha256": fingerprint,
+            "actions": list(environment.action_names),
+            "encoding_size": environment.encoding_size,
+            "spec": json_values(asdict(spec)),
+            "seed": int(seed),
+            "members": list(numbers[block]),
+            "streams": list(stream_numbers[block]),
+            "reward_sha256": job.reward.digest(),
+        }
+
+    finished: dict[int, dict[str, np.ndarray]] = {}
+    keys: dict[int, dict[str, Any]] = {}
+    for i, block in enumerate(blocks):
+        if store is not None:
+            keys[i] = make_key(make_job(block), block)
+            stored = store.load_block(keys[i])
+            if stored is not None:
+                finished[i] = stored
+    missing = [i for i in range(len(blocks)) if i not in finished]
+    ticks = [
+        block_ticker(progress, n, len(blocks), spec.n_iterations)
+        for n in range(len(blocks))
+    ]
+    n_done = len(blocks) - len(missing)
+    for n in range(n_done):
+        ticks[n](spec.n_iterations)
+    jobs = ((i, make_job(blocks[i])) for i in missing)
+    for i, arrays in _run_jobs(jobs, len(missing), n_jobs, ticks[n_done:]):
+        finished[i] = arrays
+        if store is not None:
+            store.save_block(keys[i], arrays)
+        ticks[n_done](spec.n_iterations)
+        n_done += 1
+    in_order = [finished[i] for i in range(len(blocks))]
+    ensemble = join_blocks(environment, spec, numbers, rows.tolist(), in_order)
+    _warn_if_not_converged(ensemble)
+    return ensemble
+
+
+def _run_jobs(
+    jobs: Iterator[tuple[int, BlockJob]],
+    n_blocks: int,
+    n_jobs: int | None,
+    ticks: Sequence[Callable[[int], None]],
+) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
+    """Train blocks here or in other processes; yield each when it is finished."""
+    if n_blocks < 2 or effective_n_jobs(n_jobs) == 1:
+        for n, (i, job) in enumerate(jobs):
+            yield i, train_block(job, ticks[n])
+        return
+    parallel = Parallel(
+        n_jobs=n_jobs,
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="n_jobs",
+    )
+    yield from parallel(delayed(_numbered)(i, job) for i, job in jobs)
+
+
+def _numbered(i: int, job: BlockJob) -> tuple[int, dict[str, np.ndarray]]:
+    return i, train_block(job)
+
+
+def _check_policy(environment: Environment, spec: TrainingSpec) -> None:
+    if spec.policy == "gru" and not environment.is_tree:
+        raise ValueError(
+            "policy='gru' reads the history of a state, and states of "
+            f"{environment.name} have several; use policy='mlp'"
+        )
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.zeros(1, device=torch.device(device)).item()
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ValueError(
+            f"device must be a torch device that is present, got {device!r}: {error}"
+        ) from error
+
+
+def _reward_rows(n_rewards: int, n_replicates: int) -> np.ndarray:
+    """Return the reward of each member; replicates stand side by side."""
+    is_integer = isinstance(n_replicates, Integral) and not isinstance(
+        n_replicates, bool
+    )
+    if not is_integer or n_replicates < 1:
+        raise ValueError(
+            f"n_replicates must be an int of at least 1, got {n_replicates!r}"
+        )
+    return np.repeat(np.arange(n_rewards), n_replicates)
+
+
+def _member_numbers(members: Sequence[int] | None, n_members: int) -> tuple[int, ...]:
+    """Check the numbers of the members."""
+    if members is None:
+        return tuple(range(n_members))
+    for member in members:
+        if not isinstance(member, Integral) or isinstance(member, bool):
+            raise ValueError(f"members must be ints, got {member!r}")
+    numbers = tuple(int(member) for member in members)
+    if len(numbers) != n_members:
+        raise ValueError(
+            f"members must name each of the {n_members} rows of log_reward, times "
+            f"n_replicates, got {len(numbers)} numbers"
+        )
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"members must be distinct, got {numbers}")
+    return numbers
+
+
+def _warn_if_not_converged(ensemble: TrainedEnsemble) -> None:
+    rows = np.flatnonzero(~ensemble.diagnostics.converged)
+    if not len(rows):
+        return
+    named = [ensemble.members[row] for row in rows]
+    warnings.warn(
+        f"{len(rows)} of {ensemble.n_members} members did not converge: members "
+        f"{named}; {ensemble.diagnostics.describe(rows)}. Train longer, explore "
+        "more, or leave them out (TrainedEnsemble.subset)",
+        NotConvergedWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,469 @@
+"""Candidate embeddings, and grid searches of them inside the folds of a cross-fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+
+from .._checks import FloatArray, IndexArray, _controller, check_integer, fail
+from ._cross_fit import (
+    CrossFit,
+    Permutations,
+    Split,
+    _stopping,
+    step_q2,
+    take,
+)
+from ._reading import final_estimator
+from ._reward_groups import make_splits
+
+OWNER = "compare_embeddings"
+
+#: Stands for the choice among all candidates, in tables.
+BEST_OF_ALL = "best of all"
+
+
+@dataclass(frozen=True)
+class EmbeddingSetting:
+    """What is chosen: an embedding, its dimension, the degree behind it.
+
+    Parameters
+    ----------
+    candidate : str
+        Name of the embedding.
+    dimension : int or None
+        Number of inputs requested; None for an embedding that is taken as it is.
+    degree : int or None
+        Degree of the surrogate; None for a surrogate that is taken as it is.
+    """
+
+    candidate: str
+    dimension: int | None
+    degree: int | None
+
+    def __str__(self) -> str:
+        parts = [self.candidate]
+        if self.dimension is not None:
+            parts.append(f"dimension {self.dimension}")
+        if self.degree is not None:
+            parts.append(f"degree {self.degree}")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One embedding with its grid, and the surrogate behind it; nothing is fitted."""
+
+    name: str
+    embedding: Any  # transformer or "passthrough"
+    dimension_parameter: str | None
+    dimensions: tuple[int | None, ...]  # (None,) takes the embedding as it is
+    surrogate: Any
+    degree_parameter: str | None
+    degrees: tuple[int | None, ...]  # (None,) takes the surrogate as it is
+
+    @property
+    def settings(self) -> tuple[EmbeddingSetting, ...]:
+        """The grid, the degree running fastest, as in scikit-learn's ParameterGrid."""
+        return tuple(
+            EmbeddingSetting(self.name, dimension, degree)
+            for dimension, degree in product(self.dimensions, self.degrees)
+        )
+
+    def pipeline(self, setting: EmbeddingSetting) -> Pipeline:
+        """Return the pipeline of a setting."""
+        embedding = _copy(self.embedding, self.dimension_parameter, setting.dimension)
+        surrogate = _copy(self.surrogate, self.degree_parameter, setting.degree)
+        return Pipeline([("embedding", embedding), ("surrogate", surrogate)])
+
+
+def _copy(estimator: Any, parameter: str | None, value: int | None) -> Any:
+    """Clone an estimator and set a parameter of it; None leaves it as it is."""
+    if isinstance(estimator, str):  # "passthrough"
+        return estimator
+    copy = clone(estimator)
+    return copy if value is None else copy.set_params(**{parameter: value})
+
+
+def read_candidates(
+    candidates: Any,
+    dimensions: Any,
+    degrees: Any,
+    surrogate: Any,
+    generator: np.random.Generator,
+) -> tuple[Candidate, ...]:
+    """Check the candidates and their grids; give those that are random a seed."""
+    if not isinstance(candidates, Mapping) or not candidates:
+        raise fail(OWNER, "candidates", "a dict of name to transformer", candidates)
+    if not isinstance(dimensions, Mapping):
+        dimensions = _integers("dimensions", dimensions, low=1)
+    elif unknown := [name for name in dimensions if name not in candidates]:
+        raise ValueError(
+            f"dimensions names {unknown[0]!r}, which is no candidate; the candidates "
+            f"are {', '.join(map(repr, candidates))}."
+        )
+    prefix, last = final_estimator(surrogate)
+    degree_parameter = None
+    if degrees is None:
+        degrees = (None,)
+    elif "degree" in last.get_params(deep=False):
+        degree_parameter = f"{prefix}degree"
+        degrees = _integers("degrees", degrees, low=0)
+    else:
+        raise ValueError(
+            f"degrees={degrees!r}, but {type(surrogate).__name__} has no degree; give "
+            "degrees=None to take the surrogate as it is."
+        )
+    found = []
+    for name, given in candidates.items():
+        embedding, parameter = _read_embedding(name, given)
+        own = _own_dimensions(name, embedding, parameter, dimensions)
+        embedding = _seeded(embedding, generator)
+        found.append(
+            Candidate(
+                name, embedding, parameter, own, surrogate, degree_parameter, degrees
+            )
+        )
+    return tuple(found)
+
+
+def _integers(name: str, values: Any, low: int) -> tuple[int, ...]:
+    expected = f"a sequence of different ints in the range [{low}, inf)"
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise fail(OWNER, name, expected, values)
+    found = tuple(values)
+    for value in found:
+        check_integer(OWNER, name, value, low=low)
+    if not found or len(set(found)) < len(found):
+        raise fail(OWNER, name, expected, values)
+    return tuple(int(value) for value in found)
+
+
+def _own_dimensions(
+    name: str, embedding: Any, parameter: str | None, dimensions: Any
+) -> tuple[int | None, ...]:
+    """Return the dimensions of one candidate; (None,) to take it as it is."""
+    if not isinstance(dimensions, Mapping):
+        return (None,) if parameter is None else dimensions
+    if dimensions.get(name) is None:
+        return (None,)
+    if parameter is None:
+        raise ValueError(
+            f"dimensions names {name!r}, but {embedding!r} has no n_components; give "
+            "the candidate as (transformer, name of the parameter)."
+        )
+    return _integers(f"dimensions[{name!r}]", dimensions[name], low=1)
+
+
+def _read_embedding(name: Any, given: Any) -> tuple[Any, str | None]:
+    """Return the embedding and the parameter that takes its dimension."""
+    if not isinstance(name, str) or name == BEST_OF_ALL:
+        raise ValueError(
+            f"A candidate is named {name!r}; expected a text other than "
+            f"{BEST_OF_ALL!r}."
+        )
+    embedding, parameter = given, ""
+    if isinstance(given, tuple):
+        if len(given) != 2 or not isinstance(given[1], str):
+            raise ValueError(
+                f"Candidate {name!r} is {given!r}; expected a transformer, or "
+                "(transformer, name of the parameter that takes the dimension)."
+            )
+        embedding, parameter = given
+    if isinstance(embedding, str) and embedding == "passthrough" and not parameter:
+        return embedding, None
+    if isinstance(embedding, type) or not all(
+        hasattr(embedding, method) for method in ("fit", "transform", "get_params")
+    ):
+        raise ValueError(
+            f"Candidate {name!r} is {embedding!r}; expected a transformer or "
+            "'passthrough'."
+        )
+    if not parameter:  # n_components of the last step, if it has one
+        prefix, last = final_estimator(embedding)
+        known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+        return embedding, f"{prefix}n_components" if "n_components" in known else None
+    if parameter not in embedding.get_params():
+        raise ValueError(
+            f"Candidate {name!r} has no parameter {parameter!r}; it has "
+            f"{', '.join(sorted(embedding.get_params()))}."
+        )
+    return embedding, parameter
+
+
+def _seeded(embedding: Any, generator: np.random.Generator) -> Any:
+    """Return a clone whose open random states are ints: all refits are then alike."""
+    if isinstance(embedding, str):
+        return embedding
+    copy = clone(embedding)
+    seeds = {
+        name: int(generator.integers(2**31 - 1))
+        for name, value in sorted(copy.get_params().items())
+        if name.split("__")[-1] == "random_state" and value is None
+    }
+    return copy.set_params(**seeds)
+
+
+@dataclass(frozen=True)
+class NestedFolds:
+    """Outer folds, and folds inside each training set, as rows of all members."""
+
+    outer: Sequence[Split]  # where a choice is judged
+    inner: tuple[Sequence[Split], ...]  # where it is made, for each outer fold
+    whole: Sequence[Split]  # where the choice with all members is made
+
+    @classmethod
+    def draw(
+        cls,
+        outer: Sequence[Split],
+        inner_cv: Any,
+        X: Any,
+        reward: Any,
+        generator: np.random.Generator,
+    ) -> NestedFolds:
+        """Divide each training set; members of one reward stay together."""
+        trains = [train for train, _ in outer]
+        _check_inner(inner_cv, trains, reward)
+        inner = []
+        for train in trains:
+            labels = None if reward is None else np.asarray(reward)[train]
+            splits = make_splits(inner_cv, take(X, train), labels, generator)
+            inner.append([(train[one], train[other]) for one, other in splits])
+        whole = make_splits(inner_cv, X, reward, generator)
+        return cls(outer, tuple(inner), whole)
+
+    @property
+    def smallest_training(self) -> int:
+        """Members of the smallest training set of an inner fold."""
+        return min(
+            len(train) for splits in (*self.inner, self.whole) for train, _ in splits
+        )
+
+
+def check_dimensions(candidates: Sequence[Candidate], n_training: int) -> None:
+    """Refuse more inputs than members that an inner fold trains on."""
+    for candidate in candidates:
+        for dimension in candidate.dimensions:
+            if dimension is not None and dimension > n_training:
+                raise ValueError(
+                    f"Candidate {candidate.name!r} is to have {dimension} inputs, but "
+                    f"the smallest training set of an inner fold has {n_training} "
+                    "members; give smaller dimensions, or more folds."
+                )
+
+
+def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
+    is_integer = isinstance(inner_cv, (int, np.integer)) and inner_cv is not True
+    if not is_integer and not hasattr(inner_cv, "split"):
+        raise fail(
+            OWNER, "inner_cv", "an int or a splitter, as it divides many sets", inner_cv
+        )
+    units = [
+        len(train) if reward is None else len(np.unique(np.asarray(reward)[train]))
+        for train in trains
+    ]
+    if is_integer and not 2 <= inner_cv <= min(units):
+        kind = "members" if reward is None else "rewards"
+        raise ValueError(
+            f"inner_cv must be an int in the range [2, {min(units)}], the number of "
+            f"{kind} in the smallest training set of an outer fold, or a splitter. "
+            f"Got {inner_cv!r} instead."
+        )
+
+
+class Trial(BaseEstimator):
+    """A candidate at one setting, for a grid search; its errors name the setting.
+
+    Clones share ``embeddings``: those fitted so far, by dimension and training rows,
+    so that each is fitted once for all degrees.
+    """
+
+    __metadata_request__fit = {"rows": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        scoring: Any,
+        embeddings: dict[Any, Any],
+        setting: Any = None,
+    ) -> None:
+        self.candidate = candidate
+        self.scoring = scoring
+        self.embeddings = embeddings
+        self.setting = setting
+
+    def __sklearn_clone__(self) -> Trial:
+        return Trial(self.candidate, self.scoring, self.embeddings, self.setting)
+
+    def fit(self, X: Any, y: Any, rows: IndexArray) -> Trial:
+        """Fit the embedding, unless it is there, and the surrogate behind it."""
+        self.n_training_ = len(rows)
+        pipeline = self.candidate.pipeline(self.setting)
+        key = (self.setting.dimension, rows.tobytes())
+        if key not in self.embeddings:
+            with self._naming(replace(self.setting, degree=None)):
+                inputs = pipeline[:1].fit_transform(X, y)
+            self.embeddings[key] = pipeline.steps[0], inputs
+        pipeline.steps[0], inputs = self.embeddings[key]
+        with self._naming(self.setting):
+            pipeline[-1].fit(inputs, y)
+        self.pipeline_ = pipeline
+        return self
+
+    def score(self, X: Any, y: Any) -> float:
+        """Score the pipeline; a search cannot choose by what is not finite."""
+        with self._naming(self.setting):
+            scorer = check_scoring(self.pipeline_, self.scoring)
+            score = float(scorer(self.pipeline_, X, y))
+            if not np.isfinite(score):
+                raise ValueError(f"its score is {score}")
+        return score
+
+    @contextmanager
+    def _naming(self, setting: EmbeddingSetting) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(
+                f"Candidate {setting} failed on {self.n_training_} training members of "
+                f"an inner fold: {error}"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The setting of a candidate with the highest mean score, the first of equals."""
+
+    setting: EmbeddingSetting
+    score: float
+    scores: FloatArray  # shape: (n_settings, n_inner_folds)
+
+
+@dataclass(frozen=True)
+class NestedErrors:
+    """Errors of held-out members where each fold chooses; last, the best of all."""
+
+    errors: FloatArray  # shape: (n_candidates + 1, n_members, n_active); squared clr
+    choices: tuple[tuple[EmbeddingSetting, ...], ...]  # of each candidate and fold
+
+
+@dataclass(frozen=True)
+class NestedSearch:
+    """Grid searches of all candidates inside the folds of a cross-fit."""
+
+    candidates: tuple[Candidate, ...]
+    fit: CrossFit  # data, outer folds and geometry
+    folds: NestedFolds
+    scoring: Any
+
+    def choices(
+        self, n_jobs: int | None = None, done: Callable[[], None] = lambda: None
+    ) -> list[Choice]:
+        """Return the choice of each candidate on all members."""
+        tasks = (
+            delayed(self._choose)(candidate, self.folds.whole)
+            for candidate in self.candidates
+        )
+        return list(_run(tasks, n_jobs, done))
+
+    def nested_errors(
+        self,
+        n_jobs: int | None = None,
+        done: Callable[[], None] = lambda: None,
+        *,
+        order: Any = None,
+        inputs: Any = None,
+    ) -> NestedErrors:
+        """Choose in each training set and predict those who are held out.
+
+        ``order`` gives the members the policies of others, ``inputs`` their inputs.
+        """
+        fit = self.fit
+        X = fit.X if inputs is None else take(fit.X, inputs)
+        y = fit.y if order is None else take(fit.y, order)
+        search = replace(self, fit=replace(fit, X=X, y=y))
+        n_folds = len(self.folds.outer)
+        tasks = (
+            delayed(search._choose_and_judge)(candidate, fold)
+            for candidate in self.candidates
+            for fold in range(n_folds)
+        )
+        found = list(_run(tasks, n_jobs, done))
+        n_rows = len(self.candidates) + 1
+        errors = np.full((n_rows, *found[0][1].shape), np.nan)
+        chosen: list[list[EmbeddingSetting]] = [[] for _ in range(n_rows)]
+        for fold, (_, test) in enumerate(self.folds.outer):
+            here = found[fold::n_folds]
+            best = int(np.argmax([choice.score for choice, _ in here]))
+            for row, (choice, squared) in enumerate([*here, here[best]]):
+                errors[row, test] = squared[test]
+                chosen[row].append(choice.setting)
+        return NestedErrors(errors, tuple(map(tuple, chosen)))
+
+    def _choose_and_judge(
+        self, candidate: Candidate, fold: int
+    ) -> tuple[Choice, FloatArray]:
+        """Return the choice in an outer fold and the errors of its test rows."""
+        choice = self._choose(candidate, self.folds.inner[fold])
+        chosen = candidate.pipeline(choice.setting)
+        outer = replace(self.fit, pipeline=chosen, splits=[self.folds.outer[fold]])
+        return choice, outer.squared_errors()
+
+    def _choose(self, candidate: Candidate, splits: Sequence[Split]) -> Choice:
+        """Choose among the settings of a candidate by scikit-learn's grid search."""
+        search = GridSearchCV(
+            Trial(candidate, self.scoring, {}),
+            {"setting": candidate.settings},
+            cv=splits,
+            refit=False,
+            error_score="raise",
+            n_jobs=1,
+        ).fit(self.fit.X, self.fit.y, rows=np.arange(len(self.fit.X)))
+        found = search.cv_results_
+        scores = [found[f"split{fold}_test_score"] for fold in range(len(splits))]
+        return Choice(
+            search.best_params_["setting"], search.best_score_, np.stack(scores, axis=1)
+        )
+
+    def permuted_q2(
+        self,
+        permutations: Permutations,
+        deviations: FloatArray,
+        n_jobs: int | None,
+        done: Callable[[], None],
+    ) -> FloatArray:  # shape: (n_permutations, n_candidates + 1, n_steps)
+        """Repeat all choices and fits for each permutation."""
+        moves = permutations.moves_policies
+        tasks = (
+            delayed(self._q2)(deviations[order], order=order)
+            if moves
+            else delayed(self._q2)(deviations, inputs=order)
+            for order in permutations.orders
+        )
+        return np.array(list(_run(tasks, n_jobs, done)))
+
+    def _q2(self, deviations: FloatArray, **permutation: Any) -> list[FloatArray]:
+        """Return nested Q² of each candidate and of the best of all."""
+        found = self.nested_errors(**permutation)
+        return [step_q2(one, deviations, self.fit.geometry) for one in found.errors]
+
+
+def _run(
+    tasks: Iterator[Any], n_jobs: int | None, done: Callable[[], None]
+) -> Iterator[Any]:
+    """Yield the results of tasks in their order, one thread a task; report each."""
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    with _controller().limit(limits=1), _stopping(parallel(tasks)) as results:
+        for result in results:
+            done()
+            yield result

@@ -1,0 +1,349 @@
+"""Are the inputs independent, and do they have the laws they are said to have?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.utils.validation import check_array
+
+from .._checks import FloatArray
+from ._result import Result
+
+# Distances held at once.
+_LARGEST_BLOCK = 2**21
+
+# Above this size the p-value of Shapiro and Wilk's test is not accurate.
+_LARGEST_SHAPIRO = 5000
+
+# A test of a correlation by Fisher's z needs more than three members.
+_SMALLEST_FOLD = 4
+
+
+def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
+    r"""Test pairs of inputs for dependence, and each input for a normal law.
+
+    Closed-form Sobol indices assume independent inputs with the stated laws.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_members, n_features)
+        Inputs as the surrogate sees them, after any embedding.
+    law_p_values : array-like of shape (n_features,) or None, default=None
+        P-values of tests of the laws stated for a surrogate
+        (``surrogate.diagnostics_.law_p_values``); they stand beside the others.
+
+    Returns
+    -------
+    tests : Result
+        One row per pair of inputs; ``print`` gives the largest figures. The columns
+        are ``first``, ``second``, ``pearson``, ``spearman``, ``distance`` and
+        ``p_value``; ``largest("pearson")`` is the value of the pair where it is
+        largest in size. As attributes:
+
+        pearson, spearman : ndarray of shape (n_features, n_features)
+            Correlations of values and of ranks; NaN for a constant input.
+        distance : ndarray of shape (n_features, n_features)
+            Bias-corrected distance correlation, at least 0.
+        dependence_p_values : ndarray of shape (n_features, n_features)
+            Smallest p-value of the three tests of a pair, times three (at most 1);
+            not adjusted over the pairs.
+        normality_p_values : ndarray of shape (n_features,)
+            Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant
+            input or fewer than 8 members.
+        law_p_values : ndarray of shape (n_features,)
+            Goodness of fit to the stated law; NaN where there is none.
+        smallest_dependence_p_value : float
+            Smallest of ``dependence_p_values``, times the number of pairs.
+        smallest_normality_p_value, smallest_law_p_value : float
+            Smallest of these p-values, times their number.
+
+    Raises
+    ------
+    ValueError
+        If X is not 2-D or has NaN, or ``law_p_values`` has another length.
+
+    See Also
+    --------
+    verdict : Has these tests in ``inputs``.
+
+    Notes
+    -----
+    With distances :math:`a_{ij} = |x_i - x_j|`, centred as
+
+    .. math::
+
+        A_{ij} = a_{ij} - \frac{a_{i\cdot} + a_{\cdot j}}{n - 2}
+        + \frac{a_{\cdot\cdot}}{(n-1)(n-2)} \quad (i \ne j), \qquad A_{ii} = 0,
+
+    and :math:`B` likewise of the other input, the bias-corrected squared distance
+    correlation is :math:`R = \langle A, B \rangle / (\lVert A \rVert \lVert B
+    \rVert)` [1]_; ``distance`` is :math:`\sqrt{\max(R, 0)}`. In the population it is
+    0 for independent inputs only, so it sees dependence without correlation. Its
+    p-value is the (slightly conservative) :math:`P(\chi^2_1 - 1 \ge n R)` [2]_. The
+    others are Student's tests of a correlation. Cost: :math:`O(n^2)` per pair.
+
+    References
+    ----------
+    .. [1] G. J. Székely and M. L. Rizzo, "Partial distance correlation with methods
+       for dissimilarities", Annals of Statistics 42 (2014), section 2.
+    .. [2] C. Shen, S. Panda and J. T. Vogelstein, "The chi-square test of distance
+       correlation", Journal of Computational and Graphical Statistics 31 (2022).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import input_tests
+    >>> x = np.random.default_rng(0).normal(size=100)
+    >>> found = input_tests(np.stack([x, x**2], axis=1))
+    >>> found.pearson[0, 1].round(2), found.distance[0, 1].round(2)
+    (np.float64(0.16), np.float64(0.56))
+    """
+    inputs = check_array(X, dtype=np.float64)
+    n_members, n_features = inputs.shape
+    laws = np.full(n_features, np.nan)
+    if law_p_values is not None:
+        laws = np.asarray(law_p_values, dtype=np.float64)
+        if laws.shape != (n_features,):
+            raise ValueError(
+                f"law_p_values has shape {laws.shape}; expected ({n_features},), one "
+                "per input."
+            )
+    varying = np.ptp(inputs, axis=0) > 0
+    pearson = _correlation(inputs, varying)
+    spearman = _correlation(stats.rankdata(inputs, axis=0), varying)
+    squared = _squared_distance_correlation(inputs)
+    p_values = np.fmin(
+        np.fmin(_student_p(pearson, n_members), _student_p(spearman, n_members)),
+        stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1),
+    )
+    matrices = {
+        "pearson": pearson,
+        "spearman": spearman,
+        "distance": np.sqrt(np.maximum(squared, 0.0)),
+        "dependence_p_values": np.minimum(3.0 * p_values, 1.0),
+    }
+    normality = np.array(
+        [
+            _normality_p(column) if varies else np.nan
+            for column, varies in zip(inputs.T, varying, strict=True)
+        ]
+    )
+    return _result(matrices, normality, laws)
+
+
+def _result(
+    matrices: dict[str, FloatArray], normality: FloatArray, laws: FloatArray
+) -> Result:
+    above = np.triu_indices(len(laws), k=1)
+    pairs = {name: matrix[above] for name, matrix in matrices.items()}
+    p_values = pairs.pop("dependence_p_values")
+    columns = {"first": above[0], "second": above[1], **pairs, "p_value": p_values}
+    smallest = {
+        "dependence": smallest_p_value(p_values),
+        "normality": smallest_p_value(normality),
+        "law": smallest_p_value(laws),
+    }
+    found = Result(
+        {"pair": range(len(p_values))},
+        columns,
+        figures=matrices
+        | {"normality_p_values": normality, "law_p_values": laws}
+        | {f"smallest_{name}_p_value": value for name, value in smallest.items()},
+        framed=tuple(columns),
+    )
+    return replace(found, title=_in_words(found))
+
+
+def _in_words(tests: Result) -> str:
+    facts = []
+    if np.isfinite(tests.largest("pearson")):
+        facts.append(
+            "largest correlation of two inputs "
+            f"{tests.largest('pearson'):.2f} (Pearson), "
+            f"{tests.largest('spearman'):.2f} (Spearman), "
+            f"{tests.largest('distance'):.2f} (distance), "
+            f"p = {tests.smallest_dependence_p_value:.2g} over all pairs"
+        )
+    if np.isfinite(tests.smallest_normality_p_value):
+        normality = tests.smallest_normality_p_value
+        facts.append(f"normality p = {normality:.2g} over all inputs")
+    if np.isfinite(tests.smallest_law_p_value):
+        laws = tests.smallest_law_p_value
+        facts.append(f"stated laws p = {laws:.2g} over all inputs")
+    return "; ".join(facts) if facts else "one input, too few members to test it"
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutInputs:
+    r"""Dependence and normality of the inputs of held-out members.
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (n_inputs, n_inputs)
+        Size of Pearson's correlation, pooled over the folds; NaN where it is not
+        known.
+    dependence_p_values : ndarray of shape (n_inputs, n_inputs)
+        Tests that it is 0 in every fold; not adjusted over the pairs.
+    normality_p_values : ndarray of shape (n_inputs,)
+        Shapiro-Wilk tests of the members of all folds together.
+    n_members : int
+        Members that were held out; replicates of a reward count once.
+
+    Notes
+    -----
+    Each fold has its own embedding, and the directions of a PCA may turn round between
+    them. Hence correlations :math:`r_f` are taken within the :math:`n_f` members of a
+    fold and pooled without their signs,
+
+    .. math::
+
+        \hat\rho^2 = \frac{\sum_f n_f r_f'^2}{\sum_f n_f}, \qquad
+        r_f'^2 = 1 - (1 - r_f^2) \frac{n_f - 1}{n_f - 2},
+
+    at least 0; :math:`r_f'^2` has mean 0 for independent normal inputs. The test is
+    :math:`\sum_f (n_f - 3) \operatorname{artanh}^2 r_f \sim \chi^2` with one degree of
+    freedom a fold (Fisher's z). For normality each input is standardised by mean and
+    deviation of the fold's training members, as the surrogate does.
+    """
+
+    correlation: FloatArray
+    dependence_p_values: FloatArray
+    normality_p_values: FloatArray
+    n_members: int
+
+    @classmethod
+    def of(cls, folds: Sequence[tuple[FloatArray, FloatArray]]) -> HeldOutInputs:
+        """Test the inputs of members seen and held out, fold by fold."""
+        units = [_standardised(seen, new) for seen, new in folds]
+        rows = np.concatenate(units)
+        return cls(*_pooled_correlation(units), _normality(rows), len(rows))
+
+    @property
+    def largest_correlation(self) -> float:
+        """Largest correlation of two inputs; NaN for no pair.
+
+        The largest of many noisy figures: read it with the p-value.
+        """
+        pairs = _pairs(self.correlation)
+        return float(np.nanmax(pairs)) if np.isfinite(pairs).any() else float("nan")
+
+    @property
+    def smallest_dependence_p_value(self) -> float:
+        """Smallest of ``dependence_p_values``, times the number of pairs."""
+        return smallest_p_value(_pairs(self.dependence_p_values))
+
+    @property
+    def smallest_normality_p_value(self) -> float:
+        """Smallest of ``normality_p_values``, times their number."""
+        return smallest_p_value(self.normality_p_values)
+
+
+def _standardised(seen: FloatArray, new: FloatArray) -> FloatArray:
+    """Return new rows in units of those seen; NaN for an input that is constant."""
+    deviation = seen.std(axis=0)
+    unit = np.where(deviation > 0, deviation, np.nan)
+    return (new - seen.mean(axis=0)) / unit
+
+
+def _normality(rows: FloatArray) -> FloatArray:
+    """Test each input over the folds in which it varies; NaN for none."""
+    found = np.full(rows.shape[1], np.nan)
+    for i, column in enumerate(rows.T):
+        known = column[~np.isnan(column)]
+        if known.size:
+            found[i] = input_tests(known[:, np.newaxis]).normality_p_values[0]
+    return found
+
+
+def _pooled_correlation(folds: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    n_inputs = folds[0].shape[1]
+    squares, weights, statistic, freedom = np.zeros((4, n_inputs, n_inputs))
+    for fold in folds:
+        n_members = len(fold)
+        if n_members < _SMALLEST_FOLD:
+            continue
+        r = input_tests(np.nan_to_num(fold)).pearson
+        known = ~np.isnan(r)
+        r = np.where(known, np.clip(r, -1.0 + 1e-12, 1.0 - 1e-12), 0.0)
+        adjusted = 1.0 - (1.0 - r**2) * (n_members - 1) / (n_members - 2)
+        squares += np.where(known, n_members * adjusted, 0.0)
+        weights += n_members * known
+        statistic += (n_members - 3) * np.arctanh(r) ** 2
+        freedom += known
+    some = freedom > 0
+    pooled = squares / np.where(some, weights, 1.0)
+    p_values = stats.chi2.sf(statistic, np.where(some, freedom, 1.0))
+    return (
+        np.where(some, np.sqrt(np.maximum(pooled, 0.0)), np.nan),
+        np.where(some, p_values, np.nan),
+    )
+
+
+def _pairs(matrix: FloatArray) -> FloatArray:
+    return matrix[np.triu_indices(len(matrix), k=1)]
+
+
+def smallest_p_value(p_values: FloatArray) -> float:
+    """Return the smallest p-value times their number, at most 1; NaN for none."""
+    known = p_values[~np.isnan(p_values)]
+    return float(min(known.min() * known.size, 1.0)) if known.size else float("nan")
+
+
+def _correlation(values: FloatArray, varying: NDArray[np.bool_]) -> FloatArray:
+    found = np.full((len(varying), len(varying)), np.nan)
+    if len(values) > 2 and varying.any():
+        some = np.atleast_2d(np.corrcoef(values[:, varying], rowvar=False))
+        found[np.ix_(varying, varying)] = some
+    return found
+
+
+def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
+    if n_members < 4:
+        return np.full_like(correlation, np.nan)
+    rest = np.maximum(1.0 - np.square(correlation), 1e-15)
+    statistic = np.abs(correlation) * np.sqrt((n_members - 2) / rest)
+    return 2.0 * stats.t.sf(statistic, n_members - 2)
+
+
+def _normality_p(column: FloatArray) -> float:
+    if len(column) < 8:
+        return float("nan")
+    test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
+    return float(test(column).pvalue)
+
+
+def _squared_distance_correlation(X: FloatArray) -> FloatArray:
+    """Return the bias-corrected squares; NaN for a constant input or under 4 rows."""
+    n_members, n_features = X.shape
+    if n_members < 4:
+        return np.full((n_features, n_features), np.nan)
+    width = np.ptp(X, axis=0)
+    columns = (X / np.where(width > 0, width, 1.0)).T
+    sums = np.zeros((n_features, n_members))
+    inner = np.zeros((n_features, n_features))
+    step = max(1, _LARGEST_BLOCK // (n_members * n_features))
+    blocks = [slice(start, start + step) for start in range(0, n_members, step)]
+    for rows in blocks:
+        sums[:, rows] = _distances(columns, rows).sum(axis=2)
+    total = sums.sum(axis=1) / ((n_members - 1) * (n_members - 2))
+    means = sums / (n_members - 2)
+    for rows in blocks:
+        centred = _distances(columns, rows)
+        centred -= means[:, rows, np.newaxis] + means[:, np.newaxis]
+        centred += total[:, np.newaxis, np.newaxis]
+        inside = np.arange(n_members)[rows]
+        centred[:, np.arange(len(inside)), inside] = 0.0
+        flat = centred.reshape(n_features, -1)
+        inner += flat @ flat.T
+    norm = np.sqrt(np.diagonal(inner))
+    norm = np.where((width > 0) & (norm > 0), norm, np.nan)
+    return inner / np.outer(norm, norm)
+
+
+def _distances(columns: FloatArray, rows: slice) -> FloatArray:
+    """Return distances within each column; shape (n_features, n_rows, n_members)."""
+    return np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis])

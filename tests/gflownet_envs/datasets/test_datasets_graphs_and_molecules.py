@@ -1,0 +1,354 @@
+"""Fetching the Sachs cells, the fragments and the inhibitors; simulated networks."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gflownet_envs.datasets import (
+    SIX_EDGE_NETWORK,
+    _molecules,
+    _sachs,
+    fetch_fragments,
+    fetch_sachs,
+    fetch_seh,
+    make_linear_gaussian_data,
+)
+
+SACHS_HEADER = "raf\tmek\tplc\tpip2\tpip3\terk\takt\tpka\tpkc\tp38\tjnk\n"
+SACHS_CELLS = (
+    "26.4000 13.2000 8.8200 18.3000 58.8000 6.6100 17.0000 414.0000 17.0000 44.9000 "
+    "40.0000"
+)
+SACHS_ROW = SACHS_CELLS.replace(" ", "\t") + "\n"
+SACHS_RAW = SACHS_HEADER + SACHS_ROW * 852 + SACHS_ROW.replace("26.4", "1234.0")
+SACHS_RAW += SACHS_ROW.replace("26.4", "9.9")  # another condition, left out
+SACHS_TIDY_ROW = "26.4,13.2,8.82,18.3,58.8,6.61,17,414,17,44.9,40\n"
+SACHS_TIDY = "Raf,Mek,Plcg,PIP2,PIP3,Erk,Akt,PKA,PKC,P38,Jnk\n" + SACHS_TIDY_ROW * 852
+SACHS_TIDY += SACHS_TIDY_ROW.replace("26.4", "1234")
+
+FRAGMENTS = '[["Br", [0]], ["C=C", [0, 1]], ["c1ccccc1", [0, 1, 2, 3, 4, 5]]]'
+
+SEH_HEADER = (
+    '"Molecule ChEMBL ID";"Smiles";"Standard Type";"Standard Relation";'
+    '"Standard Units";"pChEMBL Value";"Data Validity Comment"\n'
+)
+SEH_RAW = SEH_HEADER + (
+    '"CHEMBL22";"CC";"IC50";"\'=\'";"nM";"8.80";""\n'
+    '"CHEMBL3";"CO";"IC50";"\'=\'";"nM";"6.00";""\n'
+    '"CHEMBL22";"CC";"IC50";"\'=\'";"nM";"7.05";""\n'
+    '"CHEMBL3";"CO";"IC50";"\'>\'";"nM";"9.00";""\n'
+    '"CHEMBL3";"CO";"Ki";"\'=\'";"nM";"9.00";""\n'
+    '"CHEMBL3";"CO";"IC50";"\'=\'";"uM";"9.00";""\n'
+    '"CHEMBL3";"CO";"IC50";"\'=\'";"nM";"9.00";"Outside typical range"\n'
+    '"CHEMBL4";"CN";"IC50";"\'=\'";"nM";"";""\n'
+)
+SEH_TIDY = (
+    "chembl_id,smiles,pIC50_median,n,pIC50_min,pIC50_max\n"
+    "CHEMBL3,CO,6,1,6,6\n"
+    "CHEMBL22,CC,7.925,2,7.05,8.8\n"
+)
+
+SETS = {
+    "sachs": (_sachs, "SOURCE", fetch_sachs, SACHS_RAW, SACHS_TIDY),
+    "fragments": (
+        _molecules,
+        "FRAGMENTS_SOURCE",
+        fetch_fragments,
+        FRAGMENTS,
+        FRAGMENTS,
+    ),
+    "seh": (_molecules, "SEH_SOURCE", fetch_seh, SEH_RAW, SEH_TIDY),
+}
+
+
+def sha256(text):
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def real_file(name):
+    """Path of a file of the real data, or a visible skip."""
+    folder = os.environ.get("SKPCE_DATA")
+    path = Path(folder or "").expanduser() / name
+    if not folder or not path.is_file():
+        pytest.skip(f"SKPCE_DATA is not set to a folder with {name}")
+    return path
+
+
+@contextmanager
+def serve(body):
+    """Serve one body on localhost; the paths that were requested are listed."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            requests.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body.encode("utf-8"))))
+            self.end_headers()
+            self.wfile.write(body.encode("utf-8"))
+
+        def log_message(self, *args):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", requests
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def local(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+@pytest.fixture
+def given(tmp_path, monkeypatch):
+    """Put the small tidy file of a set in ``$SKPCE_DATA``."""
+
+    def install(name):
+        module, where, fetch, _, tidy = SETS[name]
+        source = replace(getattr(module, where), tidy_sha256=sha256(tidy))
+        monkeypatch.setattr(module, where, source)
+        (tmp_path / source.tidy_name).write_text(tidy, encoding="utf-8")
+        monkeypatch.setenv("SKPCE_DATA", str(tmp_path))
+        return fetch
+
+    return install
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_raw_file_is_downloaded_once_converted_and_cached(
+    tmp_path, monkeypatch, name
+):
+    pytest.importorskip("pooch")
+    module, where, fetch, raw, tidy = SETS[name]
+    monkeypatch.delenv("SKPCE_DATA", raising=False)
+    with serve(raw) as (url, requests):
+        real = getattr(module, where)
+        source = replace(
+            real,
+            raw_url=f"{url}/{real.raw_name}",
+            raw_sha256=sha256(raw),
+            tidy_sha256=sha256(tidy),
+        )
+        monkeypatch.setattr(module, where, source)
+        fetch(data_home=tmp_path)
+        found = fetch(data_home=tmp_path, download_if_missing=False)
+    assert requests == [f"/{source.raw_name}"]
+    assert found.filename == str(tmp_path / source.tidy_name)
+    assert Path(found.filename).read_text(encoding="utf-8") == tidy
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_without_network_the_message_says_what_to_do(tmp_path, monkeypatch, name):
+    module, where, fetch, _, _ = SETS[name]
+    monkeypatch.delenv("SKPCE_DATA", raising=False)
+    tidy_name = getattr(module, where).tidy_name
+    with pytest.raises(OSError, match=f"contains {tidy_name}, or put"):
+        fetch(data_home=tmp_path, download_if_missing=False)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_damaged_file_is_refused(given, tmp_path, name):
+    fetch = given(name)
+    module, where, *_ = SETS[name]
+    path = tmp_path / getattr(module, where).tidy_name
+    path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    with pytest.raises(ValueError, match=f"{path.name} is damaged or another version"):
+        fetch()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_bunch_has_what_it_promises(given, name):
+    bunch = given(name)()
+    for key in bunch:
+        assert f"``{key}``" in SETS[name][2].__doc__
+
+
+@pytest.mark.parametrize("name", ["sachs", "seh"])
+def test_frames_need_pandas_and_arrays_do_not(given, monkeypatch, name):
+    fetch = given(name)
+    for extra in ("pandas", "pooch", "torch", "rdkit"):
+        monkeypatch.setitem(sys.modules, extra, None)
+    assert len(fetch().data) > 0
+    with pytest.raises(ImportError, match="as_frame=True needs pandas: pip install"):
+        fetch(as_frame=True)
+
+
+# Sachs.
+
+
+def test_the_cells_are_the_first_853(given):
+    fetch = given("sachs")
+    bunch = fetch()
+    assert bunch.data.shape == (853, 11)
+    assert bunch.target is None
+    assert bunch.data[0].tolist() == [float(v) for v in SACHS_TIDY_ROW.split(",")]
+    assert bunch.data[852, 0] == 1234
+    data, target = fetch(return_X_y=True)
+    assert target is None
+    np.testing.assert_array_equal(data, bunch.data)
+
+
+def test_cells_as_a_frame(given):
+    pytest.importorskip("pandas")
+    fetch = given("sachs")
+    bunch = fetch(as_frame=True)
+    assert bunch.frame.columns.tolist() == bunch.feature_names
+    np.testing.assert_array_equal(bunch.data.to_numpy(), fetch().data)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ("", r"has the columns \[''\]; expected \['raf', "),
+        (SACHS_RAW.replace("plc", "plcg"), r"columns .*'plcg'"),
+        (SACHS_HEADER + SACHS_ROW * 852, "has 852 rows; expected at least 853"),
+        (SACHS_RAW.replace("13.2000", "n.d.", 1), "line 2 of the raw table: could not"),
+        (SACHS_RAW.replace("13.2000", "-13", 1), "line 2 .*expected 11 positive num"),
+        (SACHS_RAW.replace("\t40.0000", "", 1), "line 2 .*expected 11 positive"),
+    ],
+)
+def test_another_raw_sachs_table_is_refused(raw, message):
+    with pytest.raises(ValueError, match=message):
+        _sachs.convert_raw(raw.encode())
+
+
+def test_the_real_cells():
+    real_file("sachs_observational.csv")
+    data = fetch_sachs().data
+    assert data.shape == (853, 11)
+    assert len(np.unique(data, axis=0)) == 853
+    assert data.min() >= 1
+
+
+def test_the_consensus_edges_are_the_real_file():
+    text = real_file("sachs_edges.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(io.StringIO(text))
+    found = {(row["source"], row["target"]) for row in rows}
+    assert found == set(_sachs.CONSENSUS_EDGES)
+    assert len(_sachs.CONSENSUS_EDGES) == 17
+
+
+# Fragments and inhibitors.
+
+
+def test_fragments_with_enough_attachments(given):
+    fetch = given("fragments")
+    assert fetch().smiles == ("Br", "C=C", "c1ccccc1")
+    two = fetch(min_attachments=2)
+    assert two.smiles == ("C=C", "c1ccccc1")
+    assert two.attachments == ((0, 1), (0, 1, 2, 3, 4, 5))
+    with pytest.raises(ValueError, match="no fragment has min_attachments=7 atoms"):
+        fetch(min_attachments=7)
+    for bad in (0, True, 1.0):
+        with pytest.raises(ValueError, match="min_attachments must be an int ≥ 1"):
+            fetch(min_attachments=bad)
+
+
+def test_the_real_fragments():
+    path = real_file("fragments_72.json")
+    bunch = fetch_fragments()
+    assert len(bunch.smiles) == len(set(bunch.smiles)) == 72
+    assert len(fetch_fragments(min_attachments=2).smiles) == 30
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert list(bunch.smiles) == [smiles for smiles, _ in content]
+    assert [list(atoms) for atoms in bunch.attachments] == [a for _, a in content]
+
+
+def test_inhibitors_are_medians_of_the_kept_records(given):
+    pytest.importorskip("pandas")
+    assert _molecules.convert_raw(SEH_RAW.encode()).decode() == SEH_TIDY
+    bunch = given("seh")(as_frame=True)
+    assert bunch.data["smiles"].tolist() == ["CO", "CC"]
+    assert bunch.target.tolist() == [6.0, 7.925]
+    assert bunch.n_measurements.tolist() == [1, 2]
+    smiles, activity = fetch_seh(return_X_y=True)
+    assert smiles.tolist() == ["CO", "CC"]
+    assert activity.tolist() == [6.0, 7.925]
+    assert bunch.frame["pIC50_min"].tolist() == [6.0, 7.05]
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ("", r"has the columns \[\]; also expected \['Standard Type'"),
+        (SEH_RAW.replace("Smiles", "smiles"), r"also expected \['Smiles'\]"),
+        (SEH_RAW.replace("8.80", "high"), "line 2 .* pChEMBL Value 'high'; expected a"),
+        (SEH_RAW.replace("8.80", "880"), "line 2 .* pChEMBL Value '880'"),
+        (SEH_RAW.replace("CHEMBL22", "X22"), "is 'X22'; expected CHEMBL and a number"),
+    ],
+)
+def test_another_raw_table_of_inhibitors_is_refused(raw, message):
+    with pytest.raises(ValueError, match=message):
+        _molecules.convert_raw(raw.encode())
+
+
+def test_the_real_inhibitors():
+    real_file("seh_ic50.csv")
+    bunch = fetch_seh()
+    assert bunch.data.shape == bunch.target.shape == (1786,)
+    assert len(set(bunch.data)) > 1700
+    assert 2 < bunch.target.min() < bunch.target.max() < 12
+    assert bunch.n_measurements.sum() == 2139
+
+
+# Simulated networks.
+
+
+def test_simulated_rows_have_the_law_they_promise():
+    bunch = make_linear_gaussian_data(n_samples=200_000, seed=3)
+    noise = bunch.data - bunch.data @ bunch.weights
+    expected = 0.5 * np.eye(5)
+    np.testing.assert_allclose(np.cov(noise.T), expected, atol=0.01)
+    np.testing.assert_allclose(np.cov(bunch.data.T), bunch.covariance, atol=0.03)
+    np.testing.assert_allclose(bunch.data.mean(axis=0), 0, atol=0.02)
+
+
+def test_the_five_node_network_is_part_of_the_sachs_network():
+    bunch = make_linear_gaussian_data()
+    nodes = set(SIX_EDGE_NETWORK)
+    inside = {e for e in _sachs.CONSENSUS_EDGES if nodes.issuperset(e)}
+    assert set(bunch.edges) == inside
+    assert len(inside) == 6
+    assert np.count_nonzero(bunch.weights) == 6
+    for source, target in bunch.edges:
+        i, j = map(bunch.feature_names.index, (source, target))
+        assert bunch.weights[i, j] != 0
+
+
+def test_weights_do_not_depend_on_the_number_of_rows():
+    few, many = (make_linear_gaussian_data(n_samples=n, seed=0) for n in (3, 300))
+    np.testing.assert_array_equal(few.weights, many.weights)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"network": {"a": ("b",)}}, r"parents of 'a' must be distinct nodes"),
+        ({"network": {"a": ("a",)}}, "must be acyclic"),
+        ({"network": {"a": ("b",), "b": ("a",)}}, "must be acyclic"),
+        ({"n_samples": 0}, "n_samples must be an int ≥ 1, got 0"),
+        ({"noise_variance": 0.0}, "noise_variance must be positive, got 0.0"),
+    ],
+)
+def test_bad_networks(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make_linear_gaussian_data(**arguments)

@@ -1,0 +1,173 @@
+"""The contract over all environments, and what is particular to each."""
+
+import pytest
+import torch
+
+from gflownet_envs import (
+    DagEnvironment,
+    GridEnvironment,
+    HypergridEnvironment,
+    SequentialSelectionEnvironment,
+    TokenSequenceEnvironment,
+)
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.testing import environment_checks
+
+
+class AlternatingTokens(TokenSequenceEnvironment):
+    """No token may follow itself, and the end token needs something to end."""
+
+    def _grammar_mask(self, states):
+        before = torch.cat((torch.full_like(states[..., :1], -1), states), dim=-1)
+        last = before.gather(-1, (states >= 0).sum(dim=-1, keepdim=True))
+        tokens = torch.arange(self.n_actions, device=states.device)
+        return (tokens != last) & ((tokens != self._end) | (last >= 0))
+
+
+ENVIRONMENTS = {
+    "grid": GridEnvironment(),
+    "smallest grid": GridEnvironment(size=2, max_moves=1),
+    "grid with every cell": GridEnvironment(size=3, max_moves=6),
+    "selection": SequentialSelectionEnvironment(
+        {"a": ["x", "y", "z"], "b": ["p"], "c": ["s", "t", "u", "v"]}
+    ),
+    "one step": SequentialSelectionEnvironment({"a": ["x", "y"]}),
+    "one object": SequentialSelectionEnvironment({"a": ["x"]}),
+    "hypergrid": HypergridEnvironment(),
+    "smallest hypergrid": HypergridEnvironment(n_dims=1, side=2),
+    "hypergrid in 3-d": HypergridEnvironment(n_dims=3, side=3),
+    "tokens": TokenSequenceEnvironment(["a", "b", "c"], 3),
+    "tokens with an end": TokenSequenceEnvironment(["a", "end", "b"], 4, "end"),
+    "one token": TokenSequenceEnvironment(["a"], 1),
+    "grammar": AlternatingTokens(["a", "b", "end", "c"], 4, "end", name="alternating"),
+    "dag": DagEnvironment(4),
+    "dag with few edges": DagEnvironment(4, max_edges=2),
+    "one node": DagEnvironment(1),
+    "large dag": DagEnvironment(7, max_edges=8),
+}
+CASES = [
+    pytest.param(environment, check, id=f"{name}-{check_name}")
+    for name, environment in ENVIRONMENTS.items()
+    for check_name, check in environment_checks(environment)
+]
+
+
+@pytest.mark.parametrize(("environment", "check"), CASES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_contract(environment, check, seed):
+    check(environment, sample_uniformly(environment, 64, seed))
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS.keys())
+def test_everything_stays_on_the_device_of_the_states(environment):
+    # tensors on "meta" have no values, and refuse to meet tensors of the CPU
+    sample = sample_uniformly(environment, 4)
+    before, taken, after = (
+        x.to("meta") for x in (sample.before, sample.taken, sample.after)
+    )
+    undo = environment.backward_action(before, taken)
+    results = [
+        environment.initial_state((2,), device="meta"),
+        environment.is_terminal(before),
+        environment.valid_mask(before),
+        environment.step(before, taken),
+        environment.backward_mask(after),
+        undo,
+        environment.backward(after, undo),
+        environment.encode(before),
+        environment.log_backward_policy(after),
+    ]
+    if environment.n_objects is not None:
+        results.append(environment.object_index(after))
+    if environment.is_tree:
+        results.append(environment.action_history(after))
+    assert {result.device.type for result in results} == {"meta"}
+
+
+def test_grid_reaches_nineteen_cells():
+    env = GridEnvironment()
+    assert env.n_objects == 19
+    assert (4, 4) not in env.cells
+    assert (2, 2) in env.cells
+
+
+def test_grid_without_bound_on_moves_reaches_every_cell():
+    assert GridEnvironment(size=5, max_moves=8).n_objects == 25
+
+
+def test_grid_moves_off_the_board_are_masked():
+    env = GridEnvironment()
+    assert env.valid_mask(env.initial_state()).tolist() == [
+        False,
+        True,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_grid_only_stop_is_left_after_the_last_move():
+    env = GridEnvironment()
+    state = torch.tensor([2, 3, 5, 0])
+    assert env.valid_mask(state).tolist() == [False] * 4 + [True]
+
+
+def test_grid_object_forgets_the_step_and_counts_all_its_parents():
+    env = GridEnvironment()
+    early = env.step(torch.tensor([1, 0, 1, 0]), torch.tensor(4))
+    late = env.step(torch.tensor([1, 0, 5, 0]), torch.tensor(4))
+    assert torch.equal(early, late)
+    # the cell (1, 0) can be reached in 1, 3 and 5 moves
+    expected = -torch.tensor(3.0, dtype=torch.float64).log()
+    torch.testing.assert_close(env.log_backward_policy(early), expected)
+
+
+def test_grid_parents_are_reachable_neighbours_only():
+    env = GridEnvironment()
+    # (1, 1) after 2 moves: from (0, 1) and (1, 0), not from (2, 1) or (1, 2)
+    state = torch.tensor([1, 1, 2, 0])
+    assert env.backward_mask(state)[:4].tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"size": 1}, "size must be at least 2, got 1"), ({"max_moves": 0}, "max_moves")],
+)
+def test_grid_refuses_sizes(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        GridEnvironment(**arguments)
+
+
+def test_selection_has_the_sizes_of_the_paper():
+    levels = {
+        "catalyst": [f"c{i}" for i in range(4)],
+        "base": [f"b{i}" for i in range(3)],
+        "aryl halide": [f"h{i}" for i in range(16)],
+        "additive": [f"a{i}" for i in range(24)],
+    }
+    env = SequentialSelectionEnvironment(levels)
+    assert (env.n_actions, env.encoding_size, env.n_objects) == (47, 51, 4608)
+    assert env.step_actions(2) == tuple(range(7, 23))
+    assert env.object_names()[24] == env.object_name(24) == "c0 | b0 | h1 | a0"
+
+
+def test_selection_objects_are_in_c_order():
+    env = ENVIRONMENTS["selection"]
+    index = env.object_index(env.object_levels())
+    assert torch.equal(index, torch.arange(env.n_objects))
+
+
+def test_selection_encoding_is_one_hot_levels_and_step():
+    env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q"]})
+    assert env.encode(torch.tensor([1, -1])).tolist() == [0, 1, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("levels", [{}, {"a": []}, {"a": "xyz"}])
+def test_selection_refuses_levels(levels):
+    with pytest.raises(ValueError, match="levels"):
+        SequentialSelectionEnvironment(levels)
+
+
+def test_step_actions_refuses_steps_out_of_range():
+    with pytest.raises(ValueError, match=r"step must be in \[0, 6\), got 6"):
+        GridEnvironment().step_actions(6)

@@ -1,0 +1,170 @@
+"""Token sequences and hypergrids against enumeration with itertools."""
+
+from itertools import product
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gflownet_envs import HypergridEnvironment, StateGraph, TokenSequenceEnvironment
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.testing import check_environment
+
+GRAMMAR_LENGTH = 4
+
+
+class NoRepeats(TokenSequenceEnvironment):
+    """Each token at most once; the sequence may always end."""
+
+    def _grammar_mask(self, states):
+        tokens = torch.arange(self.n_actions, device=states.device)
+        return (states[..., None] != tokens).all(dim=-2)
+
+
+def no_repeats():
+    return NoRepeats(["a", "b", "c", "end"], GRAMMAR_LENGTH, "end", name="no-repeats")
+
+
+def test_sequences_in_order():
+    env = TokenSequenceEnvironment(["end", "a", "b"], 3, end_token="end")
+    expected = [
+        " ".join(x) for length in range(4) for x in product("ab", repeat=length)
+    ]
+    assert env.object_names() == tuple(expected)
+    assert env.n_objects == 1 + 2 + 4 + 8
+
+
+def test_sequences_without_an_end_are_in_c_order():
+    env = TokenSequenceEnvironment(["a", "b", "c"], 2)
+    expected = [f"{x} {y}" for x, y in product("abc", repeat=2)]
+    assert env.object_names() == tuple(expected)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    n_tokens=st.integers(1, 4),
+    max_length=st.integers(1, 4),
+    end=st.none() | st.integers(0, 4),
+)
+def test_any_token_space(n_tokens, max_length, end):
+    names = [f"t{i}" for i in range(n_tokens)]
+    if end is not None:
+        names.insert(min(end, n_tokens), "end")
+    env = TokenSequenceEnvironment(names, max_length, None if end is None else "end")
+    check_environment(env, n_trajectories=16)
+    index = torch.arange(env.n_objects)
+    states = env.object_states(index)
+    assert env.is_terminal(states).all()
+    assert torch.equal(env.object_index(states), index)
+    n_longest = n_tokens**max_length
+    n_shorter = sum(n_tokens**length for length in range(max_length))
+    assert env.n_objects == n_longest + (0 if end is None else n_shorter)
+
+
+def test_finished_by_the_end_token_or_at_the_largest_length():
+    env = TokenSequenceEnvironment(["a", "end"], 3, end_token="end")
+    states = torch.tensor([[-1, -1, -1], [0, 0, -1], [0, 1, -1], [0, 0, 0], [0, 0, 1]])
+    assert env.is_terminal(states).tolist() == [False, False, True, True, True]
+    assert env.object_index(states[2:]).tolist() == [1, 3, 2]
+
+
+def test_encoding_by_position():
+    env = TokenSequenceEnvironment(["a", "b"], 3)
+    state = torch.tensor([1, -1, -1])
+    assert env.encode(state).tolist() == [0, 1, 0, 0, 0, 1, 0]
+
+
+def test_grammar_numbers_the_sequences_it_allows():
+    env = no_repeats()
+    expected = [
+        " ".join(x)
+        for length in range(4)
+        for x in product("abc", repeat=length)
+        if len(set(x)) == length
+    ]
+    assert env.object_names() == tuple(expected)
+    check_environment(env)
+
+
+def test_a_grammar_that_leaves_too_many_states_has_no_numbers(monkeypatch):
+    module = "gflownet_envs.environments.sequences._MAX_LISTED"
+    monkeypatch.setattr(module, 20)
+    env = no_repeats()
+    assert env.n_objects is None
+    assert env.enumeration_reason == "the grammar leaves more than 20 states"
+    check_environment(env)
+
+
+def test_more_sequences_than_an_int64_can_number():
+    env = TokenSequenceEnvironment([str(i) for i in range(17)], 20)
+    assert env.n_objects is None
+    with pytest.raises(ValueError, match=r"more than 2\^62 sequences"):
+        env.object_states(torch.tensor([0]))
+    check_environment(env, n_trajectories=4)
+
+
+def test_action_history_is_the_sequence():
+    env = TokenSequenceEnvironment(["a", "end", "b"], 3, end_token="end")
+    states = torch.tensor([[2, -1, -1], [2, 0, 1]])
+    assert torch.equal(env.action_history(states), states)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tokens": "abc"}, "sequence of names"),
+        ({"tokens": ["a", "a"]}, "distinct names"),
+        ({"tokens": []}, "at least one name besides the end token"),
+        ({"tokens": ["end"], "end_token": "end"}, "at least one name besides"),
+        ({"tokens": ["a"], "end_token": "b"}, "end_token must be one of .* got 'b'"),
+        ({"max_length": 0}, "max_length must be at least 1, got 0"),
+    ],
+)
+def test_bad_token_spaces(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        TokenSequenceEnvironment(
+            **({"tokens": ["a", "b"], "max_length": 2} | arguments)
+        )
+
+
+@pytest.mark.parametrize("index", [-1, 8])
+def test_bad_object_numbers(index):
+    env = TokenSequenceEnvironment(["a", "b"], 3)
+    with pytest.raises(ValueError, match=r"in \[0, 8\)"):
+        env.object_states(torch.tensor([0, index]))
+    with pytest.raises(ValueError, match=rf"in \[0, 8\).*got {index}"):
+        env.object_name(index)
+
+
+@settings(max_examples=10, deadline=None)
+@given(n_dims=st.integers(1, 3), side=st.integers(2, 4))
+def test_any_hypergrid(n_dims, side):
+    env = HypergridEnvironment(n_dims, side)
+    check_environment(env, n_trajectories=16)
+    cells = list(product(range(side), repeat=n_dims))
+    assert env.object_cells().tolist() == [list(cell) for cell in cells]
+    finals = sample_uniformly(env, 8).final
+    for state in finals.tolist():
+        assert env.object_index(torch.tensor(state)) == cells.index(tuple(state[:-1]))
+    graph = StateGraph.from_environment(env)
+    assert torch.equal(graph.states[:, :-1].sum(dim=-1), graph.steps)
+
+
+def test_only_stop_is_left_in_the_far_corner():
+    env = HypergridEnvironment(n_dims=2, side=4)
+    assert env.valid_mask(torch.tensor([3, 3, 0])).tolist() == [False, False, True]
+    assert env.max_steps == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_dims": 0}, "n_dims must be at least 1, got 0"),
+        ({"side": 1}, "side must be at least 2, got 1"),
+        ({"n_dims": 21}, r"at most 2\^62, got 8 \*\* 21"),
+    ],
+)
+def test_bad_hypergrids(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        HypergridEnvironment(**arguments)

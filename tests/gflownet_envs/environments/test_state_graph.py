@@ -1,0 +1,85 @@
+import pytest
+import torch
+
+from gflownet_envs import (
+    DagEnvironment,
+    GridEnvironment,
+    SequentialSelectionEnvironment,
+    StateGraph,
+)
+from gflownet_envs.environments.state_graph import TooManyStatesError
+
+
+def test_selection_has_one_state_a_prefix():
+    env = SequentialSelectionEnvironment({"a": ["x", "y"], "b": ["p", "q", "r"]})
+    graph = StateGraph.from_environment(env)
+    assert graph.layer_offsets == (0, 1, 3)
+    assert graph.steps.tolist() == [0, 1, 1]
+    assert graph.children[0].tolist() == [1, 2, -1, -1, -1]
+    assert graph.children[2].tolist() == [-1, -1, 6, 7, 8]
+
+
+def test_grid_has_the_states_that_walks_reach():
+    graph = StateGraph.from_environment(GridEnvironment())
+    walks = {(0, 0, 0)}
+    for row, column, step in sorted(walks):
+        assert (row, column, step) in walks
+    for step in range(5):
+        walks |= {
+            (r + dr, c + dc, step + 1)
+            for r, c, s in walks
+            if s == step
+            for dr, dc in ((0, 1), (1, 0), (0, -1), (-1, 0))
+            if 0 <= r + dr < 5 and 0 <= c + dc < 5
+        }
+    assert {tuple(state[:3]) for state in graph.states.tolist()} == walks
+
+
+def test_unknown_states_are_refused():
+    graph = StateGraph.from_environment(GridEnvironment())
+    with pytest.raises(ValueError, match="not a reachable non-terminal state"):
+        graph.state_ids(torch.tensor([4, 4, 2, 0]))
+
+
+def test_state_ids_keep_leading_axes():
+    graph = StateGraph.from_environment(GridEnvironment())
+    assert graph.state_ids(graph.states[3]).item() == 3
+    assert graph.state_ids(graph.states[:4].reshape(2, 2, 4)).tolist() == [
+        [0, 1],
+        [2, 3],
+    ]
+
+
+def test_too_many_states():
+    with pytest.raises(TooManyStatesError, match="more than max_states=4"):
+        StateGraph.from_environment(GridEnvironment(), max_states=4)
+
+
+def test_not_enumerable_gives_the_reason():
+    env = GridEnvironment()
+    env.is_enumerable, env.enumeration_reason = False, "it goes on for ever"
+    with pytest.raises(ValueError, match="not enumerable: it goes on for ever"):
+        StateGraph.from_environment(env)
+
+
+class NoStepCounter(GridEnvironment):
+    """A walk may come back to a state after another number of moves."""
+
+    def step(self, states, actions):
+        after = super().step(states, actions).clone()
+        after[..., 2] = after[..., 2].clamp(max=0)
+        return after
+
+
+def test_spaces_that_are_not_graded_are_refused():
+    with pytest.raises(ValueError, match=r"not graded|more than max_steps"):
+        StateGraph.from_environment(NoStepCounter(size=2, max_moves=2))
+
+
+@pytest.mark.parametrize("env", [GridEnvironment(), DagEnvironment(4)])
+def test_listing_in_chunks_gives_the_same_tables(env, monkeypatch):
+    whole = StateGraph.from_environment(env)
+    monkeypatch.setattr("gflownet_envs.environments.state_graph._EDGES_AT_ONCE", 40)
+    parts = StateGraph.from_environment(env)
+    for name in ("states", "steps", "encodings", "mask", "children", "log_pb"):
+        assert torch.equal(getattr(parts, name), getattr(whole, name)), name

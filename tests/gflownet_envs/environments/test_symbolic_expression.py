@@ -1,0 +1,253 @@
+"""Symbolic regression: the grammar, the values and the misfit to a noisy target."""
+
+import math
+from functools import cache
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gflownet_envs import (
+    StateGraph,
+    SymbolicExpressionEnvironment,
+    solve_exact,
+    terminating_distribution,
+    wiener_regression_rewards,
+)
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
+from gflownet_envs.rewards.closed_form import wiener_modes
+from gflownet_envs.testing import check_environment
+
+TOKENS = ("sin", "cos", "+", "−", "x", "2")
+
+
+@cache
+def nine():
+    return SymbolicExpressionEnvironment()
+
+
+def python_value(name, x):
+    """Let Python parse an expression: functions close at the next + or −."""
+    source, open_functions = "", 0
+    for token in [*name.split(), "+"]:
+        if token in ("+", "−"):
+            source += ")" * open_functions + token.replace("−", "-")
+            open_functions = 0
+        elif token in ("sin", "cos"):
+            source, open_functions = f"{source}{token}(", open_functions + 1
+        else:
+            source += token
+    return eval(source[:-1], {"sin": math.sin, "cos": math.cos, "x": x})
+
+
+def is_expression(tokens):
+    """Say whether Python can read the tokens as sums of functions of operands."""
+    try:
+        python_value(" ".join(tokens), 0.3)
+    except (SyntaxError, TypeError, NameError):
+        return False
+    # Python also reads signs in front of a term and digits side by side
+    starts = [tokens[0], *(b for a, b in pairwise(tokens) if a in TOKENS[:4])]
+    side_by_side = any(
+        a in ("x", "2") and b not in ("+", "−") for a, b in pairwise(tokens)
+    )
+    return not side_by_side and not set(starts) & {"+", "−"}
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 3, 5])
+def test_the_contract(max_length):
+    check_environment(SymbolicExpressionEnvironment(max_length))
+
+
+def test_the_contract_at_full_length():
+    check_environment(nine())
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 5])
+def test_the_expressions_are_those_that_python_reads(max_length):
+    env = SymbolicExpressionEnvironment(max_length)
+    expected = {
+        " ".join(tokens)
+        for length in range(1, max_length + 1)
+        for tokens in product(TOKENS, repeat=length)
+        if is_expression(tokens)
+    }
+    assert set(env.object_names()) == expected
+    assert env.n_objects == len(expected)
+
+
+def test_number_of_expressions():
+    by_length = [2, 4]
+    while len(by_length) < 9:
+        by_length.append(2 * by_length[-1] + 4 * by_length[-2])
+    assert nine().n_objects == sum(by_length) == 25_190
+
+
+def test_every_prefix_can_be_finished():
+    graph = StateGraph.from_environment(nine())
+    children, n_states = graph.children, graph.n_states
+    finishes = ((children >= n_states) & graph.mask).any(dim=1)
+    for step in reversed(range(graph.n_layers)):
+        layer = graph.layer(step)
+        later = children[layer].clamp(min=0, max=n_states - 1)
+        goes_on = graph.mask[layer] & (children[layer] < n_states)
+        finishes[layer] |= (goes_on & finishes[later]).any(dim=1)
+    assert finishes.all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 25_189), st.floats(-10, 10))
+def test_values_are_those_of_python(index, x):
+    states = nine().object_states(torch.tensor([index]))
+    value = nine().values(states, torch.tensor([x], dtype=torch.float64))
+    expected = python_value(nine().object_name(index), x)
+    assert value.item() == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=9))
+def test_the_encoding_holds_values_of_ways_to_finish(choices):
+    env, state, tokens = nine(), nine().initial_state(), []
+    for choice in choices:
+        allowed = env.valid_mask(state).nonzero()[:, 0]
+        action = allowed[choice % len(allowed)]
+        if env.is_terminal(env.step(state, action)):
+            break
+        state = env.step(state, action)
+        tokens.append(env.action_names[action])
+    endings = ("x", "2", "sin x", "cos x", "sin 2", "cos 2")
+    if tokens and tokens[-1] in ("x", "2"):
+        endings = ("",) * 6
+    encoding = env.encode(state)
+    octal = sum(
+        (env.action_names.index(token) + 1) * 8.0**-place
+        for place, token in enumerate(tokens, start=1)
+    )
+    is_last = [float(tokens[-1:] == [token]) for token in TOKENS]
+    is_step = [float(len(tokens) == step) for step in range(9)]
+    assert encoding[:16].tolist() == [*is_step, *is_last, octal]
+    blocks = 8 * encoding[16:].reshape(6, 9).double()
+    for block, ending in zip(blocks, endings, strict=True):
+        name = " ".join([*tokens, ending]).strip()
+        expected = [python_value(name, x) for x in np.linspace(0, 2 * np.pi, 8)]
+        np.testing.assert_allclose(block[:-1], expected, atol=1e-5)
+        mean_square = np.mean(np.square(expected)) / 8
+        assert block[-1].item() == pytest.approx(mean_square, abs=1e-5)
+
+
+def test_encodings_differ_where_one_number_does_not_hold_all_digits():
+    env = SymbolicExpressionEnvironment(10)
+    states = torch.unique(sample_uniformly(env, 400).before, dim=0)
+    encodings = env.encode(states)
+    assert encodings.shape == (len(states), env.encoding_size)
+    assert len(torch.unique(encodings, dim=0)) == len(states)
+    assert (states[:, 8] >= 0).any()
+
+
+def test_the_contract_with_tokens_alone():
+    env = SymbolicExpressionEnvironment(4, encoding="tokens")
+    assert env.encoding_size == 3 * 7 + 4
+    check_environment(env)
+
+
+def test_values_of_unfinished_expressions():
+    states = nine().initial_state((2,))
+    with pytest.raises(ValueError, match="finished expressions, got"):
+        nine().values(states, torch.zeros(1))
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, SymbolicExpressionEnvironment(5).n_objects - 1),
+    st.lists(st.floats(-3, 3), min_size=2, max_size=2),
+)
+def test_the_misfit_of_one_expression(index, scores):
+    env = SymbolicExpressionEnvironment(5)
+    log_reward = wiener_regression_rewards(env, [scores], n_points=13)
+    squared = []
+    for x in np.linspace(0, 2 * np.pi, 13):
+        noise = sum(
+            z
+            * 2
+            * np.pi
+            / ((k - 0.5) * np.pi)
+            / np.sqrt(np.pi)
+            * np.sin((k - 0.5) * x / 2)
+            for k, z in enumerate(scores, start=1)
+        )
+        target = np.sin(x) + 2 - x + noise
+        squared.append((python_value(env.object_name(index), x) - target) ** 2)
+    assert log_reward[0, index].item() == pytest.approx(-np.mean(squared), abs=1e-9)
+
+
+def test_all_modes_together_have_the_covariance_of_a_wiener_process():
+    x = torch.linspace(0, 2 * math.pi, 9, dtype=torch.float64)
+    modes = wiener_modes(x, n_modes=4000)
+    covariance = torch.minimum(x[:, None], x)
+    torch.testing.assert_close(modes @ modes.T, covariance, atol=1e-3, rtol=0)
+
+
+def test_without_noise_the_target_is_best_in_all_its_orders():
+    log_reward = wiener_regression_rewards(nine(), [[0.0, 0.0]])[0]
+    best = (log_reward > -1e-12).nonzero()[:, 0].tolist()
+    short = {name for name in map(nine().object_name, best) if len(name.split()) == 6}
+    terms = ("sin x + 2 − x", "sin x − x + 2", "2 + sin x − x", "2 − x + sin x")
+    assert short == set(terms)
+
+
+def test_the_policy_depends_on_the_noise_through_two_inner_products():
+    """Differences of log R between expressions are affine in the scores."""
+    env = SymbolicExpressionEnvironment(4)
+    z = np.random.default_rng(0).standard_normal((12, 2))
+    log_reward = wiener_regression_rewards(env, z).numpy()
+    differences = log_reward - log_reward[:, :1]
+    design = np.column_stack([np.ones(12), z])
+    residual = np.linalg.lstsq(design, differences, rcond=None)[1]
+    assert residual.max() < 1e-18
+
+
+def test_the_exact_policies_sample_the_rewards():
+    z = np.random.default_rng(1).standard_normal((3, 2))
+    log_reward = wiener_regression_rewards(nine(), z)
+    solution = solve_exact(nine(), log_reward)
+    law = terminating_distribution(solution.graph, solution.log_policy_table)
+    torch.testing.assert_close(law, torch.softmax(log_reward, dim=1))
+
+
+@pytest.mark.parametrize("max_gap", [2.0, 5.0, 12.0])
+def test_how_far_a_largest_gap_moves_the_law(max_gap):
+    z = np.random.default_rng(1).standard_normal((4, 2))
+    exact = wiener_regression_rewards(nine(), z)
+    raised = wiener_regression_rewards(nine(), z, max_gap=max_gap)
+    lowest = exact.max(dim=1, keepdim=True).values - max_gap
+    torch.testing.assert_close(raised, torch.maximum(exact, lowest))
+    law, moved = torch.softmax(exact, dim=1), torch.softmax(raised, dim=1)
+    distance = 0.5 * (law - moved).abs().sum(dim=1)
+    bound = nine().n_objects * math.exp(-max_gap)
+    assert (distance <= bound).all()
+    assert (raised.logsumexp(1) - exact.logsumexp(1) <= math.log1p(bound)).all()
+    assert (distance > 0).all()
+
+
+def test_encodings_have_names():
+    with pytest.raises(ValueError, match=r"encoding must be one of .*, got 'value'"):
+        SymbolicExpressionEnvironment(3, encoding="value")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scores": [0.0, 1.0]}, r"scores must have shape \(n_members, n_inputs\)"),
+        ({"scores": [[np.inf]]}, "got inf for member 0, column 0"),
+        ({"n_points": 1}, "n_points must be at least 2, got 1"),
+        ({"max_gap": 0.0}, "max_gap must be None or positive, got 0.0"),
+        ({"max_gap": math.inf}, "max_gap must be None or positive, got inf"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    env = SymbolicExpressionEnvironment(2)
+    with pytest.raises(ValueError, match=message):
+        wiener_regression_rewards(env, **({"scores": [[0.0, 0.0]]} | arguments))

@@ -1,0 +1,103 @@
+"""One width a block, against products of scikit-learn's RBF and finite differences."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from gflownet_envs.rewards.gaussian_process import ComponentRBF, gaussian_process_modes
+
+SIZES, WIDTHS = (2, 1, 3), (0.7, 2.0, 1.3)
+X = np.random.default_rng(0).normal(size=(7, 6))
+Z = np.random.default_rng(1).normal(size=(4, 6))
+
+
+def test_it_is_the_product_of_one_rbf_a_block():
+    kernel = ComponentRBF(SIZES, WIDTHS)
+    blocks = [slice(0, 2), slice(2, 3), slice(3, 6)]
+    for other in (X, Z):
+        expected = np.prod(
+            [
+                RBF(width)(X[:, block], other[:, block])
+                for block, width in zip(blocks, WIDTHS, strict=True)
+            ],
+            axis=0,
+        )
+        np.testing.assert_allclose(kernel(X, other), expected, rtol=1e-12)
+    np.testing.assert_array_equal(kernel(X), kernel(X, X))
+    np.testing.assert_array_equal(kernel.diag(X), 1)
+
+
+def test_one_width_a_column_is_the_anisotropic_rbf():
+    widths = np.linspace(0.5, 2, 6)
+    values, gradient = ComponentRBF((1,) * 6, widths)(X, eval_gradient=True)
+    expected, expected_gradient = RBF(widths)(X, eval_gradient=True)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, expected_gradient, atol=1e-12)
+
+
+def test_the_gradient_is_that_of_finite_differences():
+    kernel = ComponentRBF(SIZES, WIDTHS)
+    _, gradient = kernel(X, eval_gradient=True)
+    assert gradient.shape == (7, 7, 3)
+    step = 1e-6
+    for i in range(3):
+        ahead, behind = (
+            kernel.clone_with_theta(kernel.theta + sign * step * np.eye(3)[i])(X)
+            for sign in (1, -1)
+        )
+        found = (ahead - behind) / (2 * step)
+        np.testing.assert_allclose(gradient[:, :, i], found, atol=1e-9)
+
+
+def test_kernels_are_cloned_combined_and_pickled():
+    kernel = ConstantKernel(2.0) * ComponentRBF(SIZES, np.array(WIDTHS))
+    np.testing.assert_allclose(kernel.theta, np.log([2.0, *WIDTHS]))
+    for copy in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
+        np.testing.assert_array_equal(copy(X, Z), kernel(X, Z))
+    np.testing.assert_allclose(kernel.bounds, np.log([[1e-5, 1e5], *[[0.1, 100]] * 3]))
+
+
+def test_fixed_widths_stay():
+    kernel = ComponentRBF(SIZES, WIDTHS, "fixed")
+    assert kernel.theta.size == 0
+    assert kernel(X, eval_gradient=True)[1].shape == (7, 7, 0)
+    fitted = GaussianProcessRegressor(ConstantKernel() * kernel).fit(X, X[:, 0])
+    np.testing.assert_array_equal(fitted.kernel_.k2.length_scale, WIDTHS)
+
+
+def test_a_component_that_does_not_matter_becomes_wide():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 4))
+    y = np.sin(2 * rows[:, 0]) + rows[:, 1] + 0.1 * rng.normal(size=80)
+    kernel = ConstantKernel() * ComponentRBF((2, 2), (1.0, 1.0), (0.1, 1e4))
+    modes = gaussian_process_modes(rows, y, rows, n_modes=2, kernel=kernel)
+    matters, does_not = modes.kernel.k2.length_scale
+    assert does_not > 10 * matters
+
+
+def test_one_block_is_the_isotropic_rbf():
+    y = np.sin(X[:, 0])
+    ours, theirs = (
+        GaussianProcessRegressor(ConstantKernel() * kernel, alpha=0.1).fit(X, y)
+        for kernel in (ComponentRBF((6,), (1.0,)), RBF(1.0, (0.1, 100)))
+    )
+    np.testing.assert_allclose(ours.kernel_.theta, theirs.kernel_.theta, atol=1e-4)
+    np.testing.assert_allclose(ours.predict(Z), theirs.predict(Z), atol=1e-4)
+
+
+def test_it_is_shown_with_its_widths():
+    kernel = ComponentRBF((2, 1), (1.0, 2.5))
+    assert repr(kernel) == "ComponentRBF(length_scale=[1, 2.5])"
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="must be 3 positive numbers, one a block"):
+        ComponentRBF(SIZES, (1.0, 2.0))(X)
+    with pytest.raises(ValueError, match="must be 3 positive numbers, one a block"):
+        ComponentRBF(SIZES, (1.0, 2.0, -1.0))(X)
+    with pytest.raises(ValueError, match=r"add up to the columns, 6, got \(2, 1\)"):
+        ComponentRBF((2, 1), (1.0, 2.0))(X)

@@ -1,0 +1,118 @@
+"""Columns of levels against RDKit's own numbers and distances by hand."""
+
+import numpy as np
+import pytest
+
+from gflownet_envs.rewards.gaussian_process import (
+    gaussian_process_modes,
+    level_descriptors,
+    level_features,
+    one_hot_levels,
+)
+
+PYRIDINES = ["Clc1ccccn1", "Brc1ccccn1", "Ic1ccccn1", "Clc1cccnc1", "Brc1cccnc1"]
+
+
+@pytest.fixture
+def chem():
+    return pytest.importorskip("rdkit.Chem")
+
+
+def squared_distances(table):
+    return np.square(table[:, None] - table[None]).sum(axis=2)
+
+
+def test_one_descriptor_by_hand(chem):
+    from rdkit.Chem import Descriptors
+
+    weights = [Descriptors.MolWt(chem.MolFromSmiles(s)) for s in PYRIDINES]
+    table = level_descriptors(PYRIDINES, names=["MolWt", "RingCount"])
+    expected = (weights - np.mean(weights)) / np.std(weights)
+    np.testing.assert_allclose(table, expected[:, None], rtol=1e-12)
+
+
+@pytest.mark.parametrize("absent", [[], [None], [""]])
+def test_distances_are_near_those_of_one_hot_vectors_on_average(chem, absent):
+    table = level_descriptors([*absent, *PYRIDINES])
+    assert len(table) == len(PYRIDINES) + len(absent)
+    squared = squared_distances(table)
+    molecules = squared[len(absent) :, len(absent) :]
+    different = molecules[~np.eye(5, dtype=bool)]
+    assert different.mean() == pytest.approx(2 * 5 / 4)
+    assert (different > 0.1).all()
+    for row in squared[: len(absent), len(absent) :]:
+        assert row.mean() == pytest.approx(2)
+
+
+def test_similar_molecules_are_near(chem):
+    squared = squared_distances(level_descriptors(["CCO", "CCCO", "c1ccccc1I"]))
+    assert squared[0, 1] < squared[0, 2] / 3
+    assert squared[0, 1] < squared[1, 2] / 3
+
+
+def test_the_absent_level_is_an_indicator(chem):
+    table = level_descriptors(["CCO", None, "CCN", None])
+    np.testing.assert_array_equal(table[:, -1], [0, 1, 0, 1])
+    np.testing.assert_array_equal(table[[1, 3], :-1], 0)
+    assert np.abs(table[[0, 2], :-1]).min() > 0
+
+
+def test_what_a_level_does_not_have_is_left_out(chem):
+    with_salt = level_descriptors(["CCO", "[Na+].[Cl-]"], names=["BCUT2D_MWHI", "TPSA"])
+    np.testing.assert_allclose(with_salt, [[1], [-1]])
+    without = level_descriptors(["CCO", "CCN"], names=["BCUT2D_MWHI", "TPSA"])
+    assert without.shape == (2, 2)
+
+
+def test_identity_tables_are_one_hot_levels():
+    levels = np.indices((3, 4, 2)).reshape(3, -1).T
+    found = level_features(levels, [np.eye(3), np.eye(4), np.eye(2)])
+    np.testing.assert_array_equal(found, one_hot_levels(levels, (3, 4, 2)))
+
+
+def test_rows_stand_side_by_side():
+    rng = np.random.default_rng(0)
+    tables = [rng.normal(size=shape) for shape in [(3, 2), (4, 5)]]
+    levels = np.indices((3, 4)).reshape(2, -1).T
+    expected = [np.concatenate([tables[0][a], tables[1][b]]) for a, b in levels]
+    np.testing.assert_array_equal(level_features(levels, tables), expected)
+
+
+def test_a_level_never_seen_is_predicted_from_similar_ones():
+    """A truth that is linear in a descriptor: one-hot vectors cannot know the last."""
+    sizes = np.linspace(-1.5, 1.5, 12)
+    levels = np.indices((12, 3)).reshape(2, -1).T
+    truth = 10 + 4 * sizes[levels[:, 0]] + levels[:, 1]
+    truth += 0.05 * np.random.default_rng(0).normal(size=len(truth))
+    seen = ~np.isin(levels[:, 0], [2, 9])
+    error, deviation = {}, {}
+    for name, table in {"one-hot": np.eye(12), "described": sizes[:, None]}.items():
+        X = level_features(levels, [table, np.eye(3)])
+        modes = gaussian_process_modes(
+            X[seen], truth[seen], X, n_modes=2, random_state=0
+        )
+        error[name] = np.abs(modes.mean - truth)[~seen].mean()
+        deviation[name] = np.sqrt(np.diag(modes.covariance)[~seen]).mean()
+    assert error["described"] < 0.2 < 2 < error["one-hot"]
+    assert deviation["described"] < deviation["one-hot"] / 3
+
+
+def test_bad_arguments(chem):
+    with pytest.raises(ValueError, match=r"some descriptor tells apart, got \['CCO'\]"):
+        level_descriptors(["CCO"])
+    with pytest.raises(ValueError, match=r"tells apart, got \[None, None\]"):
+        level_descriptors([None, None])
+    with pytest.raises(ValueError, match="some descriptor tells apart"):
+        level_descriptors(["CCO", "CCN"], names=[])
+    with pytest.raises(ValueError, match="readable by RDKit, got 'no molecule'"):
+        level_descriptors(["CCO", "no molecule"])
+    with pytest.raises(ValueError, match=r"descriptors of RDKit, got \['Weight'\]"):
+        level_descriptors(["CCO", "CCN"], names=["Weight", "TPSA"])
+    with pytest.raises(ValueError, match=r"tables\[1\] must be .* got shape \(3,\)"):
+        level_features([[0, 0]], [np.eye(2), [1.0, 2.0, 3.0]])
+    with pytest.raises(ValueError, match=r"tables\[0\] must be finite"):
+        level_features([[0]], [[[np.nan]]])
+    with pytest.raises(ValueError, match=r"\[0, 2\) for component 1, got 2 in row 0"):
+        level_features([[0, 2]], [np.eye(2), np.eye(2)])
+    with pytest.raises(ValueError, match="one size a component"):
+        level_features([[0, 1]], [np.eye(2)])

@@ -1,0 +1,288 @@
+"""The toy score, its proxies, and rewards of chains against direct computation."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LinearRegression
+
+from gflownet_envs import (
+    ProxySpec,
+    StateGraph,
+    check_environment,
+    solve_exact,
+    terminating_distribution,
+    train_yield_proxies,
+)
+from gflownet_envs.block_store import BlockStore
+from gflownet_envs.environments.selection import fragment_chain_environment
+from gflownet_envs.rewards.molecules import (
+    DESCRIPTORS,
+    POSITIONS,
+    TOY_FRAGMENTS,
+    ChainProxyReward,
+    chain_features,
+    descriptor_score,
+    molecule_log_reward,
+    reference_chains,
+    toy_descriptors,
+)
+from gflownet_envs.rewards.proxies import train_feature_proxies
+from gflownet_envs.rewards.source import RewardSource, log_reward_table
+
+SPEC = ProxySpec(hidden=(8, 8), max_epochs=4, block_size=2)
+
+
+# The score.
+
+
+def test_descriptors_are_rdkit_s():
+    chem = pytest.importorskip("rdkit.Chem")
+    crippen = pytest.importorskip("rdkit.Chem.Crippen")
+    descriptors = pytest.importorskip("rdkit.Chem.Descriptors")
+    counts = pytest.importorskip("rdkit.Chem.rdMolDescriptors")
+    assert len(TOY_FRAGMENTS) == 20
+    assert len(DESCRIPTORS) == 5
+    for smiles, values in TOY_FRAGMENTS.values():
+        molecule = chem.MolFromSmiles(smiles)
+        found = (
+            round(descriptors.MolWt(molecule), 2),
+            round(crippen.MolLogP(molecule), 2),
+            counts.CalcNumHBD(molecule),
+            counts.CalcNumHBA(molecule),
+            counts.CalcNumAromaticRings(molecule),
+        )
+        assert found == values, smiles
+
+
+def score_by_hand(names):
+    """The four terms one by one, in plain Python."""
+    weight, log_p, donors, acceptors = (
+        sum(TOY_FRAGMENTS[name][1][i] for name in names) for i in range(4)
+    )
+    terms = [
+        np.exp(-((log_p - 2) ** 2) / 2),
+        1 if weight <= 400 else np.exp(-(weight - 400) / 100),
+        np.exp(-(max(donors - 3, 0) + max(acceptors - 6, 0)) / 2),
+        (len(set(names)) - 1) / (len(names) - 1),
+    ]
+    return sum(terms) / 4
+
+
+def test_the_score_term_by_term():
+    names = list(TOY_FRAGMENTS)
+    chains = [
+        *reference_chains(200, seed=1),
+        [names.index("indole")] * 5,  # heavy and lipophilic
+        [names.index("piperazine")] * 5,  # many donors and acceptors
+    ]
+    found = descriptor_score(np.array(chains))
+    expected = [score_by_hand([names[i] for i in chain]) for chain in chains]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert 0 <= found.min() < 0.4 < 0.9 < found.max() <= 1
+
+
+def test_the_score_does_not_know_positions():
+    chains = reference_chains(100)
+    turned = np.random.default_rng(0).permuted(chains, axis=1)
+    assert (turned != chains).any()
+    np.testing.assert_allclose(descriptor_score(turned), descriptor_score(chains))
+
+
+def test_reference_chains_are_distinct():
+    chains = reference_chains()
+    assert chains.shape == (500, 5)
+    assert len(np.unique(chains, axis=0)) == 500
+    assert (np.unique(chains) == np.arange(20)).all()
+    assert len(np.unique(reference_chains(400, n_positions=2), axis=0)) == 400
+
+
+# Proxies.
+
+
+def test_proxies_are_those_of_the_yields_on_one_hot_inputs():
+    """Same streams, same loop: the predictions agree with `train_yield_proxies`."""
+    combinations = np.indices((3, 4)).reshape(2, -1).T
+    rng = np.random.default_rng(0)
+    rows = combinations[rng.integers(12, size=80)]
+    yields = rng.uniform(0, 100, size=80)
+
+    def one_hot(levels):
+        return np.concatenate(
+            (np.eye(3)[levels[:, 0]], np.eye(4)[levels[:, 1]]), axis=1
+        )
+
+    expected = train_yield_proxies(rows, yields, combinations, SPEC, members=range(3))
+    found = train_feature_proxies(one_hot(rows), yields, SPEC, members=range(3))
+    predicted = found.predict(one_hot(combinations))
+    np.testing.assert_allclose(predicted, expected.predictions, rtol=1e-4)
+    np.testing.assert_allclose(found.r2_held_out, expected.r2_held_out, atol=1e-4)
+    np.testing.assert_array_equal(found.n_epochs, expected.n_epochs)
+
+
+def test_proxies_learn_what_least_squares_does():
+    features = np.random.default_rng(0).normal(size=(400, 3))
+    targets = 5 + features @ [1.0, -2.0, 0.5]
+    spec = ProxySpec(train_fraction=0.8, hidden=(32,), max_epochs=60)
+    proxies = train_feature_proxies(features, targets, spec, members=[0, 1])
+    assert (proxies.r2_held_out > 0.98).all()
+    new = np.random.default_rng(1).normal(size=(50, 3))
+    expected = LinearRegression().fit(features, targets).predict(new)
+    assert np.abs(proxies.predict(new) - expected).mean() < 0.3
+
+
+def test_proxies_do_not_depend_on_blocks_and_resume(tmp_path):
+    features = np.random.default_rng(0).normal(size=(50, 3))
+    store = BlockStore(tmp_path)
+    seen = []
+    kwargs = {"members": range(3), "seed": 5, "store": store}
+    first = train_feature_proxies(features, features[:, 0], SPEC, **kwargs)
+    again = train_feature_proxies(
+        features,
+        features[:, 0],
+        SPEC,
+        progress=lambda *done: seen.append(done),
+        **kwargs,
+    )
+    np.testing.assert_array_equal(first.predict(features), again.predict(features))
+    assert seen == [(4, 8), (8, 8)]  # nothing between the ends of two blocks
+    alone = train_feature_proxies(features, features[:, 0], SPEC, members=[2], seed=5)
+    np.testing.assert_allclose(
+        alone.predict(features)[0], first.predict(features)[2], rtol=1e-5, atol=1e-6
+    )
+
+
+# Rewards of chains.
+
+
+@pytest.fixture(scope="module")
+def chain_reward():
+    """Three fragments at three positions, two members."""
+    env = fragment_chain_environment(["A", "B", "C"], positions=3)
+    descriptors = np.random.default_rng(0).normal(size=(3, 2))
+    features = chain_features(descriptors, env.object_levels())
+    targets = np.random.default_rng(1).normal(size=27)
+    proxies = train_feature_proxies(features, targets, SPEC, members=[0, 1])
+    expected = proxies.predict(features) / 0.2
+    return env, ChainProxyReward(env, proxies, descriptors, 0.2), expected
+
+
+def test_chain_rewards_are_the_predictions(chain_reward):
+    env, reward, expected = chain_reward
+    assert isinstance(reward, RewardSource)
+    table = log_reward_table(reward, StateGraph.from_environment(env))
+    np.testing.assert_allclose(table, expected, rtol=1e-5, atol=1e-5)
+    some = reward(slice(1, 2), torch.tensor([26, 0, 5]))
+    assert some.dtype == torch.float64
+    np.testing.assert_allclose(some, expected[1:, [26, 0, 5]], rtol=1e-5, atol=1e-5)
+    double = reward.to("cpu", torch.float64)(slice(0, 2), torch.arange(27))
+    np.testing.assert_allclose(double, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_exact_law_needs_no_table(chain_reward):
+    env, reward, expected = chain_reward
+    graph = StateGraph.from_environment(env)
+    solution = solve_exact(graph, reward)
+    law = terminating_distribution(graph, solution.log_policy_table)
+    target = torch.softmax(torch.from_numpy(expected), dim=1)
+    torch.testing.assert_close(law, target, atol=1e-6, rtol=0)
+
+
+def test_checksums_tell_rewards_apart(chain_reward):
+    _, reward, _ = chain_reward
+    first, second = (reward.select(slice(i, i + 1)) for i in range(2))
+    assert first.n_members == second.n_members == 1
+    assert len({r.digest() for r in (reward, first, second)}) == 3
+    assert reward.select(slice(0, 2)).digest() == reward.digest()
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        fragment_chain_environment(["C=C", "CO", "CN"], positions=["left", "right"]),
+        fragment_chain_environment(tuple(TOY_FRAGMENTS), positions=2),
+    ],
+    ids=lambda env: env.name,
+)
+def test_contract(env):
+    check_environment(env)
+
+
+def test_the_toy_environment():
+    env = fragment_chain_environment(tuple(TOY_FRAGMENTS), POSITIONS)
+    assert env.n_objects == 20**5
+    assert env.step_names[2] == "linker"
+
+
+def test_molecule_rewards_by_hand():
+    found = molecule_log_reward(
+        [[5.0, 7.0], [6.0, 6.5]], [0.5, 0.9], temperature=0.5, exponent=2.0
+    )
+    expected = [
+        [10 + 2 * np.log(0.5), 14 + 2 * np.log(0.9)],
+        [12 + 2 * np.log(0.5), 13 + 2 * np.log(0.9)],
+    ]
+    np.testing.assert_allclose(found, expected)
+    without = molecule_log_reward([[5.0, 7.0]], [0.5, 0.9], exponent=0.0)
+    np.testing.assert_allclose(without, [[20.0, 28.0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: descriptor_score([[0, 20]]), "from 0 to 19, got 0 to 20"),
+        (lambda: descriptor_score([[0.5, 1.0]]), "type float64"),
+        (lambda: descriptor_score([[0]]), "2 positions or more, got 1"),
+        (lambda: reference_chains(401, 2), "n_chains must be from 1 to 400"),
+        (lambda: fragment_chain_environment(["A"], 0), "positions must be at least 1"),
+        (lambda: fragment_chain_environment(["A"], "ab"), "positions must be a number"),
+        (lambda: fragment_chain_environment(["A"], ["a", "a"]), "distinct names"),
+        (
+            lambda: molecule_log_reward([[1.0]], [1.0, 2.0]),
+            r"got \(1, 1\) and \(2,\)",
+        ),
+        (lambda: molecule_log_reward([[1.0]], [0.0]), "positive, got 0.0"),
+        (
+            lambda: molecule_log_reward([[1.0]], [1.0], temperature=0.0),
+            "temperature must be positive, got 0.0",
+        ),
+        (
+            lambda: molecule_log_reward([[1.0]], [1.0], exponent=-1.0),
+            "exponent must not be negative, got -1.0",
+        ),
+        (
+            lambda: train_feature_proxies(np.ones((3, 2)), np.ones(4), members=[0]),
+            r"got \(3, 2\) and \(4,\)",
+        ),
+        (
+            lambda: train_feature_proxies([[1.0], [np.nan]], [1, 2], members=[0]),
+            "features must be finite, row 1 is not",
+        ),
+        (
+            lambda: train_feature_proxies(np.ones((9, 2)), np.ones(9), members=[0, 0]),
+            r"members must be distinct and not empty, got \(0, 0\)",
+        ),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_chain_rewards_refuse_other_sizes(chain_reward):
+    env, _, _ = chain_reward
+    proxies = train_feature_proxies(np.eye(12, 6), np.arange(12.0), SPEC, members=[0])
+    for descriptors, temperature, message in (
+        (np.ones((4, 2)), 1.0, r"one row a fragment .*got shape \(4, 2\)"),
+        (np.ones((3, 3)), 1.0, "proxies must read 9 numbers.*got 6"),
+        (np.ones((3, 2)), 0.0, "temperature must be positive, got 0.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ChainProxyReward(env, proxies, descriptors, temperature)
+    with pytest.raises(ValueError, match=r"shape \(m, 6\), got \(2, 5\)"):
+        proxies.predict(np.ones((2, 5)))
+
+
+def test_toy_descriptors_are_standardised():
+    found = toy_descriptors()
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(found.std(axis=0), 1)

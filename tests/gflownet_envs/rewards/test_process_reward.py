@@ -1,0 +1,274 @@
+"""Process reward models, and the two tasks that use them."""
+
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs import (
+    ProcessRewardSpec,
+    TokenSequenceEnvironment,
+    TrainingSpec,
+    arithmetic_environment,
+    arithmetic_problems,
+    solve_exact,
+    strategy_environment,
+    strategy_problems,
+    strategy_quality,
+    train_ensemble,
+    train_process_reward,
+)
+from gflownet_envs.rewards.problems import STRATEGIES
+from gflownet_envs.testing import check_environment
+
+SPEC = ProcessRewardSpec(n_epochs=30)
+
+
+@cache
+def arithmetic():
+    return arithmetic_environment()
+
+
+@cache
+def strategies():
+    """Return an environment, its problems and labels, and rewards of five members."""
+    env = strategy_environment(3)
+    problems, labels = strategy_problems(env)
+    reward = train_process_reward(env, problems, labels, SPEC, members=range(5))
+    return env, problems, labels, reward
+
+
+def score_by_hand(reward, member, state):
+    """Run the frozen recurrent network and the perceptron on one sequence."""
+    gru = {
+        k: v[0].astype(np.float64) for k, v in reward.features._gru.to_arrays().items()
+    }
+    size = len(gru["recurrent"])
+    h = np.zeros(size)
+    for token in state:
+        if token < 0:
+            continue
+        w = gru["embedding"][token] + gru["input_bias"][0]
+        u = h @ gru["recurrent"] + gru["recurrent_bias"][0]
+        r, z = (1 / (1 + np.exp(-(w + u)[: 2 * size]))).reshape(2, size)
+        n = np.tanh(w[2 * size :] + r * u[2 * size :])
+        h = (1 - z) * n + z * h
+    raw = h @ gru["head"] + gru["head_bias"][0]
+    *_, centre, scale = reward.features.arrays()
+    x = (raw - centre) / scale
+    p = {k: v[member].astype(np.float64) for k, v in reward.network.to_arrays().items()}
+    hidden = np.maximum(x @ p["weight_0"] + p["bias_0"][0], 0)
+    return (hidden @ p["weight_1"] + p["bias_1"][0]).item()
+
+
+@pytest.mark.parametrize(
+    "env", [arithmetic_environment(), strategy_environment(), strategy_environment(2)]
+)
+def test_the_contract(env):
+    check_environment(env)
+
+
+def test_sizes_of_the_paper():
+    env = arithmetic()
+    assert (env.n_actions, env.max_steps) == (17, 5)
+    assert env.n_objects == sum(16**length for length in range(6))
+    env = strategy_environment()
+    assert (env.n_actions, env.max_steps, env.n_objects) == (10, 5, 10**5)
+
+
+def test_half_of_the_problems_are_right():
+    env = arithmetic()
+    problems, labels = arithmetic_problems(env, seed=3)
+    assert len(torch.unique(problems, dim=0)) == 40
+    assert labels.sum() == 20
+    for state, label in zip(problems.tolist(), labels.tolist(), strict=True):
+        a, operation, b, equals, c = (env.action_names[t] for t in state)
+        assert equals == "="
+        operator = {"−": "-", "×": "*", "÷": "/", "^": "**"}.get(operation, operation)
+        assert (eval(f"{a} {operator} {b}") == int(c)) == bool(label)
+
+
+def test_quality_by_hand():
+    state = [2, 2, 9]
+    in_time = [1 - abs(t / 2 - s / 9) for t, s in enumerate(state)]
+    expected = (sum(in_time) - 0.5) / 3
+    assert strategy_quality(torch.tensor(state)).item() == pytest.approx(expected)
+
+
+def test_the_best_strategies_come_in_their_order():
+    env = strategy_environment()
+    every = env.object_states(torch.arange(env.n_objects))
+    best = every[strategy_quality(every).argmax()].tolist()
+    assert best == sorted(best)
+    assert (STRATEGIES[best[0]], STRATEGIES[best[-1]]) == ("restate", "conclude")
+
+
+def test_scores_by_hand():
+    env, problems, _, reward = strategies()
+    scores = reward.scores(problems)
+    for member, row in [(0, 0), (3, 17), (4, 39)]:
+        expected = score_by_hand(reward, member, problems[row].tolist())
+        assert scores[member, row].item() == pytest.approx(expected, abs=1e-4)
+    assert env.n_objects == 1000
+
+
+def test_short_sequences_by_hand():
+    env = TokenSequenceEnvironment(["a", "b", "end"], 3, end_token="end")
+    states = env.object_states(torch.arange(env.n_objects))
+    spec = ProcessRewardSpec(n_labelled=2, n_epochs=2)
+    reward = train_process_reward(env, states, states[:, 0], spec, members=(4,))
+    expected = [score_by_hand(reward, 0, state) for state in states.tolist()]
+    np.testing.assert_allclose(reward.scores(states)[0], expected, atol=1e-4)
+
+
+def test_log_rewards_agree_wherever_they_are_asked_for():
+    env, _, _, reward = strategies()
+    objects = torch.tensor([3, 999, 500, 3])
+    states = env.object_states(objects)
+    expected = reward.scores(states) / SPEC.temperature
+    of_states = reward.of_states(states.expand(5, -1, -1))
+    some = reward(slice(1, 3), objects)
+    torch.testing.assert_close(of_states, expected)
+    torch.testing.assert_close(some, expected[1:3])
+    torch.testing.assert_close(
+        reward.select(np.array([4, 0])).scores(states), reward.scores(states)[[4, 0]]
+    )
+    double = reward.to("cpu", torch.float64).of_states(states.expand(5, -1, -1))
+    assert double.dtype == torch.float64
+    torch.testing.assert_close(double.float(), expected)
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    env, problems, labels, reward = strategies()
+    objects = torch.arange(env.n_objects)
+    expected = reward(slice(0, 5), objects)
+    for name in ("_SEQUENCES_AT_ONCE", "_VALUES_AT_ONCE"):
+        monkeypatch.setattr(f"gflownet_envs.rewards.process_reward.{name}", 700)
+    again = train_process_reward(env, problems, labels, SPEC, members=range(5))
+    torch.testing.assert_close(again(slice(0, 5), objects), expected)
+
+
+def test_exact_solution_from_the_function_and_from_a_table():
+    env, _, _, reward = strategies()
+    table = reward(slice(0, 5), torch.arange(env.n_objects))
+    from_function = solve_exact(env, reward, n_members=5)
+    from_table = solve_exact(env, table)
+    torch.testing.assert_close(from_function.log_flow, from_table.log_flow)
+
+
+def test_a_member_alone_is_the_same_member():
+    env, problems, labels, reward = strategies()
+    alone = train_process_reward(env, problems, labels, SPEC, members=(3,))
+    assert alone.seen.tolist() == reward.seen[3:4].tolist()
+    torch.testing.assert_close(alone.scores(problems)[0], reward.scores(problems)[3])
+
+
+def test_members_see_different_problems_and_fit_those():
+    env, problems, labels, _ = strategies()
+    reward = train_process_reward(env, problems, labels, members=range(8))
+    assert reward.seen.shape == (8, 20)
+    assert all(len(set(row)) == 20 for row in reward.seen.tolist())
+    assert len({tuple(sorted(row)) for row in reward.seen.tolist()}) == 8
+    targets = ((labels - labels.mean()) / labels.std(correction=0)).numpy()
+    errors = (reward.scores(problems).numpy() - targets) ** 2
+    is_seen = np.zeros(errors.shape, dtype=bool)
+    np.put_along_axis(is_seen, reward.seen, True, axis=1)
+    assert errors[is_seen].mean() < 0.05
+    assert errors[~is_seen].mean() > 0.2
+
+
+@pytest.mark.parametrize("shared_start", [True, False])
+def test_start_of_the_networks(shared_start):
+    env, problems, labels, _ = strategies()
+    spec = ProcessRewardSpec(n_labelled=40, n_epochs=1, shared_start=shared_start)
+    reward = train_process_reward(env, problems, labels, spec, members=range(2))
+    one, other = reward.scores(problems)
+    assert torch.allclose(one, other, atol=1e-5) == shared_start
+
+
+def test_features_are_standardised_over_all_objects():
+    env, _, _, reward = strategies()
+    features = reward.features(env.object_states(torch.arange(env.n_objects)))
+    torch.testing.assert_close(features.mean(dim=0), torch.zeros(32), atol=1e-4, rtol=0)
+    torch.testing.assert_close(
+        features.std(dim=0, correction=0), torch.ones(32), atol=1e-4, rtol=0
+    )
+
+
+def test_digest_tells_members_seeds_and_temperatures_apart():
+    env, problems, labels, reward = strategies()
+    warm = ProcessRewardSpec(n_epochs=30, temperature=1.0)
+    others = [
+        reward.select(slice(0, 4)),
+        train_process_reward(env, problems, labels, SPEC, members=range(5), seed=1),
+        train_process_reward(env, problems, labels, warm, members=range(5)),
+    ]
+    digests = {source.digest() for source in (reward, *others)}
+    assert len(digests) == 4
+    copy = pickle.loads(pickle.dumps(reward))
+    assert copy.digest() == reward.digest()
+
+
+def test_it_trains_an_ensemble():
+    env, _, _, reward = strategies()
+    spec = TrainingSpec(n_iterations=2, hidden=(8,))
+    trained = train_ensemble(env, reward, spec)
+    assert trained.log_policy(env.initial_state((1,))).shape == (5, 1, 10)
+
+
+def test_labels_that_are_all_alike():
+    env, problems, labels, _ = strategies()
+    alike = torch.ones_like(labels)
+    reward = train_process_reward(env, problems, alike, SPEC, members=(0,))
+    assert torch.isfinite(reward.scores(problems)).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"problems": torch.zeros(40, 2).long()}, r"\(n, 3\) for .*, got \(40, 2\)"),
+        ({"problems": torch.full((40, 3), -1)}, r"finished sequences, got \[-1"),
+        ({"labels": [1.0]}, "labels must be 40 finite numbers, one a problem"),
+        ({"labels": [np.nan] * 40}, "labels must be 40 finite numbers"),
+        ({"spec": ProcessRewardSpec(n_labelled=41)}, "at most 40, .*, got 41"),
+        ({"members": ()}, r"members must be distinct and not empty, got \(\)"),
+        ({"members": (1, 1)}, r"members must be distinct .* got \(1, 1\)"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    env, problems, labels, _ = strategies()
+    given = {"problems": problems, "labels": labels, "spec": SPEC, "members": (0,)}
+    with pytest.raises(ValueError, match=message):
+        train_process_reward(env, **(given | arguments))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_labelled": 0}, "n_labelled must be at least 1, got 0"),
+        ({"temperature": 0.0}, "temperature must be positive, got 0.0"),
+        ({"learning_rate": -1}, "learning_rate must be positive, got -1"),
+    ],
+)
+def test_bad_specifications(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ProcessRewardSpec(**settings)
+
+
+@pytest.mark.parametrize("n_problems", [0, 3, 400])
+def test_bad_numbers_of_arithmetic_problems(n_problems):
+    with pytest.raises(ValueError, match=f"even, from 2 to 222, got {n_problems}"):
+        arithmetic_problems(arithmetic(), n_problems)
+
+
+def test_bad_environments_of_problems():
+    with pytest.raises(ValueError, match="arithmetic_environment"):
+        arithmetic_problems(strategy_environment())
+    with pytest.raises(ValueError, match=r"the ten strategies .* got arithmetic-5"):
+        strategy_problems(arithmetic())
+    with pytest.raises(ValueError, match="at least 11 sequences"):
+        strategy_problems(strategy_environment(1), n_problems=11)
+    with pytest.raises(ValueError, match="n_problems must be at least 1, got 0"):
+        strategy_problems(strategy_environment(1), n_problems=0)

@@ -1,0 +1,241 @@
+"""Rewards that are no tables, and spaces whose objects have no numbers."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs import (
+    StateGraph,
+    TrainingSpec,
+    distance_to_exact,
+    log_reward_table,
+    mean_reward,
+    solve_exact,
+    strategy_environment,
+    strategy_problems,
+    train_ensemble,
+    train_process_reward,
+)
+from gflownet_envs.environments import DagEnvironment, TokenSequenceEnvironment
+from gflownet_envs.rewards.graph_scores import LocalScoreReward
+from gflownet_envs.rewards.source import (
+    FunctionReward,
+    MeanReward,
+    RewardSource,
+    RewardTable,
+    as_reward_source,
+)
+
+DAG = DagEnvironment(3)
+SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, dtype="float64")
+
+
+def scores(n_members, n_nodes, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n_members, n_nodes, 2**n_nodes))
+
+
+def all_graphs(env):
+    """One final state of every object, in their order."""
+    return StateGraph.from_environment(env).final_states()
+
+
+def table_of(reward, env):
+    return log_reward_table(reward, StateGraph.from_environment(env))
+
+
+def test_local_scores_by_hand():
+    values = scores(2, 3)
+    reward = LocalScoreReward(DAG, values)
+    found = table_of(reward, DAG)
+    for index, state in enumerate(all_graphs(DAG)):
+        parents = DAG.parent_sets(state).tolist()
+        for member in range(2):
+            expected = sum(values[member, j, parents[j]] for j in range(3))
+            assert found[member, index].item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (np.zeros((2, 3, 4)), r"shape \(n_members, 3, 8\) .* got \(2, 3, 4\)"),
+        (np.zeros((0, 3, 8)), r"got \(0, 3, 8\)"),
+        (np.full((1, 3, 8), np.nan), "must be finite, got nan for member 0, node 0"),
+    ],
+)
+def test_bad_scores(values, message):
+    with pytest.raises(ValueError, match=message):
+        LocalScoreReward(DAG, values)
+
+
+def test_scores_of_a_node_as_its_own_parent_are_never_read():
+    values = scores(1, 3)
+    for node in range(3):
+        values[:, node, [s for s in range(8) if s >> node & 1]] = np.nan
+    assert torch.isfinite(table_of(LocalScoreReward(DAG, values), DAG)).all()
+
+
+def test_a_function_of_states_trains_like_its_table():
+    reward = LocalScoreReward(DAG, scores(2, 3))
+    table = table_of(reward, DAG)
+    one = train_ensemble(DAG, reward, SPEC)
+    # the plain path on both sides, so that only the reward differs
+    other = train_ensemble(DAG, table, replace(SPEC, max_table_states=0))
+    for name, array in one.parameters.items():
+        np.testing.assert_allclose(array, other.parameters[name], rtol=0, atol=1e-10)
+
+
+def test_graphs_are_learned_without_a_table():
+    reward = LocalScoreReward(DAG, scores(2, 3))
+    spec = TrainingSpec(n_iterations=600, hidden=(32,), check_every=0)
+    ensemble = train_ensemble(DAG, reward, spec)
+    graph = StateGraph.from_environment(DAG)
+    table = ensemble.log_policy_table(graph)
+    distance = distance_to_exact(graph, table, table_of(reward, DAG))
+    assert distance.max() < 0.03
+    # rewards that are no tables have a distance too where the space is listed
+    np.testing.assert_allclose(ensemble.diagnostics.distance, distance, atol=1e-6)
+    assert (ensemble.diagnostics.effective_sample_share > 0.9).all()
+
+
+def test_objects_without_numbers():
+    env = DagEnvironment(6, max_edges=4)
+    assert env.n_objects is None
+    reward = LocalScoreReward(env, scores(2, 6))
+    ensemble = train_ensemble(env, reward, SPEC)
+    policy = ensemble.log_policy(env.initial_state()).exp()
+    torch.testing.assert_close(policy.sum(dim=-1), torch.ones(2, dtype=torch.float64))
+    with pytest.raises(ValueError, match="up to 5 nodes"):
+        train_ensemble(env, np.zeros((2, 10)), SPEC)
+
+
+def token_counts(weights, states):
+    """Weigh how often each token stands in a sequence."""
+    tokens = torch.arange(weights.shape[-1], device=states.device)
+    counts = (states[..., None] == tokens).sum(dim=-2).to(weights.dtype)
+    return (counts * weights[:, None]).sum(dim=-1)
+
+
+def test_a_recurrent_policy_learns_sequences():
+    env = TokenSequenceEnvironment(["a", "b", "end"], max_length=3, end_token="end")
+    reward = FunctionReward(token_counts, [[0.5, -0.5, 0.0], [1.0, 0.0, 0.0]])
+    spec = TrainingSpec(policy="gru", hidden=(32,), n_iterations=600, check_every=0)
+    ensemble = train_ensemble(env, reward, spec)
+    states = env.object_states(torch.arange(env.n_objects))
+    table = reward.of_states(states.expand(2, *states.shape))
+    solution = solve_exact(env, table)
+    policy = ensemble.log_policy_table(solution.graph)
+    assert distance_to_exact(solution.graph, policy, table).max() < 0.02
+
+
+def test_sources_select_move_and_tell_themselves_apart():
+    reward = FunctionReward(token_counts, [[0.5], [1.0]])
+    assert isinstance(reward, RewardSource)
+    assert reward.select(slice(1, 2)).parameters.tolist() == [[1.0]]
+    assert reward.to("cpu", torch.float32).parameters.dtype == torch.float32
+    assert reward.digest() != reward.select(slice(1, 2)).digest()
+    assert "token_counts" in reward.digest()
+    local = LocalScoreReward(DAG, scores(2, 3))
+    assert local.digest() != LocalScoreReward(DAG, scores(2, 3, seed=1)).digest()
+    assert local.select(np.array([1, 1])).n_members == 2
+    table = as_reward_source(torch.zeros(2, DAG.n_objects), DAG)
+    assert isinstance(table, RewardTable)
+    assert as_reward_source(reward, DAG) is reward
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (3.0, r"one row a member, at least one, got shape \(\)"),
+        (np.zeros((0, 2)), r"got shape \(0, 2\)"),
+        ([[0.0], [np.inf]], "parameters of member 1 must be finite"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        FunctionReward(token_counts, parameters)
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [
+        LocalScoreReward(DagEnvironment(4), np.zeros((1, 4, 16))),
+        RewardTable(DagEnvironment(3, max_edges=2), np.zeros((1, 19))),
+    ],
+    ids=["larger", "fewer edges"],
+)
+def test_rewards_of_another_space_are_refused(reward):
+    with pytest.raises(
+        ValueError, match=r"reward was made for dag-.*, not for dag-3-3"
+    ):
+        train_ensemble(DAG, reward, SPEC)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (8,)])
+@pytest.mark.parametrize("objective", ["trajectory_balance", "vargrad"])
+def test_rewards_of_another_shape_are_refused(shape, objective):
+    reward = FunctionReward(lambda weights, states: torch.zeros(shape), [[0.5], [1.0]])
+    with pytest.raises(ValueError, match=r"must give shape \(2, 8\)"):
+        train_ensemble(DAG, reward, replace(SPEC, objective=objective))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda weights, states: weights, partial(token_counts)],
+    ids=["lambda", "partial"],
+)
+def test_functions_without_a_name_have_no_checksum(function):
+    with pytest.raises(ValueError, match="function must be one of a module"):
+        FunctionReward(function, [[0.5]]).digest()
+
+
+# The mean reward.
+
+
+def _two_scores(weights, states):
+    return (weights[:, None] * states).sum(dim=-1)
+
+
+def test_the_mean_reward_is_the_mean_of_log_r_where_nothing_is_listed():
+    weights = np.random.default_rng(0).normal(size=(3, 4))
+    source = FunctionReward(_two_scores, weights)
+    states = torch.arange(24).reshape(2, 3, 4)
+    mean = MeanReward(source, 2)
+    expected = (states.double() * torch.from_numpy(weights.mean(axis=0))).sum(dim=-1)
+    torch.testing.assert_close(mean.of_states(states), expected)
+    assert mean.select(np.array([0, 0, 1])).n_members == 3
+    assert mean.digest() != MeanReward(source).digest()
+
+
+def test_mean_rewards_of_listed_spaces_are_tables_from_any_kind_of_source():
+    dag = DagEnvironment(3)
+    scores = np.random.default_rng(1).normal(size=(4, 3, 8))
+    local = LocalScoreReward(dag, scores)
+    graph = StateGraph.from_environment(dag)
+    table = log_reward_table(local, graph)
+    found = mean_reward(local, dag)
+    torch.testing.assert_close(found.log_reward[0], table.mean(dim=0))
+    expected = LocalScoreReward(dag, scores.mean(axis=0, keepdims=True))
+    torch.testing.assert_close(found.log_reward, log_reward_table(expected, graph))
+    env = strategy_environment(n_steps=2)
+    reward = train_process_reward(env, *strategy_problems(env), members=range(3))
+    objects = torch.arange(env.n_objects)
+    means = reward(slice(0, 3), objects).double().mean(dim=0)
+    found = mean_reward(reward, env).log_reward[0]
+    torch.testing.assert_close(found, means, atol=1e-5, rtol=0)
+    of_objects = reward.of_objects(objects.expand(3, -1)).double()
+    torch.testing.assert_close(of_objects.mean(dim=0), means, atol=1e-5, rtol=0)
+
+
+def test_the_exact_solver_takes_any_source():
+    dag = DagEnvironment(3)
+    local = LocalScoreReward(dag, np.random.default_rng(2).normal(size=(2, 3, 8)))
+    graph = StateGraph.from_environment(dag)
+    table = log_reward_table(local, graph)
+    found, expected = solve_exact(dag, local), solve_exact(dag, table)
+    torch.testing.assert_close(found.log_flow, expected.log_flow)
+    with pytest.raises(ValueError, match="n_members must be that of the source, 2"):
+        solve_exact(dag, local, n_members=3)

@@ -1,0 +1,159 @@
+"""Diagnostics during training, stopping on them, and what is said about failures."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from gflownet_envs import (
+    GridEnvironment,
+    StateGraph,
+    TrainingSpec,
+    distance_to_exact,
+    train_ensemble,
+)
+from gflownet_envs.training.block import _Block
+from gflownet_envs.training.convergence import (
+    NotConvergedWarning,
+    effective_sample_share,
+)
+
+GRID = GridEnvironment(size=3, max_moves=3)
+SPEC = TrainingSpec(n_iterations=300, hidden=(32,), check_every=50)
+
+
+def log_reward(n_members, scale=1.0):
+    rng = np.random.default_rng(0)
+    return scale * rng.normal(size=(n_members, GRID.n_objects))
+
+
+def test_effective_sample_share_by_hand():
+    weights = np.array([[1.0, 1.0, 1.0, 1.0], [4.0, 1.0, 1.0, 2.0]])
+    found = effective_sample_share(torch.from_numpy(np.log(weights) + 700))
+    assert found.tolist() == pytest.approx([1.0, 64 / (4 * 22)])
+
+
+def test_distance_is_that_of_the_exact_solver():
+    rewards = log_reward(3)
+    ensemble = train_ensemble(GRID, rewards, SPEC)
+    graph = StateGraph.from_environment(GRID)
+    expected = distance_to_exact(graph, ensemble.log_policy_table(graph), rewards)
+    np.testing.assert_allclose(ensemble.diagnostics.distance, expected, atol=1e-6)
+    history = ensemble.diagnostics.history
+    assert history["iteration"].tolist() == [[50, 100, 150, 200, 250, 300]] * 3
+    assert (history["distance"][:, 0] > history["distance"][:, -1]).all()
+    np.testing.assert_array_equal(
+        history["distance"][:, -1], ensemble.diagnostics.distance
+    )
+
+
+def test_estimates_approach_the_truth():
+    rewards = log_reward(3)
+    diagnostics = train_ensemble(
+        GRID, rewards, replace(SPEC, n_iterations=1500, check_every=0)
+    ).diagnostics
+    truth = np.log(np.exp(rewards).sum(axis=1))
+    np.testing.assert_allclose(diagnostics.log_z_estimate, truth, atol=0.02)
+    assert (diagnostics.effective_sample_share > 0.98).all()
+    assert diagnostics.history["iteration"].tolist() == [[1500]] * 3
+
+
+def test_looking_does_not_touch_training():
+    rewards = log_reward(2)
+    often = train_ensemble(GRID, rewards, replace(SPEC, check_every=10))
+    never = train_ensemble(GRID, rewards, replace(SPEC, check_every=0))
+    for name, array in often.parameters.items():
+        np.testing.assert_array_equal(array, never.parameters[name])
+
+
+def test_members_stop_one_by_one():
+    rewards = log_reward(4) * np.array([[0.1], [0.5], [1.0], [3.0]])
+    spec = replace(SPEC, stop_at_distance=0.04, n_iterations=600, dtype="float64")
+    stopped = train_ensemble(GRID, rewards, spec)
+    diagnostics = stopped.diagnostics
+    at = diagnostics.n_iterations
+    assert at[0] < at[3]
+    early = at < 600
+    assert (diagnostics.distance[early] <= 0.04).all()
+    # what was kept is the policy at that moment, not a later one
+    graph = StateGraph.from_environment(GRID)
+    table = stopped.log_policy_table(graph)
+    np.testing.assert_allclose(
+        distance_to_exact(graph, table, rewards), diagnostics.distance, atol=1e-9
+    )
+    for row in np.flatnonzero(early):
+        history = diagnostics.history["distance"][row]
+        n_checks = at[row] // 50
+        assert np.isfinite(history[:n_checks]).all()
+        assert np.isnan(history[n_checks:]).all()
+        assert history[n_checks - 1] == diagnostics.distance[row]
+
+
+def test_a_member_stops_where_it_would_alone():
+    rewards = log_reward(3) * np.array([[0.1], [1.0], [2.0]])
+    spec = replace(SPEC, stop_at_distance=0.05, dtype="float64")
+    together = train_ensemble(GRID, rewards, spec)
+    alone = train_ensemble(GRID, rewards[:1], spec)
+    assert together.diagnostics.n_iterations[0] == alone.diagnostics.n_iterations[0]
+    for name, array in alone.parameters.items():
+        np.testing.assert_allclose(
+            together.parameters[name][0], array[0], rtol=0, atol=1e-9
+        )
+
+
+def test_blocks_that_stop_at_other_times_join():
+    rewards = log_reward(3) * np.array([[0.1], [1.0], [3.0]])
+    spec = replace(SPEC, stop_at_distance=0.02, block_size=1, check_every=10)
+    ensemble = train_ensemble(GRID, rewards, spec)
+    assert ensemble.diagnostics.history["loss"].shape[0] == 3
+    assert len(set(ensemble.diagnostics.n_iterations.tolist())) > 1
+
+
+def test_effective_sample_size_stops_where_no_law_is_listed():
+    spec = replace(SPEC, stop_at_effective_sample_size=0.8, max_table_states=0)
+    diagnostics = train_ensemble(GRID, log_reward(1), spec).diagnostics
+    assert np.isnan(diagnostics.distance).all()
+    assert diagnostics.n_iterations[0] < 300
+    assert diagnostics.effective_sample_share[0] >= 0.8
+    # a distance that cannot be had stops nobody
+    spec = replace(SPEC, stop_at_distance=0.9, max_table_states=0)
+    assert train_ensemble(GRID, log_reward(1), spec).diagnostics.n_iterations[0] == 300
+
+
+def test_members_that_failed_are_named():
+    rewards = log_reward(3) * np.array([[0.0], [1.0], [8.0]])
+    spec = replace(SPEC, n_iterations=20)
+    with pytest.warns(NotConvergedWarning, match=r"did not converge: members \[.*9\]"):
+        ensemble = train_ensemble(GRID, rewards, spec, members=[4, 6, 9])
+    assert not ensemble.diagnostics.converged[2]
+    with pytest.warns(NotConvergedWarning, match="smallest effective sample size"):
+        train_ensemble(GRID, rewards, replace(spec, max_table_states=0))
+
+
+def test_nothing_is_said_of_members_that_converged(recwarn):
+    spec = replace(SPEC, n_iterations=1500, check_every=0)
+    ensemble = train_ensemble(GRID, log_reward(2), spec)
+    assert ensemble.diagnostics.converged.all()
+    assert not [w for w in recwarn if w.category is NotConvergedWarning]
+
+
+def test_a_member_that_has_stopped_cannot_stop_the_others(monkeypatch):
+    rewards = np.stack([np.zeros(GRID.n_objects), log_reward(1, scale=3.0)[0]])
+    spec = replace(SPEC, stop_at_distance=0.1, check_every=20, n_iterations=60)
+    clean = train_ensemble(GRID, rewards, spec)
+    assert clean.diagnostics.n_iterations.tolist() == [20, 40]
+    update = _Block._update
+
+    def spoil(block, iteration):
+        if iteration == 30:  # the loss of the first member is infinite from now on
+            block._reward.log_reward[0, 0] = 1e25
+        return update(block, iteration)
+
+    monkeypatch.setattr(_Block, "_update", spoil)
+    assert_same_policies(clean, train_ensemble(GRID, rewards, spec))
+
+
+def assert_same_policies(one, other):
+    for name, array in one.parameters.items():
+        np.testing.assert_array_equal(array, other.parameters[name])
