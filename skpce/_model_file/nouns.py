@@ -482,6 +482,8 @@ _noun(
 
 
 def _check_compositions(fitted: FittedCompositions) -> None:
+    if fitted.problem.samples is None:
+        raise ValueError("the problem of 'compositions' has no samples")
     if fitted.expansion.n_outputs != fitted.geometry.active_parts.size:
         raise ValueError("'compositions' have an expansion of other parts than theirs")
     geometry = fitted.fitted_geometry
