@@ -20,9 +20,12 @@ from sklearn.random_projection import GaussianRandomProjection
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
 from skpce.inspection import compare_embeddings, input_tests
-from skpce.inspection._compare_embeddings import held_out_inputs
 from skpce.inspection._cross_fit import Permutations, step_q2
-from skpce.inspection._embedding_search import (
+from skpce.inspection._embeddings.held_out import (
+    _pooled_correlation,
+    held_out_inputs,
+)
+from skpce.inspection._embeddings.search import (
     NestedFolds,
     NestedSearch,
     read_candidates,

@@ -15,8 +15,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from .._checks import FloatArray, IndexArray, _controller, check_integer, fail
-from ._cross_fit import (
+from ..._checks import FloatArray, IndexArray, _controller, check_integer, fail
+from .._cross_fit import (
     CrossFit,
     Permutations,
     Split,
@@ -24,8 +24,8 @@ from ._cross_fit import (
     step_q2,
     take,
 )
-from ._reading import final_estimator
-from ._reward_groups import make_splits
+from .._reading import final_estimator
+from .._reward_groups import make_splits
 
 OWNER = "compare_embeddings"
 
@@ -92,7 +92,9 @@ def _copy(estimator: Any, parameter: str | None, value: int | None) -> Any:
     if isinstance(estimator, str):  # "passthrough"
         return estimator
     copy = clone(estimator)
-    return copy if value is None else copy.set_params(**{parameter: value})
+    if parameter is not None and value is not None:
+        copy.set_params(**{parameter: value})
+    return copy
 
 
 def read_candidates(
