@@ -31,12 +31,12 @@ import json
 import math
 import os
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
-import sklearn
 from numpy.lib import format as npy
 
 from .._checks import write_file
@@ -116,7 +116,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         "version": VERSION,
         "written_with": {
             "skpce": __version__,
-            "scikit-learn": sklearn.__version__,
+            "scikit-learn": version("scikit-learn"),
             "scipy": scipy.__version__,
             "numpy": np.__version__,
         },

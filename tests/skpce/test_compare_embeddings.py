@@ -18,7 +18,6 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
-from skpce._dependence.tests import _pooled_correlation
 from skpce.embedding import PLSTransformer
 from skpce.inspection import compare_embeddings, input_tests
 from skpce.inspection._compare_embeddings import held_out_inputs
@@ -28,6 +27,7 @@ from skpce.inspection._embedding_search import (
     NestedSearch,
     read_candidates,
 )
+from skpce.inspection._input_tests import _pooled_correlation
 from skpce.inspection._reward_groups import make_splits
 from skpce.inspection._verdict import _make_cross_fit
 from skpce.metrics import aitchison_scorer
