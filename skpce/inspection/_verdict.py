@@ -494,15 +494,7 @@ def failed_conditions(
 
 
 def holm(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by Holm's step-down method; NaN takes no part.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.inspection._verdict import holm
-    >>> holm(np.array([0.01, 0.04, np.nan, 0.03]))
-    array([0.03, 0.06,  nan, 0.06])
-    """
+    """Adjust p-values by Holm's step-down method; NaN takes no part."""
     adjusted = np.full(len(p_values), np.nan)
     tested = np.flatnonzero(~np.isnan(p_values))
     order = tested[np.argsort(p_values[tested], kind="stable")]

@@ -30,7 +30,6 @@ from skpce.inspection._embeddings.search import (
     NestedSearch,
     read_candidates,
 )
-from skpce.inspection._input_tests import _pooled_correlation
 from skpce.inspection._reward_groups import make_splits
 from skpce.inspection._verdict import _make_cross_fit
 from skpce.metrics import aitchison_scorer

@@ -284,11 +284,7 @@ def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
 
 
 class Trial(BaseEstimator):
-    """A candidate at one setting, for a grid search; its errors name the setting.
-
-    Clones share ``embeddings``: those fitted so far, by dimension and training rows,
-    so that each is fitted once for all degrees.
-    """
+    """A candidate at one setting, for a grid search; its errors name the setting."""
 
     __metadata_request__fit = {"rows": True}  # noqa: RUF012
 
@@ -386,10 +382,7 @@ class NestedSearch:
         order: Any = None,
         inputs: Any = None,
     ) -> NestedErrors:
-        """Choose in each training set and predict those who are held out.
-
-        ``order`` gives the members the policies of others, ``inputs`` their inputs.
-        """
+        """Choose in each training set and predict held-out members, permuted or not."""
         fit = self.fit
         X = fit.X if inputs is None else take(fit.X, inputs)
         y = fit.y if order is None else take(fit.y, order)
