@@ -101,14 +101,15 @@ class Kind:
         return value
 
 
+#: Kinds by their tags, and by the classes of their objects; ``nouns`` fills them.
 KINDS: dict[str, Kind] = {}
-_KIND_OF_CLASS: dict[type, Kind] = {}
+CLASSES: dict[type, Kind] = {}
 
 
 def register(kind: Kind, *classes: type) -> None:
     """Let objects of these classes be written as this kind."""
     KINDS[kind.tag] = kind
-    _KIND_OF_CLASS.update(dict.fromkeys(classes, kind))
+    CLASSES.update(dict.fromkeys(classes, kind))
 
 
 class Writer:
@@ -151,7 +152,7 @@ class Writer:
                 "number": value.dtype.name,
                 "value": self.plain(value.item(), where),
             }
-        known = _KIND_OF_CLASS.get(kind)
+        known = CLASSES.get(kind)
         if known is None or not self._takes(known, value):
             return self.other(value, where)
         return {"object": self.record(value, lambda: self._fields(value, known))}
@@ -447,7 +448,7 @@ def one_of(*classes: type) -> Check:
         if not isinstance(value, classes):
             expected = " or ".join(
                 repr(kind.tag)
-                for known, kind in _KIND_OF_CLASS.items()
+                for known, kind in CLASSES.items()
                 if issubclass(known, classes)
             )
             raise ValueError(f"must be {expected}. Got {type(value).__name__}")

@@ -522,6 +522,16 @@ def test_kinds_are_those_of_the_first_version():
     assert kinds == recorded
 
 
+@pytest.mark.parametrize("noun", model_state.CLASSES, ids=lambda noun: noun.__name__)
+def test_every_field_of_a_noun_is_held(noun):
+    """A field that a noun gains, with a default even, would be lost otherwise."""
+    kind = model_state.CLASSES[noun]
+    held = {kind.sources.get(name, name) for name in kind.fields}
+    assert (
+        {entry.name for entry in fields(noun)} <= held if is_dataclass(noun) else held
+    )
+
+
 def test_the_same_model_makes_the_same_file(tmp_path, data):
     model = PolynomialChaosRegressor(2).fit(*data)
     for name in ("a", "b"):
