@@ -564,26 +564,24 @@ class CompositionalPCESurrogate(
         "_fitted", lambda f: indices.sobol_indices(f).total_variance
     )
     step_sobol_indices_ = attribute_of(
-        "_fitted", lambda f: f.expansion.sobol_indices().first_order
+        "expansion_", lambda e: e.sobol_indices().first_order
     )
     step_total_sobol_indices_ = attribute_of(
-        "_fitted", lambda f: f.expansion.sobol_indices().total_order
+        "expansion_", lambda e: e.sobol_indices().total_order
     )
-    step_total_variance_ = attribute_of("_fitted", lambda f: f.expansion.total_variance)
-    step_unexplained_share_ = attribute_of(
-        "_fitted", lambda f: f.expansion.unexplained_share
-    )
+    step_total_variance_ = attribute_of("expansion_", lambda e: e.total_variance)
+    step_unexplained_share_ = attribute_of("expansion_", lambda e: e.unexplained_share)
     feature_importances_ = attribute_of(
         "_fitted", lambda f: indices.sobol_indices(f, "trajectory").total_order[0]
     )
     alpha_ = attribute_of("_fitted", lambda f: f.alpha)
     indices_from_ = attribute_of("_fitted", lambda f: f.indices_from)
     fidelity_ = attribute_of("_fitted", lambda f: f.fidelity)
-    steps_ = attribute_of("_fitted", lambda f: f.geometry.layout.widths)
-    step_names_ = attribute_of("_fitted", lambda f: f.geometry.layout.step_names)
-    part_names_ = attribute_of("_fitted", lambda f: f.geometry.layout.part_names)
-    mask_ = attribute_of("_fitted", lambda f: f.geometry.mask)
-    coordinate_steps_ = attribute_of("_fitted", lambda f: f.geometry.step_of_coordinate)
+    steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
+    step_names_ = attribute_of("geometry_", lambda g: g.layout.step_names)
+    part_names_ = attribute_of("geometry_", lambda g: g.layout.part_names)
+    mask_ = attribute_of("geometry_", lambda g: g.mask)
+    coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)
