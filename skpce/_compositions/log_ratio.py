@@ -58,10 +58,10 @@ from .steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
 def check_log_ratio_parameters(
     owner: str,
     *,
-    log_ratio: Any,
-    reference: Any,
     zero_replacement: Any,
-    closure: Any,
+    log_ratio: Any = "clr",
+    reference: Any = -1,
+    closure: Any = "renormalize",
     layout: StepLayout | None = None,
 ) -> None:
     """Raise ``ValueError`` for a bad parameter of the log-ratio transform."""

@@ -219,11 +219,7 @@ def _law_errors(
     n_resamples: int,
     generator: np.random.Generator,
 ) -> SobolIndices:
-    """Return the spread of the shares over laws learned from resampled rows.
-
-    The points are the same for all of them. The bandwidth of a kernel stays: copies
-    of a row would make a smaller one look better.
-    """
+    """Return the spread of the shares over laws learned from resampled rows."""
     whole = len(redraws.group), len(redraws.players)
     if n_resamples == 0:
         unknown = np.full(whole, np.nan)
@@ -299,10 +295,7 @@ def _result(
 def closed_form(
     reading: Reading, players: dict[str, list[int]]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return closed and total indices of groups of independent inputs.
-
-    NaN behind transformers, where the columns are not the inputs of the expansion.
-    """
+    """Return closed and total indices of groups; NaN behind transformers."""
     expansion = reading.expansion
     if reading.steps:
         unknown = np.full((expansion.n_groups, len(players)), np.nan)
@@ -354,16 +347,7 @@ _OUTSIDE_SHARE = 0.01
 
 
 def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
-    """Describe the clearest dependence of two columns; None when none is visible.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.inspection._dependent_inputs import dependence_seen
-    >>> x = np.random.default_rng(0).normal(size=100)
-    >>> dependence_seen(np.c_[x, x], ["a", "b"])
-    'a and b are dependent (correlation 1.00, p = 0)'
-    """
+    """Describe the clearest dependence of two columns; None when none is visible."""
     tests = _tests(X)
     if not tests.smallest_dependence_p_value < _LEVEL:
         return None

@@ -210,15 +210,7 @@ def shapley_effects(
 
 @dataclass(frozen=True)
 class NormalDesign:
-    """Rows drawn from a normal law with the mean and the covariance of X.
-
-    Parameters
-    ----------
-    model : FittedModel
-        Called at the rows.
-    generator : numpy.random.Generator
-        Of the draws.
-    """
+    """Rows drawn from a normal law with the mean and the covariance of X."""
 
     model: FittedModel
     generator: np.random.Generator
@@ -331,18 +323,10 @@ _ORDERS = 4
 
 
 class Redraw(NamedTuple):
-    """Means over a batch, per row of the expansion.
+    """Means over a batch, per row of the expansion."""
 
-    Parameters
-    ----------
-    cost : ndarray of shape (n_rows,)
-        c(w).
-    variance : ndarray of shape (n_rows,)
-        Of f at both points together.
-    """
-
-    cost: FloatArray
-    variance: FloatArray
+    cost: FloatArray  # (n_rows,): c(w)
+    variance: FloatArray  # (n_rows,): of f at both points together
 
 
 def combined(
@@ -359,33 +343,15 @@ def combined(
 
 @dataclass(frozen=True)
 class Redraws:
-    """Draws of the inputs, and of sets of them given the others.
+    """Draws of the inputs, and of sets of them given the others."""
 
-    Parameters
-    ----------
-    values : callable
-        Rows of X to rows of the expansion.
-    law : IsoprobabilisticTransformer
-        Fitted.
-    players : sequence of list of int
-        Columns that are drawn together.
-    group : ndarray of shape (n_targets, n_rows)
-        Rows of the expansion that a target adds up.
-    n_points : int
-        Points of a batch, a power of two.
-    n_permutations : int or None
-        Orders of a batch; None lets the number of players decide.
-    seeds : sequence of int
-        One per batch.
-    """
-
-    values: Callable[[FloatArray], FloatArray]
+    values: Callable[[FloatArray], FloatArray]  # rows of X to rows of the expansion
     law: IsoprobabilisticTransformer
-    players: Sequence[list[int]]
-    group: FloatArray
-    n_points: int
-    n_permutations: int | None
-    seeds: Sequence[int]
+    players: Sequence[list[int]]  # columns that are drawn together
+    group: FloatArray  # (n_targets, n_rows): which rows a target adds up
+    n_points: int  # of a batch, a power of two
+    n_permutations: int | None  # of a batch; None lets the number of players decide
+    seeds: Sequence[int]  # one per batch
 
     def estimate(self) -> tuple[SobolIndices, SobolIndices]:
         """Return the indices under the law and their standard errors (jackknife)."""
@@ -517,19 +483,7 @@ def subset_shapley(
     values: FloatArray,  # shape: (n_targets, 2**n_features)
     n_features: int,
 ) -> FloatArray:  # shape: (n_targets, n_features)
-    r"""Return Shapley values of a game, given the value of every subset.
-
-    Bit :math:`i` of the position says whether feature :math:`i` is in the subset:
-    :math:`\mathrm{Sh}_i = \sum_{u \not\ni i} \frac{|u|!\,(d - |u| - 1)!}{d!}
-    \{v(u \cup i) - v(u)\}`, as a share of the value of all features.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.inspection._dependent_shapley import subset_shapley
-    >>> subset_shapley(np.array([[0.0, 2.0, 1.0, 4.0]]), 2).round(3)
-    array([[0.625, 0.375]])
-    """
+    """Return Shapley values, as shares, from the value of every subset."""
     positions = np.arange(2**n_features)
     size = np.array([int(u).bit_count() for u in positions])
     effects = np.empty((len(values), n_features))
