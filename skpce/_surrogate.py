@@ -45,7 +45,7 @@ from ._compositions.log_ratio import (
     inverse_transform,
     log_ratios_of,
 )
-from ._compositions.models import InputModelSolver, is_linear
+from ._compositions.models import solver_of
 from ._compositions.steps import (
     column_labels,
     refuse_nan,
@@ -304,7 +304,10 @@ class CompositionalPCESurrogate(
             check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
-        geometry = self._make_geometry(y, values, owner)
+        layout = resolve_layout(y, self.steps, values.shape[1], owner)
+        self._check_log_ratio(owner, layout)
+        mask = resolve_mask(self.mask, values, layout, owner)
+        geometry = LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
         clr = log_ratios_of(
             values,
             geometry,
@@ -339,15 +342,6 @@ class CompositionalPCESurrogate(
             layout=layout,
         )
 
-    def _make_geometry(
-        self, y: Any, values: FloatArray, owner: str
-    ) -> LogRatioGeometry:
-        """Read the steps and the mask of y."""
-        layout = resolve_layout(y, self.steps, values.shape[1], owner)
-        self._check_log_ratio(owner, layout)
-        mask = resolve_mask(self.mask, values, layout, owner)
-        return LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
-
     @property
     def _is_of_the_paper(self) -> bool:
         return self.solver == "paper" and self.regressor is None
@@ -374,7 +368,9 @@ class CompositionalPCESurrogate(
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
         pooled = not self._is_of_the_paper and not self.alpha_per_target
         fitted = fit_compositions(
-            self._solver_for(solver, basis, coordinates, samples),
+            solver_of(
+                solver, self.regressor, basis, samples, coordinates, self.random_state
+            ),
             basis,
             samples,
             geometry,
@@ -389,24 +385,6 @@ class CompositionalPCESurrogate(
             n_jobs=self.n_jobs,
             scalar=scalar,
         )
-
-    def _solver_for(
-        self,
-        solver: CoefficientSolver,
-        basis: PolynomialBasis,
-        coordinates: LogRatioGeometry,
-        samples: Samples,
-    ) -> CoefficientSolver:
-        """Let a regressor that has no coefficients see the inputs themselves."""
-        if self.regressor is None:
-            return solver
-        targets = coordinates.to_coordinates(samples.targets)
-        if not targets.shape[1]:
-            return make_solver(type(self).__name__, "ols", None)
-        if is_linear(self.regressor, samples.inputs, targets[:, 0]):
-            return solver
-        generator = make_generator(self.random_state)
-        return InputModelSolver(self.regressor, basis, generator)
 
     def _store_resampling(self, fitted: FittedCompositions) -> None:
         """Set the diagnostics and the bootstrap intervals."""
@@ -586,26 +564,24 @@ class CompositionalPCESurrogate(
         "_fitted", lambda f: indices.sobol_indices(f).total_variance
     )
     step_sobol_indices_ = attribute_of(
-        "_fitted", lambda f: f.expansion.sobol_indices().first_order
+        "expansion_", lambda e: e.sobol_indices().first_order
     )
     step_total_sobol_indices_ = attribute_of(
-        "_fitted", lambda f: f.expansion.sobol_indices().total_order
+        "expansion_", lambda e: e.sobol_indices().total_order
     )
-    step_total_variance_ = attribute_of("_fitted", lambda f: f.expansion.total_variance)
-    step_unexplained_share_ = attribute_of(
-        "_fitted", lambda f: f.expansion.unexplained_share
-    )
+    step_total_variance_ = attribute_of("expansion_", lambda e: e.total_variance)
+    step_unexplained_share_ = attribute_of("expansion_", lambda e: e.unexplained_share)
     feature_importances_ = attribute_of(
         "_fitted", lambda f: indices.sobol_indices(f, "trajectory").total_order[0]
     )
     alpha_ = attribute_of("_fitted", lambda f: f.alpha)
     indices_from_ = attribute_of("_fitted", lambda f: f.indices_from)
     fidelity_ = attribute_of("_fitted", lambda f: f.fidelity)
-    steps_ = attribute_of("_fitted", lambda f: f.geometry.layout.widths)
-    step_names_ = attribute_of("_fitted", lambda f: f.geometry.layout.step_names)
-    part_names_ = attribute_of("_fitted", lambda f: f.geometry.layout.part_names)
-    mask_ = attribute_of("_fitted", lambda f: f.geometry.mask)
-    coordinate_steps_ = attribute_of("_fitted", lambda f: f.geometry.step_of_coordinate)
+    steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
+    step_names_ = attribute_of("geometry_", lambda g: g.layout.step_names)
+    part_names_ = attribute_of("geometry_", lambda g: g.layout.part_names)
+    mask_ = attribute_of("geometry_", lambda g: g.mask)
+    coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)
