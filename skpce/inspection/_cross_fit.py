@@ -66,7 +66,7 @@ class CrossFit:
     def squared_errors(
         self, order: IndexArray | None = None, *, inputs: IndexArray | None = None
     ) -> FloatArray:  # shape: (n_members, n_active)
-        """Return squared clr errors of held-out members, permuted where orders are given."""
+        """Return squared clr errors of held-out members, as given or permuted."""
         X = self.X if inputs is None else take(self.X, inputs)
         y = self.y if order is None else take(self.y, order)
         observed = clr_of(y, self.geometry, self.zero_replacement, "y")

@@ -132,7 +132,7 @@ def reward_labels(reward: Any) -> NDArray[Any]:
 
 
 def reward_groups(reward: Any, n_members: int) -> IndexArray:
-    """Number the rewards; refuse labels that do not fit the members or do not repeat."""
+    """Number the rewards; refuse labels that do not fit the members or never repeat."""
     labels = reward_labels(reward)
     if labels.shape != (n_members,):
         raise ValueError(
