@@ -382,7 +382,7 @@ def law_cautions(
         remedy = "law=RosenblattTransformer() knows other copulas than the Gaussian one"
         if isinstance(law, RosenblattTransformer):
             remedy = (
-                "a column that is a function of others has no density: leave it out"
+                "a column that is a function of others has no density, so leave it out"
             )
         found.append(
             f"the joint law leaves dependence in X that it should take out: {left}; "
