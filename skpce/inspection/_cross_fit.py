@@ -127,8 +127,8 @@ def bootstrap_q2(
     generator: np.random.Generator,
     reward: Any = None,
     n_resamples: int = 2000,
-) -> FloatArray:  # shape: (2, n_steps)
-    """Return percentile intervals of Q² over members, those of a reward together."""
+) -> FloatArray:  # shape: (3, n_steps)
+    """Return Q² and its percentile interval over members, or over rewards."""
     held_out = np.flatnonzero(~np.isnan(errors).any(axis=1))
     labels = np.arange(len(errors)) if reward is None else np.asarray(reward)
     names, group = np.unique(labels[held_out], return_inverse=True)
@@ -143,7 +143,8 @@ def bootstrap_q2(
     spread = counts @ (together @ deviations[held_out] @ member.T)
     q2 = 1.0 - press / np.where(spread > 0, spread, np.nan)
     tail = (1.0 - confidence_level) / 2.0
-    return np.quantile(q2, [tail, 1.0 - tail], axis=0)
+    interval = np.quantile(q2, [tail, 1.0 - tail], axis=0)
+    return np.vstack([step_q2(errors, deviations, geometry), interval])
 
 
 # Enough to pay for sending a task to a process, few enough to show progress.
