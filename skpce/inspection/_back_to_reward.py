@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, check_real
+from .._checks import FloatArray
 from .._dependence.tests import largest_correlation
-from .._expansion.marginals import variance_along
 from .._input_laws import NormalLaw
-from ._dependent_inputs import has_variance, q2_reasons
+from ._model import ratio_of_means
 from ._original_space import AffineMap, NormalParts, affine_map
 from ._reading import (
     OutsideDomainError,
     Reading,
     column_groups,
-    expansion_of,
     group_matrix,
-    group_shares,
-    refuse_categories,
+    has_variance,
+    numeric_expansion_of,
+    q2_reasons,
 )
 from ._result import Result, cautions_in_words, table_of_targets
 
@@ -43,8 +42,8 @@ def back_to_reward(
 ) -> Result:
     r"""Say on which entries of the reward an expansion of embedded inputs depends.
 
-    The expansion speaks of components; the reader asks which reactions' yields, which
-    fragments, which problems. Their columns are moved before the embedding.
+    The expansion speaks of components, its reader of the yields of reactions, of
+    fragments, of problems. Their columns are moved before the embedding.
 
     Parameters
     ----------
@@ -140,8 +139,7 @@ def back_to_reward(
     :math:`s_g` one standard deviation of each of its columns. An affine embedding is
     moved by its loadings; any other one transforms the moved rows.
 
-    ``retained`` is the part of that move that an affine embedding sees. A few
-    components of thousands of entries retain next to nothing of one entry alone,
+    A few components of thousands of entries retain next to nothing of one entry alone,
     however well they predict: the entry then stands for what rises and falls with it,
     and solving again with that one entry changed is another question.
 
@@ -175,10 +173,8 @@ def back_to_reward(
     >>> back_to_reward(pipeline, X, groups=parts).share.round(2) + 0.0
     array([[1., 0.]])
     """
-    check_real("back_to_reward", "min_q2", min_q2, high=1, closed="right")
-    reading = expansion_of(pipeline, X)
+    reading = numeric_expansion_of("back_to_reward", pipeline, X, min_q2)
     expansion = reading.expansion
-    refuse_categories(expansion)
     names = reading.rows.names
     players = column_groups(groups, names, overlapping=True)
     moved = MovedColumns(reading)
@@ -258,7 +254,7 @@ def _cautions(
             f"the embedding retains less than half of a move of {faint.size} of "
             f"{len(names)} features on their own ({_first(faint, names)}): their "
             "figures follow what goes with them, and a policy solved again with such "
-            "a move can answer otherwise"
+            "a move can differ"
         )
     outside = np.flatnonzero(np.isnan(effect).any(axis=0))
     if outside.size:
@@ -292,34 +288,20 @@ def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArr
         part = moved.alone(columns)
         part = part - part.mean(axis=0)
         for name, product in (("share", part * centred), ("variance_share", part**2)):
-            ratio, error = _ratio_of_means(product @ group.T, whole)
+            ratio, error = ratio_of_means(product @ group.T, whole)
             tables[name][:, player] = ratio
             tables[f"{name}_standard_error"][:, player] = error
     return tables
 
 
-def _ratio_of_means(
-    parts: FloatArray,  # shape: (n_samples, n_targets)
-    whole: FloatArray,  # shape: (n_samples, n_targets)
-) -> tuple[FloatArray, FloatArray]:
-    """Return a ratio of means and its standard error, by linearisation; 0 over 0."""
-    mean = whole.mean(axis=0)
-    safe = np.where(mean > 0, mean, 1.0)
-    ratio = np.where(mean > 0, parts.mean(axis=0) / safe, 0.0)
-    spread = (parts - ratio * whole).std(axis=0)
-    return ratio, np.where(mean > 0, spread / safe / np.sqrt(len(parts)), 0.0)
-
-
 def _explained_alone(moved: MovedColumns) -> FloatArray:
+    """Return the first-order indices of the columns: closed, else of a cubic."""
     expansion, embedding = moved.reading.expansion, moved.embedding
     laws = expansion.basis.laws
     normal = all(isinstance(law, NormalLaw) for law in laws)
     uncorrelated = not largest_correlation(moved.latent) > _UNCORRELATED
     if embedding is not None and normal and uncorrelated:
-        parts = NormalParts.of(embedding, laws)
-        faded = parts.directions * np.sqrt(parts.retained)[:, np.newaxis]
-        along = variance_along(expansion.coefficients, expansion.multi_indices, faded)
-        return group_shares(expansion, along)
+        return NormalParts.of(embedding, laws).first_order(expansion, noise=True)
     group = group_matrix(expansion)
     variance = group @ moved.values.var(axis=0, ddof=1) * has_variance(expansion)
     safe = np.where(variance > 0, variance, 1.0)[:, np.newaxis]

@@ -15,7 +15,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import FloatArray, check_option, refuse_other_names
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    check_option,
+    check_real,
+    refuse_other_names,
+)
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
 from .._expansion.marginals import checked_features
@@ -245,14 +251,17 @@ def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[st
     return [str(entry) for entry in given]
 
 
-def refuse_categories(expansion: Expansion) -> None:
-    """Raise ``ValueError`` for an input that is no number."""
-    for i, law in enumerate(expansion.basis.laws):
+def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Reading:
+    """Read an expansion whose inputs are numbers, and check its smallest Q²."""
+    check_real(owner, "min_q2", min_q2, high=1, closed="right")
+    reading = expansion_of(estimator, X)
+    for i, law in enumerate(reading.expansion.basis.laws):
         if not law.is_polynomial:
             raise ValueError(
                 f"Embedded input {i} has a {type(law).__name__}; expected a law of "
                 "numbers: categories have no linear embedding and no derivatives."
             )
+    return reading
 
 
 def group_matrix(expansion: Expansion) -> FloatArray:  # shape: (n_groups, n_outputs)
@@ -272,7 +281,31 @@ def group_shares(
     return (group_matrix(expansion) @ parts) / safe[:, np.newaxis]
 
 
-#: What may be asked of an estimator.
+def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
+    """Tell which targets vary; next to their constant term rounding is no variance."""
+    constant = np.square(expansion.term_norms[:, 0])
+    return np.asarray(expansion.total_variance > 1e-24 * constant)
+
+
+def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ...]:
+    """Say, target by target, why the expansion does not predict."""
+    reasons: list[tuple[str, ...]] = []
+    for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
+        if np.isnan(q2) or not varies:
+            reasons.append(("the expansion has no variance",))
+        elif q2 < min_q2:
+            reasons.append(
+                (
+                    f"the expansion predicts {max(q2, 0.0):.0%} of the variance of y "
+                    f"(leave-one-out), less than {min_q2:.0%}",
+                )
+            )
+        else:
+            reasons.append(())
+    return tuple(reasons)
+
+
+#: Methods of an estimator that give predictions.
 RESPONSES = ("auto", "predict", "predict_proba", "decision_function", "transform")
 
 

@@ -197,13 +197,13 @@ def verdict(
     >>> from skpce.inspection import verdict
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 3)) * [3, 2, 1]
-    >>> driven = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
+    >>> explained = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
     >>> noise = softmax(rng.normal(size=(60, 3)), axis=1)
     >>> model = make_pipeline(
     ...     PCA(2, whiten=True), CompositionalPCESurrogate(2, steps={"a": 3, "b": 3})
     ... )
     >>> found = verdict(
-    ...     model, X, np.hstack([driven, noise]), n_permutations=99, random_state=0
+    ...     model, X, np.hstack([explained, noise]), n_permutations=99, random_state=0
     ... )
     >>> found.attributable
     (True, False)
@@ -222,40 +222,32 @@ def verdict(
         n_jobs=n_jobs,
         progress=progress,
     )
-    inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
-    policies: Any = y if hasattr(y, "columns") else _as_table(y)
-    if len(inputs) != len(policies):
-        raise ValueError(f"X has {len(inputs)} members but y has {len(policies)}.")
     generator = make_generator(random_state)
     fit = _make_cross_fit(
-        pipeline, inputs, policies, reward, steps, mask, cv, zero_replacement, generator
+        pipeline, X, y, reward, steps, mask, cv, zero_replacement, generator
     )
+    n_members = len(fit.X)
     noise = _training_noise(fit, reward, noise_share, confidence_level)
     errors = fit.squared_errors()
     deviations = fit.squared_deviations()
-    q2 = step_q2(errors, deviations, fit.geometry)
-    permutations = Permutations.draw(len(inputs), reward, n_permutations, generator)
-    closed = None
-    if closed_form and permutations.moves_policies:
-        closed = factorise(fit, errors)
+    permutations = Permutations.draw(n_members, reward, n_permutations, generator)
+    exact = closed_form and permutations.moves_policies
+    closed = factorise(fit, errors) if exact else None
     permuted, cpu_seconds = permuted_q2(
         fit, permutations, closed, deviations, n_jobs, progress
     )
-    exceed = np.sum(permuted >= q2, axis=0)
-    p_values = holm(np.where(np.isnan(q2), np.nan, (1 + exceed) / (1 + n_permutations)))
-    interval = bootstrap_q2(
+    q2, low, high = bootstrap_q2(
         errors, deviations, fit.geometry, confidence_level, generator, reward
     )
-    mean_only = step_q2(fit.mean_only_errors(), deviations, fit.geometry)
-    degree_one = _degree_one_q2(fit, deviations)
+    p_values = permutation_p_values(q2, permuted)
     tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
     limits = (min_q2, significance_level, max_noise_share)
     columns = {
         "q2": q2,
-        "q2_low": interval[0],
-        "q2_high": interval[1],
-        "mean_only_q2": mean_only,
-        "degree_one_q2": degree_one,
+        "q2_low": low,
+        "q2_high": high,
+        "mean_only_q2": step_q2(fit.mean_only_errors(), deviations, fit.geometry),
+        "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": p_values,
         "noise_share": noise[0],
         "noise_share_low": noise[1],
@@ -263,14 +255,14 @@ def verdict(
     }
     names = fit.geometry.layout.step_names
     figures = {
-        "n_members": len(inputs),
+        "n_members": n_members,
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "cautions": (
             *permutation_caution(n_permutations, significance_level, q2),
             *noise_cautions(names, columns, max_noise_share),
-            *repetition_caution(inputs, reward, fit.splits),
-            *_cautions(tests, n_terms, len(inputs)),
+            *repetition_caution(fit.X, reward, fit.splits),
+            *_cautions(tests, n_terms, n_members),
         ),
         "cpu_seconds": cpu_seconds,
         "inputs": tests,
@@ -354,11 +346,6 @@ def _check_arguments(**values: Any) -> None:
         raise fail("verdict", "progress", "callable or None", progress)
 
 
-def _as_table(y: Any) -> Any:
-    refuse_ragged(y)
-    return np.asarray(y, dtype=np.float64)
-
-
 def _make_cross_fit(
     pipeline: Any,
     X: Any,
@@ -370,6 +357,13 @@ def _make_cross_fit(
     zero_replacement: float,
     generator: np.random.Generator,
 ) -> CrossFit:
+    """Check the data and read the steps; draw the folds."""
+    X = X if hasattr(X, "iloc") else np.asarray(X)
+    if not hasattr(y, "columns"):
+        refuse_ragged(y)
+        y = np.asarray(y, dtype=np.float64)
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
     _, last = final_estimator(pipeline)
     if steps is None:
         steps = getattr(last, "steps", None)
@@ -491,6 +485,15 @@ def failed_conditions(
             f"{max_noise_share:.0%}"
         )
     return tuple(reasons)
+
+
+def permutation_p_values(
+    q2: FloatArray,  # shape: (n_steps,)
+    permuted: FloatArray,  # shape: (n_permutations, n_steps)
+) -> FloatArray:  # shape: (n_steps,)
+    """Return p-values with Holm's adjustment over the steps."""
+    found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
+    return holm(np.where(np.isnan(q2), np.nan, found))
 
 
 def holm(p_values: FloatArray) -> FloatArray:

@@ -21,11 +21,9 @@ from ..._checks import (
 )
 from ..._surrogate import CompositionalPCESurrogate
 from .._cross_fit import (
-    CrossFit,
     Permutations,
     Split,
     bootstrap_q2,
-    step_q2,
     take,
     with_parameters,
 )
@@ -33,12 +31,11 @@ from .._input_tests import fitted_inputs
 from .._reading import final_estimator, last_and_inputs
 from .._result import Result
 from .._verdict import (
-    _as_table,
     _check_arguments,
     _make_cross_fit,
     _training_noise,
     failed_conditions,
-    holm,
+    permutation_p_values,
     table_of_steps,
     verdict,
 )
@@ -123,9 +120,9 @@ def compare_embeddings(
         Permutations behind the p-values; at least 19.
     permute_choice : bool, default=False
         Repeat the whole choice in each permutation, by refits: the p-value is then
-        valid, for each candidate and for the best of all. Else permutations keep the
-        setting chosen among several, which has seen all policies: p is somewhat too
-        small, and the best of all has none.
+        valid, for each candidate and for the best of all. Else permutations hold the
+        setting fixed, which has seen all policies where it was chosen: p is somewhat
+        too small, and the best of all has none.
     min_q2, significance_level, max_noise_share : float
         Conditions of the verdict; 0.25, 0.05 and 0.5 by default.
     confidence_level : float, default=0.9
@@ -180,7 +177,7 @@ def compare_embeddings(
 
     Examples
     --------
-    Ten entries of a reward vary a lot and two a little; the policy feels these two.
+    Ten entries of a reward vary a lot, and two, which decide the policy, a little.
 
     >>> import numpy as np
     >>> from scipy.special import softmax
@@ -226,18 +223,14 @@ def compare_embeddings(
     check_boolean(OWNER, "permute_choice", permute_choice)
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
-    inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
-    policies: Any = y if hasattr(y, "columns") else _as_table(y)
-    if len(inputs) != len(policies):
-        raise ValueError(f"X has {len(inputs)} members but y has {len(policies)}.")
     generator = make_generator(random_state)
     given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
-    data = (inputs, policies, reward)
     fit = _make_cross_fit(
-        surrogate, *data, None, "infer", cv, zero_replacement, generator
+        surrogate, X, y, reward, None, "infer", cv, zero_replacement, generator
     )
+    data = (fit.X, fit.y, reward)
     _training_noise(fit, reward, noise_share, confidence_level)  # refuses bad shares
-    folds = NestedFolds.draw(fit.splits, inner_cv, inputs, reward, generator)
+    folds = NestedFolds.draw(fit.splits, inner_cv, fit.X, reward, generator)
     check_dimensions(given, folds.smallest_training)
     search = NestedSearch(
         tuple(replace(candidate, surrogate=fit.pipeline) for candidate in given),
@@ -252,16 +245,26 @@ def compare_embeddings(
     nested = search.nested_errors(n_jobs, done)
     deviations = fit.squared_deviations()
     figures = [
-        _nested_figures(fit, errors, deviations, reward, confidence_level, seed)
+        bootstrap_q2(
+            errors,
+            deviations,
+            fit.geometry,
+            confidence_level,
+            np.random.default_rng(seed),  # all candidates share the resamples
+            reward,
+        )
         for errors in nested.errors
     ]
     p_values: Any = [None] * len(figures)  # those of the fixed setting
     if permute_choice:
         draws = Permutations.draw(
-            len(inputs), reward, n_permutations, np.random.default_rng(seed)
+            len(fit.X), reward, n_permutations, np.random.default_rng(seed)
         )
         permuted = search.permuted_q2(draws, deviations, n_jobs, done)
-        p_values = _p_values(np.array(figures)[:, 0], permuted)
+        p_values = [
+            permutation_p_values(q2, permuted[:, row])
+            for row, (q2, _, _) in enumerate(figures)
+        ]
     elif sum(len(candidate.settings) for candidate in given) > 1:
         p_values[-1] = np.full(len(figures[-1][0]), np.nan)
     limits = (min_q2, significance_level, max_noise_share)
@@ -296,7 +299,7 @@ def compare_embeddings(
         ),
         settings=tuple(one for candidate in given for one in candidate.settings),
         scores=np.concatenate([choice.scores for choice in choices]),
-        n_members=len(inputs),
+        n_members=len(fit.X),
         permuted_choice=bool(permute_choice),
     )
 
@@ -314,33 +317,8 @@ def _reporting(
     return done
 
 
-def _nested_figures(
-    fit: CrossFit,
-    errors: FloatArray,
-    deviations: FloatArray,
-    reward: Any,
-    confidence_level: float,
-    seed: int,
-) -> FloatArray:  # shape: (3, n_steps)
-    """Return Q² and its interval; all candidates share the resamples."""
-    generator = np.random.default_rng(seed)
-    interval = bootstrap_q2(
-        errors, deviations, fit.geometry, confidence_level, generator, reward
-    )
-    return np.vstack([step_q2(errors, deviations, fit.geometry), interval])
-
-
-def _p_values(
-    q2: FloatArray,  # shape: (n_candidates + 1, n_steps)
-    permuted: FloatArray,  # shape: (n_permutations, n_candidates + 1, n_steps)
-) -> FloatArray:  # shape: (n_candidates + 1, n_steps)
-    """Return p-values with Holm's adjustment over the steps."""
-    found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
-    return np.array([holm(row) for row in np.where(np.isnan(q2), np.nan, found)])
-
-
 _FIXED_CAUTION = (
-    "the p-values keep the setting fixed that was chosen among several with all "
+    "the p-values hold the setting fixed that was chosen among several with all "
     "policies: they are somewhat too small; permute_choice=True repeats the choice"
 )
 _UNTESTED = "the choice was not permuted; permute_choice=True does so"

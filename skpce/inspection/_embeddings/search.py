@@ -375,21 +375,12 @@ class NestedSearch:
         return list(_run(tasks, n_jobs, done))
 
     def nested_errors(
-        self,
-        n_jobs: int | None = None,
-        done: Callable[[], None] = lambda: None,
-        *,
-        order: Any = None,
-        inputs: Any = None,
+        self, n_jobs: int | None = None, done: Callable[[], None] = lambda: None
     ) -> NestedErrors:
-        """Choose in each training set and predict held-out members, permuted or not."""
-        fit = self.fit
-        X = fit.X if inputs is None else take(fit.X, inputs)
-        y = fit.y if order is None else take(fit.y, order)
-        search = replace(self, fit=replace(fit, X=X, y=y))
+        """Choose in each training set and predict those who are held out."""
         n_folds = len(self.folds.outer)
         tasks = (
-            delayed(search._choose_and_judge)(candidate, fold)
+            delayed(self._choose_and_judge)(candidate, fold)
             for candidate in self.candidates
             for fold in range(n_folds)
         )
@@ -438,19 +429,15 @@ class NestedSearch:
         done: Callable[[], None],
     ) -> FloatArray:  # shape: (n_permutations, n_candidates + 1, n_steps)
         """Repeat all choices and fits for each permutation."""
-        moves = permutations.moves_policies
-        tasks = (
-            delayed(self._q2)(deviations[order], order=order)
-            if moves
-            else delayed(self._q2)(deviations, inputs=order)
-            for order in permutations.orders
-        )
+        searches = (replace(self, fit=fit) for fit in permutations.fits(self.fit))
+        pairs = zip(searches, permutations.deviations(deviations), strict=True)
+        tasks = (delayed(search._q2)(own) for search, own in pairs)
         return np.array(list(_run(tasks, n_jobs, done)))
 
-    def _q2(self, deviations: FloatArray, **permutation: Any) -> list[FloatArray]:
+    def _q2(self, deviations: FloatArray) -> list[FloatArray]:
         """Return nested Q² of each candidate and of the best of all."""
-        found = self.nested_errors(**permutation)
-        return [step_q2(one, deviations, self.fit.geometry) for one in found.errors]
+        errors = self.nested_errors().errors
+        return [step_q2(one, deviations, self.fit.geometry) for one in errors]
 
 
 def _run(
