@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ from scipy.stats import norm, qmc
 from .._checks import FloatArray, check_option, make_generator
 from .._dependence.maps import IsoprobabilisticTransformer
 from .._dependence.tests import outside_reason, outside_share
+from .._expansion.indices import SobolIndices
 from .._expansion.marginals import subset_variances, symmetric_tensors, tensors_fit
 from ._model import (
     ExpansionOptions,
@@ -344,21 +345,16 @@ class Redraw(NamedTuple):
     variance: FloatArray
 
 
-class Estimates(NamedTuple):
-    """Shares of the variance, with standard errors of the same shape.
-
-    Parameters
-    ----------
-    first_order, total_order, shapley : ndarray of shape (n_targets, n_players)
-        The three kinds of indices.
-    variance : ndarray of shape (n_targets, 1)
-        Of the expansion under the law.
-    """
-
-    first_order: FloatArray
-    total_order: FloatArray
-    shapley: FloatArray
-    variance: FloatArray
+def combined(
+    function: Callable[[FloatArray], FloatArray], tables: Sequence[SobolIndices]
+) -> SobolIndices:
+    """Apply a function to tables put on top of each other, kind of index by kind."""
+    return SobolIndices(
+        **{
+            kind.name: function(np.array([getattr(one, kind.name) for one in tables]))
+            for kind in fields(SobolIndices)
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -391,19 +387,15 @@ class Redraws:
     n_permutations: int | None
     seeds: Sequence[int]
 
-    def estimate(self) -> tuple[Estimates, Estimates]:
-        """Return the shares and their standard errors, by the jackknife."""
+    def estimate(self) -> tuple[SobolIndices, SobolIndices]:
+        """Return the indices under the law and their standard errors (jackknife)."""
         sums = np.array([self._batch(seed) for seed in self.seeds])
         whole = _shares(sums.mean(axis=0))
         n = len(sums)
         left = [
             _shares((sums.sum(axis=0) - sums[batch]) / (n - 1)) for batch in range(n)
         ]
-        errors = []
-        for k in range(len(whole)):
-            parts = np.array([one[k] for one in left])
-            errors.append(np.sqrt((n - 1) * parts.var(axis=0)))
-        return whole, Estimates(*errors)
+        return whole, combined(lambda parts: np.sqrt((n - 1) * parts.var(axis=0)), left)
 
     def _batch(self, seed: int) -> FloatArray:  # shape: (6, n_targets, n_players)
         """Return what the shares of one batch are made of."""
@@ -504,16 +496,16 @@ class _Batch:
         return Redraw(cost, together.var(axis=0))
 
 
-def _shares(sums: FloatArray) -> Estimates:
+def _shares(sums: FloatArray) -> SobolIndices:
     """Divide by variances; 0 where there is none."""
     alone, alone_variance, others, others_variance, shapley, variance = sums
-    return Estimates(
+    return SobolIndices(
         first_order=np.where(
             others_variance > 0, 1.0 - _ratio(others, others_variance), 0.0
         ),
         total_order=_ratio(alone, alone_variance),
         shapley=_ratio(shapley, variance),
-        variance=variance[:, :1],
+        total_variance=variance[:, 0],
     )
 
 

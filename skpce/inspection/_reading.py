@@ -33,7 +33,22 @@ EXPANSIONS = (
 
 
 class NoExpansionError(ValueError):
-    """What was given ends in no polynomial expansion."""
+    """A pipeline ends in no polynomial expansion.
+
+    Parameters
+    ----------
+    last : object
+        What it ends in.
+    """
+
+    def __init__(self, last: Any) -> None:
+        self.last = last
+        super().__init__(
+            f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
+            "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as "
+            f"the best estimator of a search. The last step is {type(last).__name__}: "
+            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
+        )
 
 
 class OutsideDomainError(ValueError):
@@ -66,21 +81,6 @@ class Reading:
     problem: FittedProblem | None
     compositions: FittedCompositions | None
     X: Any = None
-
-    def require_compositions(self) -> FittedCompositions:
-        """Return the compositions.
-
-        Raises
-        ------
-        ValueError
-            If the last estimator is no surrogate of compositions.
-        """
-        if self.compositions is None:
-            raise ValueError(
-                f"The last estimator is {self.estimator!r}; expected a fitted "
-                "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
-            )
-        return self.compositions
 
     @property
     def is_sampled(self) -> bool:
@@ -195,23 +195,44 @@ def expansion_of(
     return Reading(expansion, last, tuple(steps), problem, compositions, X)
 
 
+def compositions_of(
+    pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
+) -> tuple[Reading, FittedCompositions]:
+    """Read a fitted surrogate of compositions as :func:`expansion_of` does.
+
+    Raises
+    ------
+    ValueError
+        If the last estimator is no surrogate of compositions.
+    """
+    try:
+        reading = expansion_of(pipeline, X, input_features)
+        last, compositions = reading.estimator, reading.compositions
+    except NoExpansionError as error:
+        last, compositions = error.last, None
+    if compositions is None:
+        raise ValueError(
+            f"The last estimator is {last!r}; expected a fitted "
+            "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+        )
+    return reading, compositions
+
+
 def _fitted_parts(
     last: Any,
 ) -> tuple[Expansion, FittedProblem | None, FittedCompositions | None]:
     """Return the expansion of an estimator, the problem and the compositions."""
     if isinstance(last, Expansion):
         return last, None, None
-    if not isinstance(last, EXPANSIONS):
-        raise NoExpansionError(
-            f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
-            "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as "
-            f"the best estimator of a search. The last step is {type(last).__name__}: "
-            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
-        )
-    check_is_fitted(last)
-    if isinstance(last, CompositionalPCESurrogate):
-        return last.expansion_, last._fitted.problem, last._fitted
-    return last.expansion_, last._problem, None
+    if isinstance(last, EXPANSIONS):
+        check_is_fitted(last)
+    expansion = getattr(last, "expansion_", None)
+    if not isinstance(expansion, Expansion):
+        raise NoExpansionError(last)
+    compositions = getattr(last, "_fitted", None)
+    if compositions is None:
+        return expansion, getattr(last, "_problem", None), None
+    return expansion, compositions.problem, compositions
 
 
 def _taken_apart(

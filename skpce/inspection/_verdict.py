@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from .._checks import (
     FloatArray,
@@ -373,7 +372,7 @@ def _make_cross_fit(
 ) -> CrossFit:
     _, last = final_estimator(pipeline)
     if steps is None:
-        steps = getattr(last, "steps", None) if not _is_pipeline(last) else None
+        steps = getattr(last, "steps", None)
     if isinstance(mask, str):
         given = getattr(last, "mask", mask)
         mask = mask if given is None else given
@@ -393,10 +392,6 @@ def _make_cross_fit(
         n_jobs=None,
     )
     return CrossFit(fixed, X, y, splits, geometry, zero_replacement)
-
-
-def _is_pipeline(estimator: Any) -> bool:
-    return isinstance(estimator, Pipeline)
 
 
 def _training_noise(
