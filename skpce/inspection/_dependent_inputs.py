@@ -81,10 +81,8 @@ def dependent_sobol_indices(
     Returns
     -------
     indices : Result
-        ``print`` says what is supported, and how far the closed form is off;
-        ``to_frame`` gives a table. Its attributes, beside ``target_names``,
-        ``feature_names`` (columns of X or groups of them), ``reasons`` and
-        ``cautions`` (what weakens the reading):
+        A table of targets and features (columns of X or groups of them). Its
+        attributes, beside ``cautions`` (what weakens the reading):
 
         first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion under the joint law.

@@ -98,9 +98,7 @@ def shapley_effects(
     Returns
     -------
     effects : Result
-        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
-        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
-        ``dependence``:
+        A table of targets and features. Its attributes, beside ``dependence``:
 
         effects : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion; they add up to one. Also

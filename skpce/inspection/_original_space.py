@@ -77,9 +77,8 @@ def original_space_indices(
     Returns
     -------
     indices : Result
-        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
-        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
-        ``cautions`` (what weakens the reading):
+        A table of targets and features. Its attributes, beside ``cautions`` (what
+        weakens the reading):
 
         first_order : ndarray of shape (n_targets, n_features)
             Share of the variance that a feature explains alone, under the law of the
@@ -398,9 +397,9 @@ def _checked_step(
 ) -> tuple[Any, Inputs]:
     """Transform a table; refuse a step that is not affine on it."""
     X = inputs.values
-    answer = step.transform(table)
+    table = step.transform(table)
     try:
-        outputs = read_inputs(answer, smallest=1)
+        outputs = read_inputs(table, smallest=1)
     except (TypeError, ValueError):
         raise _not_affine(
             name, step, "its output is not a finite numeric table"
@@ -421,7 +420,7 @@ def _checked_step(
             step,
             f"on X it departs from an affine map by {worst:.2g} of its range",
         )
-    return answer, outputs
+    return table, outputs
 
 
 def _slopes(
@@ -438,10 +437,10 @@ def _slopes(
         moves = scale[columns]
         probes = np.tile(mean, (len(moves) + 1, 1))
         probes[np.arange(1, len(probes)), np.arange(start, columns.stop)] += moves
-        answer = inputs.like(probes)
+        moved = inputs.like(probes)
         for step in steps:
-            answer = step.transform(answer)
-        images = np.asarray(answer, dtype=np.float64)
+            moved = step.transform(moved)
+        images = np.asarray(moved, dtype=np.float64)
         yield columns, (images[1:] - images[0]) / moves[:, np.newaxis]
 
 

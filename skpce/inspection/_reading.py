@@ -255,7 +255,7 @@ def group_shares(
 
 
 def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
-    """Tell which targets vary; next to their constant term rounding is no variance."""
+    """Return which targets vary; next to the constant term rounding is no variance."""
     constant = np.square(expansion.term_norms[:, 0])
     return np.asarray(expansion.total_variance > 1e-24 * constant)
 
@@ -320,23 +320,23 @@ class FittedModel:
         self, values: FloatArray
     ) -> FloatArray:  # shape: (n_samples, n_targets)
         """Return the predictions."""
-        answer = self.call(self.inputs.like(values))
-        if isinstance(answer, list):
+        output = self.call(self.inputs.like(values))
+        if isinstance(output, list):
             raise ValueError(
-                f"The estimator answers with a list of {len(answer)} arrays; expected "
+                f"The estimator returns a list of {len(output)} arrays; expected "
                 "one array. Give a callable that returns one."
             )
         try:
-            predictions = np.asarray(answer, dtype=np.float64)
+            predictions = np.asarray(output, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(
                 "The estimator predicts values that are not numbers, such as "
-                f"{np.ravel(np.asarray(answer))[0]!r}; expected numbers. For a "
+                f"{np.ravel(np.asarray(output))[0]!r}; expected numbers. For a "
                 "classifier use response='predict_proba'."
             ) from None
         if predictions.ndim not in (1, 2) or len(predictions) != len(values):
             raise ValueError(
-                f"The estimator answers with shape {predictions.shape} for "
+                f"The estimator returns shape {predictions.shape} for "
                 f"{len(values)} rows; expected ({len(values)},) or "
                 f"({len(values)}, n_targets)."
             )
@@ -358,7 +358,7 @@ class FittedModel:
 def fitted_model(owner: str, estimator: Any, X: Any, response: Any) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
     check_option(owner, "response", response, RESPONSES)
-    call, classes = _answer(owner, estimator, response)
+    call, classes = _call(owner, estimator, response)
     inputs = read_inputs(X)
     expected = getattr(estimator, "n_features_in_", None)
     if expected is not None and expected != inputs.values.shape[1]:
@@ -369,7 +369,7 @@ def fitted_model(owner: str, estimator: Any, X: Any, response: Any) -> FittedMod
     return FittedModel(call, inputs, classes)
 
 
-def _answer(
+def _call(
     owner: str, estimator: Any, response: str
 ) -> tuple[Callable[[Any], Any], tuple[str, ...] | None]:
     """Return the function to call and the names of the classes."""

@@ -58,18 +58,12 @@ def training_noise_share(
         What the same members would be without training noise:
         ``Var(trained - exact) / Var(trained)``. A constant bias does not count.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member; members of one reward are replicates:
-        variance within rewards over the sum of the variances within and between
-        (one-way random effects), as :func:`variance_decomposition` gives it with an
-        interval.
+        Label of the reward of each member: variance within rewards over the sum of
+        the variances within and between, as in :func:`variance_decomposition`.
     control : array-like of shape (n_control, n_parts) or None, default=None
         Members trained on ONE fixed reward: ``Var(control) / Var(trained)``.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part.
+    steps, mask, zero_replacement
+        As in :func:`variance_decomposition`.
 
     Returns
     -------
@@ -150,9 +144,8 @@ def variance_decomposition(
 ) -> Result:
     r"""Split the disagreement of members into reward and training noise, per step.
 
-    Members that were trained on the same reward differ by their training alone. So
-    replicates (``reward``), or a control on one fixed reward (``control``), say how
-    much of the disagreement would remain if the reward were known.
+    Members that were trained on one reward, replicates (``reward``) or a control
+    (``control``), show the disagreement that would remain if the reward were known.
 
     Parameters
     ----------

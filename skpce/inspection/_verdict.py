@@ -78,11 +78,10 @@ def verdict(
     y : array-like of shape (n_members, n_parts) or data frame
         Policies, the steps side by side.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member. Members of one reward are replicates:
-        they stay in one fold, are permuted together, and give the share of training
-        noise with an interval, by :func:`variance_decomposition` (unless
-        ``noise_share`` is given). Their rows of X must be equal. Without it, a caution
-        reports equal rows in training and in test.
+        Label of the reward of each member. Members of one reward are replicates, with
+        equal rows of X: they stay in one fold, are permuted together, and give the
+        share of training noise by :func:`variance_decomposition`. Without it, a
+        caution reports equal rows in training and in test.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
@@ -110,8 +109,7 @@ def verdict(
     closed_form : bool, default=True
         Take all permutations of a fold from one factorisation where that is exact:
         a surrogate with ``solver="ridge"`` or ``"ols"``, alone or behind
-        transformers that do not look at y (found out by fitting them with y, without
-        it and with permuted y). Else, and with False, every permutation is a refit.
+        transformers that do not look at y. Else every permutation is a refit.
     n_jobs : int or None, default=None
         Processes for the refits of the permutations; the closed form needs none. The
         result does not depend on it.
@@ -122,8 +120,7 @@ def verdict(
     Returns
     -------
     verdict : Result
-        One row per step (``steps``), with attributes as below; ``attributable`` of
-        the verdict has one flag per step, and ``print`` gives it in words. Of a step:
+        One row per step (``steps``); ``print`` gives it in words. Of a step:
 
         attributable : bool
             Whether every condition holds.
@@ -177,9 +174,8 @@ def verdict(
     members held out, in Aitchison geometry: free of any reference action.
 
     A permutation gives the policies to other members (or rewards, with ``reward``);
-    inputs and folds stay. Where rewards have unequal numbers of replicates the
-    inputs are permuted instead. Hence the factorisation of a fold holds for all
-    permutations.
+    inputs and folds stay, so that the factorisation of a fold holds for all of them.
+    Where rewards have unequal numbers of replicates the inputs are permuted instead.
 
     The share of training noise counts by its estimate. A caution names the steps whose
     interval holds ``max_noise_share``: there the members at hand do not settle it.
@@ -528,7 +524,7 @@ def noise_cautions(
     if np.isnan(columns["noise_share"][tested]).any():
         found.append(
             "the share of training noise is not known; replicate members per reward "
-            "would tell"
+            "would show it"
         )
     low, high = columns["noise_share_low"], columns["noise_share_high"]
     is_open = tested & (low < max_noise_share) & (max_noise_share <= high)

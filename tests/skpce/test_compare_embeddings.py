@@ -49,10 +49,10 @@ def pls(**parameters):
     return PLSTransformer(target_transformer=log_ratios, **parameters)
 
 
-def felt_and_loud(n_members=90, seed=0):
-    """Twelve coordinates of a reward; the policy feels the two of least variance.
+def quiet_and_loud(n_members=90, seed=0):
+    """Twelve coordinates of a reward; the policy follows the two of least variance.
 
-    Step a feels both, also the square of the first; step b feels nothing.
+    Step a depends on both, also on the square of the first; step b on none.
     """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 12)) * np.r_[[3.0] * 10, 1, 1]
@@ -64,7 +64,7 @@ def felt_and_loud(n_members=90, seed=0):
 
 @pytest.fixture(scope="module")
 def data():
-    return felt_and_loud()
+    return quiet_and_loud()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def grid_search(candidates, scoring=None, dimensions=(1, 2), degrees=(1, 2)):
     )
 
 
-def test_an_embedding_that_finds_what_the_policy_feels_is_chosen(found):
+def test_an_embedding_that_finds_what_decides_the_policy_is_chosen(found):
     assert found.best.name == "PLS"
     assert [choice.candidate for choice in found.best_of_all.choices] == ["PLS"] * 3
     assert found["PLS"].q2[0] > 0.6
@@ -431,11 +431,11 @@ def test_kinds_of_candidates(data):
     assert single.q2 == pytest.approx(single.fixed_q2)
     assert not any("permute_choice" in text for text in single.verdict.cautions)
     assert any("permute_choice" in text for text in several.verdict.cautions)
-    # The fitted pipeline keeps what the search leaves out.
+    # The fitted pipeline retains what the search leaves out.
     assert hasattr(found.best.pipeline[-1], "step_total_sobol_interval_")
 
 
-def test_a_surrogate_with_a_regressor_keeps_its_steps(data):
+def test_a_surrogate_with_a_regressor_retains_its_steps(data):
     found = compare_embeddings(
         {"PLS": pls()},
         *data,
@@ -470,14 +470,18 @@ def test_tables_and_words(found):
         found["ICA"]
 
 
-def test_progress_is_told_and_may_stop(data):
+def test_progress_is_reported_and_may_stop(data):
     X, y = data
     arguments = {"dimensions": (1,), "degrees": (1,), "surrogate": surrogate(), **SMALL}
-    told = []
+    calls = []
     compare_embeddings(
-        {"PCA": PCA()}, X, y, progress=lambda *parts: told.append(parts), **arguments
+        {"PCA": PCA()},
+        X,
+        y,
+        progress=lambda *parts: calls.append(parts),
+        **arguments,
     )
-    assert told == [(part, 5) for part in range(1, 6)]
+    assert calls == [(part, 5) for part in range(1, 6)]
 
     def stop(done, total):
         raise KeyboardInterrupt

@@ -115,7 +115,7 @@ def compare_embeddings(
         Outer and inner folds. An int shuffles the members (or the rewards) into so
         many.
     noise_share : array-like of shape (n_steps,) or Result, default=None
-        Share of training noise per step, as in :func:`verdict`.
+        As in :func:`verdict`.
     n_permutations : int, default=199
         Permutations behind the p-values; at least 19.
     permute_choice : bool, default=False
@@ -280,8 +280,8 @@ def compare_embeddings(
             random_state=seed,
             **conditions,
         )
-        flatters = not permute_choice and len(candidate.settings) > 1
-        notes = (_FIXED_CAUTION,) if flatters else ()
+        chosen = not permute_choice and len(candidate.settings) > 1
+        notes = (_FIXED_CAUTION,) if chosen else ()
         judged = _nested_verdict(fixed, figures[row], p_values[row], limits, notes)
         final = replace(candidate, surrogate=whole)
         rows.append(
@@ -390,19 +390,18 @@ class ComparedEmbedding:
     setting : EmbeddingSetting
         Dimension and degree chosen with all members.
     score : float
-        Mean score of that setting over the inner folds of all members. It made the
-        choice, so it flatters.
+        Mean score of that setting over the inner folds of all members: optimistic, as
+        it made the choice.
     verdict : Result
         Its Q² is nested: in every outer fold dimension and degree were chosen, and
         everything fitted, without the members that are held out.
     fixed : Result
-        On the same folds with ``setting`` held fixed. The members held out have taken
-        part in its choice, so it flatters.
+        On the same folds with ``setting`` held fixed: optimistic, as the members held
+        out have taken part in its choice.
     choices : tuple of EmbeddingSetting
         What each outer fold chose.
-    inputs : InputTests or None
-        Dependence and laws of the inputs of the members of the fit; None where the
-        inputs are no numbers.
+    inputs : Result or None
+        Of the inputs of the members of the fit; None where they are no numbers.
     held_out_inputs : HeldOutInputs or None
         The same for members that the embedding has not seen.
     n_inputs : int
