@@ -163,7 +163,7 @@ def test_permuted_choices_are_grid_searches_of_permuted_policies(data, candidate
 def test_the_best_of_all_has_a_p_value_where_the_choice_is_permuted(data):
     X, y = data
     found = compare_embeddings(
-        {"felt": FunctionTransformer(column, kw_args={"j": 10}), "PCA": PCA()},
+        {"decisive": FunctionTransformer(column, kw_args={"j": 10}), "PCA": PCA()},
         X,
         y,
         dimensions=(1,),
@@ -172,8 +172,8 @@ def test_the_best_of_all_has_a_p_value_where_the_choice_is_permuted(data):
         permute_choice=True,
         **SMALL,
     )
-    felt, noise = found.best_of_all.verdict.steps
-    assert felt.p_value == pytest.approx(2 / 20)  # Holm over two steps
+    decisive, noise = found.best_of_all.verdict.steps
+    assert decisive.p_value == pytest.approx(2 / 20)  # Holm over two steps
     assert noise.p_value > 0.1
     assert found.permuted_choice
     assert "not tested" not in str(found)
@@ -312,7 +312,7 @@ def test_rewards_with_unequal_replicates_exchange_their_inputs(data):
     X, y = data
     reward = np.repeat(np.arange(60), np.tile([1, 2], 30))
     found = compare_embeddings(
-        {"felt": FunctionTransformer(column, kw_args={"j": slice(10, 12)})},
+        {"decisive": FunctionTransformer(column, kw_args={"j": slice(10, 12)})},
         X[reward],
         y[reward],
         reward,
@@ -324,8 +324,8 @@ def test_rewards_with_unequal_replicates_exchange_their_inputs(data):
         n_permutations=19,
         random_state=0,
     )
-    felt, noise = found["felt"].verdict.steps
-    assert felt.p_value == pytest.approx(2 / 20)
+    decisive, noise = found["decisive"].verdict.steps
+    assert decisive.p_value == pytest.approx(2 / 20)
     assert noise.p_value > 0.1
 
 
