@@ -47,8 +47,8 @@ def training_noise_share(
 ) -> FloatArray:
     """Return the share of the variance of y that is noise of the training, per step.
 
-    Variances are Aitchison (total) variances of the centred log-ratios. Exactly one
-    source of knowledge is given.
+    Of Aitchison (total) variances, from exactly one of ``exact``, ``reward`` and
+    ``control``.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def training_noise_share(
     Raises
     ------
     ValueError
-        If not exactly one of ``exact``, ``reward`` and ``control`` is given, or
-        there are no replicates, or fewer than two members.
+        If not exactly one is given, or there are no replicates, or fewer than two
+        members.
 
     See Also
     --------

@@ -60,9 +60,8 @@ def verdict(
 ) -> Result:
     """Say, step by step, whether an attribution is supported.
 
-    The WHOLE pipeline is refitted in every fold and every permutation (or solved in a
-    closed form that gives the same numbers), so that an embedding (PCA, PLS) never
-    sees the member that is held out. A step is
+    The WHOLE pipeline is refitted in every fold and every permutation, so that an
+    embedding (PCA, PLS) never sees the member that is held out. A step is
     *attributable* when its cross-fitted Q² is at least ``min_q2``, the permutation
     p-value (Holm over the steps) is at most ``significance_level``, and training
     noise, where it is known, makes up less than ``max_noise_share`` of the variance.
@@ -141,8 +140,7 @@ def verdict(
             Each condition that failed.
 
         Of the whole verdict, beside ``n_members``, ``n_permutations``,
-        ``confidence_level`` and ``cpu_seconds`` (of the permutations, over all
-        processes):
+        ``confidence_level`` and ``cpu_seconds`` (of all permutations):
 
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
@@ -399,13 +397,15 @@ def _training_noise(
             zero_replacement=fit.zero_replacement,
         )
     found = np.full((3, n_steps), np.nan)
+    interval: Any = np.nan
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:
         _refuse_other_steps(noise_share.step_names, fit.geometry.layout.step_names)
         split = noise_share.aitchison_variance
-        _check_length(split.noise_share, n_steps)
-        found[:] = split.noise_share, split.noise_share_low, split.noise_share_high
-    elif noise_share is not None:
+        noise_share = split.noise_share
+        interval = split.noise_share_low, split.noise_share_high
+    if noise_share is not None:
         found[0] = _given_share(noise_share, n_steps)
+        found[1:] = interval
     return found
 
 
@@ -428,21 +428,17 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
         raise ValueError(
             f"noise_share must be {n_steps} numbers, got {noise_share!r}."
         ) from None
-    _check_length(share, n_steps)
+    if share.shape != (n_steps,):
+        raise ValueError(
+            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
+            "per step (NaN where not known)."
+        )
     if np.any(share < 0) or np.any(np.isinf(share)):
         raise ValueError(
             f"noise_share must be finite and not negative (NaN where not known), "
             f"got {share.tolist()}."
         )
     return share
-
-
-def _check_length(share: FloatArray, n_steps: int) -> None:
-    if share.shape != (n_steps,):
-        raise ValueError(
-            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
-            "per step (NaN where not known)."
-        )
 
 
 def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:

@@ -157,11 +157,11 @@ def compare_embeddings(
 
     Notes
     -----
-    The largest Q² of many candidates is too good, by luck of the members at hand (the
-    winner's curse), and so is the Q² of a setting that was chosen on the members that
-    judge it (``fixed_q2``). Q² here is nested [1]_, [2]_. That of a candidate is still
-    picked among several when it is the largest; that of ``best_of_all`` is not. Nor
-    are p-values adjusted over the candidates: Holm's method is over the steps.
+    The largest Q² of many candidates is too good (the winner's curse), and so is that
+    of a setting that was chosen on the members that judge it (``fixed_q2``). Q² here is
+    nested [1]_, [2]_. That of a candidate is still picked among several when it is the
+    largest; that of ``best_of_all`` is not. Holm's method adjusts p-values over the
+    steps, not over the candidates.
 
     With ``reward=None`` the nested Q² is that of :func:`verdict` of a GridSearchCV with
     the same splitters. An embedding is fitted once for all degrees: (outer folds + 1)
@@ -424,29 +424,25 @@ class ComparedEmbedding:
     @property
     def q2(self) -> FloatArray:
         """Nested Q² per step."""
-        return np.array([step.q2 for step in self.verdict.steps])
+        return np.asarray(self.verdict.q2)
 
     @property
     def fixed_q2(self) -> FloatArray:
         """Q² per step with the setting held fixed."""
-        return np.array([step.q2 for step in self.fixed.steps])
+        return np.asarray(self.fixed.q2)
 
     def _input_figures(self) -> dict[str, float]:
         """Return dependence and normality, of the fit and of held-out members."""
-        nan = float("nan")
-        fit, new = self.inputs, self.held_out_inputs
-        return {
+        nan, fit, new = float("nan"), self.inputs, self.held_out_inputs
+        figures = {
             "correlation": nan if fit is None else abs(fit.largest("pearson")),
             "held_out_correlation": nan if new is None else new.largest_correlation,
-            "dependence_p": nan if fit is None else fit.smallest_dependence_p_value,
-            "held_out_dependence_p": (
-                nan if new is None else new.smallest_dependence_p_value
-            ),
-            "normality_p": (nan if fit is None else fit.smallest_normality_p_value),
-            "held_out_normality_p": (
-                nan if new is None else new.smallest_normality_p_value
-            ),
         }
+        for kind in ("dependence", "normality"):
+            for prefix, tests in (("", fit), ("held_out_", new)):
+                name = f"smallest_{kind}_p_value"
+                figures[f"{prefix}{kind}_p"] = getattr(tests, name, nan)
+        return figures
 
     def __str__(self) -> str:
         steps = ", ".join(
@@ -454,20 +450,16 @@ class ComparedEmbedding:
             for step in self.verdict.steps
         )
         good = [step.step for step in self.verdict.steps if step.attributable]
+        found = f"Q² {steps}; attributable: {', '.join(good) or 'no step'}"
         if self.name == BEST_OF_ALL:
-            if all(np.isnan(step.p_value) for step in self.verdict.steps):
-                return f"Q² {steps}; not tested."
-            return f"Q² {steps}; attributable: {', '.join(good) or 'no step'}."
-        figures = self._input_figures()
-        return (
-            f"{self.setting}: Q² {steps}; attributable: "
-            f"{', '.join(good) or 'no step'}; largest correlation "
-            f"{figures['correlation']:.2f} (held out "
-            f"{figures['held_out_correlation']:.2f}, p = "
-            f"{figures['held_out_dependence_p']:.2g}), normality p = "
-            f"{figures['normality_p']:.2g} (held out "
-            f"{figures['held_out_normality_p']:.2g})."
-        )
+            tested = not np.isnan(self.verdict.p_value).all()
+            return f"{found}." if tested else f"Q² {steps}; not tested."
+        tests = (
+            "largest correlation {correlation:.2f} (held out "
+            "{held_out_correlation:.2f}, p = {held_out_dependence_p:.2g}), normality p "
+            "= {normality_p:.2g} (held out {held_out_normality_p:.2g})."
+        ).format(**self._input_figures())
+        return f"{self.setting}: {found}; {tests}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -548,9 +540,8 @@ class EmbeddingComparison:
             for step, fixed in zip(each.verdict.steps, each.fixed_q2, strict=True):
                 rows.append(
                     {
+                        **vars(each.setting),
                         "candidate": each.name,
-                        "dimension": each.setting.dimension,
-                        "degree": each.setting.degree,
                         "n_inputs": each.n_inputs,
                         "score": each.score,
                         "step": step.step,
@@ -576,12 +567,7 @@ class EmbeddingComparison:
             Columns ``candidate``, ``dimension``, ``degree``, ``mean_score`` and
             ``std_score`` over the inner folds. Needs pandas.
         """
-        return import_pandas().DataFrame(
-            {
-                "candidate": [setting.candidate for setting in self.settings],
-                "dimension": [setting.dimension for setting in self.settings],
-                "degree": [setting.degree for setting in self.settings],
-                "mean_score": self.scores.mean(axis=1),
-                "std_score": self.scores.std(axis=1),
-            }
+        frame = import_pandas().DataFrame([vars(setting) for setting in self.settings])
+        return frame.assign(
+            mean_score=self.scores.mean(axis=1), std_score=self.scores.std(axis=1)
         )
