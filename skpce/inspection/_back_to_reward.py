@@ -29,8 +29,7 @@ from ._result import Result, cautions_in_words, table_of_targets
 # Correlation of embedded inputs that is rounding, or nearly: components of a PCA.
 _UNCORRELATED = 0.05
 
-# Part of its own move below which a feature is worth a caution.
-_RETAINED = 0.5
+_RETAINED = 0.5  # part of its own move below which a feature is worth a caution
 
 
 def back_to_reward(
@@ -306,8 +305,7 @@ def _explained_alone(moved: MovedColumns) -> FloatArray:
     return np.where(variance[:, np.newaxis] > 0, alone, 0.0)
 
 
-# Degree of the curve of the prediction against one column.
-_CURVE_DEGREE = 3
+_CURVE_DEGREE = 3  # degree of the curve of the prediction against one column
 
 
 @dataclass(frozen=True)

@@ -290,8 +290,7 @@ class IndependentDesign:
 # Whose parameters the options are, for messages.
 _EXPANDED_BY = "PolynomialChaosRegressor"
 
-# Degrees that are tried when none is given.
-_LARGEST_DEGREE = 12
+_LARGEST_DEGREE = 12  # degrees that are tried when none is given
 
 # An expansion whose variance is more than this many times that of the model at the
 # design points owes it to tails that no point has seen, unless it is as good as exact.

@@ -28,17 +28,13 @@ from ._reading import (
 )
 from ._result import Result, cautions_in_words, table_of_targets
 
-# Batches of the sampled indices; they give the standard error.
-_BATCHES = 16
-
-# Below this an embedded input does not have its stated law.
-_CAUTION_LEVEL = 0.01
+_BATCHES = 16  # batches of the sampled indices; they give the standard error
+_CAUTION_LEVEL = 0.01  # below this an embedded input does not have its stated law
 
 # A feature of which the embedding retains less than this is worth a caution.
 _RETAINED = 0.5
 
-# Share of the variance of a feature that is rounding.
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # share of the variance of a feature that is rounding
 
 
 def original_space_indices(
@@ -221,7 +217,11 @@ def original_space_indices(
             "activity_share",
             "shapley",
         ),
-        notes=(*cautions_in_words(cautions), _NO_SUM),
+        notes=(
+            *cautions_in_words(cautions),
+            "Note: the features are dependent, so first-order shares do not add up to "
+            "one, and there is no total index: the other features determine a feature.",
+        ),
         retained_variance=parts.retained,
         total_variance=expansion.total_variance,
         sampled=not normal,
@@ -334,17 +334,10 @@ def _cautions(
     return tuple(found)
 
 
-_NO_SUM = (
-    "Note: the features are dependent, so first-order shares do not add up to one, and "
-    "there is no total index: the other features determine a feature."
-)
-
-
 # Departure from an affine map that is rounding, relative to the spread of the output.
 _TOLERANCE = 1e-6
 
-# Entries of a table of perturbed rows.
-_LARGEST_TABLE = 2**22
+_LARGEST_TABLE = 2**22  # entries of a table of perturbed rows
 
 
 @dataclass(frozen=True)

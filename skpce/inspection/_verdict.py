@@ -449,8 +449,7 @@ def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
     return step_q2(linear.squared_errors(), deviations, fit.geometry)
 
 
-# Level below which a departure of the inputs is worth a caution.
-_CAUTION_LEVEL = 0.01
+_CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
 
 
 def failed_conditions(

@@ -281,7 +281,12 @@ def compare_embeddings(
             **conditions,
         )
         chosen = not permute_choice and len(candidate.settings) > 1
-        notes = (_FIXED_CAUTION,) if chosen else ()
+        caution = (
+            "the p-values hold the setting fixed that was chosen among several with "
+            "all policies: they are somewhat too small; permute_choice=True repeats "
+            "the choice"
+        )
+        notes = (caution,) if chosen else ()
         judged = _nested_verdict(fixed, figures[row], p_values[row], limits, notes)
         final = replace(candidate, surrogate=whole)
         rows.append(
@@ -317,13 +322,6 @@ def _reporting(
     return done
 
 
-_FIXED_CAUTION = (
-    "the p-values hold the setting fixed that was chosen among several with all "
-    "policies: they are somewhat too small; permute_choice=True repeats the choice"
-)
-_UNTESTED = "the choice was not permuted; permute_choice=True does so"
-
-
 def _nested_verdict(
     fixed: Result,
     figures: FloatArray,  # shape: (3, n_steps)
@@ -336,9 +334,10 @@ def _nested_verdict(
     p_values = fixed.p_value if p_values is None else p_values
     reasons = []
     for each, p_value, noise in zip(q2, p_values, fixed.noise_share, strict=True):
-        untested = np.isnan(p_value) and not np.isnan(each)
         failed = failed_conditions(each, p_value, noise, limits)
-        reasons.append((*failed, _UNTESTED) if untested else failed)
+        if np.isnan(p_value) and not np.isnan(each):
+            failed += ("the choice was not permuted; permute_choice=True does so",)
+        reasons.append(failed)
     nested = {"q2": q2, "q2_low": low, "q2_high": high, "p_value": p_values}
     return table_of_steps(
         fixed.step_names,

@@ -29,8 +29,7 @@ from .._reward_groups import make_splits
 
 OWNER = "compare_embeddings"
 
-#: Stands for the choice among all candidates, in tables.
-BEST_OF_ALL = "best of all"
+BEST_OF_ALL = "best of all"  # stands for the choice among all candidates, in tables
 
 
 @dataclass(frozen=True)
