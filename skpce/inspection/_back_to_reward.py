@@ -29,8 +29,7 @@ from ._result import Result, cautions_in_words, table_of_targets
 # Correlation of embedded inputs that is rounding, or nearly: components of a PCA.
 _UNCORRELATED = 0.05
 
-# Part of its own move below which a feature is worth a caution.
-_RETAINED = 0.5
+_RETAINED = 0.5  # part of its own move below which a feature is worth a caution
 
 
 def back_to_reward(
@@ -63,12 +62,11 @@ def back_to_reward(
     Returns
     -------
     effects : Result
-        ``print`` says what is supported, and ``reasons`` what is not. ``to_frame()``
-        gives a table; ``effect_frame()`` one of the signed changes, with one row per
-        action (or output) and feature; ``latent_frame()`` one of total Sobol indices
-        of the inputs of the expansion, and their correlations with the columns of X.
-        Its attributes, beside ``target_names``, ``feature_names`` (columns of X or
-        groups of them) and ``cautions`` (what weakens the reading):
+        A table of targets and features (columns of X or groups of them).
+        ``effect_frame()`` is one of the signed changes, with one row per action (or
+        output) and feature; ``latent_frame()`` one of total Sobol indices of the
+        inputs of the expansion, and their correlations with the columns of X. Its
+        attributes, beside ``cautions`` (what weakens the reading):
 
         share, share_standard_error : ndarray of shape (n_targets, n_features)
             Covariance of the part of a column with the prediction, over the variance
@@ -122,18 +120,16 @@ def back_to_reward(
     :math:`f_g(x) = f(\bar x_{-g}, x_g)` of a group of columns,
 
     .. math:: \text{variance share}_g = \frac{\mathrm{Var} f_g}{\mathrm{Var} f},
-        \qquad \text{share}_g = \frac{\mathrm{Cov}(f_g, f)}{\mathrm{Var} f}.
+        \qquad \text{share}_g = \frac{\mathrm{Cov}(f_g, f)}{\mathrm{Var} f},
 
-    The variances are over the rows of X. ``variance_share`` says what the group does
-    on its own. Entries of a reward rise and fall together, so that each of thousands
-    can have a variance share near zero; ``share`` gives each its part of the whole, as
-    in the covariance decomposition [1]_. It is negative where the rest of the reward
-    makes up for the group. What the shares of a partition lack of one is interaction.
+    over the rows of X. Entries of a reward rise and fall together, so that each of
+    thousands can have a variance share near zero; ``share`` gives each its part of the
+    whole, as in the covariance decomposition [1]_. It is negative where the rest of the
+    reward makes up for the group. What a partition lacks of one is interaction.
 
-    ``explained_alone`` is the first-order index in X: what one column explains, also
-    by what goes with it. For uncorrelated normal inputs behind an affine embedding it
-    is the closed form of :func:`original_space_indices` with the dropped part as noise,
-    else the fit of a cubic to the rows.
+    ``explained_alone`` is the first-order index in X: for uncorrelated normal inputs
+    behind an affine embedding the closed form of :func:`original_space_indices` with
+    the dropped part as noise, else the fit of a cubic to the rows.
 
     The effect of a group is the mean of :math:`\{f(x + s_g) - f(x - s_g)\} / 2`, with
     :math:`s_g` one standard deviation of each of its columns. An affine embedding is
@@ -309,8 +305,7 @@ def _explained_alone(moved: MovedColumns) -> FloatArray:
     return np.where(variance[:, np.newaxis] > 0, alone, 0.0)
 
 
-# Degree of the curve of the prediction against one column.
-_CURVE_DEGREE = 3
+_CURVE_DEGREE = 3  # degree of the curve of the prediction against one column
 
 
 @dataclass(frozen=True)

@@ -132,19 +132,28 @@ def bootstrap_q2(
     held_out = np.flatnonzero(~np.isnan(errors).any(axis=1))
     labels = np.arange(len(errors)) if reward is None else np.asarray(reward)
     names, group = np.unique(labels[held_out], return_inverse=True)
-    n_groups = len(names)
+    n_groups, n_steps = len(names), geometry.layout.n_steps
     counts = generator.multinomial(
         n_groups, np.full(n_groups, 1.0 / n_groups), size=n_resamples
     )
-    member = np.zeros((geometry.layout.n_steps, errors.shape[1]))
-    member[geometry.step_of_active, np.arange(errors.shape[1])] = 1.0
     together = (np.arange(n_groups)[:, np.newaxis] == group).astype(float)
-    press = counts @ (together @ errors[held_out] @ member.T)
-    spread = counts @ (together @ deviations[held_out] @ member.T)
+    press, spread = (
+        counts @ by_step(together @ one[held_out], geometry.step_of_active, n_steps)
+        for one in (errors, deviations)
+    )
     q2 = 1.0 - press / np.where(spread > 0, spread, np.nan)
     tail = (1.0 - confidence_level) / 2.0
     interval = np.quantile(q2, [tail, 1.0 - tail], axis=0)
     return np.vstack([step_q2(errors, deviations, geometry), interval])
+
+
+def by_step(
+    values: FloatArray, step_of_column: IndexArray, n_steps: int
+) -> FloatArray:  # shape: (..., n_steps)
+    """Add up the columns of each step."""
+    membership = np.zeros((values.shape[-1], n_steps))
+    membership[np.arange(values.shape[-1]), step_of_column] = 1.0
+    return values @ membership
 
 
 # Enough to pay for sending a task to a process, few enough to show progress.

@@ -81,10 +81,8 @@ def dependent_sobol_indices(
     Returns
     -------
     indices : Result
-        ``print`` says what is supported, and how far the closed form is off;
-        ``to_frame`` gives a table. Its attributes, beside ``target_names``,
-        ``feature_names`` (columns of X or groups of them), ``reasons`` and
-        ``cautions`` (what weakens the reading):
+        A table of targets and features (columns of X or groups of them). Its
+        attributes, beside ``cautions`` (what weakens the reading):
 
         first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion under the joint law.
@@ -277,7 +275,9 @@ def _result(
         notes=(
             f"Independence: {independence}.",
             *cautions_in_words(cautions),
-            _NO_SUM,
+            "Note: with dependent inputs first-order indices may add up to more than "
+            "one, and a total index may be below the first-order one. Shapley effects "
+            "add up to one.",
         ),
         total_variance=shares["variance"][:, 0],
         variance_standard_error=errors["variance"][:, 0],
@@ -303,11 +303,8 @@ def closed_form(
     return first, total
 
 
-# Level below which dependence is not put down to chance.
-_LEVEL = 0.01
-
-# Rows and columns of the tests, whose cost is their square.
-_MOST_ROWS = 1000
+_LEVEL = 0.01  # level below which dependence is not put down to chance
+_MOST_ROWS = 1000  # rows and columns of the tests, whose cost is their square
 _MOST_COLUMNS = 30
 
 # Quantiles of a marginal law, and excess of its standard deviation worth a caution.
@@ -415,9 +412,3 @@ def _tied_columns(inputs: Inputs, law: IsoprobabilisticTransformer) -> list[str]
                 "of X; its share of the variance is too large"
             )
     return found
-
-
-_NO_SUM = (
-    "Note: with dependent inputs first-order indices may add up to more than one, and "
-    "a total index may be below the first-order one. Shapley effects add up to one."
-)

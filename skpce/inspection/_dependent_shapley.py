@@ -47,8 +47,7 @@ from ._reading import FittedModel, fitted_model, group_matrix
 from ._result import Result, table_of_targets
 from ._reward_groups import jackknife_error
 
-# Subsets of more features than this are too many.
-_LARGEST_GAME = 12
+_LARGEST_GAME = 12  # subsets of more features than this are too many
 
 
 def shapley_effects(
@@ -98,9 +97,7 @@ def shapley_effects(
     Returns
     -------
     effects : Result
-        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
-        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
-        ``dependence``:
+        A table of targets and features. Its attributes, beside ``dependence``:
 
         effects : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion; they add up to one. Also
@@ -272,11 +269,8 @@ def normal_shapley(
     return effects
 
 
-#: Scrambled point sets; they give the standard error.
-BATCHES = 16
-
-# With more players than this, orders are drawn at random.
-_LARGEST_WHOLE_GAME = 8
+BATCHES = 16  # scrambled point sets; they give the standard error
+_LARGEST_WHOLE_GAME = 8  # with more players than this, orders are drawn at random
 
 # Orders of a batch where their number is not given; each comes with its reverse.
 _ORDERS = 4

@@ -58,8 +58,8 @@ def sobol_indices(
 ) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
 
-    The model is asked at rows whose columns are drawn *independently* from the laws of
-    the columns of X. A polynomial chaos expansion of the answers gives the indices in
+    The model predicts rows whose columns are drawn *independently* from the laws of the
+    columns of X. A polynomial chaos expansion of the predictions gives the indices in
     closed form. Held-out rows of the same design say how faithful the expansion is.
 
     Parameters
@@ -68,27 +68,20 @@ def sobol_indices(
         Anything with ``predict`` (a pipeline, a forest, a network), or a function of
         a table of rows. Not changed.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows that the model is meant for, usually its training data. The laws are
-        learned from them. The estimator is asked in the same container.
+        Rows that the model is meant for, usually its training data, in the container
+        that it takes.
     response : str, default="auto"
-        What to ask: ``"predict"``, ``"predict_proba"``, ``"decision_function"`` or
-        ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of classifiers
-        (of two classes, the second).
+        The method to call: ``"predict"``, ``"predict_proba"``, ``"decision_function"``
+        or ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of
+        classifiers (of two classes, the second).
     distribution : str, frozen law, or list, default="empirical"
-        The law of each column, as in :class:`skpce.PolynomialChaosRegressor`. A name
-        is learned from X.
+        The law of each column; a name is learned from X.
     degree : int or None, default=None
         None tries degrees from 1 as long as there are at most half as many terms as
         design points, and takes the best leave-one-out Q².
     n_samples, n_held_out : int
         Design points of the fit (1000) and of the fidelity (500).
-    truncation : {"total_degree", "hyperbolic"}, default="total_degree"
-        How the index set is cut.
-    q : float, default=1.0
-        Exponent of the q-norm; only with ``truncation="hyperbolic"``.
-    interaction_order : int or None, default=None
-        Largest number of columns in one term.
-    solver : str, default="ridge"
+    truncation, q, interaction_order, solver
         As in :class:`skpce.PolynomialChaosRegressor`.
     min_fidelity : float, default=0.9
         Smallest Q² of the expansion on held-out design points.
@@ -102,8 +95,7 @@ def sobol_indices(
     Returns
     -------
     indices : Result
-        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
-        gives a table. Its attributes, beside ``target_names`` and ``feature_names``:
+        A table of targets and features. Its attributes:
 
         first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion. Shapley effects add up to one.
@@ -137,8 +129,8 @@ def sobol_indices(
 
     Notes
     -----
-    The indices speak about the *model*, not about the world: a model that predicts
-    nothing has indices too. They are conditional on the laws and on independence.
+    The indices speak about the *model*: one that predicts nothing has indices too. They
+    are conditional on the laws and on independence.
 
     With the model :math:`f`, the expansion :math:`g` and the mean squared difference
     :math:`e^2` on held-out points, the bounds of an index :math:`S` are
@@ -298,8 +290,7 @@ class IndependentDesign:
 # Whose parameters the options are, for messages.
 _EXPANDED_BY = "PolynomialChaosRegressor"
 
-# Degrees that are tried when none is given.
-_LARGEST_DEGREE = 12
+_LARGEST_DEGREE = 12  # degrees that are tried when none is given
 
 # An expansion whose variance is more than this many times that of the model at the
 # design points owes it to tails that no point has seen, unless it is as good as exact.

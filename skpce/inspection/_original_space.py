@@ -28,17 +28,13 @@ from ._reading import (
 )
 from ._result import Result, cautions_in_words, table_of_targets
 
-# Batches of the sampled indices; they give the standard error.
-_BATCHES = 16
-
-# Below this an embedded input does not have its stated law.
-_CAUTION_LEVEL = 0.01
+_BATCHES = 16  # batches of the sampled indices; they give the standard error
+_CAUTION_LEVEL = 0.01  # below this an embedded input does not have its stated law
 
 # A feature of which the embedding retains less than this is worth a caution.
 _RETAINED = 0.5
 
-# Share of the variance of a feature that is rounding.
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # share of the variance of a feature that is rounding
 
 
 def original_space_indices(
@@ -77,9 +73,8 @@ def original_space_indices(
     Returns
     -------
     indices : Result
-        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
-        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
-        ``cautions`` (what weakens the reading):
+        A table of targets and features. Its attributes, beside ``cautions`` (what
+        weakens the reading):
 
         first_order : ndarray of shape (n_targets, n_features)
             Share of the variance that a feature explains alone, under the law of the
@@ -222,7 +217,11 @@ def original_space_indices(
             "activity_share",
             "shapley",
         ),
-        notes=(*cautions_in_words(cautions), _NO_SUM),
+        notes=(
+            *cautions_in_words(cautions),
+            "Note: the features are dependent, so first-order shares do not add up to "
+            "one, and there is no total index: the other features determine a feature.",
+        ),
         retained_variance=parts.retained,
         total_variance=expansion.total_variance,
         sampled=not normal,
@@ -335,17 +334,10 @@ def _cautions(
     return tuple(found)
 
 
-_NO_SUM = (
-    "Note: the features are dependent, so first-order shares do not add up to one, and "
-    "there is no total index: the other features determine a feature."
-)
-
-
 # Departure from an affine map that is rounding, relative to the spread of the output.
 _TOLERANCE = 1e-6
 
-# Entries of a table of perturbed rows.
-_LARGEST_TABLE = 2**22
+_LARGEST_TABLE = 2**22  # entries of a table of perturbed rows
 
 
 @dataclass(frozen=True)
@@ -398,9 +390,9 @@ def _checked_step(
 ) -> tuple[Any, Inputs]:
     """Transform a table; refuse a step that is not affine on it."""
     X = inputs.values
-    answer = step.transform(table)
+    table = step.transform(table)
     try:
-        outputs = read_inputs(answer, smallest=1)
+        outputs = read_inputs(table, smallest=1)
     except (TypeError, ValueError):
         raise _not_affine(
             name, step, "its output is not a finite numeric table"
@@ -421,7 +413,7 @@ def _checked_step(
             step,
             f"on X it departs from an affine map by {worst:.2g} of its range",
         )
-    return answer, outputs
+    return table, outputs
 
 
 def _slopes(
@@ -438,10 +430,10 @@ def _slopes(
         moves = scale[columns]
         probes = np.tile(mean, (len(moves) + 1, 1))
         probes[np.arange(1, len(probes)), np.arange(start, columns.stop)] += moves
-        answer = inputs.like(probes)
+        moved = inputs.like(probes)
         for step in steps:
-            answer = step.transform(answer)
-        images = np.asarray(answer, dtype=np.float64)
+            moved = step.transform(moved)
+        images = np.asarray(moved, dtype=np.float64)
         yield columns, (images[1:] - images[0]) / moves[:, np.newaxis]
 
 

@@ -107,8 +107,7 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
             )
 
 
-# Members whose distances to all others are held at once.
-_LARGEST_BLOCK = 512
+_LARGEST_BLOCK = 512  # members whose distances to all others are held at once
 
 
 def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:

@@ -60,9 +60,8 @@ def verdict(
 ) -> Result:
     """Say, step by step, whether an attribution is supported.
 
-    The WHOLE pipeline is refitted in every fold and every permutation (or solved in a
-    closed form that gives the same numbers), so that an embedding (PCA, PLS) never
-    sees the member that is held out. A step is
+    The WHOLE pipeline is refitted in every fold and every permutation, so that an
+    embedding (PCA, PLS) never sees the member that is held out. A step is
     *attributable* when its cross-fitted Q² is at least ``min_q2``, the permutation
     p-value (Holm over the steps) is at most ``significance_level``, and training
     noise, where it is known, makes up less than ``max_noise_share`` of the variance.
@@ -78,11 +77,10 @@ def verdict(
     y : array-like of shape (n_members, n_parts) or data frame
         Policies, the steps side by side.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member. Members of one reward are replicates:
-        they stay in one fold, are permuted together, and give the share of training
-        noise with an interval, by :func:`variance_decomposition` (unless
-        ``noise_share`` is given). Their rows of X must be equal. Without it, a caution
-        reports equal rows in training and in test.
+        Label of the reward of each member. Members of one reward are replicates, with
+        equal rows of X: they stay in one fold, are permuted together, and give the
+        share of training noise by :func:`variance_decomposition`. Without it, a
+        caution reports equal rows in training and in test.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
@@ -110,8 +108,7 @@ def verdict(
     closed_form : bool, default=True
         Take all permutations of a fold from one factorisation where that is exact:
         a surrogate with ``solver="ridge"`` or ``"ols"``, alone or behind
-        transformers that do not look at y (found out by fitting them with y, without
-        it and with permuted y). Else, and with False, every permutation is a refit.
+        transformers that do not look at y. Else every permutation is a refit.
     n_jobs : int or None, default=None
         Processes for the refits of the permutations; the closed form needs none. The
         result does not depend on it.
@@ -122,8 +119,7 @@ def verdict(
     Returns
     -------
     verdict : Result
-        One row per step (``steps``), with attributes as below; ``attributable`` of
-        the verdict has one flag per step, and ``print`` gives it in words. Of a step:
+        One row per step (``steps``); ``print`` gives it in words. Of a step:
 
         attributable : bool
             Whether every condition holds.
@@ -144,8 +140,7 @@ def verdict(
             Each condition that failed.
 
         Of the whole verdict, beside ``n_members``, ``n_permutations``,
-        ``confidence_level`` and ``cpu_seconds`` (of the permutations, over all
-        processes):
+        ``confidence_level`` and ``cpu_seconds`` (of all permutations):
 
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
@@ -177,9 +172,8 @@ def verdict(
     members held out, in Aitchison geometry: free of any reference action.
 
     A permutation gives the policies to other members (or rewards, with ``reward``);
-    inputs and folds stay. Where rewards have unequal numbers of replicates the
-    inputs are permuted instead. Hence the factorisation of a fold holds for all
-    permutations.
+    inputs and folds stay, so that the factorisation of a fold holds for all of them.
+    Where rewards have unequal numbers of replicates the inputs are permuted instead.
 
     The share of training noise counts by its estimate. A caution names the steps whose
     interval holds ``max_noise_share``: there the members at hand do not settle it.
@@ -403,13 +397,15 @@ def _training_noise(
             zero_replacement=fit.zero_replacement,
         )
     found = np.full((3, n_steps), np.nan)
+    interval: Any = np.nan
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:
         _refuse_other_steps(noise_share.step_names, fit.geometry.layout.step_names)
         split = noise_share.aitchison_variance
-        _check_length(split.noise_share, n_steps)
-        found[:] = split.noise_share, split.noise_share_low, split.noise_share_high
-    elif noise_share is not None:
+        noise_share = split.noise_share
+        interval = split.noise_share_low, split.noise_share_high
+    if noise_share is not None:
         found[0] = _given_share(noise_share, n_steps)
+        found[1:] = interval
     return found
 
 
@@ -432,21 +428,17 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
         raise ValueError(
             f"noise_share must be {n_steps} numbers, got {noise_share!r}."
         ) from None
-    _check_length(share, n_steps)
+    if share.shape != (n_steps,):
+        raise ValueError(
+            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
+            "per step (NaN where not known)."
+        )
     if np.any(share < 0) or np.any(np.isinf(share)):
         raise ValueError(
             f"noise_share must be finite and not negative (NaN where not known), "
             f"got {share.tolist()}."
         )
     return share
-
-
-def _check_length(share: FloatArray, n_steps: int) -> None:
-    if share.shape != (n_steps,):
-        raise ValueError(
-            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
-            "per step (NaN where not known)."
-        )
 
 
 def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
@@ -457,8 +449,7 @@ def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
     return step_q2(linear.squared_errors(), deviations, fit.geometry)
 
 
-# Level below which a departure of the inputs is worth a caution.
-_CAUTION_LEVEL = 0.01
+_CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
 
 
 def failed_conditions(
@@ -528,7 +519,7 @@ def noise_cautions(
     if np.isnan(columns["noise_share"][tested]).any():
         found.append(
             "the share of training noise is not known; replicate members per reward "
-            "would tell"
+            "would show it"
         )
     low, high = columns["noise_share_low"], columns["noise_share_high"]
     is_open = tested & (low < max_noise_share) & (max_noise_share <= high)

@@ -111,7 +111,7 @@ def compare_embeddings(
         Outer and inner folds. An int shuffles the members (or the rewards) into so
         many.
     noise_share : array-like of shape (n_steps,) or Result, default=None
-        Share of training noise per step, as in :func:`verdict`.
+        As in :func:`verdict`.
     n_permutations : int, default=199
         Permutations behind the p-values; at least 19.
     permute_choice : bool, default=False
@@ -153,11 +153,11 @@ def compare_embeddings(
 
     Notes
     -----
-    The largest Q² of many candidates is too good, by luck of the members at hand (the
-    winner's curse), and so is the Q² of a setting that was chosen on the members that
-    judge it (``fixed_q2``). Q² here is nested [1]_, [2]_. That of a candidate is still
-    picked among several when it is the largest; that of ``best_of_all`` is not. Nor
-    are p-values adjusted over the candidates: Holm's method is over the steps.
+    The largest Q² of many candidates is too good (the winner's curse), and so is that
+    of a setting that was chosen on the members that judge it (``fixed_q2``). Q² here is
+    nested [1]_, [2]_. That of a candidate is still picked among several when it is the
+    largest; that of ``best_of_all`` is not. Holm's method adjusts p-values over the
+    steps, not over the candidates.
 
     With ``reward=None`` the nested Q² is that of :func:`verdict` of a GridSearchCV with
     the same splitters. An embedding is fitted once for all degrees: (outer folds + 1)
@@ -260,8 +260,13 @@ def compare_embeddings(
             random_state=seed,
             **conditions,
         )
-        flatters = not permute_choice and len(candidate.settings) > 1
-        notes = (_FIXED_CAUTION,) if flatters else ()
+        chosen = not permute_choice and len(candidate.settings) > 1
+        caution = (
+            "the p-values hold the setting fixed that was chosen among several with "
+            "all policies: they are somewhat too small; permute_choice=True repeats "
+            "the choice"
+        )
+        notes = (caution,) if chosen else ()
         judged = _nested_verdict(fixed, figures[row], p_values[row], limits, notes)
         verdicts = {"verdict": judged, "fixed": fixed, "choices": nested.choices[row]}
         final = replace(candidate, surrogate=whole)
@@ -281,13 +286,6 @@ def compare_embeddings(
     )
 
 
-_FIXED_CAUTION = (
-    "the p-values keep the setting fixed that was chosen among several with all "
-    "policies: they are somewhat too small; permute_choice=True repeats the choice"
-)
-_UNTESTED = "the choice was not permuted; permute_choice=True does so"
-
-
 def _nested_verdict(
     fixed: Result,
     figures: FloatArray,  # shape: (3, n_steps)
@@ -300,9 +298,10 @@ def _nested_verdict(
     p_values = fixed.p_value if p_values is None else p_values
     reasons = []
     for each, p_value, noise in zip(q2, p_values, fixed.noise_share, strict=True):
-        untested = np.isnan(p_value) and not np.isnan(each)
         failed = failed_conditions(each, p_value, noise, limits)
-        reasons.append((*failed, _UNTESTED) if untested else failed)
+        if np.isnan(p_value) and not np.isnan(each):
+            failed += ("the choice was not permuted; permute_choice=True does so",)
+        reasons.append(failed)
     nested = {"q2": q2, "q2_low": low, "q2_high": high, "p_value": p_values}
     return table_of_steps(
         fixed.step_names,

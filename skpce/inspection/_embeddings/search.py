@@ -31,8 +31,7 @@ from .._verdict import holm
 
 OWNER = "compare_embeddings"
 
-#: Stands for the choice among all candidates, in tables.
-BEST_OF_ALL = "best of all"
+BEST_OF_ALL = "best of all"  # stands for the choice among all candidates, in tables
 
 
 @dataclass(frozen=True)

@@ -404,7 +404,7 @@ def test_the_interval_covers_the_spread_of_q2_over_ensembles():
     assert hits / 200 == pytest.approx(0.9, abs=0.07)
 
 
-def test_a_meta_estimator_keeps_steps_and_mask(ensemble):
+def test_a_meta_estimator_retains_steps_and_mask(ensemble):
     X, y = ensemble
     search = GridSearchCV(surrogate(), {"degree": [1]}, cv=3)
     options = {"n_permutations": 19, "random_state": 0}
