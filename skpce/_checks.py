@@ -51,6 +51,12 @@ def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
     )
 
 
+def is_position(value: Any, size: int) -> bool:
+    """Return whether a value is an int from 0 to ``size - 1``."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integer and 0 <= int(value) < size
+
+
 def check_integer(
     owner: str, name: str, value: Any, *, low: int = 0, none_allowed: bool = False
 ) -> None:
