@@ -1,6 +1,4 @@
-"""Calibration: do intervals and draws cover members that no fit has seen?
-
-Calibration and sharpness of predicted probabilities.
+"""Calibration of intervals and draws: do they cover members that no fit has seen?
 
 Every score is given per step, over the possible parts of steps that have a choice:
 a masked part is always "covered" and would flatter the figure.
@@ -27,17 +25,9 @@ from .._compositions.log_ratio import (
 
 
 def _read(
-    owner: str,
-    y_true: Any,
-    steps: Any,
-    mask: Any,
-    **bounds: Any,
+    owner: str, y_true: Any, steps: Any, mask: Any, **bounds: Any
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
-    """Check shapes; keep the active parts of everything.
-
-    ``mask="infer"`` masks the columns that are 0 in all tables: a part that no
-    held-out member took may still be predicted.
-    """
+    """Check shapes; keep the parts of all tables that are positive in any of them."""
     mask = _inferred(mask, y_true, bounds)
     geometry = composition_geometry(y_true, steps, mask, owner)
     observed = np.asarray(y_true, dtype=np.float64)
@@ -100,7 +90,8 @@ def marginal_coverage_score(
     """Return the share of probabilities inside their interval, per step.
 
     The mean over members and parts; the paper's coverage. A good 95 % interval scores
-    0.95; more is too wide, less is too narrow.
+    0.95; more is too wide, less is too narrow. Tables of other shapes are a
+    ``ValueError``.
 
     Parameters
     ----------
@@ -119,11 +110,6 @@ def marginal_coverage_score(
     coverage : ndarray of shape (n_steps,)
         NaN for a step without choice.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree.
-
     Examples
     --------
     >>> import numpy as np
@@ -132,9 +118,8 @@ def marginal_coverage_score(
     >>> marginal_coverage_score(y, [[0.1, 0.5]], [[0.3, 0.9]])
     array([0.5])
     """
-    geometry, inside = _inside(
-        "marginal_coverage_score", y_true, lower, upper, steps, mask
-    )
+    owner = "marginal_coverage_score"
+    geometry, inside = _inside(owner, y_true, lower, upper, steps, mask)
     return _mean_by_step(inside.mean(axis=0), geometry)
 
 
@@ -168,9 +153,8 @@ def joint_coverage_score(
     >>> joint_coverage_score(y, [[0.1, 0.5]], [[0.3, 0.9]])
     array([0.5])
     """
-    geometry, inside = _inside(
-        "joint_coverage_score", y_true, lower, upper, steps, mask
-    )
+    owner = "joint_coverage_score"
+    geometry, inside = _inside(owner, y_true, lower, upper, steps, mask)
     scores = np.full(geometry.layout.n_steps, np.nan)
     for step in np.flatnonzero(geometry.has_choice):
         scores[step] = inside[:, geometry.step_of_active == step].all(axis=1).mean()
@@ -206,9 +190,8 @@ def interval_width_score(
     >>> interval_width_score([[0.1, 0.5]], [[0.3, 0.9]]).round(3)
     array([0.3])
     """
-    geometry, high, bounds = _read(
-        "interval_width_score", upper, steps, mask, lower=lower
-    )
+    owner = "interval_width_score"
+    geometry, high, bounds = _read(owner, upper, steps, mask, lower=lower)
     return _mean_by_step((high - bounds["lower"]).mean(axis=0), geometry)
 
 
@@ -325,11 +308,6 @@ def coverage_interval(
     interval : CoverageInterval
         ``coverage``, ``lower`` and ``upper`` of shape (n_steps,), ``n_members``.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree or a parameter is not one of those listed.
-
     References
     ----------
     .. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical
@@ -387,11 +365,9 @@ def _ranks(
     """Return the randomised PIT of active parts; (n_members, n_active)."""
     geometry, table, drawn = read_draws(owner, y_true, draws, steps, mask)
     observed = table[:, geometry.active_parts]
-    below = np.zeros(observed.shape)
-    equal = np.zeros(observed.shape)
-    for draw in drawn[..., geometry.active_parts]:
-        below += draw < observed
-        equal += draw == observed
+    active = drawn[..., geometry.active_parts]
+    below = sum((draw < observed for draw in active), np.zeros(observed.shape))
+    equal = sum((draw == observed for draw in active), np.zeros(observed.shape))
     coin = check_random_state(random_state).uniform(size=observed.shape)
     return geometry, (below + coin * (equal + 1.0)) / (len(drawn) + 1.0)
 
@@ -417,15 +393,9 @@ def pit_values(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_members, n_parts)
-        Probabilities of held-out members.
-    draws : array-like of shape (n_draws, n_members, n_parts) or (n_draws, 1, n_parts)
-        From :meth:`skpce.CompositionalPCESurrogate.sample`.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        ``y_true`` and in all draws.
+    y_true, draws, steps, mask
+        As in :func:`crps_score`; a table with NaN, negative entries or positive ones
+        on a masked part is a ``ValueError``.
     random_state : int, RandomState instance or None, default=None
         Randomness of :math:`V`.
 
@@ -433,12 +403,6 @@ def pit_values(
     -------
     pit : ndarray of shape (n_members, n_parts)
         Between 0 and 1; NaN for masked parts and for a step without choice.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or an entry is NaN, negative, or positive on a
-        masked part.
 
     See Also
     --------
@@ -517,11 +481,6 @@ def pit_uniformity(
         Mean, dispersion and Kolmogorov-Smirnov test per part; dispersion and p-value
         per step.
 
-    Raises
-    ------
-    ValueError
-        As in :func:`pit_values`, or for fewer than two members.
-
     See Also
     --------
     ks_indistinguishable_fraction : The same question with the draws as a sample.
@@ -570,23 +529,14 @@ def pit_uniformity(
 def read_draws(
     owner: str, y_true: Any, draws: Any, steps: Any, mask: Any
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
-    """Return the geometry, held-out members and draws; ``"infer"`` looks at both.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or an entry is negative or on a masked part.
-    """
-    observed, drawn = np.asarray(y_true), np.asarray(draws)
+    """Return the geometry, held-out members and draws; ``"infer"`` looks at both."""
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
-    tables = []
-    for values, name in ((observed, "y_true"), (drawn, "draws")):
-        table = np.asarray(values, dtype=np.float64)
+    observed, drawn = (np.asarray(x, dtype=np.float64) for x in (y_true, draws))
+    for table, name in ((observed, "y_true"), (drawn, "draws")):
         rows = table.reshape(-1, table.shape[-1])
         refuse_negative(rows, geometry.layout, name)
         refuse_masked(rows, geometry.mask, geometry.layout, name)
-        tables.append(table)
-    return geometry, tables[0], tables[1]
+    return geometry, observed, drawn
 
 
 def scatter(values: FloatArray, geometry: LogRatioGeometry) -> FloatArray:

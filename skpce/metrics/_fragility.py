@@ -1,7 +1,5 @@
 """How much the members of an ensemble disagree, and distances between policies.
 
-How much the members of an ensemble disagree, step by step.
-
 Variances of log-ratios have no upper bound and grow with the number of actions; the
 paper's ALR sum also depends on the reference action. Distances of probabilities do
 neither. The measures can rank the steps differently, so they are given side by side.
@@ -32,7 +30,7 @@ from .._compositions.composition import (
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     check_log_ratio_parameters,
-    log_ratios_of,
+    clr_of,
 )
 from .._compositions.steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
@@ -60,9 +58,8 @@ class PolicyFragility:
         Mean Jensen-Shannon divergence to the mean policy, in nats.
     mutual_information : ndarray of shape (n_steps,)
         Generalised Jensen-Shannon divergence of all members, in nats.
-    normalized_total_variation, normalized_pairwise_total_variation : ndarray
-        Over the largest possible value with K parts; shape (n_steps,), in [0, 1].
-    normalized_jensen_shannon, normalized_mutual_information : ndarray
+    normalized_total_variation, normalized_pairwise_total_variation, \
+            normalized_jensen_shannon, normalized_mutual_information : ndarray
         Over the largest possible value with K parts; shape (n_steps,), in [0, 1].
     aitchison_variance : ndarray of shape (n_steps,)
         Total variance: sum of the variances of the centred log-ratios.
@@ -165,14 +162,7 @@ def policy_fragility(
     -------
     fragility : PolicyFragility
         One array of shape (n_steps,) per measure; ``to_frame()`` puts them side by
-        side. A step without choice has 0 everywhere, and NaN where the measure is
-        divided by 0.
-
-    Raises
-    ------
-    ValueError
-        If y is not 2-D, is empty, has NaN, negative entries or positive entries on a
-        masked part, or a parameter does not fit.
+        side.
 
     See Also
     --------
@@ -226,46 +216,28 @@ def policy_fragility(
     owner = "policy_fragility"
     values = read_table(y, "y")
     layout = resolve_layout(y, steps, values.shape[1], owner)
-    check_log_ratio_parameters(
-        owner,
-        log_ratio="alr",
-        reference=reference,
-        zero_replacement=zero_replacement,
-        closure="renormalize",
-        layout=layout,
-    )
+    check_zero_replacement(owner, zero_replacement, layout, reference)
     weights = checked_sample_weight(sample_weight, values)
     closed = close_compositions(values, layout, "renormalize")
     possible = resolve_mask(mask, closed, layout, owner)
     geometry = LogRatioGeometry(layout, possible, "alr", int(reference))
     refuse_masked(closed, possible, layout)
-    clr = log_ratios_of(
-        closed,
-        geometry,
-        closure="renormalize",
-        zero_replacement=zero_replacement,
-        name="y",
-    )
+    clr = clr_of(closed, geometry, zero_replacement, "y")
     n_possible = sum_steps(possible.astype(np.int64), layout)
-    disagreement = _disagreement(closed, weights, layout, n_possible > 1)
+    found = _disagreement(closed, weights, layout, n_possible > 1)
     largest = _largest_disagreement(n_possible, float(weights.sum()))
-    normalized = {
-        f"normalized_{name}": _ratio(disagreement[name], largest[name])
-        for name in disagreement
-    }
+    ratios = {f"normalized_{key}": _ratio(found[key], largest[key]) for key in found}
     variance = _sum_of_variances(clr, weights, geometry.step_of_active, layout)
+    coordinates = geometry.to_coordinates(clr)
     return PolicyFragility(
         step_names=layout.step_names,
         n_possible=n_possible,
-        **disagreement,
-        **normalized,
+        **found,
+        **ratios,
         aitchison_variance=variance,
         variance_per_freedom=_ratio(variance, n_possible - 1.0),
         alr_sum=_sum_of_variances(
-            geometry.to_coordinates(clr),
-            weights,
-            geometry.step_of_coordinate,
-            layout,
+            coordinates, weights, geometry.step_of_coordinate, layout
         ),
         alr_reference=_reference_names(layout, possible, int(reference)),
     )
@@ -281,13 +253,14 @@ def _disagreement(
     share = weights / weights.sum()
     mean = share @ closed
     row = mean[np.newaxis]
+    distance = sum_steps(np.abs(closed - mean), layout)
+    differences = sum_steps(_mean_absolute_difference(closed, weights), layout)
     information = share @ sum_steps(rel_entr(closed, row), layout)
+    rows = np.broadcast_to(row, closed.shape)
     found = {
-        "total_variation": share @ (0.5 * sum_steps(np.abs(closed - mean), layout)),
-        "pairwise_total_variation": 0.5
-        * sum_steps(_mean_absolute_difference(closed, weights), layout),
-        "jensen_shannon": share
-        @ js_by_step(closed, np.broadcast_to(row, closed.shape), layout),
+        "total_variation": share @ (0.5 * distance),
+        "pairwise_total_variation": 0.5 * differences,
+        "jensen_shannon": share @ js_by_step(closed, rows, layout),
         "mutual_information": np.maximum(information, 0.0),
     }
     # Without a choice the mean of ones is 1 up to rounding, not exactly.
@@ -298,10 +271,8 @@ def _mean_absolute_difference(
     values: FloatArray,  # shape: (n_members, n_parts)
     weights: FloatArray,  # shape: (n_members,)
 ) -> FloatArray:  # shape: (n_parts,)
-    """Return the mean of ``|x_i - x_j|`` over pairs i ≠ j, from the order statistics.
-
-    Each gap between neighbours counts once for every pair that it separates.
-    """
+    """Return the mean of ``|x_i - x_j|`` over pairs i ≠ j by order statistics."""
+    # Each gap between neighbours counts once for every pair that it separates.
     total = weights.sum()
     if total < 2:
         return np.full(values.shape[1], np.nan)
@@ -396,11 +367,6 @@ def total_variation_distance(
     distance : ndarray of shape (n_members, n_steps)
         Between 0 and 1; 0 for a step without choice.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or a table has negative entries or NaN.
-
     See Also
     --------
     policy_fragility : How much the members of an ensemble disagree.
@@ -417,9 +383,8 @@ def total_variation_distance(
     >>> total_variation_distance(p, q, steps=(2, 2))
     array([[0.25, 1.  ]])
     """
-    layout, first, second = read_pair(
-        p, q, ("p", "q"), steps, "total_variation_distance"
-    )
+    owner = "total_variation_distance"
+    layout, first, second = read_pair(p, q, ("p", "q"), steps, owner)
     return 0.5 * sum_steps(np.abs(first - second), layout)
 
 
@@ -435,11 +400,8 @@ def jensen_shannon_divergence(
 
     Parameters
     ----------
-    p, q : array-like of shape (n_members, n_parts) or (1, n_parts)
-        Policies, the steps side by side. One row is compared with every row of the
-        other.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
+    p, q, steps
+        As in :func:`total_variation_distance`.
     square_root : bool, default=False
         Return the metric :math:`\sqrt{\mathrm{JS}}`.
 
@@ -447,11 +409,6 @@ def jensen_shannon_divergence(
     -------
     divergence : ndarray of shape (n_members, n_steps)
         0 for a step without choice.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or a table has negative entries or NaN.
 
     References
     ----------
@@ -490,11 +447,8 @@ def aitchison_distance(
 
     Parameters
     ----------
-    p, q : array-like of shape (n_members, n_parts) or (1, n_parts)
-        Policies, the steps side by side. One row is compared with every row of the
-        other.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
+    p, q, steps
+        As in :func:`total_variation_distance`.
     mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
         True where a part is possible. ``"infer"`` masks the columns that are 0 in
         both tables.
@@ -505,12 +459,6 @@ def aitchison_distance(
     -------
     distance : ndarray of shape (n_members, n_steps)
         0 for a step without choice.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or a table has negative entries, NaN, or positive
-        entries on a masked part.
 
     References
     ----------
@@ -527,9 +475,8 @@ def aitchison_distance(
     0.9803
     """
     squared = squared_aitchison(
-        p,
-        q,
-        names=("p", "q"),
+        (p, q),
+        ("p", "q"),
         steps=steps,
         mask=mask,
         zero_replacement=zero_replacement,
@@ -539,46 +486,46 @@ def aitchison_distance(
 
 
 def squared_aitchison(
-    p: Any,
-    q: Any,
+    tables: tuple[Any, Any],
+    names: tuple[str, str],  # for messages
     *,
-    names: tuple[str, str],
     steps: Any,
     mask: Any,
     zero_replacement: Any,
     owner: str,
 ) -> FloatArray:  # shape: (n_members, n_steps)
-    """Return squared Aitchison distances; ``names`` are for messages."""
-    layout, first, second = read_pair(p, q, names, steps, owner)
-    check_log_ratio_parameters(
-        owner,
-        log_ratio="clr",
-        reference=-1,
-        zero_replacement=zero_replacement,
-        closure="renormalize",
-        layout=layout,
-    )
-    possible = resolve_mask(mask, np.vstack([first, second]), layout, owner)
+    """Return squared Aitchison distances."""
+    layout, *closed = read_pair(*tables, names, steps, owner)
+    check_zero_replacement(owner, zero_replacement, layout)
+    possible = resolve_mask(mask, np.vstack(closed), layout, owner)
     geometry = LogRatioGeometry(layout, possible, "clr", -1)
-    clr = []
-    for table, name in zip((first, second), names, strict=True):
+    for table, name in zip(closed, names, strict=True):
         refuse_masked(table, possible, layout, name)
-        clr.append(
-            geometry.clr(replace_zeros(table, possible, layout, zero_replacement))
-        )
-    squares = np.zeros(first.shape)
-    squares[:, geometry.active_parts] = np.square(clr[0] - clr[1])
+    first, second = (
+        geometry.clr(replace_zeros(table, possible, layout, zero_replacement))
+        for table in closed
+    )
+    squares = np.zeros(closed[0].shape)
+    squares[:, geometry.active_parts] = np.square(first - second)
     return sum_steps(squares, layout)
 
 
-def read_table(values: Any, name: str) -> FloatArray:
-    """Return a finite 2-D table of floats with at least one row.
+def check_zero_replacement(
+    owner: str, value: Any, layout: StepLayout, reference: Any = -1
+) -> None:
+    """Raise ``ValueError`` where a replacement or reference does not fit the steps."""
+    check_log_ratio_parameters(
+        owner,
+        log_ratio="alr",
+        reference=reference,
+        zero_replacement=value,
+        closure="renormalize",
+        layout=layout,
+    )
 
-    Raises
-    ------
-    ValueError
-        If it is not 2-D, is empty, or has NaN or infinite entries.
-    """
+
+def read_table(values: Any, name: str) -> FloatArray:
+    """Return a finite 2-D table of floats with at least one row."""
     refuse_ragged(values, name)
     refuse_nan(values, name)
     table = np.asarray(values, dtype=np.float64)
@@ -595,13 +542,7 @@ def read_table(values: Any, name: str) -> FloatArray:
 def read_pair(
     p: Any, q: Any, names: tuple[str, str], steps: Any, owner: str
 ) -> tuple[StepLayout, FloatArray, FloatArray]:
-    """Return the steps and two closed tables of one width; one row is broadcast.
-
-    Raises
-    ------
-    ValueError
-        If the widths differ, or the numbers of rows do and neither is 1.
-    """
+    """Return the steps and two closed tables of one width; one row is broadcast."""
     first, second = read_table(p, names[0]), read_table(q, names[1])
     rows = {len(first), len(second)}
     if first.shape[1] != second.shape[1] or (len(rows) > 1 and 1 not in rows):

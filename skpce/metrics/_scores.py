@@ -1,6 +1,4 @@
-"""Losses and scores of predicted policies and of draws of them.
-
-Losses of predicted policies, and scorers for model selection.
+"""Losses and scores of predicted policies and of draws, and scorers made of them.
 
 scikit-learn's own scorers do not fit: its log loss and its Poisson deviance refuse
 several targets.
@@ -25,14 +23,10 @@ from .._checks import (
     check_real,
     checked_sample_weight,
 )
-from .._compositions.log_ratio import (
-    LogRatioGeometry,
-    check_log_ratio_parameters,
-    log_ratios_of,
-)
+from .._compositions.log_ratio import clr_of
 from .._compositions.steps import refuse_nan, refuse_ragged
 from ._coverage import _mean_by_step, read_draws, scatter
-from ._fragility import squared_aitchison
+from ._fragility import check_zero_replacement, squared_aitchison
 
 
 def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:
@@ -70,7 +64,7 @@ def kl_divergence_loss(
     compositions. Without them a prediction that adds up to more than its truth
     would score too well, since the steps are not known here: columns are summed
     over all steps. The expected loss is least for the mean policy, so the loss is
-    proper.
+    proper. Tables of two shapes, with NaN or negative truth are a ``ValueError``.
 
     Parameters
     ----------
@@ -89,11 +83,6 @@ def kl_divergence_loss(
     -------
     loss : float
         0 for a perfect prediction, else positive.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, ``y_true`` has negative entries, or there are NaN.
 
     See Also
     --------
@@ -137,20 +126,13 @@ def policy_mean_absolute_error(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_members, n_parts)
-        Probabilities and their predictions, the steps side by side.
-    sample_weight : array-like of shape (n_members,) or None, default=None
-        Frequency of each member.
+    y_true, y_pred, sample_weight
+        As in :func:`kl_divergence_loss`.
 
     Returns
     -------
     error : float
         0 for a perfect prediction.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or there are NaN.
 
     See Also
     --------
@@ -184,28 +166,18 @@ def aitchison_loss(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_members, n_parts)
-        Probabilities and their predictions, the steps side by side.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        both tables: in cross-validation give the mask itself.
+    y_true, y_pred, sample_weight
+        As in :func:`kl_divergence_loss`; zeros are replaced.
+    steps, mask
+        As in :func:`marginal_coverage_score`: in cross-validation give the mask
+        itself. Positive entries on a masked part are a ``ValueError``.
     zero_replacement : float, default=1e-12
         Probability put in place of a zero of a possible part.
-    sample_weight : array-like of shape (n_members,) or None, default=None
-        Frequency of each member.
 
     Returns
     -------
     loss : float
         0 for a perfect prediction.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or a table has negative entries, NaN, or positive
-        entries on a masked part.
 
     See Also
     --------
@@ -221,9 +193,8 @@ def aitchison_loss(
     truth, predicted = _read_predictions(y_true, y_pred)
     weights = checked_sample_weight(sample_weight, truth)
     squared = squared_aitchison(
-        y_true if hasattr(y_true, "columns") else truth,
-        predicted,
-        names=("y_true", "y_pred"),
+        (y_true if hasattr(y_true, "columns") else truth, predicted),
+        ("y_true", "y_pred"),
         steps=steps,
         mask=mask,
         zero_replacement=zero_replacement,
@@ -239,13 +210,9 @@ def aitchison_scorer(
 
     Parameters
     ----------
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. Give it in cross-validation: a rare action may
-        vanish in a fold.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part.
+    steps, mask, zero_replacement
+        As in :func:`aitchison_loss`. Give the mask in cross-validation: a rare action
+        may vanish in a fold.
 
     Returns
     -------
@@ -343,15 +310,9 @@ def energy_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_members, n_parts)
-        Probabilities of held-out members.
-    draws : array-like of shape (n_draws, n_members, n_parts) or (n_draws, 1, n_parts)
-        From :meth:`skpce.CompositionalPCESurrogate.sample`.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        ``y_true`` and in all draws.
+    y_true, draws, steps, mask
+        As in :func:`crps_score`; a table with NaN, negative entries or positive ones
+        on a masked part is a ``ValueError``.
     space : {"aitchison", "probability"}, default="aitchison"
         Euclidean distance of the centred log-ratios, which weighs relative errors of
         rare actions, or of the probabilities.
@@ -363,12 +324,6 @@ def energy_score(
     score : ndarray of shape (n_steps,)
         NaN for a step without choice. With two parts and ``"probability"`` it is
         :math:`\sqrt2` times the CRPS.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or an entry is NaN, negative, or positive on a
-        masked part.
 
     See Also
     --------
@@ -396,18 +351,11 @@ def energy_score(
     owner = "energy_score"
     check_option(owner, "space", space, ("aitchison", "probability"))
     geometry, observed, drawn = read_draws(owner, y_true, draws, steps, mask)
-    check_log_ratio_parameters(
-        owner,
-        log_ratio="clr",
-        reference=-1,
-        zero_replacement=zero_replacement,
-        closure="renormalize",
-        layout=geometry.layout,
-    )
+    check_zero_replacement(owner, zero_replacement, geometry.layout)
     if space == "aitchison":
-        observed = _clr(observed, geometry, zero_replacement, "y_true")
+        observed = clr_of(observed, geometry, zero_replacement, "y_true")
         rows = drawn.reshape(-1, drawn.shape[-1])
-        clr = _clr(rows, geometry, zero_replacement, "draws")
+        clr = clr_of(rows, geometry, zero_replacement, "draws")
         drawn = clr.reshape(*drawn.shape[:2], -1)
     else:
         observed = observed[:, geometry.active_parts]
@@ -417,18 +365,6 @@ def energy_score(
         its_own = geometry.step_of_active == step
         scores[step] = _score_of_step(observed[:, its_own], drawn[:, :, its_own])
     return scores
-
-
-def _clr(
-    values: FloatArray, geometry: LogRatioGeometry, zero_replacement: float, name: str
-) -> FloatArray:
-    return log_ratios_of(
-        values,
-        geometry,
-        closure="renormalize",
-        zero_replacement=zero_replacement,
-        name=name,
-    )
 
 
 def _score_of_step(observed: FloatArray, drawn: FloatArray) -> float:
@@ -509,11 +445,8 @@ def ks_indistinguishable_fraction(
     y_samples : array-like of shape (n_draws, n_parts)
         Policies drawn with the inputs drawn too:
         ``CompositionalPCESurrogate.sample(n)`` without X.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        both tables.
+    steps, mask
+        As in :func:`marginal_coverage_score`.
     alpha : float, default=0.05
         Level of all tests together.
 
@@ -521,12 +454,6 @@ def ks_indistinguishable_fraction(
     -------
     comparison : KSComparison
         ``fraction``, ``step_fractions``, ``p_values`` and what they rest on.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or an entry is NaN, negative, or positive on a
-        masked part, or ``alpha`` is not between 0 and 1.
 
     Notes
     -----
@@ -560,9 +487,8 @@ def ks_indistinguishable_fraction(
             f"parts of y_true, of shape {np.shape(y_true)}. Draws at given inputs "
             "have another axis: draw without X."
         )
-    geometry, observed, draws = read_draws(
-        owner, y_true, drawn[:, np.newaxis], steps, mask
-    )
+    tables = y_true, drawn[:, np.newaxis]
+    geometry, observed, draws = read_draws(owner, *tables, steps, mask)
     parts = geometry.active_parts
     tests = [_test(observed[:, part], draws[:, 0, part]) for part in parts]
     statistics, p_values = np.array(tests, dtype=np.float64).reshape(-1, 2).T
