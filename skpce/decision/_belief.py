@@ -1,7 +1,5 @@
 r"""What is believed of the inputs, what was observed, and the update by weights.
 
-Update a belief by importance weights.
-
 The weight of a particle is multiplied by the likelihood of what was observed there.
 Where that would leave too few particles with weight, the likelihood :math:`L` is taken
 in powers, :math:`L = L^{\gamma_1} L^{\gamma_2} \cdots`, each the largest that keeps
@@ -54,7 +52,8 @@ _LARGEST_WEIGHT = 1e290
 class InputBelief:
     """Draws of the inputs with weights: what is believed of them.
 
-    A belief never changes; an update makes a new one.
+    A belief never changes; an update makes a new one. Particles that are no finite
+    table are a ``ValueError``.
 
     Parameters
     ----------
@@ -80,11 +79,6 @@ class InputBelief:
         Square root of its diagonal.
     effective_sample_size : float
         ``1 / sum(weights ** 2)``: how many equally weighted draws would be as good.
-
-    Raises
-    ------
-    ValueError
-        If particles are no finite table, or weights or names do not fit them.
 
     Examples
     --------
@@ -152,11 +146,6 @@ class InputBelief:
         -------
         quantiles : ndarray of shape (n_probabilities, n_features)
             The smallest particle at which the weights reach the probability.
-
-        Raises
-        ------
-        ValueError
-            If the probabilities are no list of numbers between 0 and 1.
         """
         wanted = np.asarray(probabilities, dtype=np.float64)
         if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
@@ -209,12 +198,8 @@ class InputBelief:
             The new belief.
         """
         count = self.n_resampled + resampled
-        return replace(
-            self,
-            particles=particles,
-            weights=weights,  # type: ignore[arg-type]
-            n_resampled=count,
-        )
+        draws: Any = {"particles": particles, "weights": weights}
+        return replace(self, **draws, n_resampled=count)
 
     def outside(self, particles: FloatArray) -> NDArray[np.bool_]:
         """Tell which values lie outside the supports of the laws.
@@ -244,23 +229,17 @@ class InputBelief:
             and 95 %). Needs pandas.
         """
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
-        return import_pandas().DataFrame(
-            {
-                "input": np.array(self.names, dtype=object),
-                "mean": self.mean,
-                "sd": self.standard_deviation,
-                "low": low,
-                "high": high,
-            }
-        )
+        columns = {"input": np.array(self.names, dtype=object), "mean": self.mean}
+        columns |= {"sd": self.standard_deviation, "low": low, "high": high}
+        return import_pandas().DataFrame(columns)
 
     def __str__(self) -> str:
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
+        size, mean, spread = len(self.weights), self.mean, self.standard_deviation
         lines = [
-            f"{len(self.weights)} particles (effective "
-            f"{self.effective_sample_size:.1f}), {self.n_resampled} resamplings"
+            f"{size} particles (effective {self.effective_sample_size:.1f}), "
+            f"{self.n_resampled} resamplings"
         ]
-        mean, spread = self.mean, self.standard_deviation
         lines += [
             f"- {name}: mean {mean[i]:.3g}, sd {spread[i]:.3g}, "
             f"90 % in [{low[i]:.3g}, {high[i]:.3g}]"
@@ -312,18 +291,7 @@ def reweighted(
     shrinkage: float,
     generator: np.random.Generator,
 ) -> InputBelief:
-    """Multiply weights by a likelihood, in as few powers as the threshold allows.
-
-    Raises
-    ------
-    ValueError
-        If the likelihood is zero at every particle.
-
-    Warns
-    -----
-    DegenerateBeliefWarning
-        When a few particles are to become all of them.
-    """
+    """Multiply weights by a likelihood, in as few powers as the threshold allows."""
     smallest = resample_below * len(belief.weights)
     left = 1.0
     for stage in range(_MOST_STAGES):
@@ -332,9 +300,8 @@ def reweighted(
         power = left
         if smallest and stage < _MOST_STAGES - 1:
             power = _largest_power(belief.weights, logs, left, smallest)
-        belief = belief.with_draws(
-            belief.particles, _tempered(belief.weights, logs, power)
-        )
+        weights = _tempered(belief.weights, logs, power)
+        belief = belief.with_draws(belief.particles, weights)
         left -= power
         if left <= 0.0:
             break
@@ -375,14 +342,11 @@ def _tempered(weights: FloatArray, logs: FloatArray, power: float) -> FloatArray
 def _largest_power(
     weights: FloatArray, logs: FloatArray, left: float, smallest: float
 ) -> float:
-    """Return the largest power up to ``left`` that keeps the effective size.
-
-    0 when the particles that are possible are too few already.
-    """
+    """Return the largest power up to ``left`` that keeps the effective size, or 0."""
 
     def enough(power: float) -> bool:
-        size = effective_sample_size(_tempered(weights, logs, power))
-        return size >= smallest
+        tempered = _tempered(weights, logs, power)
+        return effective_sample_size(tempered) >= smallest
 
     if enough(left):
         return left
@@ -396,11 +360,9 @@ def _largest_power(
 def liu_west(
     belief: InputBelief, shrinkage: float, generator: np.random.Generator
 ) -> InputBelief:
-    """Resample, shrink to the mean and jitter: mean and covariance are kept.
-
-    A value that would leave the support of its law stays at its shrunk place; where
-    this is outside too (an input of single values) it is not moved at all.
-    """
+    """Resample, shrink to the mean and jitter: mean and covariance are kept."""
+    # A value that would leave the support of its law stays at its shrunk place; where
+    # this is outside too (an input of single values) it is not moved at all.
     mean, root = belief.mean, _square_root(belief.covariance)
     drawn = belief.particles[_systematic(belief.weights, generator)]
     shrunk = shrinkage * drawn + (1.0 - shrinkage) * mean
@@ -431,21 +393,11 @@ LogLikelihood = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Observation:
-    """Outcomes that are a function of the inputs plus normal noise.
+    """Outcomes that are a function of the inputs plus normal noise."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_outcomes,)
-        What was observed.
-    noise_variance : ndarray of shape (n_outcomes,)
-        Of the independent noise of each.
-    outcome : callable
-        Inputs (n, n_features) to the outcomes (n, n_outcomes) without noise.
-    """
-
-    values: FloatArray
-    noise_variance: FloatArray
-    outcome: Callable[[FloatArray], FloatArray]
+    values: FloatArray  # (n_outcomes,)
+    noise_variance: FloatArray  # (n_outcomes,), of the independent noise of each
+    outcome: Callable[[FloatArray], FloatArray]  # (n, n_features) to (n, n_outcomes)
 
     def log_likelihood(self, inputs: FloatArray) -> FloatArray:
         """Return the log-density of the values at each row, up to a constant."""
@@ -461,14 +413,7 @@ def read_observation(
     which: Any,
     names: Sequence[str] | None = None,
 ) -> Observation:
-    """Check what the user says of an observation of inputs with these names.
-
-    Raises
-    ------
-    ValueError
-        If a value is missing, not finite or of another length, or the outcome is
-        neither a fitted regressor of the same inputs nor a callable.
-    """
+    """Check what the user says of an observation of inputs with these names."""
     values = _numbers(owner, "observed", observed, "a finite number, or several")
     expected = f"a positive finite float, or one for each of {len(values)} outcomes"
     noise = _numbers(owner, "noise_sd", noise_sd, expected)
@@ -477,12 +422,10 @@ def read_observation(
     predict = _as_function(owner, outcome, names)
     columns = None if which is None else _columns(owner, which, len(values))
 
-    def outcome_at(inputs: FloatArray) -> FloatArray:
-        predicted = np.asarray(predict(inputs), dtype=np.float64)
-        return _chosen(owner, predicted.reshape(len(predicted), -1), columns, inputs)
-
     def checked(inputs: FloatArray) -> FloatArray:
-        found = outcome_at(inputs)
+        predicted = np.asarray(predict(inputs), dtype=np.float64)
+        table = predicted.reshape(len(predicted), -1)
+        found = _chosen(owner, table, columns, len(inputs))
         if found.shape[1] != len(values):
             raise ValueError(
                 f"{owner}: the outcome has {found.shape[1]} columns but "
@@ -496,13 +439,7 @@ def read_observation(
 
 
 def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
-    """Wrap a user's function so that its values are checked.
-
-    Raises
-    ------
-    ValueError
-        If it is no callable.
-    """
+    """Wrap a user's function so that its values are checked."""
     if not callable(log_likelihood):
         raise fail(owner, "log_likelihood", "a callable of the inputs", log_likelihood)
 
@@ -556,12 +493,10 @@ def _columns(owner: str, which: Any, n_values: int) -> NDArray[np.int64]:
     return columns.astype(np.int64)
 
 
-def _chosen(
-    owner: str, predicted: FloatArray, columns: Any, inputs: FloatArray
-) -> FloatArray:
-    if len(predicted) != len(inputs):
+def _chosen(owner: str, predicted: FloatArray, columns: Any, n_rows: int) -> FloatArray:
+    if len(predicted) != n_rows:
         raise ValueError(
-            f"{owner}: the outcome returned {len(predicted)} rows for {len(inputs)} "
+            f"{owner}: the outcome returned {len(predicted)} rows for {n_rows} "
             "rows of inputs."
         )
     if columns is None:

@@ -1,6 +1,4 @@
-r"""Thompson sampling with a surrogate of policies: belief, choice, observation.
-
-Update a belief by a square-root ensemble Kalman filter.
+r"""Thompson sampling with a surrogate of policies, and Kalman's update of a belief.
 
 For an outcome :math:`h(x)` with noise of variance :math:`r`, let :math:`s` be the
 variance of :math:`h` over the particles and :math:`c` its covariances with the inputs.
@@ -40,10 +38,10 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    is_position,
     make_generator,
     refuse_other_names,
 )
-from .._compositions.fitted import FittedCompositions
 from .._compositions.predictive import input_sampler
 from .._compositions.steps import StepLayout
 from ..inspection._reading import expansion_of
@@ -111,11 +109,6 @@ class ThompsonPolicy(BaseEstimator):
         Observations since ``fit``.
     effective_sample_size_ : float
         Of the belief.
-
-    Raises
-    ------
-    ValueError
-        In ``fit``, for a bad parameter.
 
     See Also
     --------
@@ -194,13 +187,6 @@ class ThompsonPolicy(BaseEstimator):
         -------
         self : ThompsonPolicy
             Ready to choose. What was learned before is forgotten.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter.
-        NotFittedError
-            If the surrogate is not fitted.
         """
         self._check_parameters()
         reading = expansion_of(self.surrogate)
@@ -225,10 +211,7 @@ class ThompsonPolicy(BaseEstimator):
         check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")
 
     def _first_belief(
-        self,
-        fitted: FittedCompositions,
-        names: list[str],
-        generator: np.random.Generator,
+        self, fitted: Any, names: list[str], generator: np.random.Generator
     ) -> InputBelief:
         laws = tuple(fitted.basis.laws)
         if isinstance(self.inputs, InputBelief):
@@ -264,13 +247,6 @@ class ThompsonPolicy(BaseEstimator):
         -------
         decision : Decision
             Actions, and the policy they were taken by.
-
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        ValueError
-            For an unknown step or bad inputs.
 
         Examples
         --------
@@ -332,7 +308,8 @@ class ThompsonPolicy(BaseEstimator):
         """Learn from an outcome.
 
         Give what was observed with ``outcome`` and ``noise_sd``, or a
-        ``log_likelihood`` alone.
+        ``log_likelihood`` alone. An outcome that is impossible under the belief is a
+        ``ValueError``, and leaves the belief as it is.
 
         Parameters
         ----------
@@ -356,14 +333,6 @@ class ThompsonPolicy(BaseEstimator):
         self : ThompsonPolicy
             With a new ``belief_``.
 
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        ValueError
-            For a bad argument, or an outcome that is impossible under the belief. The
-            belief is then unchanged.
-
         Warns
         -----
         DegenerateBeliefWarning
@@ -371,17 +340,16 @@ class ThompsonPolicy(BaseEstimator):
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.update"
-        if log_likelihood is None:
-            observation = read_observation(
-                owner, observed, outcome, noise_sd, which, self.belief_.names
-            )
-            if self.method == "kalman":
-                belief = kalman_updated(self.belief_, observation)
-            else:
-                belief = self._reweighted(observation.log_likelihood)
-        else:
+        if log_likelihood is not None:
             self._refuse_both(owner, (observed, outcome, noise_sd, which))
             belief = self._reweighted(checked_log_likelihood(owner, log_likelihood))
+        else:
+            names = self.belief_.names
+            seen = read_observation(owner, observed, outcome, noise_sd, which, names)
+            if self.method == "kalman":
+                belief = kalman_updated(self.belief_, seen)
+            else:
+                belief = self._reweighted(seen.log_likelihood)
         self.belief_ = belief
         self.n_updates_ += 1
         return self
@@ -433,11 +401,10 @@ class Decision:
     inputs: FloatArray | None
 
     def __str__(self) -> str:
+        rows = zip(self.steps, self.labels, self.policy, self.actions, strict=True)
         return ", ".join(
             f"{step}: {label} ({policy[action]:.2f})"
-            for step, label, policy, action in zip(
-                self.steps, self.labels, self.policy, self.actions, strict=True
-            )
+            for step, label, policy, action in rows
         )
 
 
@@ -470,11 +437,8 @@ def most_likely(block: FloatArray, generator: np.random.Generator) -> int:
 
 
 def vote_shares(policies: FloatArray, layout: StepLayout) -> FloatArray:
-    """Return the share of the votes of each part, (n_parts,).
-
-    In each step each policy votes for its likeliest action; several equal ones share
-    the vote.
-    """
+    """Return the share of the votes of each part, (n_parts,)."""
+    # In each step each policy votes for its likeliest action; equal ones share it.
     shares = np.empty(policies.shape[1])
     for columns in layout.slices:
         ballots = policies[:, columns]
@@ -491,13 +455,7 @@ def drawn(block: FloatArray, generator: np.random.Generator) -> int:
 
 
 def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
-    """Return positions of steps given by name or position; None means all.
-
-    Raises
-    ------
-    ValueError
-        For a step that does not exist.
-    """
+    """Return positions of steps given by name or position; None means all."""
     if steps is None:
         return list(range(layout.n_steps))
     names = [str(name) for name in layout.step_names]
@@ -508,8 +466,7 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
         raise fail(owner, "steps", f"None, or some of {names}", steps) from None
     found = []
     for step in given:
-        is_position = isinstance(step, (int, np.integer)) and not isinstance(step, bool)
-        if is_position and 0 <= step < len(names):
+        if is_position(step, len(names)):
             found.append(int(step))
         elif isinstance(step, str) and step in names:
             found.append(names.index(step))
@@ -522,15 +479,7 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
 
 
 def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief:
-    """Move the particles to the mean and covariance of Kalman's formulas.
-
-    Values that would leave the support of a law are set to its nearest end.
-
-    Raises
-    ------
-    ValueError
-        If an input has a law of single values, between which nothing can move.
-    """
+    """Move the particles to the mean and covariance of Kalman's formulas."""
     _refuse_single_values(belief)
     n_features = belief.particles.shape[1]
     # Inputs and outcomes move together.
@@ -539,6 +488,7 @@ def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief
     for k, (value, noise) in enumerate(pairs):
         state = _moved(state, n_features + k, value, noise, belief.weights)
     particles = state[:, :n_features]
+    # Values that would leave the support of a law are set to its nearest end.
     for i, law in enumerate(belief.laws):
         particles[:, i] = np.clip(particles[:, i], *law.support)
     return belief.with_draws(particles, belief.weights)

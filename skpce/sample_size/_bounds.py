@@ -23,6 +23,7 @@ from .._checks import (
 
 #: What is known of the noise.
 METHODS = ("chi2", "f", "markov")
+_NOT_NEGATIVE: dict[str, Any] = {"low": 0, "high": math.inf, "closed": "left"}
 
 
 def smallest_eigenvalue(design: ArrayLike) -> float:
@@ -41,11 +42,6 @@ def smallest_eigenvalue(design: ArrayLike) -> float:
     -------
     eigenvalue : float
         0 for fewer members than terms, and where it is rounding.
-
-    Raises
-    ------
-    ValueError
-        If the design is no finite matrix with rows and columns.
 
     Examples
     --------
@@ -116,11 +112,6 @@ def coefficient_error_bound(
         ``inf`` for a design of less than full rank, and for ``method="f"`` without
         residual degrees of freedom (:math:`L \le P`).
 
-    Raises
-    ------
-    ValueError
-        For a bad argument.
-
     Notes
     -----
     With :math:`m` coordinates and :math:`s = \sum_k \sigma_k^2`, the bounds are
@@ -140,8 +131,7 @@ def coefficient_error_bound(
 
     References
     ----------
-    The user guide, "How many members", has the proof. The paper's Theorem A is
-    :func:`paper_ensemble_size`.
+    The user guide, "How many members", has the proof.
 
     Examples
     --------
@@ -156,22 +146,15 @@ def coefficient_error_bound(
     variances = _checked_variances(owner, noise_variance)
     check_integer(owner, "n_members", n_members, low=1)
     check_integer(owner, "n_terms", n_terms, low=1)
-    check_real(
-        owner,
-        "smallest_eigenvalue",
-        smallest_eigenvalue,
-        low=0,
-        high=math.inf,
-        closed="left",
-    )
+    check_real(owner, "smallest_eigenvalue", smallest_eigenvalue, **_NOT_NEGATIVE)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, METHODS)
     check_boolean(owner, "isotropic", isotropic)
     if n_members < n_terms or smallest_eigenvalue == 0.0:
         return math.inf
-    quantile = mean_square_quantile(
-        n_members, n_terms, len(variances), 1.0 - confidence_level, method, isotropic
-    )
+    risk = 1.0 - confidence_level
+    sizes = n_members, n_terms, len(variances)
+    quantile = mean_square_quantile(*sizes, risk, method, isotropic)
     return float(
         variances.sum() * n_terms * quantile / (n_members * smallest_eigenvalue)
     )
@@ -225,19 +208,13 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
     bound : float or ndarray
         At most 1, and 1 where there is no variance.
 
-    Raises
-    ------
-    ValueError
-        If a value is negative or NaN, or a variance is infinite.
-
     See Also
     --------
     sobol_error_interval : Narrower for an index near 0 or 1.
 
     References
     ----------
-    The user guide, "How many members", has the proof. It takes the place of the
-    paper's "delta method" step in Theorem A.
+    The user guide, "How many members", has the proof.
 
     Examples
     --------
@@ -274,11 +251,6 @@ def sobol_error_interval(
     -------
     interval : ndarray of shape (2, ...)
         Lower and upper ends, in the shape to which the arguments broadcast.
-
-    Raises
-    ------
-    ValueError
-        For an index outside [0, 1], a negative value or NaN.
 
     References
     ----------
@@ -390,11 +362,6 @@ def paper_ensemble_size(
     n_members : int
         Smallest integer that satisfies the inequality.
 
-    Raises
-    ------
-    ValueError
-        For a bad argument.
-
     See Also
     --------
     required_ensemble_size : From a bound that is proved.
@@ -434,9 +401,7 @@ def paper_ensemble_size(
     """
     owner = "paper_ensemble_size"
     check_integer(owner, "n_terms", n_terms, low=1)
-    check_real(
-        owner, "noise_variance", noise_variance, low=0, high=math.inf, closed="left"
-    )
+    check_real(owner, "noise_variance", noise_variance, **_NOT_NEGATIVE)
     check_real(owner, "signal_variance", signal_variance, low=0, high=math.inf)
     check_integer(owner, "n_features", n_features, low=1)
     check_integer(owner, "n_actions", n_actions, low=2)
