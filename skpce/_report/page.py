@@ -1,6 +1,4 @@
-"""A self-contained HTML page and its sections.
-
-A self-contained HTML report: text, tables and figures in one file.
+"""A self-contained HTML page and its sections: text, tables and figures in one file.
 
 No server, no script, no address of another host: figures are inlined as PNG.
 """
@@ -34,6 +32,7 @@ from ..plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from ..plotting._members import interval_kinds
 from ..plotting._steps import fragility_of
 from ..plotting._style import NOT_SUPPORTED, Support, surrogate_q2
 
@@ -62,21 +61,7 @@ pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
 
 
 class HtmlReport:
-    """Collects sections and writes them to one file.
-
-    Parameters
-    ----------
-    title : str
-        Heading of the page.
-
-    Examples
-    --------
-    >>> from skpce._report.page import HtmlReport
-    >>> report = HtmlReport("A <title>")
-    >>> report.add_table(["step", "Q²"], [["catalyst", 0.31]])
-    >>> "&lt;title&gt;" in report.to_html()
-    True
-    """
+    """Collects sections and writes them to one file."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -99,12 +84,10 @@ class HtmlReport:
     ) -> None:
         """Add a table; numbers are shortened to three digits."""
         head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td>{escape(format_cell(cell))}</td>" for cell in row)
-            + "</tr>"
-            for row in rows
-        )
+        cells = [
+            [f"<td>{escape(format_cell(cell))}</td>" for cell in row] for row in rows
+        ]
+        body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         title = f"<caption>{escape(caption)}</caption>" if caption else ""
         self._parts.append(
             f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>'
@@ -140,11 +123,7 @@ class ReportContent:
     """What the sections read: the fit, its inputs' names, the test data."""
 
     def __init__(
-        self,
-        pipeline: Any,
-        reading: Reading,
-        y: FloatArray,
-        verdict: Result | None,
+        self, pipeline: Any, reading: Reading, y: FloatArray, verdict: Result | None
     ) -> None:
         expansion = reading.expansion
         self.pipeline, self.surrogate = pipeline, reading.estimator
@@ -182,12 +161,8 @@ def add_figure(page: HtmlReport, display: Any, description: str) -> None:
 
     stream = io.BytesIO()
     try:
-        display.figure_.savefig(
-            stream,
-            format="png",
-            dpi=_DOTS_PER_INCH,
-            metadata={"Software": None},
-        )
+        style = {"dpi": _DOTS_PER_INCH, "metadata": {"Software": None}}
+        display.figure_.savefig(stream, format="png", **style)
     finally:
         plt.close(display.figure_)
     page.add_png(stream.getvalue(), description)
@@ -219,22 +194,17 @@ def _add_verdict(page: HtmlReport, content: ReportContent) -> None:
     page.add_preformatted(str(content.verdict))
     level = f"{content.verdict.confidence_level:.0%} interval"
     columns = ["Q², cross-fitted", level, "Q² of the mean", "Q² at degree 1"]
-    rows = [
+    figures = [
         [
-            judged.step,
-            judged.q2,
-            interval_text(judged.q2_low, judged.q2_high),
-            judged.mean_only_q2,
-            judged.degree_one_q2,
-            judged.p_value,
-            judged.noise_share,
-            content.answer(step),
+            *(judged.step, judged.q2, interval_text(judged.q2_low, judged.q2_high)),
+            *(judged.mean_only_q2, judged.degree_one_q2, judged.p_value),
+            *(judged.noise_share, content.answer(step)),
         ]
         for step, judged in enumerate(content.verdict.steps)
     ]
     page.add_table(
         ["step", *columns, "p (Holm)", "training noise", "attribution"],
-        rows,
+        figures,
         "The same in figures, beside two simpler models",
     )
     page.add_text(
@@ -286,12 +256,10 @@ def _add_fragility(page: HtmlReport, content: ReportContent) -> None:
         "alr sum": found.alr_sum,
     }
     rows = [
-        [
-            name,
-            *(_without_rounding(column[step]) for column in columns.values()),
-            found.alr_reference[step],
-        ]
-        for step, name in enumerate(content.step_names)
+        [name, *(_without_rounding(x[step]) for x in columns.values()), reference]
+        for step, (name, reference) in enumerate(
+            zip(content.step_names, found.alr_reference, strict=True)
+        )
     ]
     page.add_table(
         ["step", *columns, "alr reference"],
@@ -306,14 +274,13 @@ def _add_fragility(page: HtmlReport, content: ReportContent) -> None:
         "or between two members. Mutual information is that of member and action, in "
         "nats. “Of largest” divides by the largest value that so many actions allow."
     )
+    support = content.support
     display = StepVarianceDisplay(
-        found,
-        unexplained=content.support.unexplained,
-        supported=content.support.supported,
-    ).plot()
+        found, unexplained=support.unexplained, supported=support.supported
+    )
     add_figure(
         page,
-        display,
+        display.plot(),
         "Disagreement per step. Variance bars are cut into what the inputs explain "
         f"({content.source}) and the rest.",
     )
@@ -321,36 +288,19 @@ def _add_fragility(page: HtmlReport, content: ReportContent) -> None:
 
 def _add_indices(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("What drives each step")
-    shares = SobolDisplay.from_fit(
-        content.pipeline, verdict=content.verdict, input_features=content.input_names
-    )
+    known: Any = {"verdict": content.verdict, "input_features": content.input_names}
+    shares = SobolDisplay.from_fit(content.pipeline, **known)
     empty = np.isnan(shares.unexplained)[:, np.newaxis]
-    rows = [
-        [name, *row, content.answer(step)]
-        for step, (name, row) in enumerate(
-            zip(
-                content.step_names,
-                np.where(empty, np.nan, shares.shares).tolist(),
-                strict=True,
-            )
-        )
-    ]
     page.add_table(
         ["step", *shares.column_names, "attribution"],
-        rows,
+        _step_rows(content, np.where(empty, np.nan, shares.shares)),
         "Shares of the variance between members: first order times Q² "
         f"({content.source})",
     )
     total = np.where(empty, np.nan, content.expansion.sobol_indices().total_order)
-    rows = [
-        [name, *row, 1.0 - shares.unexplained[step], content.answer(step)]
-        for step, (name, row) in enumerate(
-            zip(content.step_names, total.tolist(), strict=True)
-        )
-    ]
     page.add_table(
         ["step", *content.input_names, "explained", "attribution"],
-        rows,
+        _step_rows(content, np.column_stack([total, 1.0 - shares.unexplained])),
         "Total Sobol indices: shares of the variance of the expansion alone",
     )
     if content.is_sampled:
@@ -363,27 +313,22 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
         page, shares.plot(), "Shares of the variance, with the unexplained part."
     )
     if np.nansum(content.fragility.aitchison_variance) > 0:
-        display = PrismDisplay.from_estimator(
-            content.pipeline,
-            content.y,
-            verdict=content.verdict,
-            input_features=content.input_names,
-        )
-        add_figure(page, display, "From inputs to steps: widths add up to one.")
+        prism = PrismDisplay.from_estimator(content.pipeline, content.y, **known)
+        add_figure(page, prism, "From inputs to steps: widths add up to one.")
     if len(content.input_names) > 1:
         for step in _best_explained(content)[:1]:
-            pairs = InteractionDisplay.from_estimator(
-                content.pipeline,
-                step=step,
-                verdict=content.verdict,
-                input_features=content.input_names,
-            )
             add_figure(
                 page,
-                pairs,
+                InteractionDisplay.from_estimator(content.pipeline, step=step, **known),
                 "Inputs alone (diagonal) and in pairs, as shares of the variance of "
                 f"the step whose inputs explain most: {content.step_names[step]}.",
             )
+
+
+def _step_rows(content: ReportContent, table: FloatArray) -> list[list[Any]]:
+    """Return rows of numbers between the name of the step and the answer."""
+    rows = zip(content.step_names, table.tolist(), strict=True)
+    return [[name, *row, content.answer(i)] for i, (name, row) in enumerate(rows)]
 
 
 def _add_fidelity(page: HtmlReport, content: ReportContent) -> None:
@@ -392,11 +337,8 @@ def _add_fidelity(page: HtmlReport, content: ReportContent) -> None:
         "predictions at draws of its inputs. Its fidelity is the share of their "
         "variance that the expansion has on fresh draws."
     )
-    fidelity = content.surrogate.fidelity_
-    rows = [
-        [name, float(share)]
-        for name, share in zip(content.step_names, fidelity, strict=True)
-    ]
+    fidelity = np.asarray(content.surrogate.fidelity_, dtype=np.float64).tolist()
+    rows = list(zip(content.step_names, fidelity, strict=True))
     page.add_table(["step", "fidelity"], rows)
 
 
@@ -430,15 +372,10 @@ def add_predictions(
 
 def _add_coverage(page: HtmlReport, content: ReportContent, random_state: int) -> None:
     page.add_heading("Coverage on the test data")
-    kinds = {
-        "given the inputs": {"X": content.inputs},
-        "ignoring the inputs": {"X": None},
-        "push-forward alone": {"X": None, "residual": None},
-    }
     curves: dict[str, list[float]] = {}
     rows: list[list[Any]] = []
     try:
-        for name, arguments in kinds.items():
+        for name, arguments in interval_kinds(content.inputs).items():
             found = list(_coverages(content, arguments, random_state))
             curves[name] = [_mean(marginal.coverage) for _, marginal, _ in found]
             if name == "given the inputs":
@@ -507,11 +444,8 @@ def _add_policies(page: HtmlReport, content: ReportContent, random_state: int) -
         display = PolicyDistributionDisplay.from_estimator(
             content.pipeline, content.y, step=step, random_state=random_state
         )
-        add_figure(
-            page,
-            display,
-            f"{content.step_names[step]}: test data beside the predictive law.",
-        )
+        name = content.step_names[step]
+        add_figure(page, display, f"{name}: test data beside the predictive law.")
 
 
 def _mean(values: NDArray[np.float64]) -> float:
@@ -541,12 +475,8 @@ def _add_inputs(page: HtmlReport, content: ReportContent) -> None:
         ["condition number of the design", diagnostics.condition_number],
     ]
     page.add_table(["figure", "value"], rows)
-    laws = [
-        [name, float(p_value)]
-        for name, p_value in zip(
-            content.input_names, diagnostics.law_p_values, strict=True
-        )
-    ]
+    p_values = np.asarray(diagnostics.law_p_values, dtype=np.float64).tolist()
+    laws = list(zip(content.input_names, p_values, strict=True))
     page.add_table(["input", "p-value"], laws, "Fit of each input to its law")
     display = EmbeddingDisplay.from_estimator(
         content.pipeline, input_features=content.input_names

@@ -37,6 +37,7 @@ from .._checks import (
     check_integer,
     checked_sample_weight,
     fail,
+    finite_floats,
     import_pandas,
     refuse_other_names,
 )
@@ -262,11 +263,8 @@ def effective_sample_size(weights: FloatArray) -> float:
 
 def _checked_particles(particles: Any) -> FloatArray:
     expected = "a finite table of shape (n_particles, n_features) with a row or more"
-    try:
-        values = np.array(particles, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise fail("InputBelief", "particles", expected, particles) from None
-    if values.ndim != 2 or not values.size or not np.isfinite(values).all():
+    values = finite_floats("InputBelief", "particles", particles, expected)
+    if values.ndim != 2:
         raise fail("InputBelief", "particles", expected, particles)
     return values
 
@@ -459,11 +457,8 @@ def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
 
 def _numbers(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     """Return a number or a list of numbers as a vector."""
-    try:
-        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise fail(owner, name, expected, value) from None
-    if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
+    numbers = np.atleast_1d(finite_floats(owner, name, value, expected))
+    if numbers.ndim != 1:
         raise fail(owner, name, expected, value)
     return numbers
 

@@ -281,20 +281,18 @@ class ThompsonPolicy(BaseEstimator):
             raise fail(owner, "inputs", f"{n_features} finite numbers", inputs)
         return values
 
-    def _policies(self, inputs: FloatArray) -> FloatArray:  # shape: (n, n_parts)
-        return self._fitted.policies_at(inputs)
-
     def _policy(self, given: FloatArray | None) -> tuple[FloatArray, Any]:
         """Return what actions are taken by, (n_parts,), and the one draw behind it."""
+        belief, policies_at = self.belief_, self._fitted.policies_at
         if self.rule == "mean":
-            return self.belief_.weights @ self._policies(self.belief_.particles), None
+            return belief.weights @ policies_at(belief.particles), None
         if self.rule == "vote":
-            voters = self.belief_.sample(self.n_draws, self._generator)
+            voters = belief.sample(self.n_draws, self._generator)
             layout = self._fitted.geometry.layout
-            return vote_shares(self._policies(voters), layout), None
+            return vote_shares(policies_at(voters), layout), None
         if given is None:
-            given = self.belief_.sample(1, self._generator)[0]
-        return self._policies(given[np.newaxis])[0], given
+            given = belief.sample(1, self._generator)[0]
+        return policies_at(given[np.newaxis])[0], given
 
     def update(
         self,

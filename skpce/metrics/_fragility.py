@@ -87,7 +87,7 @@ class PolicyFragility:
     alr_reference: tuple[str, ...]
 
     def to_frame(self) -> Any:
-        """Return all measures side by side, one row per step.
+        """Return a pandas data frame of all measures, one row per step.
 
         Returns
         -------
@@ -176,21 +176,9 @@ def policy_fragility(
     :math:`K\, \mathrm{Var}(\mathrm{clr}_r)`.
 
     ``normalized_*`` divides by the largest value that any ensemble can have with
-    :math:`K` parts. All four are convex in each :math:`p_i`, so the largest value
-    belongs to members that choose one action each, split evenly over the :math:`K`
-    actions:
-
-    ============================ ==========================================
-    measure                      largest value
-    ============================ ==========================================
-    ``total_variation``          :math:`1 - 1/K`
-    ``pairwise_total_variation`` :math:`(1 - 1/K)\, W / (W - 1)`
-    ``jensen_shannon``           :math:`\log 2 - \tfrac12 \left[(1 + \tfrac1K)
-                                 \log(1 + \tfrac1K) + \tfrac1K \log K\right]`
-    ``mutual_information``       :math:`\log K`
-    ============================ ==========================================
-
-    1 is reached when :math:`K` divides the number of members.
+    :math:`K` parts (see the user guide). All four are convex in each
+    :math:`p_i`, so it belongs to members that choose one action each, split evenly over
+    the :math:`K` actions; 1 is reached when :math:`K` divides the number of members.
 
     References
     ----------

@@ -176,14 +176,9 @@ class ConvergenceDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> ConvergenceDisplay:
-        """Draw the curves.
+        """Draw the curves, on ``ax`` or, without one, in a new figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.plot`` for the medians.
+        ``kwargs`` are passed on to ``Axes.plot`` for the medians.
         """
         ax = make_axes(ax, (7.0, 4.0))
         is_q2 = self.quantity == "q2"
@@ -362,14 +357,12 @@ class EmbeddingDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate, a regressor, or a Pipeline that ends in one. The variance
-            kept is read from the last step with ``explained_variance_ratio_``.
+        pipeline, input_features
+            As in :meth:`SobolDisplay.from_fit`. The variance kept is read from the
+            last step with ``explained_variance_ratio_``.
         X : array-like of shape (n_members, n_features) or None, default=None
             Members, before any embedding. None takes those that a surrogate was
             fitted on; a regressor needs X.
-        input_features : sequence of str or None, default=None
-            Names of the inputs; None asks the pipeline.
         random_state : int, default=0
             Of the draws that give the quantiles of the laws.
         ax, **kwargs
@@ -378,31 +371,19 @@ class EmbeddingDisplay:
         reading = expansion_of(pipeline, X, input_features)
         inputs = reading.table
         if inputs is None:
-            raise ValueError(
-                f"X=None, but {type(reading.estimator).__name__} keeps no inputs; give "
-                "X."
-            )
+            owner = type(reading.estimator).__name__
+            raise ValueError(f"X=None, but {owner} keeps no inputs; give X.")
         if len(inputs) < 2:
             raise ValueError(f"X has {len(inputs)} members; expected two or more.")
         law, data = _quantiles(reading.expansion.basis.laws, inputs, random_state)
-        display = cls(
-            _correlation(inputs),
-            law,
-            data,
-            reading.expansion.input_names,
-            explained_variance_ratio=_kept_variance(reading),
-        )
+        shown = _correlation(inputs), law, data, reading.expansion.input_names
+        display = cls(*shown, explained_variance_ratio=_kept_variance(reading))
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> EmbeddingDisplay:
-        """Draw the panels.
+        """Draw the panels on ``ax``, which is divided, or on one each.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, sequence of Axes or None, default=None
-            Where to draw: one to be divided, or one per panel. None makes a figure.
-        **kwargs
-            Passed on to ``Axes.plot`` for the quantiles.
+        ``kwargs`` are passed on to ``Axes.plot`` for the quantiles.
         """
         kept, size = self.explained_variance_ratio, len(self.input_names)
         n_panels = 2 if kept is None else 3

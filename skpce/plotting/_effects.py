@@ -137,8 +137,8 @@ class MainEffectsDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate, a regressor, or a Pipeline that ends in one.
+        pipeline, verdict, input_features
+            As in :meth:`SobolDisplay.from_fit`.
         X : array-like of shape (n_samples, n_features) or None, default=None
             Data for the rug and the range of the curves, before any embedding. None
             takes those that a surrogate was fitted on; for a regressor the range is
@@ -154,10 +154,6 @@ class MainEffectsDisplay:
             probabilities are means over draws of the other inputs. With a
             ``regressor`` of its own both are those of the expansion of its
             predictions (``fidelity_`` says how good that is).
-        verdict : Result or None, default=None
-            Marks the targets of steps whose attribution is not supported.
-        input_features : sequence of str or None, default=None
-            Names of the inputs; None asks the pipeline.
         n_points : int, default=61
             Points of a curve.
         n_samples : int, default=1000
@@ -210,14 +206,9 @@ class MainEffectsDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> MainEffectsDisplay:
-        """Draw the curves on one scale.
+        """Draw the curves on one scale: on ``ax``, which is divided, or on one each.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, sequence of Axes or None, default=None
-            Where to draw: one to be divided, or one per input. None makes a figure.
-        **kwargs
-            Passed on to ``Axes.plot``.
+        ``kwargs`` are passed on to ``Axes.plot``.
         """
         n_panels = len(self.grids)
         n_columns = min(n_panels, _COLUMNS)
@@ -433,11 +424,9 @@ class InteractionDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate, a regressor, or a Pipeline that ends in one.
         step : int, default=0
             Which step or target.
-        verdict, input_features
+        pipeline, verdict, input_features
             As in :meth:`SobolDisplay.from_fit`.
         ax, **kwargs
             As in :meth:`plot`.
@@ -453,25 +442,16 @@ class InteractionDisplay:
         for subset, share in zip(indices.subsets, shares, strict=True):
             values[subset[-1], subset[0]] = share
         higher = max(explained - float(shares.sum()), 0.0)
-        display = cls(
-            values,
-            0.0 if higher < 1e-12 else higher,
-            unexplained,
-            expansion.input_names,
-            title=expansion.group_names[step],
-            supported=found.supported is None or found.supported[step],
-        )
+        shown = values, 0.0 if higher < 1e-12 else higher, unexplained
+        title = expansion.group_names[step]
+        good = found.supported is None or found.supported[step]
+        display = cls(*shown, expansion.input_names, title=title, supported=good)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> InteractionDisplay:
-        """Draw the map.
+        """Draw the map, on ``ax`` or, without one, in a new figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.imshow``. The colours start at 0.
+        ``kwargs`` are passed on to ``Axes.imshow``. The colours start at 0.
         """
         size = len(self.input_names)
         each = 0.62 if size <= 12 else 0.4  # too many for numbers in the cells
@@ -479,10 +459,9 @@ class InteractionDisplay:
         above = np.triu(np.ones((size, size), dtype=bool), k=1)
         shown = np.where(above, np.nan, self.values)
         largest = max(float(np.nanmax(shown)), 0.1) if self.supported else 1.0
-        style: dict[str, Any] = {"cmap": "cividis", "vmin": 0.0, "vmax": largest}
-        style |= kwargs
+        style: Any = {"cmap": "cividis", "vmin": 0.0, "vmax": largest} | kwargs
         names = self.input_names
-        self.image_: Any = draw_heat_map(ax, shown, names, names, **style)
+        self.image_ = draw_heat_map(ax, shown, names, names, **style)
         ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
         ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
         self.ax_, self.figure_ = ax, ax.figure

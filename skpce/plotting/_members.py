@@ -154,14 +154,9 @@ class PolicyDistributionDisplay:
         return len(self.part_names) * longest > 30
 
     def plot(self, ax: Any = None, **kwargs: Any) -> PolicyDistributionDisplay:
-        """Draw means with bars of one standard deviation, cut at 0 and 1.
+        """Draw means, and bars of one standard deviation that end at 0 and 1.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.errorbar``.
+        ``ax`` None makes a figure; ``kwargs`` are passed on to ``Axes.errorbar``.
         """
         n_parts = len(self.part_names)
         lying = self.is_horizontal
@@ -283,11 +278,7 @@ class CoverageDisplay:
         geometry, surrogate = reading.require_compositions().geometry, reading.estimator
         inputs = reading.inputs
         y = checked_policies(y, surrogate, len(inputs))
-        kinds = {
-            "given the inputs": {"X": inputs},
-            "ignoring the inputs": {"X": None},
-            "push-forward alone": {"X": None, "residual": None},
-        }
+        kinds = interval_kinds(inputs)
         layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
         coverages: dict[str, list[float]] = {name: [] for name in kinds}
         for name, arguments in kinds.items():
@@ -340,14 +331,9 @@ class CoverageDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> CoverageDisplay:
-        """Draw the lines.
+        """Draw the lines, on ``ax`` or, without one, in a new figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.plot`` for the lines.
+        ``kwargs`` are passed on to ``Axes.plot`` for the lines.
         """
         ax = make_axes(ax, (5.2, 4.6))
         grid = np.linspace(0.0, 1.0, 101)
@@ -369,3 +355,12 @@ class CoverageDisplay:
         hide_spines(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def interval_kinds(inputs: FloatArray) -> dict[str, dict[str, Any]]:
+    """Return, by name, the arguments of three kinds of intervals of a surrogate."""
+    return {
+        "given the inputs": {"X": inputs},
+        "ignoring the inputs": {"X": None},
+        "push-forward alone": {"X": None, "residual": None},
+    }

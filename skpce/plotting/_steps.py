@@ -146,12 +146,10 @@ class StepVarianceDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate or a Pipeline that ends in one. Gives steps and mask.
+        pipeline, verdict
+            As in :meth:`SobolDisplay.from_fit`; of a surrogate.
         y : array-like of shape (n_members, n_parts)
             Policies of the members.
-        verdict
-            As in :meth:`SobolDisplay.from_fit`.
         measures, ax, **kwargs
             As in :meth:`plot`.
         """
@@ -354,8 +352,6 @@ class PrismDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate or a Pipeline that ends in one.
         y : array-like of shape (n_members, n_parts)
             Policies of members: how much they disagree gives the heights of the
             steps.
@@ -364,8 +360,8 @@ class PrismDisplay:
             Of the disagreement. Summed variances grow with the number of actions.
             The cut of a step into inputs is that of its Aitchison variance,
             whatever the measure.
-        unexplained, verdict, input_features
-            As in :meth:`SobolDisplay.from_fit`.
+        pipeline, unexplained, verdict, input_features
+            As in :meth:`SobolDisplay.from_fit`; of a surrogate.
         ax, **kwargs
             As in :meth:`plot`.
         """
@@ -392,14 +388,9 @@ class PrismDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> PrismDisplay:
-        """Draw the ribbons.
+        """Draw the ribbons, on ``ax`` or, without one, in a new figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to each ribbon, a ``matplotlib.patches.PathPatch``.
+        ``kwargs`` are passed on to each ribbon, a ``matplotlib.patches.PathPatch``.
         """
         n_nodes = max(self.flows.shape)
         ax = make_axes(ax, (8.4, max(3.8, 1.2 + 0.46 * n_nodes)))

@@ -19,6 +19,7 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    finite_floats,
 )
 
 #: What is known of the noise.
@@ -51,9 +52,10 @@ def smallest_eigenvalue(design: ArrayLike) -> float:
     >>> round(smallest_eigenvalue(np.c_[np.ones(5), x]), 6)
     1.0
     """
-    values = np.asarray(design, dtype=np.float64)
-    if values.ndim != 2 or not values.size or not np.all(np.isfinite(values)):
-        raise fail("smallest_eigenvalue", "design", "a finite 2-D array", design)
+    owner, expected = "smallest_eigenvalue", "a finite 2-D array"
+    values = finite_floats(owner, "design", design, expected)
+    if values.ndim != 2:
+        raise fail(owner, "design", expected, design)
     n_members, n_terms = values.shape
     if n_members < n_terms:
         return 0.0
@@ -298,12 +300,8 @@ def _checked_pair(
 
 def _checked_variances(owner: str, value: Any) -> FloatArray:
     expected = "a non-negative finite float, or a list with one per coordinate"
-    try:
-        variances = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise fail(owner, "noise_variance", expected, value) from None
-    valid = variances.ndim == 1 and variances.size and np.all(np.isfinite(variances))
-    if not valid or np.any(variances < 0):
+    variances = np.atleast_1d(finite_floats(owner, "noise_variance", value, expected))
+    if variances.ndim != 1 or np.any(variances < 0):
         raise fail(owner, "noise_variance", expected, value)
     return variances
 
@@ -368,25 +366,11 @@ def paper_ensemble_size(
 
     Notes
     -----
-    Faults of the theorem (supplement of the paper, section "Sample complexity for
-    Sobol accuracy"):
-
-    - The proof uses Markov's inequality, which gives :math:`1/\delta`; the statement
-      has :math:`\log(1/\delta)`.
-    - :math:`T` steps are in its union bound and not in its formula.
-    - :math:`E\lVert\hat c - c\rVert^2 \le P\sigma^2/(L - P)` is not true of polynomial
-      designs: the mean is :math:`\sigma^2\,\mathrm{tr}(\hat G^{-1})/L`, and
-      :math:`\hat G` is far from the identity unless :math:`L \gg P`.
-    - :math:`\lVert c\rVert` is bounded by the *smallest* variance, :math:`\hat D` is
-      taken to be :math:`D`, terms of second order are dropped, and terms beyond the
-      degree and the bias of the ridge are left out.
-    - The paper's :math:`L^* = 57` is :math:`P + 1`: it needs
-      :math:`\sigma^2/D_{\min} \le 1.9 \cdot 10^{-6}`. It takes
-      :math:`K_{\mathrm{eff}} = 3` where the widest step has 24 actions.
-
-    References
-    ----------
-    The paper, Theorem A.
+    The user guide, "How many members", lists the faults of the proof (supplement of
+    the paper, section "Sample complexity for Sobol accuracy"): Markov's inequality
+    gives :math:`1/\delta`, not its logarithm, and :math:`E\lVert\hat c - c\rVert^2 \le
+    P\sigma^2/(L - P)` is not true of polynomial designs. The paper's :math:`L^* = 57`
+    is :math:`P + 1` and needs :math:`\sigma^2/D_{\min} \le 1.9 \cdot 10^{-6}`.
 
     Examples
     --------
