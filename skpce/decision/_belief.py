@@ -136,7 +136,7 @@ class InputBelief:
         return effective_sample_size(self.weights)
 
     def quantile(self, probabilities: ArrayLike) -> FloatArray:
-        """Return weighted quantiles of each input.
+        """Return the smallest particles at which the weights reach given probabilities.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class InputBelief:
         Returns
         -------
         quantiles : ndarray of shape (n_probabilities, n_features)
-            The smallest particle at which the weights reach the probability.
+            Of each input.
         """
         wanted = np.asarray(probabilities, dtype=np.float64)
         if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
@@ -161,20 +161,7 @@ class InputBelief:
         return found
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw particles by their weights, with replacement.
-
-        Parameters
-        ----------
-        size : int
-            Number of draws.
-        generator : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        inputs : ndarray of shape (size, n_features)
-            Whole particles.
-        """
+        """Draw whole particles by their weights: ndarray (size, n_features)."""
         check_integer("InputBelief.sample", "size", size, low=1)
         chosen = generator.choice(len(self.weights), size=size, p=self.weights)
         return self.particles[chosen]
@@ -184,51 +171,22 @@ class InputBelief:
     ) -> InputBelief:
         """Return the same inputs with other draws.
 
-        Parameters
-        ----------
-        particles : ndarray of shape (n_particles, n_features)
-            Their values.
-        weights : ndarray of shape (n_particles,) or None
-            None means equal ones.
-        resampled : int, default=0
-            How many resamplings lie between.
-
-        Returns
-        -------
-        belief : InputBelief
-            The new belief.
+        Particles have shape (n_particles, n_features); weights (n_particles,) of None
+        are equal ones; ``resampled`` says how many resamplings lie between.
         """
         count = self.n_resampled + resampled
         draws: Any = {"particles": particles, "weights": weights}
         return replace(self, **draws, n_resampled=count)
 
     def outside(self, particles: FloatArray) -> NDArray[np.bool_]:
-        """Tell which values lie outside the supports of the laws.
-
-        Parameters
-        ----------
-        particles : ndarray of shape (n_particles, n_features)
-            Values of the inputs.
-
-        Returns
-        -------
-        outside : ndarray of bool of shape (n_particles, n_features)
-            All False without laws.
-        """
+        """Return whether values are outside the supports; both (n, n_features)."""
         found = np.zeros(particles.shape, dtype=bool)
         for i, law in enumerate(self.laws):
             found[:, i] = law.outside(particles[:, i])
         return found
 
     def to_frame(self) -> Any:
-        """Return one row per input as a pandas data frame.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``input``, ``mean``, ``sd``, ``low`` and ``high`` (quantiles at 5
-            and 95 %). Needs pandas.
-        """
+        """Return a data frame of mean, sd, low (5 %) and high (95 %) per input."""
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
         columns = {"input": np.array(self.names, dtype=object), "mean": self.mean}
         columns |= {"sd": self.standard_deviation, "low": low, "high": high}

@@ -176,18 +176,7 @@ class ThompsonPolicy(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any = None, y: Any = None) -> ThompsonPolicy:
-        """Start from the first belief.
-
-        Parameters
-        ----------
-        X, y : object, default=None
-            Not used; scikit-learn's signature.
-
-        Returns
-        -------
-        self : ThompsonPolicy
-            Ready to choose. What was learned before is forgotten.
-        """
+        """Start from the first belief again; X and y are not used."""
         self._check_parameters()
         reading = expansion_of(self.surrogate)
         fitted = reading.require_compositions()

@@ -231,33 +231,18 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.mean_ + self.scale_ * apply_layers(self.decoder_, Z, np.tanh)
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the posterior means of the inputs.
+        """Return the posterior means, ndarray of shape (n_samples, n_components).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Members.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            A posterior mean is shrunk: its variance is below one.
+        A posterior mean is shrunk: its variance is below one. X has shape (n_samples,
+        n_features).
         """
         check_is_fitted(self)
         return self._encode(validate_data(self, X, dtype=np.float64, reset=False))
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
-        """Return what the decoder makes of inputs.
+        """Return the members (n_samples, n_features) that the decoder makes of inputs.
 
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_components)
-            Inputs.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Reconstructed members.
+        Z has shape (n_samples, n_components); another width is a ``ValueError``.
         """
         check_is_fitted(self)
         return self._decode(checked_inputs(self, Z))

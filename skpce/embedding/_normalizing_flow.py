@@ -236,34 +236,19 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.held_out_log_likelihood_without_flow_: float = -first
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the inputs.
+        """Return the inputs, ndarray of shape (n_samples, n_components).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Members.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            About N(0, I) if X is like the rows of ``fit``.
+        They are about N(0, I) if X, of shape (n_samples, n_features), is like the rows
+        of ``fit``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._through_flow(self.pca_.transform(X), inverse=False)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
-        """Return the members that have given inputs, within the subspace of PCA.
+        """Return the members (n_samples, n_features) of given inputs, as PCA sees them.
 
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_components)
-            Inputs.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Members.
+        Z has shape (n_samples, n_components); another width is a ``ValueError``.
         """
         check_is_fitted(self)
         scores = self._through_flow(checked_inputs(self, Z), inverse=True)

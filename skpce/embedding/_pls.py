@@ -131,34 +131,18 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self.fit(X, y).transform(X)
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the scores.
+        """Return the scores (n_samples, n_components) of X (n_samples, n_features).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Members.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            Uncorrelated on the rows of ``fit``.
+        They are uncorrelated on the rows of ``fit``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self.pls_.transform(X)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
-        """Return the members that scores stand for, by the loadings of X.
+        """Return the members (n_samples, n_features) of given scores, by the loadings.
 
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_components)
-            Scores.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Members, without what the scores do not hold.
+        Z has shape (n_samples, n_components); another width is a ``ValueError``.
         """
         check_is_fitted(self)
         return self.pls_.inverse_transform(checked_inputs(self, Z))

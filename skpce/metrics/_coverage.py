@@ -404,10 +404,6 @@ def pit_values(
     pit : ndarray of shape (n_members, n_parts)
         Between 0 and 1; NaN for masked parts and for a step without choice.
 
-    See Also
-    --------
-    pit_uniformity : A summary.
-
     References
     ----------
     .. [1] C. Czado, T. Gneiting and L. Held, "Predictive model assessment for count

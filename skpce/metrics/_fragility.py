@@ -89,11 +89,6 @@ class PolicyFragility:
     def to_frame(self) -> Any:
         """Return a pandas data frame of all measures, one row per step.
 
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Indexed by the name of the step. Needs pandas.
-
         Examples
         --------
         >>> from skpce.metrics import policy_fragility
@@ -354,10 +349,6 @@ def total_variation_distance(
     -------
     distance : ndarray of shape (n_members, n_steps)
         Between 0 and 1; 0 for a step without choice.
-
-    See Also
-    --------
-    policy_fragility : How much the members of an ensemble disagree.
 
     References
     ----------

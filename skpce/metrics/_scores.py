@@ -84,10 +84,6 @@ def kl_divergence_loss(
     loss : float
         0 for a perfect prediction, else positive.
 
-    See Also
-    --------
-    neg_kl_divergence_scorer : The scorer.
-
     References
     ----------
     .. [1] I. Csiszár, "Why least squares and maximum entropy? An axiomatic approach
@@ -133,10 +129,6 @@ def policy_mean_absolute_error(
     -------
     error : float
         0 for a perfect prediction.
-
-    See Also
-    --------
-    neg_policy_mae_scorer : The scorer.
 
     Examples
     --------
@@ -220,10 +212,6 @@ def aitchison_scorer(
         ``scorer(estimator, X, y, sample_weight=None)``, a scorer of scikit-learn:
         at most 0, larger is better. It raises ``ValueError`` for an estimator that
         leaves the simplex.
-
-    See Also
-    --------
-    aitchison_loss : The function behind it.
 
     Examples
     --------

@@ -387,21 +387,10 @@ class RewardEffectsDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def leading(self, target: int, measure: str, n_shown: int = 10) -> NDArray[np.intp]:
-        """Return the positions of the features that are largest in size.
+        """Return the positions of at most ``n_shown`` features, the largest first.
 
-        Parameters
-        ----------
-        target : int
-            Step or output.
-        measure : {"share", "variance_share", "effect_size"}
-            What counts.
-        n_shown : int, default=10
-            How many, at most.
-
-        Returns
-        -------
-        positions : ndarray of int
-            The largest first; the order of the columns where they are the same.
+        ``target`` is the position of a step or output; ``measure`` is ``"share"``,
+        ``"variance_share"`` or ``"effect_size"``.
         """
         size = np.abs(getattr(self.effects, measure)[target])
         return np.argsort(-size, kind="stable")[:n_shown]
