@@ -1,17 +1,16 @@
 r"""Thompson sampling with a surrogate of policies: belief, choice, observation.
 
-Update a belief by a square-root ensemble Kalman filter.
-
+A belief is updated by importance weights or by a square-root ensemble Kalman filter.
 For an outcome :math:`h(x)` with noise of variance :math:`r`, let :math:`s` be the
 variance of :math:`h` over the particles and :math:`c` its covariances with the inputs.
-With the gain :math:`k = c / (s + r)` each particle moves by
+With the gain :math:`k = c / (s + r)` the filter moves each particle by
 
 .. math:: k\,\big(y - \bar h - \alpha\,(h(x) - \bar h)\big),
           \qquad \alpha = \Big(1 + \sqrt{r / (s + r)}\Big)^{-1},
 
 so that the mean becomes :math:`m + k (y - \bar h)` and the covariance
 :math:`C - c c^\top / (s + r)`: Kalman's formulas with the moments of the particles,
-without drawn noise [1]_. Several outcomes are taken one after the other; the outcomes
+without drawn noise [1]_. Several outcomes are used one after the other; the outcomes
 that are still to come move with the inputs. Weights do not change, all moments are
 weighted ones.
 
@@ -62,33 +61,34 @@ METHODS = ("weights", "kalman")
 class ThompsonPolicy(BaseEstimator):
     r"""Decide under uncertain inputs with a surrogate, and learn from outcomes.
 
-    An ensemble of policies says what *would* be done for each value of the inputs. One
-    value is the true one. The belief about it starts from the laws of the surrogate,
-    each decision is made by the policies of inputs that are believed in, and each
-    observed outcome sharpens the belief [1]_. A policy costs one polynomial.
+    An ensemble of policies shows what *would* be done for each value of the inputs, of
+    which one is the true one. The belief about it starts from the input distributions
+    of the surrogate, each decision follows the policies of inputs drawn from the
+    belief, and each observed outcome narrows the belief [1]_. A policy costs one
+    polynomial.
 
     Parameters
     ----------
     surrogate : fitted estimator
         A :class:`skpce.CompositionalPCESurrogate`, or a Pipeline that ends in one. All
-        inputs here are those *of the surrogate*: behind a PCA, the components.
+        inputs are those *of the surrogate*: behind a PCA, the components.
     rule : {"draw", "vote", "mean"}, default="draw"
         How the belief becomes a decision.
 
         - ``"draw"``: one draw of the inputs, and the policy there in all steps.
           Thompson sampling, where policies are good for their inputs.
         - ``"vote"``: ``n_draws`` draws; in each step each votes for its likeliest
-          action, and the majority wins (always greedy). It does not explore.
+          action, and the majority decides (always greedy). It does not explore.
         - ``"mean"``: the mean policy of the belief.
     greedy : bool, default=False
         Take the likeliest action of the policy; False draws one. In one step,
         ``"draw"`` and ``"mean"`` without it take actions with the same
         probabilities; they differ over several steps.
     inputs : law, list of laws, array-like of rows, InputBelief or None, default=None
-        The first belief, as in ``sample`` of the surrogate. None means its laws.
-        An :class:`InputBelief` keeps its particles and weights.
+        The first belief, as in ``sample`` of the surrogate. None means its
+        input distributions. An :class:`InputBelief` has particles and weights already.
     n_particles : int, default=1000
-        Draws that hold the belief.
+        Draws that represent the belief.
     n_draws : int, default=100
         Voters.
     method : {"weights", "kalman"}, default="weights"
@@ -106,7 +106,7 @@ class ThompsonPolicy(BaseEstimator):
     Attributes
     ----------
     belief_ : InputBelief
-        What is believed now.
+        The current belief.
     n_updates_ : int
         Observations since ``fit``.
     effective_sample_size_ : float
@@ -119,21 +119,21 @@ class ThompsonPolicy(BaseEstimator):
 
     See Also
     --------
-    skpce.CompositionalPCESurrogate.sample : Draws of policies, with the residual law.
+    skpce.CompositionalPCESurrogate.sample : Draws of policies, with residuals.
     InputBelief : The belief.
 
     Notes
     -----
     The policies are those of the expansion alone: no residual is drawn, because no
-    outcome could teach it. Where the surrogate does not explain the policies (see
+    outcome informs about it. Where the surrogate does not explain the policies (see
     :func:`skpce.inspection.verdict`) decisions are as poor as its predictions.
 
-    Updates by weights converge to the posterior law as particles grow, until the first
-    resampling (``belief_.n_resampled``); after it the mean and covariance are kept,
-    finer features are smoothed, and particles share ancestors: the effective sample
+    Updates by weights converge to the posterior as particles grow, until the first
+    resampling (``belief_.n_resampled``); it preserves mean and covariance, smooths
+    finer features, and leaves particles with common ancestors: the effective sample
     size counts weights and is then too large. For a normal belief and an outcome
     linear in the inputs, both methods converge to the posterior. For other outcomes
-    the Kalman filter is an approximation that knows only covariances.
+    the Kalman filter is an approximation that uses only covariances.
 
     References
     ----------
@@ -193,7 +193,7 @@ class ThompsonPolicy(BaseEstimator):
         Returns
         -------
         self : ThompsonPolicy
-            Ready to choose. What was learned before is forgotten.
+            Ready to choose, without earlier observations.
 
         Raises
         ------
@@ -245,7 +245,7 @@ class ThompsonPolicy(BaseEstimator):
 
     @property
     def effective_sample_size_(self) -> float:
-        """How many equally weighted draws would be as good."""
+        """Number of equally weighted draws that would be as good."""
         return self.belief_.effective_sample_size
 
     def choose(self, steps: Any = None, *, inputs: ArrayLike | None = None) -> Decision:
@@ -257,13 +257,13 @@ class ThompsonPolicy(BaseEstimator):
             Steps by position or name. None means the whole trajectory. With
             ``rule="draw"`` all steps of one call share one draw of the inputs.
         inputs : array-like of shape (n_features,) or None, default=None
-            Act for these inputs, for example ``inputs`` of an earlier decision, to go
-            on with its draw. Only with ``rule="draw"``.
+            Act for these inputs, for example ``inputs`` of an earlier decision, to
+            continue with its draw. Only with ``rule="draw"``.
 
         Returns
         -------
         decision : Decision
-            Actions, and the policy they were taken by.
+            Actions, and the policy behind them.
 
         Raises
         ------
@@ -305,20 +305,18 @@ class ThompsonPolicy(BaseEstimator):
             raise fail(owner, "inputs", f"{n_features} finite numbers", inputs)
         return values
 
-    def _policies(self, inputs: FloatArray) -> FloatArray:  # shape: (n, n_parts)
-        return self._fitted.policies_at(inputs)
-
     def _policy(self, given: FloatArray | None) -> tuple[FloatArray, Any]:
-        """Return what actions are taken by, (n_parts,), and the one draw behind it."""
+        """Return the policy, (n_parts,), and the one draw of the inputs behind it."""
+        policies_at = self._fitted.policies_at
         if self.rule == "mean":
-            return self.belief_.weights @ self._policies(self.belief_.particles), None
+            return self.belief_.weights @ policies_at(self.belief_.particles), None
         if self.rule == "vote":
             voters = self.belief_.sample(self.n_draws, self._generator)
             layout = self._fitted.geometry.layout
-            return vote_shares(self._policies(voters), layout), None
+            return vote_shares(policies_at(voters), layout), None
         if given is None:
             given = self.belief_.sample(1, self._generator)[0]
-        return self._policies(given[np.newaxis])[0], given
+        return policies_at(given[np.newaxis])[0], given
 
     def update(
         self,
@@ -343,8 +341,8 @@ class ThompsonPolicy(BaseEstimator):
             noise, (n,) or (n, n_outcomes). A regressor with feature names must have
             those of the surrogate, in its order.
         noise_sd : float or array-like of shape (n_outcomes,), default=None
-            Standard deviation of the independent normal noise. A regressor has an
-            error of its own, which belongs in here.
+            Standard deviation of the independent normal noise, including the error of
+            a regressor.
         which : int, array-like of int, or None, default=None
             Columns of the outcome that were observed, where it has more.
         log_likelihood : callable, default=None
@@ -410,7 +408,7 @@ class ThompsonPolicy(BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """One action in each of the steps that were asked for.
+    """One action in each of the chosen steps.
 
     Parameters
     ----------
@@ -421,7 +419,7 @@ class Decision:
     labels : tuple of str
         Names of the actions.
     policy : tuple of ndarray
-        Per step, what the action was taken by: probabilities, or shares of votes.
+        Per step, the probabilities behind the action, or the shares of votes.
     inputs : ndarray of shape (n_features,) or None
         The draw of the inputs behind all steps; None for the rules that use many.
     """
@@ -433,11 +431,10 @@ class Decision:
     inputs: FloatArray | None
 
     def __str__(self) -> str:
+        rows = zip(self.steps, self.labels, self.policy, self.actions, strict=True)
         return ", ".join(
             f"{step}: {label} ({policy[action]:.2f})"
-            for step, label, policy, action in zip(
-                self.steps, self.labels, self.policy, self.actions, strict=True
-            )
+            for step, label, policy, action in rows
         )
 
 
@@ -470,11 +467,7 @@ def most_likely(block: FloatArray, generator: np.random.Generator) -> int:
 
 
 def vote_shares(policies: FloatArray, layout: StepLayout) -> FloatArray:
-    """Return the share of the votes of each part, (n_parts,).
-
-    In each step each policy votes for its likeliest action; several equal ones share
-    the vote.
-    """
+    """Return the share of the votes of each part; equally likely ones share a vote."""
     shares = np.empty(policies.shape[1])
     for columns in layout.slices:
         ballots = policies[:, columns]
@@ -491,13 +484,7 @@ def drawn(block: FloatArray, generator: np.random.Generator) -> int:
 
 
 def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
-    """Return positions of steps given by name or position; None means all.
-
-    Raises
-    ------
-    ValueError
-        For a step that does not exist.
-    """
+    """Return positions of steps given by name or position; None means all."""
     if steps is None:
         return list(range(layout.n_steps))
     names = [str(name) for name in layout.step_names]
@@ -525,11 +512,6 @@ def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief
     """Move the particles to the mean and covariance of Kalman's formulas.
 
     Values that would leave the support of a law are set to its nearest end.
-
-    Raises
-    ------
-    ValueError
-        If an input has a law of single values, between which nothing can move.
     """
     _refuse_single_values(belief)
     n_features = belief.particles.shape[1]
@@ -551,7 +533,7 @@ def _moved(
     noise: float,
     weights: FloatArray,
 ) -> FloatArray:
-    """Use one observed value."""
+    """Update the particles by one observed value."""
     deviations = state - weights @ state
     outcome = deviations[:, column]
     covariances = (weights * outcome) @ deviations

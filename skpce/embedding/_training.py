@@ -1,4 +1,4 @@
-"""What trainings share: checked inputs, held-out rows, when to stop, and torch."""
+"""Training of embeddings: checked inputs, held-out rows, early stopping, and torch."""
 
 from __future__ import annotations
 
@@ -37,10 +37,7 @@ def check_training_parameters(estimator: Any) -> None:
 def split_rows(
     n_samples: int, fraction: float | None, rng: np.random.RandomState
 ) -> tuple[IndexArray, IndexArray]:
-    """Return the rows to train on and those held out; at least one of each.
-
-    Without a fraction none is held out.
-    """
+    """Return the rows to train on and those held out, none without a fraction."""
     if fraction is None:
         return np.arange(n_samples), np.arange(0)
     n_held_out = min(max(1, round(fraction * n_samples)), n_samples - 1)
@@ -71,12 +68,8 @@ def require_finite(owner: str, loss: float) -> None:
 class BestEpoch:
     """The epoch of smallest loss on the held-out rows, and a copy of its parameters.
 
-    Parameters
-    ----------
-    copy : callable
-        Returns a copy of the parameters as they are.
-    patience : int
-        Epochs without a smaller loss after which training stops.
+    ``copy`` returns a copy of the current parameters; training stops after ``patience``
+    epochs without a smaller loss.
     """
 
     def __init__(self, copy: Callable[[], Any], patience: int) -> None:
@@ -87,21 +80,14 @@ class BestEpoch:
         self.parameters: Any = None
 
     def is_over(self, epoch: int, loss: float) -> bool:
-        """Take note of an epoch; say whether the patience is at its end."""
+        """Record an epoch; return whether training stops."""
         if loss < self.loss:
             self.loss, self.epoch, self.parameters = loss, epoch, self._copy()
         return epoch - self.epoch >= self._patience
 
 
 def explained_share(X: FloatArray, predicted: FloatArray, mean: FloatArray) -> float:
-    """Return R² over all entries; NaN where X does not vary.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
-    >>> explained_share(X, X, X.mean(axis=0)), explained_share(X, X + 1, X.mean(axis=0))
-    (1.0, 0.0)
-    """
+    """Return R² over all entries; NaN where X does not vary."""
     total = np.square(X - mean).sum()
     if total == 0:
         return math.nan
@@ -121,13 +107,7 @@ def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
 
 
 def import_for(owner: str, module: str, extra: str) -> Any:
-    """Return an optional module.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed; the message says what to install.
-    """
+    """Return an optional module, or raise ``ImportError`` with its installation."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -205,8 +205,8 @@ def test_few_particles_that_become_all_of_them_warn():
     with pytest.warns(DegenerateBeliefWarning, match=r"Only 3\.0 of 500 particles"):
         by_weights(belief, among_the_highest(3))
     by_weights(belief, among_the_highest(30))
-    kept = by_weights(belief, among_the_highest(3), resample_below=0.0)
-    assert kept.effective_sample_size == pytest.approx(3.0)
+    unchanged = by_weights(belief, among_the_highest(3), resample_below=0.0)
+    assert unchanged.effective_sample_size == pytest.approx(3.0)
 
 
 def test_the_kernel_smooths_what_is_not_normal():
