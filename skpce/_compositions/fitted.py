@@ -16,7 +16,8 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -26,8 +27,8 @@ from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, Samples, make_generator
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
-from .._expansion.problem import FittedProblem
-from .._solvers import LinearFit
+from .._expansion.problem import FittedProblem, linear_problem
+from .._solvers import CoefficientSolver, LinearFit
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .log_ratio import LogRatioGeometry, sum_by_step
 from .models import InputModelFit, InputModels, InputModelSolver
@@ -109,7 +110,6 @@ class FittedCompositions:
 
     expansion: Expansion  # of the centred log-ratios, grouped by step
     problem: FittedProblem  # in the coordinates of the solver
-    samples: Samples  # with the targets in these coordinates
     geometry: LogRatioGeometry  # coordinates of the results
     fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
     models: InputModels | None = None  # predict in place of the expansion
@@ -129,6 +129,12 @@ class FittedCompositions:
     def fit(self) -> LinearFit:
         """The fit of the solver."""
         return self.problem.fit
+
+    @property
+    def samples(self) -> Samples:
+        """Inputs, fitted coordinates and frequencies of the members."""
+        assert self.problem.samples is not None  # a surrogate is fitted to samples
+        return self.problem.samples
 
     @property
     def inputs(self) -> FloatArray:
@@ -217,3 +223,43 @@ def clr_rows(coefficients: FloatArray, geometry: LogRatioGeometry) -> FloatArray
     """Map rows of coefficients (..., n_coordinates, n_terms) to those of clr."""
     swapped = geometry.from_coordinates(np.swapaxes(coefficients, -1, -2))
     return np.swapaxes(swapped, -1, -2)
+
+
+def fit_compositions(
+    solver: CoefficientSolver,
+    basis: PolynomialBasis,
+    samples: Samples,  # with centred log-ratios as targets
+    geometry: LogRatioGeometry,
+    coordinates: LogRatioGeometry,
+    *,
+    pooled: bool,
+    names: Sequence[str],
+) -> FittedCompositions:
+    """Fit log-ratios in some coordinates; ``pooled`` shares choices within a step."""
+    clr, weights = samples.targets, samples.weights
+    samples = replace(samples, targets=coordinates.to_coordinates(clr))
+    groups = coordinates.step_of_coordinate
+    if not pooled:
+        groups = np.arange(samples.targets.shape[1])
+    spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
+    on_inputs = isinstance(solver, InputModelSolver)
+    fit = solver.fit(linear_problem(basis, samples, groups, on_inputs))
+    step_spread = spread[coordinates.step_of_coordinate]
+    problem = FittedProblem(
+        basis, solver, fit, step_spread, groups, samples, on_inputs=on_inputs
+    )
+    residuals = coordinates.from_coordinates(fit.loo_residuals)
+    press = sum_by_step(weights @ np.square(residuals), coordinates)
+    expansion = Expansion(
+        basis,
+        clr_rows(problem.coefficients, coordinates),
+        names,
+        geometry.active_names,
+        groups=geometry.step_of_active,
+        group_names=geometry.layout.step_names,
+        q2=np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan),
+    )
+    models = fit.models if isinstance(fit, InputModelFit) else None
+    return FittedCompositions(
+        expansion, problem, geometry, coordinates, models, pooled=pooled
+    )

@@ -118,6 +118,16 @@ def make_level(
     return IndexLevel(None, spread, nowhere, np.array([ALL_STEPS]), ("trajectory",))
 
 
+def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -> None:
+    """Refuse to resample fewer than two copies of members."""
+    if len(weights) > 1 and weights.sum() < 2:
+        raise ValueError(
+            f"{name} sums to {weights.sum():.3g} copies; with n_resamples="
+            f"{n_resamples} {owner} needs at least 2. Weights are frequencies: "
+            "multiply them up to the number of members."
+        )
+
+
 def bootstrap_indices(
     fitted: FittedCompositions,
     level: IndexLevel,

@@ -16,10 +16,12 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, Samples, make_generator
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.external import folds_of, require_weights
 from .._solvers.problem import Leverage, LeverageFactor
+from .._solvers.ridge import LeastSquaresSolver
+from .log_ratio import LogRatioGeometry
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -156,3 +158,22 @@ class InputModelSolver(CoefficientSolver):
 def is_linear(regressor: Any, X: FloatArray, target: FloatArray) -> bool:
     """Return whether a regressor has ``coef_`` after ``fit``."""
     return hasattr(clone(regressor).fit(X, target), "coef_")
+
+
+def solver_of(
+    solver: CoefficientSolver,
+    regressor: Any,
+    basis: PolynomialBasis,
+    samples: Samples,  # with centred log-ratios as targets
+    coordinates: LogRatioGeometry,
+    random_state: Any,
+) -> CoefficientSolver:
+    """Let a regressor that has no coefficients see the inputs themselves."""
+    if regressor is None:
+        return solver
+    targets = coordinates.to_coordinates(samples.targets)
+    if not targets.shape[1]:
+        return LeastSquaresSolver()
+    if is_linear(regressor, samples.inputs, targets[:, 0]):
+        return solver
+    return InputModelSolver(regressor, basis, make_generator(random_state))

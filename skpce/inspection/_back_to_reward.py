@@ -333,17 +333,7 @@ _CURVE_DEGREE = 3
 
 @dataclass(frozen=True)
 class MovedColumns:
-    """Predictions at rows of X of which some columns moved.
-
-    Where the steps before the expansion are affine, the move is made behind them,
-    with the rows of their matrix (the loadings); else the steps transform each moved
-    table.
-
-    Parameters
-    ----------
-    reading : Reading
-        The fitted pipeline and X.
-    """
+    """Predictions at rows of X of which some columns moved."""
 
     reading: Reading
 
@@ -389,10 +379,7 @@ class MovedColumns:
         return self.reading(rows)
 
     def raised(self, columns: list[int]) -> FloatArray:  # shape: (n_rows,)
-        """Return half the mean change from one deviation below to one above.
-
-        NaN where a moved row leaves the domain of the embedding.
-        """
+        """Return half the mean change from one deviation below to one above."""
         if self.embedding is not None:
             step = self._matrix[:, columns] @ self.scale[columns]
             high, low = (self.latent + sign * step for sign in (1.0, -1.0))
@@ -408,11 +395,7 @@ class MovedColumns:
         return 0.5 * change.mean(axis=0)
 
     def retained(self, columns: list[int]) -> float:
-        """Return the part of the move of these columns that the embedding sees.
-
-        With one deviation of each, ``s``, and the map there and back ``A W``:
-        ``s (A W s) / s s`` on the columns; NaN where the embedding is not affine.
-        """
+        """Return the part of the move s of columns that is seen: s (A W s) / s s."""
         whole = float(np.square(self.scale[columns]).sum())
         if self.embedding is None or whole == 0.0:
             return float("nan")
@@ -431,10 +414,7 @@ class MovedColumns:
         return self.embedding.matrix
 
     def explained_alone(self) -> FloatArray:  # shape: (n_rows, n_features)
-        """Return the variance of each prediction that a cubic in one column gives.
-
-        With the degrees of freedom taken off: about 0 for a column without effect.
-        """
+        """Return the variance that a cubic in one column explains, less chance."""
         X, values = self.reading.rows.values, self.values
         n_samples = len(X)
         explained = np.zeros((values.shape[1], X.shape[1]))

@@ -1,10 +1,8 @@
 """Refit a whole pipeline in every fold, for the policies as given or permuted.
 
-Cross-fits of permuted policies from one factorisation per fold.
-
-Permuting the policies leaves the inputs of each fold alone. Where no transformer looks
-at y, the design matrices of all permutations are then those of the given data, and the
-ridge path of all permuted targets comes from one singular value decomposition.
+Permuting the policies leaves the inputs of each fold as they are. Where no transformer
+looks at y, the design matrices of all permutations are then those of the given data,
+and the ridge path of all permuted targets comes from one singular value decomposition.
 """
 
 from __future__ import annotations
@@ -56,37 +54,19 @@ def with_parameters(pipeline: Any, **parameters: Any) -> Any:
 
 @dataclass(frozen=True)
 class CrossFit:
-    """A pipeline, its data and the folds.
-
-    Parameters
-    ----------
-    pipeline : estimator
-        Cloned and fitted in every fold.
-    X, y : array or data frame
-        Inputs and compositions of all members.
-    splits : sequence of (train, test)
-        The folds.
-    geometry : LogRatioGeometry
-        Steps and mask, read from all of y.
-    zero_replacement : float
-        For predictions and observations alike.
-    """
+    """A pipeline, cloned and fitted in every fold, and its data."""
 
     pipeline: Any
-    X: Any
-    y: Any
+    X: Any  # array or data frame: inputs of all members
+    y: Any  # array or data frame: their compositions
     splits: Sequence[Split]
-    geometry: LogRatioGeometry
-    zero_replacement: float
+    geometry: LogRatioGeometry  # steps and mask, read from all of y
+    zero_replacement: float  # for predictions and observations alike
 
     def squared_errors(
         self, order: IndexArray | None = None, *, inputs: IndexArray | None = None
-    ) -> FloatArray:
-        """Return squared clr errors of held-out members; shape (n_members, n_active).
-
-        ``order`` permutes the policies: row i has the policy of member ``order[i]``.
-        ``inputs`` gives the members the inputs of others instead.
-        """
+    ) -> FloatArray:  # shape: (n_members, n_active)
+        """Return squared clr errors of held-out members, permuted by the orders."""
         X = self.X if inputs is None else take(self.X, inputs)
         y = self.y if order is None else take(self.y, order)
         observed = clr_of(y, self.geometry, self.zero_replacement, "y")
@@ -108,10 +88,7 @@ class CrossFit:
         return errors
 
     def squared_deviations(self) -> FloatArray:
-        """Return squared deviations from the mean of all members.
-
-        0 where they are rounding: such a step has no variance.
-        """
+        """Return squared deviations from the mean of all members; 0 where rounding."""
         observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
         spread = weighted_spread(observed, np.ones(len(observed)), LOG_RATIO_FLOOR)
         return np.where(spread > 0, np.square(observed - observed.mean(axis=0)), 0.0)
@@ -138,10 +115,7 @@ def bootstrap_q2(
     reward: Any = None,
     n_resamples: int = 2000,
 ) -> FloatArray:  # shape: (2, n_steps)
-    """Return percentile intervals of Q² over resampled members.
-
-    Members of one reward are drawn together: they are one observation of it.
-    """
+    """Return percentile intervals of Q² over members, those of a reward together."""
     held_out = np.flatnonzero(~np.isnan(errors).any(axis=1))
     labels = np.arange(len(errors)) if reward is None else np.asarray(reward)
     names, group = np.unique(labels[held_out], return_inverse=True)
@@ -200,14 +174,10 @@ def permuted_q2(
 def _stopping(
     results: Generator[Any, None, None],
 ) -> Iterator[Generator[Any, None, None]]:
-    """Stop the processes when the block is left early.
-
-    A suspended generator goes on dispatching tasks for as long as a traceback holds
-    it. joblib warns of results that nobody takes; here that is what was asked for.
-    """
+    """Stop the processes when the block is left early."""
     try:
         yield results
-    finally:
+    finally:  # a suspended generator dispatches for as long as a traceback holds it
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             results.close()
@@ -246,18 +216,10 @@ _LARGEST_PATH = 4_000_000
 
 @dataclass(frozen=True)
 class Permutations:
-    """Ways to break the pairing of inputs and policies.
+    """Ways to break the pairing of inputs and policies."""
 
-    Parameters
-    ----------
-    orders : ndarray of int of shape (n_permutations, n_members)
-        Whose policy, or whose inputs, each member gets.
-    moves_policies : bool
-        Whether the policies move; else the inputs do.
-    """
-
-    orders: IndexArray
-    moves_policies: bool
+    orders: IndexArray  # (n_permutations, n_members): who lends policy or inputs
+    moves_policies: bool  # else the inputs move
 
     @classmethod
     def draw(
@@ -267,11 +229,7 @@ class Permutations:
         n_permutations: int,
         generator: np.random.Generator,
     ) -> Permutations:
-        """Permute members, or whole rewards where replicates share their inputs.
-
-        Policies move, inputs and folds stay. Rewards with unequal numbers of
-        replicates cannot exchange their policies; there the inputs move.
-        """
+        """Permute members, or rewards; the inputs where replicates are unequal."""
         labels = np.arange(n_members) if reward is None else np.asarray(reward)
         names, first, group = np.unique(labels, return_index=True, return_inverse=True)
         n_groups = len(names)
@@ -290,38 +248,21 @@ class Permutations:
 
 @dataclass(frozen=True)
 class FoldFactors:
-    """One fold of a ridge, factorised.
-
-    Parameters
-    ----------
-    train, test : ndarray of int
-        Rows.
-    decomposition : DesignDecomposition
-        Of the design matrix of the training rows.
-    held_out : ndarray of shape (n_test, n_terms)
-        Design matrix of the test rows.
-    solver : RidgePathSolver
-        Penalties and criterion.
-    fitted : LogRatioGeometry
-        Coordinates in which the solver fits.
-    groups : ndarray of shape (n_coordinates,)
-        Coordinates that share a penalty.
-    """
+    """One fold of a ridge, factorised."""
 
     train: IndexArray
     test: IndexArray
-    decomposition: DesignDecomposition
-    held_out: FloatArray
+    decomposition: DesignDecomposition  # of the design matrix of the training rows
+    held_out: FloatArray  # (n_test, n_terms): design matrix of the test rows
     solver: RidgePathSolver
-    fitted: LogRatioGeometry
-    groups: IndexArray
+    fitted: LogRatioGeometry  # coordinates in which the solver fits
+    groups: IndexArray  # (n_coordinates,): coordinates of one number share a penalty
 
-    def predict_clr(self, clr: FloatArray) -> FloatArray:
-        """Fit each permutation of the training rows and predict the test rows.
-
-        ``clr`` has shape (n_permutations, n_train, n_active), the result
-        (n_permutations, n_test, n_active).
-        """
+    def predict_clr(
+        self,
+        clr: FloatArray,  # shape: (n_permutations, n_train, n_active)
+    ) -> FloatArray:  # shape: (n_permutations, n_test, n_active)
+        """Fit each permutation of the training rows and predict the test rows."""
         n_permutations, n_train = clr.shape[:2]
         targets = self.fitted.to_coordinates(clr)
         n_coordinates = targets.shape[2]
@@ -340,8 +281,10 @@ class FoldFactors:
         by_term = self.fitted.from_coordinates(coefficients.transpose(0, 2, 1))
         return self.held_out @ by_term
 
-    def _spread_of_step(self, clr: FloatArray) -> FloatArray:
-        """Return sums of squares; shape (n_permutations, n_steps)."""
+    def _spread_of_step(
+        self, clr: FloatArray
+    ) -> FloatArray:  # shape: (n_permutations, n_steps)
+        """Return sums of squares."""
         n_permutations, n_train, n_active = clr.shape
         columns = clr.transpose(1, 0, 2).reshape(n_train, -1)
         spread = weighted_spread(columns, np.ones(n_train), LOG_RATIO_FLOOR)
@@ -353,28 +296,16 @@ class FoldFactors:
 
 @dataclass(frozen=True)
 class PermutedFits:
-    """All folds of a ridge, factorised.
-
-    Parameters
-    ----------
-    fit : CrossFit
-        What is repeated.
-    folds : tuple of FoldFactors
-        One per split.
-    clr : ndarray of shape (n_members, n_active)
-        Log-ratios of y as the surrogate takes them.
-    """
+    """All folds of a ridge, factorised."""
 
     fit: CrossFit
     folds: tuple[FoldFactors, ...]
-    clr: FloatArray
+    clr: FloatArray  # (n_members, n_active): as the surrogate takes y
 
-    def squared_errors(self, orders: IndexArray) -> FloatArray:
-        """Return what ``CrossFit.squared_errors`` gives for each permutation of y.
-
-        Shape (n_permutations, n_members, n_active); NaN where a row is never held
-        out.
-        """
+    def squared_errors(
+        self, orders: IndexArray
+    ) -> FloatArray:  # shape: (n_permutations, n_members, n_active)
+        """Return ``CrossFit.squared_errors`` of each order of y."""
         fit = self.fit
         observed = clr_of(fit.y, fit.geometry, fit.zero_replacement, "y")
         errors = np.full((len(orders), *observed.shape), np.nan)

@@ -18,7 +18,8 @@ from .._dependence.maps import (
 )
 from .._dependence.scores import EmpiricalMap
 from .._expansion.expansion import Expansion
-from ._dependent_shapley import BATCHES, Estimates, Redraws
+from .._expansion.indices import SobolIndices
+from ._dependent_shapley import BATCHES, Redraws, combined
 from ._input_tests import input_tests
 from ._reading import (
     Inputs,
@@ -217,16 +218,12 @@ def _law_errors(
     rows: FloatArray,  # shape: (n_samples, n_features)
     n_resamples: int,
     generator: np.random.Generator,
-) -> Estimates:
-    """Return the spread of the shares over laws learned from resampled rows.
-
-    The points are the same for all of them. The bandwidth of a kernel stays: copies
-    of a row would make a smaller one look better.
-    """
+) -> SobolIndices:
+    """Return the spread of the shares over laws learned from resampled rows."""
     whole = len(redraws.group), len(redraws.players)
     if n_resamples == 0:
         unknown = np.full(whole, np.nan)
-        return Estimates(unknown, unknown, unknown, np.full((whole[0], 1), np.nan))
+        return SobolIndices(unknown, unknown, unknown[:, 0], unknown)
     law = clone(redraws.law)
     if hasattr(redraws.law, "bandwidth_"):
         law.set_params(bandwidth=redraws.law.bandwidth_)
@@ -237,24 +234,22 @@ def _law_errors(
         again = clone(law).fit(rows, sample_weight=counts)
         found.append(replace(redraws, law=again).estimate()[0])
     spread = 1 if n_resamples > 1 else 0
-    return Estimates(
-        *(np.std([one[k] for one in found], axis=0, ddof=spread) for k in range(4))
-    )
+    return combined(lambda tables: np.std(tables, axis=0, ddof=spread), found)
 
 
 def _result(
     reading: Reading,
     players: dict[str, list[int]],
     law: IsoprobabilisticTransformer,
-    estimates: tuple[Estimates, Estimates, Estimates],
+    estimates: tuple[SobolIndices, SobolIndices, SobolIndices],
     min_q2: float,
     cautions: tuple[str, ...],
 ) -> Result:
     expansion = reading.expansion
     varies = has_variance(expansion)
     shares, errors, law_errors = (
-        Estimates(*(np.where(varies[:, np.newaxis], table, 0.0) for table in tables))
-        for tables in estimates
+        combined(lambda tables: np.where(varies, tables[0].T, 0.0).T, [one])
+        for one in estimates
     )
     first, total = closed_form(reading, players)
     columns = {}
@@ -276,7 +271,7 @@ def _result(
             f"{type(law).__name__}, variance {variance:.3g} against {closed:.3g} for "
             f"independent inputs, largest standard error of sampling {error:.2g}"
             for variance, closed, error in zip(
-                shares.variance[:, 0],
+                shares.total_variance,
                 expansion.total_variance,
                 largest_error,
                 strict=True,
@@ -288,8 +283,8 @@ def _result(
             *cautions_in_words(cautions),
             _NO_SUM,
         ),
-        total_variance=shares.variance[:, 0],
-        variance_standard_error=errors.variance[:, 0],
+        total_variance=shares.total_variance,
+        variance_standard_error=errors.total_variance,
         closed_form_variance=expansion.total_variance,
         law=law,
         independence=independence,
@@ -300,10 +295,7 @@ def _result(
 def closed_form(
     reading: Reading, players: dict[str, list[int]]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return closed and total indices of groups of independent inputs.
-
-    NaN behind transformers, where the columns are not the inputs of the expansion.
-    """
+    """Return closed and total indices of groups; NaN behind transformers."""
     expansion = reading.expansion
     if reading.steps:
         unknown = np.full((expansion.n_groups, len(players)), np.nan)
@@ -355,16 +347,7 @@ _OUTSIDE_SHARE = 0.01
 
 
 def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
-    """Describe the clearest dependence of two columns; None when none is visible.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.inspection._dependent_inputs import dependence_seen
-    >>> x = np.random.default_rng(0).normal(size=100)
-    >>> dependence_seen(np.c_[x, x], ["a", "b"])
-    'a and b are dependent (correlation 1.00, p = 0)'
-    """
+    """Describe the clearest dependence of two columns; None when none is visible."""
     tests = _tests(X)
     if not tests.smallest_dependence_p_value < _LEVEL:
         return None

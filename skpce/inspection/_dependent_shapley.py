@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ from scipy.stats import norm, qmc
 from .._checks import FloatArray, check_option, make_generator
 from .._dependence.maps import IsoprobabilisticTransformer
 from .._dependence.tests import outside_reason, outside_share
+from .._expansion.indices import SobolIndices
 from .._expansion.marginals import subset_variances, symmetric_tensors, tensors_fit
 from ._model import (
     ExpansionOptions,
@@ -209,15 +210,7 @@ def shapley_effects(
 
 @dataclass(frozen=True)
 class NormalDesign:
-    """Rows drawn from a normal law with the mean and the covariance of X.
-
-    Parameters
-    ----------
-    model : FittedModel
-        Called at the rows.
-    generator : numpy.random.Generator
-        Of the draws.
-    """
+    """Rows drawn from a normal law with the mean and the covariance of X."""
 
     model: FittedModel
     generator: np.random.Generator
@@ -330,80 +323,45 @@ _ORDERS = 4
 
 
 class Redraw(NamedTuple):
-    """Means over a batch, per row of the expansion.
+    """Means over a batch, per row of the expansion."""
 
-    Parameters
-    ----------
-    cost : ndarray of shape (n_rows,)
-        c(w).
-    variance : ndarray of shape (n_rows,)
-        Of f at both points together.
-    """
-
-    cost: FloatArray
-    variance: FloatArray
+    cost: FloatArray  # (n_rows,): c(w)
+    variance: FloatArray  # (n_rows,): of f at both points together
 
 
-class Estimates(NamedTuple):
-    """Shares of the variance, with standard errors of the same shape.
-
-    Parameters
-    ----------
-    first_order, total_order, shapley : ndarray of shape (n_targets, n_players)
-        The three kinds of indices.
-    variance : ndarray of shape (n_targets, 1)
-        Of the expansion under the law.
-    """
-
-    first_order: FloatArray
-    total_order: FloatArray
-    shapley: FloatArray
-    variance: FloatArray
+def combined(
+    function: Callable[[FloatArray], FloatArray], tables: Sequence[SobolIndices]
+) -> SobolIndices:
+    """Apply a function to tables put on top of each other, kind of index by kind."""
+    return SobolIndices(
+        **{
+            kind.name: function(np.array([getattr(one, kind.name) for one in tables]))
+            for kind in fields(SobolIndices)
+        }
+    )
 
 
 @dataclass(frozen=True)
 class Redraws:
-    """Draws of the inputs, and of sets of them given the others.
+    """Draws of the inputs, and of sets of them given the others."""
 
-    Parameters
-    ----------
-    values : callable
-        Rows of X to rows of the expansion.
-    law : IsoprobabilisticTransformer
-        Fitted.
-    players : sequence of list of int
-        Columns that are drawn together.
-    group : ndarray of shape (n_targets, n_rows)
-        Rows of the expansion that a target adds up.
-    n_points : int
-        Points of a batch, a power of two.
-    n_permutations : int or None
-        Orders of a batch; None lets the number of players decide.
-    seeds : sequence of int
-        One per batch.
-    """
-
-    values: Callable[[FloatArray], FloatArray]
+    values: Callable[[FloatArray], FloatArray]  # rows of X to rows of the expansion
     law: IsoprobabilisticTransformer
-    players: Sequence[list[int]]
-    group: FloatArray
-    n_points: int
-    n_permutations: int | None
-    seeds: Sequence[int]
+    players: Sequence[list[int]]  # columns that are drawn together
+    group: FloatArray  # (n_targets, n_rows): which rows a target adds up
+    n_points: int  # of a batch, a power of two
+    n_permutations: int | None  # of a batch; None lets the number of players decide
+    seeds: Sequence[int]  # one per batch
 
-    def estimate(self) -> tuple[Estimates, Estimates]:
-        """Return the shares and their standard errors, by the jackknife."""
+    def estimate(self) -> tuple[SobolIndices, SobolIndices]:
+        """Return the indices under the law and their standard errors (jackknife)."""
         sums = np.array([self._batch(seed) for seed in self.seeds])
         whole = _shares(sums.mean(axis=0))
         n = len(sums)
         left = [
             _shares((sums.sum(axis=0) - sums[batch]) / (n - 1)) for batch in range(n)
         ]
-        errors = []
-        for k in range(len(whole)):
-            parts = np.array([one[k] for one in left])
-            errors.append(np.sqrt((n - 1) * parts.var(axis=0)))
-        return whole, Estimates(*errors)
+        return whole, combined(lambda parts: np.sqrt((n - 1) * parts.var(axis=0)), left)
 
     def _batch(self, seed: int) -> FloatArray:  # shape: (6, n_targets, n_players)
         """Return what the shares of one batch are made of."""
@@ -504,16 +462,16 @@ class _Batch:
         return Redraw(cost, together.var(axis=0))
 
 
-def _shares(sums: FloatArray) -> Estimates:
+def _shares(sums: FloatArray) -> SobolIndices:
     """Divide by variances; 0 where there is none."""
     alone, alone_variance, others, others_variance, shapley, variance = sums
-    return Estimates(
+    return SobolIndices(
         first_order=np.where(
             others_variance > 0, 1.0 - _ratio(others, others_variance), 0.0
         ),
         total_order=_ratio(alone, alone_variance),
         shapley=_ratio(shapley, variance),
-        variance=variance[:, :1],
+        total_variance=variance[:, 0],
     )
 
 
@@ -525,19 +483,7 @@ def subset_shapley(
     values: FloatArray,  # shape: (n_targets, 2**n_features)
     n_features: int,
 ) -> FloatArray:  # shape: (n_targets, n_features)
-    r"""Return Shapley values of a game, given the value of every subset.
-
-    Bit :math:`i` of the position says whether feature :math:`i` is in the subset:
-    :math:`\mathrm{Sh}_i = \sum_{u \not\ni i} \frac{|u|!\,(d - |u| - 1)!}{d!}
-    \{v(u \cup i) - v(u)\}`, as a share of the value of all features.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.inspection._dependent_shapley import subset_shapley
-    >>> subset_shapley(np.array([[0.0, 2.0, 1.0, 4.0]]), 2).round(3)
-    array([[0.625, 0.375]])
-    """
+    """Return Shapley values, as shares, from the value of every subset."""
     positions = np.arange(2**n_features)
     size = np.array([int(u).bit_count() for u in positions])
     effects = np.empty((len(values), n_features))

@@ -39,20 +39,10 @@ _OUTSIDE_POINTS = 1000
 
 @dataclass(frozen=True)
 class IndependentDesign:
-    """Rows drawn from the law of each column of X, independently.
-
-    Parameters
-    ----------
-    model : FittedModel
-        Called at the rows.
-    basis : PolynomialBasis
-        Knows the law of each column.
-    generator : numpy.random.Generator
-        Of the draws.
-    """
+    """Rows drawn from the law of each column of X, independently."""
 
     model: FittedModel
-    basis: Any
+    basis: Any  # knows the law of each column
     generator: np.random.Generator
 
     @property
@@ -347,21 +337,11 @@ _EXACT = 0.999
 
 @dataclass(frozen=True)
 class ExpansionOptions:
-    """How a model is expanded.
+    """How a model is expanded, as by ``PolynomialChaosRegressor``."""
 
-    Parameters
-    ----------
-    degree : int or None
-        None lets leave-one-out choose.
-    n_samples, n_held_out : int
-        Design points of the fit, and of the fidelity.
-    distribution, truncation, q, interaction_order, solver
-        As in :class:`skpce.PolynomialChaosRegressor`.
-    """
-
-    degree: Any
-    n_samples: Any
-    n_held_out: Any
+    degree: Any  # None lets leave-one-out choose
+    n_samples: Any  # design points of the fit
+    n_held_out: Any  # design points of the fidelity
     distribution: Any
     truncation: Any
     q: Any
@@ -389,10 +369,7 @@ class ExpansionOptions:
         )
 
     def fit(self, degree: int, design: Samples, law_source: FloatArray) -> Expansion:
-        """Fit to the design a basis whose laws are learned from other rows.
-
-        Laws learned again from the design would carry its sampling error.
-        """
+        """Fit a basis; laws learned from the design would carry its sampling error."""
         solver = make_solver(_EXPANDED_BY, self.solver, None)
         names = [f"x{i}" for i in range(law_source.shape[1])]
         adds_up = self.solver in FROM_MOMENTS
@@ -429,32 +406,15 @@ class ExpansionOptions:
 
 @dataclass(frozen=True)
 class ModelExpansion:
-    """An expansion of a model, and its fidelity.
+    """An expansion of a model, and its fidelity."""
 
-    Parameters
-    ----------
-    expansion : Expansion
-        In the columns that vary.
-    degree : int
-        Of the index set.
-    fidelity, standard_error : ndarray of shape (n_targets,)
-        Q² on held-out design points; NaN without variance.
-    squared_distance : ndarray of shape (n_targets,)
-        Mean squared difference between model and expansion there.
-    model_variance : ndarray of shape (n_targets,)
-        Variance of the model under the design.
-    inflation : ndarray of shape (n_targets,)
-        Variance of the expansion, in closed form, over that of the model at all
-        design points; NaN without variance.
-    """
-
-    expansion: Expansion
+    expansion: Expansion  # in the columns that vary
     degree: int
-    fidelity: FloatArray
+    fidelity: FloatArray  # (n_targets,): Q² on held-out points; NaN without variance
     standard_error: FloatArray
-    squared_distance: FloatArray
-    model_variance: FloatArray
-    inflation: FloatArray
+    squared_distance: FloatArray  # mean square of model less expansion there
+    model_variance: FloatArray  # of the model under the design
+    inflation: FloatArray  # variance of the expansion over that at all points
 
     def reasons(self, min_fidelity: float) -> list[tuple[str, ...]]:
         """Say, target by target, why the expansion cannot stand for the model."""
@@ -464,12 +424,7 @@ class ModelExpansion:
         ]
 
     def bounds(self, shares: FloatArray) -> FloatArray:  # (2, n_targets, n_features)
-        r"""Bound the indices of the model from those of the expansion.
-
-        A closed or total index is :math:`\lVert P f\rVert^2 / \mathrm{Var} f` with an
-        orthogonal projection P, and a projection does not lengthen:
-        :math:`|\lVert Pf\rVert - \lVert Pg\rVert| \le \lVert f - g\rVert`.
-        """
+        """Bound the indices of the model: a projection does not lengthen ``f - g``."""
         variance = self.expansion.total_variance[:, np.newaxis]
         norm = np.sqrt(shares * variance)
         distance = np.sqrt(self.squared_distance)[:, np.newaxis]
@@ -493,11 +448,7 @@ def expand_model(
     law_source: FloatArray,
     accept: Callable[[int], bool] = lambda degree: True,
 ) -> ModelExpansion:
-    """Fit an expansion to a model and measure its fidelity on held-out points.
-
-    The degree, when it is not given, is chosen by leave-one-out on the design, among
-    those whose variance is not inflated; the held-out points take no part in it.
-    """
+    """Fit, with the degree of the best Q² that is not inflated, and measure it."""
     inputs, values = draw(int(options.n_samples))
     design = Samples(inputs, values, np.ones(len(inputs)))
     variance = values.var(axis=0)
@@ -556,12 +507,7 @@ def _model_variance(
     residuals: FloatArray,
     spread: FloatArray,
 ) -> FloatArray:
-    """Variance of the model: that of the expansion, corrected on held-out points.
-
-    With ``f = g + r``, ``Var f = Var g + 2 Cov(g, r) + Var r``. ``Var g`` is exact and
-    the rest is small for a faithful expansion, so this varies less than the sample
-    variance, which takes its place where the sum is not positive.
-    """
+    """Add 2 Cov(g, r) + Var r on held-out points, where the sum is positive."""
     covariance = np.mean((predicted - predicted.mean(axis=0)) * residuals, axis=0)
     corrected = variance + 2 * covariance + residuals.var(axis=0)
     sample = spread / len(residuals)

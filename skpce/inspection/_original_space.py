@@ -60,7 +60,7 @@ def original_space_indices(
 
     Parameters
     ----------
-    pipeline : fitted Pipeline
+    pipeline : fitted Pipeline, or a search over one
         Affine steps, then :class:`skpce.PolynomialChaosRegressor` or
         :class:`skpce.CompositionalPCESurrogate` (whose steps are the targets, in
         Aitchison geometry). Not changed.
@@ -235,18 +235,10 @@ def original_space_indices(
 
 @dataclass(frozen=True)
 class NormalParts:
-    """Covariances of germ and features: x = m + L t + e, with t of unit variance.
+    """Covariances of inputs and features: x = m + L t + e, with t of unit variance."""
 
-    Parameters
-    ----------
-    loading : ndarray of shape (n_features, n_inputs)
-        L.
-    residual_covariance : ndarray of shape (n_features, n_features)
-        Of e.
-    """
-
-    loading: FloatArray
-    residual_covariance: FloatArray
+    loading: FloatArray  # (n_features, n_inputs): L
+    residual_covariance: FloatArray  # of e
 
     @classmethod
     def of(cls, embedding: AffineMap, laws: Sequence[InputLaw]) -> NormalParts:
@@ -419,28 +411,15 @@ _LARGEST_TABLE = 2**22
 
 @dataclass(frozen=True)
 class AffineMap:
-    r"""The map :math:`z = W (x - m) + b` and the data on both sides of it.
+    """The map z = W (x - m) + b and the data on both sides of it."""
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_outputs, n_features)
-        W.
-    inputs : Inputs
-        X as given.
-    outputs : ndarray of shape (n_samples, n_outputs)
-        X after the transformers.
-    """
-
-    matrix: FloatArray
-    inputs: Inputs
-    outputs: FloatArray
+    matrix: FloatArray  # (n_outputs, n_features): W
+    inputs: Inputs  # X as given
+    outputs: FloatArray  # X after the transformers
 
     @property
     def loading(self) -> FloatArray:  # shape: (n_features, n_outputs)
-        """Least-squares coefficients of X on its image: x = m + A (z - mean) + rest.
-
-        For PCA on the rows of its fit these are the (scaled) components.
-        """
+        """Coefficients A of least squares: x = m + A (z - mean) + rest."""
         X, Z = self.inputs.values, self.outputs
         scale = Z.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
@@ -456,16 +435,7 @@ class AffineMap:
 
 
 def affine_map(steps: Sequence[tuple[str, Any]], X: Any) -> AffineMap:
-    """Compose the steps; each one is checked on the rows of X.
-
-    The matrix is read off unit perturbations, some columns at a time: no table has
-    more than :data:`_LARGEST_TABLE` entries, unless a single row does.
-
-    Raises
-    ------
-    ValueError
-        Naming the first step that is not affine.
-    """
+    """Compose the steps; refuse one that is not affine on the rows of X."""
     first = inputs = read_inputs(X, smallest=3)
     table = X
     active = [

@@ -58,13 +58,7 @@ def check_replicates(X: Any, reward: Any) -> None:
 def make_splits(
     cv: Any, X: Any, reward: Any, generator: np.random.Generator
 ) -> list[Split]:
-    """Return the folds; an int shuffles members, or rewards, into so many.
-
-    Raises
-    ------
-    ValueError
-        If there are too few members or rewards, or a splitter divides a reward.
-    """
+    """Return the folds; an int shuffles members, or rewards, into so many."""
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         n_units = len(X) if reward is None else len(np.unique(np.asarray(reward)))
         if not 2 <= cv <= n_units:
@@ -86,11 +80,7 @@ def make_splits(
 
 
 def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
-    """Caution when members that are held out have their rows of X in training.
-
-    What an expansion remembers of a row then looks like prediction. Given ``reward``,
-    folds hold no such rows but those of different rewards.
-    """
+    """Caution when members that are held out have their rows of X in training."""
     if reward is not None:
         return ()
     numbers: dict[tuple[Any, ...], int] = {}
@@ -128,13 +118,7 @@ _LARGEST_BLOCK = 512
 
 
 def reward_labels(reward: Any) -> NDArray[Any]:
-    """Return labels as an array that can be sorted.
-
-    Raises
-    ------
-    ValueError
-        If a label is missing, or labels of different kinds are mixed.
-    """
+    """Return labels that can be sorted; refuse missing and mixed ones."""
     labels = np.asarray(reward)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError("reward has NaN labels; give one label per member.")
@@ -148,13 +132,7 @@ def reward_labels(reward: Any) -> NDArray[Any]:
 
 
 def reward_groups(reward: Any, n_members: int) -> IndexArray:
-    """Number the rewards; shape (n_members,).
-
-    Raises
-    ------
-    ValueError
-        If the labels are not one per member, have NaN, or do not repeat.
-    """
+    """Number the rewards; refuse labels of other members or without repeats."""
     labels = reward_labels(reward)
     if labels.shape != (n_members,):
         raise ValueError(
@@ -177,21 +155,11 @@ def reward_groups(reward: Any, n_members: int) -> IndexArray:
 
 @dataclass(frozen=True)
 class Components:
-    """What a dispersion is made of; every array ends in (n_steps,).
+    """What a dispersion is made of; every array ends in (n_steps,)."""
 
-    Parameters
-    ----------
-    between : ndarray
-        Dispersion between groups without that within them; may be negative.
-    within : ndarray
-        Dispersion within groups.
-    pivot : ndarray
-        ``between / within`` may not fall below minus this.
-    """
-
-    between: FloatArray
-    within: FloatArray
-    pivot: FloatArray
+    between: FloatArray  # between groups without that within them; may be negative
+    within: FloatArray  # within groups
+    pivot: FloatArray  # ``between / within`` may not fall below minus this
 
     @property
     def ratio(self) -> FloatArray:
@@ -202,25 +170,13 @@ class Components:
 
 @dataclass(frozen=True)
 class ConvexSums:
-    """Sums over groups for the dispersion of a convex function.
+    """Sums over groups for the dispersion of a convex function."""
 
-    Parameters
-    ----------
-    function : callable
-        Maps values (..., n_columns) to the function per step (..., n_steps).
-    sizes : ndarray of shape (n_groups,)
-        Sum of the weights.
-    sums : ndarray of shape (n_groups, n_columns)
-        Weighted sums of the values.
-    of_members, of_means : ndarray of shape (n_groups, n_steps)
-        Weighted sums of the function of the members, and of the group means.
-    """
-
-    function: Callable[[FloatArray], FloatArray]
-    sizes: FloatArray
-    sums: FloatArray
-    of_members: FloatArray
-    of_means: FloatArray
+    function: Callable[[FloatArray], FloatArray]  # (..., n_columns) to (..., n_steps)
+    sizes: FloatArray  # (n_groups,): sum of the weights
+    sums: FloatArray  # (n_groups, n_columns): weighted sums of the values
+    of_members: FloatArray  # (n_groups, n_steps): sums of its values
+    of_means: FloatArray  # the same for the group means
 
     @classmethod
     def of(
@@ -237,10 +193,7 @@ class ConvexSums:
         return cls(function, sizes, sums, members, size * function(sums / size))
 
     def components(self, leave_out: bool = False) -> Components:
-        """One-way random effects by analysis of variance, for unequal group sizes.
-
-        With ``leave_out`` the leading axis says which group is left out.
-        """
+        """One-way random effects by analysis of variance, for unequal group sizes."""
         kept = _Kept(leave_out)
         size = kept.total(self.sizes[:, np.newaxis])
         n_groups = len(self.sizes) - int(leave_out)
@@ -265,20 +218,11 @@ class ConvexSums:
 
 @dataclass(frozen=True)
 class PairSums:
-    """Sums over groups for the dispersion of pairs.
+    """Sums over groups for the dispersion of pairs."""
 
-    Parameters
-    ----------
-    sizes : ndarray of shape (n_groups,)
-        Sum of the weights.
-    own, all : ndarray of shape (n_groups, n_steps)
-        Weighted sums of the distances of a member of the group to the others of the
-        group, and to all members.
-    """
-
-    sizes: FloatArray
-    own: FloatArray
-    all: FloatArray
+    sizes: FloatArray  # (n_groups,): sum of the weights
+    own: FloatArray  # (n_groups, n_steps): weighted distances of members to their group
+    all: FloatArray  # the same to all members
 
     @classmethod
     def of(
@@ -367,12 +311,7 @@ def jackknife_error(left_out: FloatArray) -> FloatArray:
 def ratio_interval(
     whole: Components, without: Components, confidence_level: float
 ) -> FloatArray:  # shape: (2, n_steps)
-    """Return an interval of ``between / within`` from a jackknife over groups.
-
-    On the scale ``log(pivot + between / within)``: the logarithm of the ratio of mean
-    squares, whose distribution is close to normal. NaN with fewer than three groups,
-    or where leaving one out leaves no replicates.
-    """
+    """Return an interval of ``between / within`` by the jackknife of its logarithm."""
     n_groups = len(without.between)
     pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):

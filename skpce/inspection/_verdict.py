@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from .._checks import (
     FloatArray,
@@ -31,8 +30,8 @@ from ._cross_fit import (
     step_q2,
     with_parameters,
 )
-from ._input_tests import input_tests
-from ._reading import final_estimator, last_and_inputs
+from ._input_tests import fitted_inputs
+from ._reading import final_estimator
 from ._result import Result, cautions_in_words
 from ._reward_groups import check_replicates, make_splits, repetition_caution
 from ._training_noise import variance_decomposition
@@ -249,7 +248,7 @@ def verdict(
     )
     mean_only = step_q2(fit.mean_only_errors(), deviations, fit.geometry)
     degree_one = _degree_one_q2(fit, deviations)
-    checks = InputChecks.of(fit)
+    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
     limits = (min_q2, significance_level, max_noise_share)
     columns = {
         "q2": q2,
@@ -271,11 +270,11 @@ def verdict(
             *permutation_caution(n_permutations, significance_level, q2),
             *noise_cautions(names, columns, max_noise_share),
             *repetition_caution(inputs, reward, fit.splits),
-            *cautions(checks, len(inputs)),
+            *_cautions(tests, n_terms, len(inputs)),
         ),
         "cpu_seconds": cpu_seconds,
-        "inputs": checks.tests,
-        "n_terms": checks.n_terms,
+        "inputs": tests,
+        "n_terms": n_terms,
         "n_training": min(len(train) for train, _ in fit.splits),
         "closed_form": closed is not None,
     }
@@ -373,7 +372,7 @@ def _make_cross_fit(
 ) -> CrossFit:
     _, last = final_estimator(pipeline)
     if steps is None:
-        steps = getattr(last, "steps", None) if not _is_pipeline(last) else None
+        steps = getattr(last, "steps", None)
     if isinstance(mask, str):
         given = getattr(last, "mask", mask)
         mask = mask if given is None else given
@@ -393,10 +392,6 @@ def _make_cross_fit(
         n_jobs=None,
     )
     return CrossFit(fixed, X, y, splits, geometry, zero_replacement)
-
-
-def _is_pipeline(estimator: Any) -> bool:
-    return isinstance(estimator, Pipeline)
 
 
 def _training_noise(
@@ -464,14 +459,7 @@ def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
     _, last = final_estimator(fit.pipeline)
     if "degree" not in last.get_params(deep=False):
         return np.full(fit.geometry.layout.n_steps, np.nan)
-    linear = CrossFit(
-        with_parameters(fit.pipeline, degree=1),
-        fit.X,
-        fit.y,
-        fit.splits,
-        fit.geometry,
-        fit.zero_replacement,
-    )
+    linear = replace(fit, pipeline=with_parameters(fit.pipeline, degree=1))
     return step_q2(linear.squared_errors(), deviations, fit.geometry)
 
 
@@ -506,15 +494,7 @@ def failed_conditions(
 
 
 def holm(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by Holm's step-down method; NaN takes no part.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.inspection._verdict import holm
-    >>> holm(np.array([0.01, 0.04, np.nan, 0.03]))
-    array([0.03, 0.06,  nan, 0.06])
-    """
+    """Adjust p-values by Holm's step-down method; NaN takes no part."""
     adjusted = np.full(len(p_values), np.nan)
     tested = np.flatnonzero(~np.isnan(p_values))
     order = tested[np.argsort(p_values[tested], kind="stable")]
@@ -534,34 +514,6 @@ def permutation_caution(
         f"with {n_permutations} permutations the smallest possible p-value is "
         f"{min(smallest, 1.0):.2g}: no step can be attributable"
     ]
-
-
-@dataclass(frozen=True)
-class InputChecks:
-    """What one fit on all members says of the inputs."""
-
-    tests: Result | None  # of the last estimator's inputs; None where no numbers
-    n_terms: int | None  # of the basis; None without one
-
-    @classmethod
-    def of(cls, fit: CrossFit) -> InputChecks:
-        """Fit the pipeline and look at what reaches its last estimator.
-
-        Of a search that is what its best estimator gets.
-        """
-        model = clone(fit.pipeline).fit(fit.X, fit.y)
-        last, inputs = last_and_inputs(model, fit.X)
-        diagnostics = getattr(last, "diagnostics_", None)
-        laws, n_terms = None, None
-        if diagnostics is not None:
-            laws, n_terms = diagnostics.law_p_values, diagnostics.n_terms
-        try:
-            values = np.asarray(inputs, dtype=np.float64)
-        except (TypeError, ValueError):  # text
-            return cls(None, n_terms)
-        if values.ndim != 2 or not np.isfinite(values).all():
-            return cls(None, n_terms)
-        return cls(input_tests(values, laws), n_terms)
 
 
 def noise_cautions(
@@ -586,42 +538,33 @@ def noise_cautions(
     return tuple(found)
 
 
-def cautions(checks: InputChecks, n_members: int) -> tuple[str, ...]:
+def _cautions(tests: Result | None, n_terms: int | None, n_members: int) -> list[str]:
     """Say what weakens the reading: inputs and size."""
     found: list[str] = []
-    if checks.n_terms is None:
-        return tuple(found)
-    if checks.tests is not None:
-        found += _dependence_caution(checks.tests)
-        if checks.tests.smallest_law_p_value < _CAUTION_LEVEL:
-            found.append(
-                "an input does not have its stated law (smallest p-value "
-                f"{np.nanmin(checks.tests.law_p_values):.2g}): the shares are "
-                "approximate"
-            )
-    if checks.n_terms > n_members:
-        found.append(
-            f"the basis has {checks.n_terms} terms for {n_members} members: the "
-            "penalty decides most of them"
+    if n_terms is None:
+        return found
+    if tests is not None and tests.smallest_dependence_p_value < _CAUTION_LEVEL:
+        largest, ranks, distance = map(
+            tests.largest, ("pearson", "spearman", "distance")
         )
-    return tuple(found)
-
-
-def _dependence_caution(tests: Result) -> list[str]:
-    """Caution about dependence that is unlikely by chance."""
-    if not tests.smallest_dependence_p_value < _CAUTION_LEVEL:
-        return []
-    largest = tests.largest("pearson")
-    ranks = tests.largest("spearman")
-    distance = tests.largest("distance")
-    if max(abs(largest), abs(ranks)) >= 0.5 * distance:
         what = f"two inputs are correlated ({largest:.2f})"
-    else:
-        what = (
-            "two inputs are dependent without being correlated (distance correlation "
-            f"{distance:.2f})"
+        if not max(abs(largest), abs(ranks)) >= 0.5 * distance:
+            what = (
+                "two inputs are dependent without being correlated (distance "
+                f"correlation {distance:.2f})"
+            )
+        found.append(
+            f"{what}; the closed-form shares assume independent inputs, and "
+            "skpce.inspection.dependent_sobol_indices gives shares that do not"
         )
-    return [
-        f"{what}; the closed-form shares assume independent inputs, and "
-        "skpce.inspection.dependent_sobol_indices gives shares that do not"
-    ]
+    if tests is not None and tests.smallest_law_p_value < _CAUTION_LEVEL:
+        found.append(
+            "an input does not have its stated law (smallest p-value "
+            f"{np.nanmin(tests.law_p_values):.2g}): the shares are approximate"
+        )
+    if n_terms > n_members:
+        found.append(
+            f"the basis has {n_terms} terms for {n_members} members: the penalty "
+            "decides most of them"
+        )
+    return found

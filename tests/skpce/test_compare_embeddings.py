@@ -20,14 +20,16 @@ from sklearn.random_projection import GaussianRandomProjection
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
 from skpce.inspection import compare_embeddings, input_tests
-from skpce.inspection._compare_embeddings import held_out_inputs
 from skpce.inspection._cross_fit import Permutations, step_q2
-from skpce.inspection._embedding_search import (
+from skpce.inspection._embeddings.held_out import (
+    _pooled_correlation,
+    held_out_inputs,
+)
+from skpce.inspection._embeddings.search import (
     NestedFolds,
     NestedSearch,
     read_candidates,
 )
-from skpce.inspection._input_tests import _pooled_correlation
 from skpce.inspection._reward_groups import make_splits
 from skpce.inspection._verdict import _make_cross_fit
 from skpce.metrics import aitchison_scorer

@@ -15,8 +15,8 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from .._checks import FloatArray, IndexArray, _controller, check_integer, fail
-from ._cross_fit import (
+from ..._checks import FloatArray, IndexArray, _controller, check_integer, fail
+from .._cross_fit import (
     CrossFit,
     Permutations,
     Split,
@@ -24,8 +24,8 @@ from ._cross_fit import (
     step_q2,
     take,
 )
-from ._reading import final_estimator
-from ._reward_groups import make_splits
+from .._reading import final_estimator
+from .._reward_groups import make_splits
 
 OWNER = "compare_embeddings"
 
@@ -92,7 +92,9 @@ def _copy(estimator: Any, parameter: str | None, value: int | None) -> Any:
     if isinstance(estimator, str):  # "passthrough"
         return estimator
     copy = clone(estimator)
-    return copy if value is None else copy.set_params(**{parameter: value})
+    if parameter is not None and value is not None:
+        copy.set_params(**{parameter: value})
+    return copy
 
 
 def read_candidates(
@@ -282,11 +284,7 @@ def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
 
 
 class Trial(BaseEstimator):
-    """A candidate at one setting, for a grid search; its errors name the setting.
-
-    Clones share ``embeddings``: those fitted so far, by dimension and training rows,
-    so that each is fitted once for all degrees.
-    """
+    """A candidate at one setting, for a grid search; its errors name the setting."""
 
     __metadata_request__fit = {"rows": True}  # noqa: RUF012
 
@@ -384,10 +382,7 @@ class NestedSearch:
         order: Any = None,
         inputs: Any = None,
     ) -> NestedErrors:
-        """Choose in each training set and predict those who are held out.
-
-        ``order`` gives the members the policies of others, ``inputs`` their inputs.
-        """
+        """Choose in each training set and predict held-out members, permuted or not."""
         fit = self.fit
         X = fit.X if inputs is None else take(fit.X, inputs)
         y = fit.y if order is None else take(fit.y, order)

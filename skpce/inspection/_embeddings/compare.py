@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._checks import (
+from ..._checks import (
     FloatArray,
-    IndexArray,
     check_boolean,
     fail,
     import_pandas,
     make_generator,
 )
-from .._surrogate import CompositionalPCESurrogate
-from ._cross_fit import (
+from ..._surrogate import CompositionalPCESurrogate
+from .._cross_fit import (
     CrossFit,
     Permutations,
     Split,
@@ -30,7 +29,21 @@ from ._cross_fit import (
     take,
     with_parameters,
 )
-from ._embedding_search import (
+from .._input_tests import fitted_inputs
+from .._reading import final_estimator, last_and_inputs
+from .._result import Result
+from .._verdict import (
+    _as_table,
+    _check_arguments,
+    _make_cross_fit,
+    _training_noise,
+    failed_conditions,
+    holm,
+    table_of_steps,
+    verdict,
+)
+from .held_out import HeldOutInputs, held_out_inputs
+from .search import (
     BEST_OF_ALL,
     OWNER,
     Candidate,
@@ -40,19 +53,6 @@ from ._embedding_search import (
     NestedSearch,
     check_dimensions,
     read_candidates,
-)
-from ._input_tests import HeldOutInputs, input_tests
-from ._reading import final_estimator, last_and_inputs
-from ._result import Result
-from ._verdict import (
-    _as_table,
-    _check_arguments,
-    _make_cross_fit,
-    _training_noise,
-    failed_conditions,
-    holm,
-    table_of_steps,
-    verdict,
 )
 
 
@@ -394,54 +394,11 @@ def _compared(
         verdict=judged,
         fixed=fixed,
         choices=choices,
-        inputs=_fitted_inputs(model, take(X, once)),
+        inputs=fitted_inputs(model, take(X, once))[0],
         held_out_inputs=held_out_inputs(pipeline, X, y, splits, once),
         n_inputs=int(np.shape(last_and_inputs(model, X)[1])[1]),
         pipeline=model,
     )
-
-
-def _fitted_inputs(model: Any, X: Any) -> Result | None:
-    """Test the inputs of the members of the fit; None where they are no numbers."""
-    last, inputs = last_and_inputs(model, X)
-    values = _numbers(inputs)
-    diagnostics = getattr(last, "diagnostics_", None)
-    laws = None if diagnostics is None else diagnostics.law_p_values
-    return None if values is None else input_tests(values, laws)
-
-
-def held_out_inputs(
-    model: Any,
-    X: Any,
-    y: Any,
-    splits: Sequence[Split],
-    once: IndexArray,  # rows of which no two have the same reward
-) -> HeldOutInputs | None:
-    """Fit a pipeline in every fold and test the inputs of those who are held out.
-
-    None where the inputs are no numbers, or their number differs between folds.
-    """
-    folds = []
-    for train, test in splits:
-        fitted = clone(model).fit(take(X, train), take(y, train))
-        seen, new = (
-            _numbers(last_and_inputs(fitted, take(X, np.intersect1d(rows, once)))[1])
-            for rows in (train, test)
-        )
-        if seen is None or new is None:
-            return None
-        folds.append((seen, new))
-    if len({new.shape[1] for _, new in folds}) > 1:
-        return None
-    return HeldOutInputs.of(folds)
-
-
-def _numbers(inputs: Any) -> FloatArray | None:
-    try:
-        values = np.asarray(inputs, dtype=np.float64)
-    except (TypeError, ValueError):  # text
-        return None
-    return values if values.ndim == 2 and np.isfinite(values).all() else None
 
 
 @dataclass(frozen=True, eq=False)
