@@ -1,4 +1,4 @@
-"""Step by step: how fragile each one is, and how shares of the inputs flow into it."""
+"""Step by step: the fragility of each step, and the shares of the inputs in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ._style import (
     make_panels,
 )
 
-#: What each measure is called on its axis.
+#: Label of each measure on its axis.
 MEASURES = {
     "aitchison_variance": "Aitchison variance (summed)",
     "variance_per_freedom": "Aitchison variance per degree of freedom",
@@ -52,7 +52,7 @@ class StepVarianceDisplay:
 
     Variances of log-ratios grow with the number of actions and weigh rare actions
     like frequent ones; distances of probabilities do neither. The panels can rank
-    the steps differently, which is why they stand side by side.
+    the steps differently, which is why they are side by side.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ class StepVarianceDisplay:
         Share of the Aitchison variance that the inputs do not explain; the variance
         bars are then split.
     supported : sequence of bool or None, default=None
-        Whether the attribution of a step is supported; others say so, and what the
-        inputs explain of them is hatched.
+        Whether the attribution of a step is supported; others are labelled, and their
+        explained part is hatched.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class StepVarianceDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> StepVarianceDisplay:
-        """Draw the disagreement of an ensemble, split by what a surrogate explains.
+        """Draw the disagreement of an ensemble, split by what is explained.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ def fragility_of(surrogate: Any, y: ArrayLike) -> PolicyFragility:
     return replace(found, step_names=layout.step_names, alr_reference=tuple(references))
 
 
-#: What the widths of the steps can be shares of.
+#: Measures whose shares are the widths of the steps.
 PRISM_MEASURES = {
     "aitchison_variance": "the Aitchison variance of all steps",
     "variance_per_freedom": "the variance per degree of freedom of all steps",
@@ -312,30 +312,28 @@ PRISM_MEASURES = {
     "jensen_shannon": "the Jensen-Shannon divergence of all steps",
 }
 _NODE = 0.025  # width of the bars at both ends
-
-
 _GAP = 0.02  # between nodes, in shares
 
 
 class PrismDisplay:
     """Ribbons from inputs (left) to steps (right); all widths add up to 1.
 
-    The height of a step is its share of the disagreement between members. It is cut
-    as in :class:`SobolDisplay`: what each input explains alone, what they explain
-    together, and what nobody explains.
+    The height of a step is its share of the disagreement between members. It is divided
+    as in :class:`SobolDisplay`: the shares of each input alone, of interactions, and
+    the unexplained share.
 
     Parameters
     ----------
     flows : array-like of shape (n_features + 2, n_steps)
         Width of each ribbon: one row per input, then interactions, then the
-        unexplained rest.
+        unexplained share.
     input_names, step_names : sequence of str
         Labels.
     supported : sequence of bool or None, default=None
         Whether the attribution of a step is supported; ribbons into other steps are
-        hatched, and the step says so.
+        hatched, and the step is labelled.
     measure : str, default="aitchison_variance"
-        What the widths are shares of.
+        Measure whose shares are the widths.
 
     Attributes
     ----------
@@ -396,12 +394,11 @@ class PrismDisplay:
         pipeline : fitted estimator
             A surrogate or a Pipeline that ends in one.
         y : array-like of shape (n_members, n_parts)
-            Policies of members: how much they disagree gives the heights of the
-            steps.
+            Policies of members, whose disagreement gives the heights of the steps.
         measure : {"aitchison_variance", "variance_per_freedom", "total_variation", \
                 "jensen_shannon"}, default="aitchison_variance"
             Of the disagreement. Summed variances grow with the number of actions.
-            The cut of a step into inputs is that of its Aitchison variance,
+            The division of a step into inputs is that of its Aitchison variance,
             whatever the measure.
         unexplained, verdict, input_features
             As in :meth:`SobolDisplay.from_fit`.
@@ -551,7 +548,7 @@ def _write_labels(
     centres = (tops - heights / 2.0)[shown]
     low, high = ax.get_ylim()
     inches = ax.figure.get_size_inches()[1] * ax.get_position().height
-    # Two lines of nine points and a little air.
+    # Two lines of nine points and a margin.
     apart = (high - low) * (0.3 / max(inches, 0.3))
     places = spread_apart(centres, min(apart, (high - low) / max(len(shown), 1)))
     side, sign = (0.0, -1) if is_left else (1.0, 1)
@@ -574,12 +571,6 @@ def spread_apart(centres: FloatArray, apart: float) -> FloatArray:
     """Move decreasing positions so that neighbours are at least ``apart``.
 
     Each run of crowded labels stays centred on its nodes.
-
-    Examples
-    --------
-    >>> from skpce.plotting._steps import spread_apart
-    >>> spread_apart([1.0, 0.9, 0.3], 0.2).round(2)
-    array([1.05, 0.85, 0.3 ])
     """
     groups: list[tuple[float, int]] = []  # centre of a run, its length
     for centre in np.asarray(centres, dtype=np.float64):

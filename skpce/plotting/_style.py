@@ -1,4 +1,4 @@
-"""Colours and axes of the displays, and what stands behind the indices they show."""
+"""Colours and axes of the displays, and the support of the indices they show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..inspection import Result
 
-#: Okabe and Ito's palette, which colour-blind readers can tell apart.
+#: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (
     "#0072B2",
     "#E69F00",
@@ -32,9 +32,9 @@ COLORS = (
 UNEXPLAINED_COLOR = "#DDDDDD"
 #: Of the interactions between inputs: a grey that no colour above turns into.
 INTERACTION_COLOR = "#666666"
-#: What displays say of a step whose attribution a verdict does not support.
+#: Label of a step whose attribution a verdict does not support.
 NOT_SUPPORTED = "not attributable"
-#: What they say of a step with one possible action, or whose members agree.
+#: Label of a step with one possible action, or whose members agree.
 NO_VARIANCE = "no variance"
 
 # Points that a letter, a digit and a line take at ten points of type.
@@ -42,13 +42,7 @@ _LETTER, _DIGIT, _LINE = 6.3, 5.5, 13.0
 
 
 def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
-    """Return the given axes, or those of a new figure.
-
-    Raises
-    ------
-    ImportError
-        With the command that installs matplotlib, when it is missing.
-    """
+    """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
     try:
@@ -64,7 +58,8 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
 def legend_below(ax: Any, handles: Any = None) -> Any:
     """Put the legend under the label of the x axis, where no data are.
 
-    Half an inch holds tick labels and axis label, whatever the size of the axes.
+    Half an inch is enough for tick labels and axis label, whatever the size of the
+    axes.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -92,7 +87,7 @@ def color(position: int) -> str:
 
 
 def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
-    """Return a name that matplotlib draws as it stands, on short lines.
+    """Return a name that matplotlib draws literally, on short lines.
 
     A dollar sign starts no formula, and a leading underscore does not hide the name
     from a legend.
@@ -113,13 +108,7 @@ def make_panels(
     n_columns: int | None = None,
     width_ratios: Sequence[float] | None = None,
 ) -> list[Any]:
-    """Return axes in rows: of a new figure, inside the given axes, or as given.
-
-    Raises
-    ------
-    ValueError
-        If another number of axes is given, or axes that cannot be divided.
-    """
+    """Return axes in rows: of a new figure, inside the given axes, or as given."""
     n_columns = n_panels if n_columns is None else min(n_columns, n_panels)
     n_rows = -(-n_panels // n_columns)
     if ax is None:
@@ -173,7 +162,7 @@ def draw_heat_map(
 ) -> Any:
     """Draw a table in colours, with its numbers, and return the image.
 
-    ``marks`` stand after the names of the rows, however short these are cut.
+    ``marks`` follow the names of the rows, however short these are cut.
     """
     image = ax.imshow(values, aspect="auto", **kwargs)
     marks = [""] * len(rows) if marks is None else marks
@@ -189,13 +178,13 @@ def draw_heat_map(
 
 def name_columns(ax: Any, columns: Any) -> None:
     """Name the places 0, 1, ... of the x axis, turned where they are narrow."""
-    room = _points_per_column(ax, len(columns))
+    width = _points_per_column(ax, len(columns))
     names = [label(name, 16) for name in columns]
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
-    angle = 0 if _LETTER * longest < room else 45
+    angle = 0 if _LETTER * longest < width else 45
     if angle:  # a second line would run into the next label
         names = [label(name, 24, 1) for name in columns]
-        angle = 45 if room > 1.4 * _LINE else 90
+        angle = 45 if width > 1.4 * _LINE else 90
     ax.set_xticks(
         np.arange(len(names)),
         names,
@@ -207,7 +196,7 @@ def name_columns(ax: Any, columns: Any) -> None:
 
 
 def _points_per_column(ax: Any, n_columns: int) -> float:
-    """Return about how wide a column will be, next to labels and a colour bar."""
+    """Return the approximate width of a column beside labels and a colour bar."""
     width = ax.figure.get_size_inches()[0] * ax.get_position().width
     return float(72.0 * 0.85 * width / max(n_columns, 1))
 
@@ -220,8 +209,8 @@ def _write_cells(ax: Any, image: Any, values: Any) -> None:
         if not np.isnan(value)
     }
     longest = max(map(len, texts.values()), default=1)
-    room = _points_per_column(ax, values.shape[1])
-    size = min(9.0, 10.0 * room / (_DIGIT * (longest + 0.5)))
+    width = _points_per_column(ax, values.shape[1])
+    size = min(9.0, 10.0 * width / (_DIGIT * (longest + 0.5)))
     if size < 6.0:
         return
     for (row, column), text in texts.items():
@@ -240,31 +229,15 @@ def _write_cells(ax: Any, image: Any, values: Any) -> None:
 
 @dataclass(frozen=True)
 class Support:
-    """What stands behind the indices of each step, or of each target.
-
-    Parameters
-    ----------
-    expansion : Expansion
-        Whose indices they are.
-    unexplained : ndarray of shape (n_groups,)
-        One minus Q², in [0, 1]; NaN for a step without choice or variance.
-    supported : tuple of bool or None, default=None
-        Whether a verdict supports the attribution; None without a verdict.
-    """
+    """The support of the indices of each step, or of each target."""
 
     expansion: Expansion
-    unexplained: FloatArray
-    supported: tuple[bool, ...] | None = None
+    unexplained: FloatArray  # shape: (n_groups,), 1 - Q² or NaN
+    supported: tuple[bool, ...] | None = None  # by a verdict; None without one
 
     @classmethod
     def of(cls, expansion: Expansion, verdict: Result | None = None) -> Support:
-        """Take the leave-one-out Q² of an expansion, or what a verdict says.
-
-        Raises
-        ------
-        ValueError
-            When the verdict is about other steps.
-        """
+        """Take the leave-one-out Q² of an expansion, or the Q² of a verdict on it."""
         found = cls(expansion, expansion.q2)
         if verdict is None:
             return found.with_unexplained(expansion.unexplained_share)
@@ -276,11 +249,6 @@ class Support:
         """Return the same with another unexplained share (n_groups,).
 
         An expansion without variance explains nothing, whatever its Q².
-
-        Raises
-        ------
-        ValueError
-            For another number of shares, or one that is not from 0 to 1.
         """
         given = np.asarray(share, dtype=np.float64)
         n_groups = self.expansion.n_groups
@@ -313,13 +281,7 @@ def refuse_other_steps(verdict: Result, step_names: Sequence[str]) -> None:
 
 
 def check_position(name: str, value: Any, size: int) -> int:
-    """Return a position from 0 to ``size - 1``.
-
-    Raises
-    ------
-    ValueError
-        For anything else, with the value.
-    """
+    """Return a position from 0 to ``size - 1``."""
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not is_integer or not 0 <= value < size:
         raise ValueError(f"{name}={value!r} must be an int from 0 to {size - 1}.")
