@@ -370,8 +370,8 @@ def energy_score(
 
     Notes
     -----
-    The expectations are over the empirical distribution of the draws. The second one costs
-    ``n_draws ** 2`` distances per member; once only when the draws are shared.
+    The expectations are over the empirical distribution of the draws. The second one
+    costs ``n_draws ** 2`` distances per member; once only when the draws are shared.
 
     References
     ----------

@@ -83,10 +83,9 @@ def test_a_failing_save_leaves_the_old_page(tmp_path, monkeypatch, failing):
     path = tmp_path / "report.html"
     path.write_text("old")
 
-    write = Path.write_bytes
-
     def fail(target, *args, **kwargs):
-        write(Path(target), b"half")
+        with open(target, "wb") as file:
+            file.write(b"half")
         raise OSError("disk full")
 
     owner = os if failing == "replace" else Path

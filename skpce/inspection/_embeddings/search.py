@@ -21,16 +21,17 @@ from .._cross_fit import (
     Permutations,
     Split,
     _stopping,
+    bootstrap_q2,
     step_q2,
     take,
 )
 from .._reading import final_estimator
 from .._reward_groups import make_splits
+from .._verdict import holm
 
 OWNER = "compare_embeddings"
 
-#: Stands for the choice among all candidates, in tables.
-BEST_OF_ALL = "best of all"
+BEST_OF_ALL = "best of all"  # stands for the choice among all candidates, in tables
 
 
 @dataclass(frozen=True)
@@ -297,10 +298,10 @@ class Trial(BaseEstimator):
     ) -> None:
         self.candidate = candidate
         self.scoring = scoring
-        self.embeddings = embeddings
+        self.embeddings = embeddings  # by dimension and rows: once for all degrees
         self.setting = setting
 
-    def __sklearn_clone__(self) -> Trial:
+    def __sklearn_clone__(self) -> Trial:  # clones share the embeddings
         return Trial(self.candidate, self.scoring, self.embeddings, self.setting)
 
     def fit(self, X: Any, y: Any, rows: IndexArray) -> Trial:
@@ -379,10 +380,10 @@ class NestedSearch:
         n_jobs: int | None = None,
         done: Callable[[], None] = lambda: None,
         *,
-        order: Any = None,
-        inputs: Any = None,
+        order: Any = None,  # members that lend each member their policies
+        inputs: Any = None,  # members that lend each member their inputs
     ) -> NestedErrors:
-        """Choose in each training set and predict held-out members, permuted or not."""
+        """Choose in each training set and predict those who are held out."""
         fit = self.fit
         X = fit.X if inputs is None else take(fit.X, inputs)
         y = fit.y if order is None else take(fit.y, order)
@@ -429,6 +430,43 @@ class NestedSearch:
         return Choice(
             search.best_params_["setting"], search.best_score_, np.stack(scores, axis=1)
         )
+
+    def figures(
+        self,
+        nested: NestedErrors,
+        deviations: FloatArray,
+        reward: Any,
+        confidence_level: float,
+        seed: int,
+    ) -> FloatArray:  # shape: (n_candidates + 1, 3, n_steps)
+        """Return nested Q² and its interval; all rows share the resamples."""
+        geometry = self.fit.geometry
+        return np.array(
+            [
+                bootstrap_q2(
+                    errors,
+                    deviations,
+                    geometry,
+                    confidence_level,
+                    np.random.default_rng(seed),
+                    reward,
+                )
+                for errors in nested.errors
+            ]
+        )
+
+    def p_values(
+        self,
+        q2: FloatArray,  # shape: (n_candidates + 1, n_steps)
+        permutations: Permutations,
+        deviations: FloatArray,
+        n_jobs: int | None,
+        done: Callable[[], None],
+    ) -> FloatArray:  # shape: (n_candidates + 1, n_steps)
+        """Return p-values of permutations that choose anew, Holm over the steps."""
+        permuted = self.permuted_q2(permutations, deviations, n_jobs, done)
+        found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
+        return np.array([holm(row) for row in np.where(np.isnan(q2), np.nan, found)])
 
     def permuted_q2(
         self,
