@@ -66,11 +66,11 @@ rewards, drawn from a posterior that saw the same share of the data as each netw
 {inputs}
 ## Coverage, and Q² with the paper's estimator
 
-*Push-forward*: coverage at 95 % of the distribution of the inputs through the surrogate, as in
-the paper. *Residuals*: of the interval given the inputs, with the residual distribution, ridge,
-degree 1. Both are means over the four steps. *The members alone* are the quantiles of
-the thirty policies, without any input; of one more exchangeable member they hold 29 of
-31, 0.935.
+*Push-forward*: coverage at 95 % of the distribution of the inputs through the
+surrogate, as in the paper. *Residuals*: of the interval given the inputs, with the
+residual distribution, ridge, degree 1. Both are means over the four steps. *The members
+alone* are the quantiles of the thirty policies, without any input; of one more
+exchangeable member they hold 29 of 31, 0.935.
 
 *Q²*, on the fifty test members, in clr coordinates: 1 is perfect, 0 as good as their
 mean. Policy-relevant features of the additive *are* the log-ratios of that step; read
