@@ -22,6 +22,7 @@ from gflownet_envs.experiments.task import (
     RunResults,
     SourceResults,
     Table,
+    TrainingNoise,
 )
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
@@ -31,6 +32,9 @@ from gflownet_envs.storage import (
     write_json,
 )
 from skpce._report.page import HtmlReport
+
+# The share of the noise in a record, and its interval.
+_SHARES = ("noise_share", "noise_share_low", "noise_share_high")
 
 
 def build_report(
@@ -243,7 +247,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "members_not_converged": None
         if results.policies.ensemble is None
         else results.policies.not_converged,
-        "training_noise": None if results.noise is None else asdict(results.noise),
+        "training_noise": _noise_record(results.noise),
         "beside_the_paper": _paper_record(results),
         "policies": {
             name: _source_record(source) for name, source in results.sources.items()
@@ -266,6 +270,18 @@ def _paper_record(results: RunResults) -> list[dict[str, Any]]:
     if table is None:
         return []
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:
+    """Return the training noise from each source; None where it is not known."""
+    if noise is None:
+        return None
+    names = ("between", "within", *_SHARES)
+    rows = {"replicates": noise.replicates, "control": noise.control}
+    return {"exact": None if noise.exact is None else asdict(noise.exact)} | {
+        source: None if row is None else {name: getattr(row, name) for name in names}
+        for source, row in rows.items()
+    }
 
 
 def _source_record(source: SourceResults) -> dict[str, Any]:
