@@ -255,6 +255,19 @@ def results_record(results: RunResults) -> dict[str, Any]:
     }
 
 
+def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:
+    if noise is None:
+        return None
+    names = ("between", "within", "noise_share", "noise_share_low", "noise_share_high")
+    splits = {"replicates": noise.replicates, "control": noise.control}
+    return {"exact": None if noise.exact is None else asdict(noise.exact)} | {
+        source: None
+        if split is None
+        else {name: getattr(split, name) for name in names}
+        for source, split in splits.items()
+    }
+
+
 def _sizes_record(results: RunResults) -> dict[str, int | None]:
     solution, environment = results.policies.solution, results.study.environment
     return {
