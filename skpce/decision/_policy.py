@@ -44,7 +44,7 @@ from .._checks import (
 )
 from .._compositions.predictive import input_sampler
 from .._compositions.steps import StepLayout
-from ..inspection._reading import expansion_of
+from ..inspection._reading import compositions_of
 from ._belief import (
     InputBelief,
     Observation,
@@ -178,8 +178,7 @@ class ThompsonPolicy(BaseEstimator):
     def fit(self, X: Any = None, y: Any = None) -> ThompsonPolicy:
         """Start from the first belief again; X and y are not used."""
         self._check_parameters()
-        reading = expansion_of(self.surrogate)
-        fitted = reading.require_compositions()
+        reading, fitted = compositions_of(self.surrogate)
         generator = make_generator(self.random_state)
         names = list(reading.expansion.input_names)
         belief = self._first_belief(fitted, names, generator)

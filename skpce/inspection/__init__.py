@@ -1,15 +1,13 @@
 """Can an attribution be trusted?"""
 
 from ._back_to_reward import back_to_reward
-from ._compare_embeddings import (
-    ComparedEmbedding,
-    EmbeddingComparison,
-    compare_embeddings,
-)
 from ._dependent_inputs import dependent_sobol_indices
 from ._dependent_shapley import shapley_effects
-from ._embedding_search import EmbeddingSetting
-from ._input_tests import HeldOutInputs, input_tests
+from ._embeddings.compare import compare_embeddings
+from ._embeddings.comparison import ComparedEmbedding, EmbeddingComparison
+from ._embeddings.held_out import HeldOutInputs
+from ._embeddings.search import EmbeddingSetting
+from ._input_tests import input_tests
 from ._model import sobol_indices
 from ._original_space import original_space_indices
 from ._result import Result, ResultRow

@@ -1,10 +1,8 @@
 """Refit a whole pipeline in every fold, for the policies as given or permuted.
 
-Cross-fits of permuted policies from one factorisation per fold.
-
-Permuting the policies leaves the inputs of each fold alone. Where no transformer looks
-at y, the design matrices of all permutations are then those of the given data, and the
-ridge path of all permuted targets comes from one singular value decomposition.
+Permuting the policies leaves the inputs of each fold as they are. Where no transformer
+looks at y, the design matrices of all permutations are then those of the given data,
+and the ridge path of all permuted targets comes from one singular value decomposition.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,63 +54,55 @@ def with_parameters(pipeline: Any, **parameters: Any) -> Any:
 
 @dataclass(frozen=True)
 class CrossFit:
-    """A pipeline, its data and the folds.
-
-    Parameters
-    ----------
-    pipeline : estimator
-        Cloned and fitted in every fold.
-    X, y : array or data frame
-        Inputs and compositions of all members.
-    splits : sequence of (train, test)
-        The folds.
-    geometry : LogRatioGeometry
-        Steps and mask, read from all of y.
-    zero_replacement : float
-        For predictions and observations alike.
-    """
+    """A pipeline, cloned and fitted in every fold, and its data."""
 
     pipeline: Any
-    X: Any
-    y: Any
+    X: Any  # array or data frame: inputs of all members
+    y: Any  # array or data frame: their compositions
     splits: Sequence[Split]
-    geometry: LogRatioGeometry
-    zero_replacement: float
+    geometry: LogRatioGeometry  # steps and mask, read from all of y
+    zero_replacement: float  # for predictions and observations alike
 
-    def squared_errors(
-        self, order: IndexArray | None = None, *, inputs: IndexArray | None = None
-    ) -> FloatArray:
-        """Return squared clr errors of held-out members; shape (n_members, n_active).
+    def permuted(self, order: IndexArray, moves_policies: bool = True) -> CrossFit:
+        """Give each member the policy, or the inputs, of another one."""
+        if moves_policies:
+            return replace(self, y=take(self.y, order))
+        return replace(self, X=take(self.X, order))
 
-        ``order`` permutes the policies: row i has the policy of member ``order[i]``.
-        ``inputs`` gives the members the inputs of others instead.
-        """
-        X = self.X if inputs is None else take(self.X, inputs)
-        y = self.y if order is None else take(self.y, order)
-        observed = clr_of(y, self.geometry, self.zero_replacement, "y")
-        errors = np.full_like(observed, np.nan)
-        for train, test in self.splits:
-            model = clone(self.pipeline)
-            model.fit(take(X, train), take(y, train))
-            predicted = np.asarray(model.predict(take(X, test)), dtype=np.float64)
-            clr = clr_of(predicted, self.geometry, self.zero_replacement, "prediction")
-            errors[test] = np.square(observed[test] - clr)
-        return errors
+    def clr(self, policies: Any, name: str = "y") -> FloatArray:
+        """Return centred log-ratios of the possible parts."""
+        return clr_of(policies, self.geometry, self.zero_replacement, name)
+
+    def squared_errors(self) -> FloatArray:  # shape: (n_members, n_active)
+        """Return squared clr errors of held-out members; NaN where never held out."""
+
+        def predicted(train: IndexArray, test: IndexArray) -> FloatArray:
+            model = clone(self.pipeline).fit(take(self.X, train), take(self.y, train))
+            policies = np.asarray(model.predict(take(self.X, test)), dtype=np.float64)
+            return self.clr(policies, "prediction")
+
+        return self._squared_errors(self.clr(self.y), predicted)
 
     def mean_only_errors(self) -> FloatArray:
         """Return squared errors of the mean of the training members."""
-        observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
+        observed = self.clr(self.y)
+        return self._squared_errors(
+            observed, lambda train, test: observed[train].mean(axis=0)
+        )
+
+    def _squared_errors(
+        self,
+        observed: FloatArray,
+        predicted: Callable[[IndexArray, IndexArray], FloatArray],
+    ) -> FloatArray:
         errors = np.full_like(observed, np.nan)
         for train, test in self.splits:
-            errors[test] = np.square(observed[test] - observed[train].mean(axis=0))
+            errors[test] = np.square(observed[test] - predicted(train, test))
         return errors
 
     def squared_deviations(self) -> FloatArray:
-        """Return squared deviations from the mean of all members.
-
-        0 where they are rounding: such a step has no variance.
-        """
-        observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
+        """Return squared deviations from the mean of all members; 0 where rounding."""
+        observed = self.clr(self.y)
         spread = weighted_spread(observed, np.ones(len(observed)), LOG_RATIO_FLOOR)
         return np.where(spread > 0, np.square(observed - observed.mean(axis=0)), 0.0)
 
@@ -137,26 +127,33 @@ def bootstrap_q2(
     generator: np.random.Generator,
     reward: Any = None,
     n_resamples: int = 2000,
-) -> FloatArray:  # shape: (2, n_steps)
-    """Return percentile intervals of Q² over resampled members.
-
-    Members of one reward are drawn together: they are one observation of it.
-    """
+) -> FloatArray:  # shape: (3, n_steps)
+    """Return Q² and its percentile interval over members, or over rewards."""
     held_out = np.flatnonzero(~np.isnan(errors).any(axis=1))
     labels = np.arange(len(errors)) if reward is None else np.asarray(reward)
     names, group = np.unique(labels[held_out], return_inverse=True)
-    n_groups = len(names)
+    n_groups, n_steps = len(names), geometry.layout.n_steps
     counts = generator.multinomial(
         n_groups, np.full(n_groups, 1.0 / n_groups), size=n_resamples
     )
-    member = np.zeros((geometry.layout.n_steps, errors.shape[1]))
-    member[geometry.step_of_active, np.arange(errors.shape[1])] = 1.0
     together = (np.arange(n_groups)[:, np.newaxis] == group).astype(float)
-    press = counts @ (together @ errors[held_out] @ member.T)
-    spread = counts @ (together @ deviations[held_out] @ member.T)
+    press, spread = (
+        counts @ by_step(together @ one[held_out], geometry.step_of_active, n_steps)
+        for one in (errors, deviations)
+    )
     q2 = 1.0 - press / np.where(spread > 0, spread, np.nan)
     tail = (1.0 - confidence_level) / 2.0
-    return np.quantile(q2, [tail, 1.0 - tail], axis=0)
+    interval = np.quantile(q2, [tail, 1.0 - tail], axis=0)
+    return np.vstack([step_q2(errors, deviations, geometry), interval])
+
+
+def by_step(
+    values: FloatArray, step_of_column: IndexArray, n_steps: int
+) -> FloatArray:  # shape: (..., n_steps)
+    """Add up the columns of each step."""
+    membership = np.zeros((values.shape[-1], n_steps))
+    membership[np.arange(values.shape[-1]), step_of_column] = 1.0
+    return values @ membership
 
 
 # Enough to pay for sending a task to a process, few enough to show progress.
@@ -174,15 +171,11 @@ def permuted_q2(
     """Return Q² of every permutation, in their order, and the CPU time of all."""
     orders = permutations.orders
     size = _PERMUTATIONS_PER_TASK if closed is None else closed.permutations_at_once
-    tasks = (
-        delayed(_q2_of_orders)(
-            fit,
-            closed,
-            deviations,
-            Permutations(orders[start : start + size], permutations.moves_policies),
-        )
+    parts = (
+        replace(permutations, orders=orders[start : start + size])
         for start in range(0, len(orders), size)
     )
+    tasks = (delayed(_q2_of_orders)(fit, closed, deviations, part) for part in parts)
     if closed is not None:
         n_jobs = 1  # sending the data would take longer than the work
     values: list[FloatArray] = []
@@ -200,14 +193,10 @@ def permuted_q2(
 def _stopping(
     results: Generator[Any, None, None],
 ) -> Iterator[Generator[Any, None, None]]:
-    """Stop the processes when the block is left early.
-
-    A suspended generator goes on dispatching tasks for as long as a traceback holds
-    it. joblib warns of results that nobody takes; here that is what was asked for.
-    """
+    """Stop the processes when the block is left early."""
     try:
         yield results
-    finally:
+    finally:  # a suspended generator dispatches for as long as a traceback holds it
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             results.close()
@@ -220,23 +209,14 @@ def _q2_of_orders(
     permutations: Permutations,
 ) -> tuple[list[FloatArray], float]:
     started = time.process_time()
-    errors: Iterable[FloatArray]
     with threadpool_limits(1):  # threads lose time on fits this small
+        errors: Iterable[FloatArray] = (
+            one.squared_errors() for one in permutations.fits(fit)
+        )
         if closed is not None:
             errors = closed.squared_errors(permutations.orders)
-        else:
-            name = "order" if permutations.moves_policies else "inputs"
-            errors = (
-                fit.squared_errors(**{name: order}) for order in permutations.orders
-            )
-        q2 = [
-            step_q2(
-                error,
-                deviations[order] if permutations.moves_policies else deviations,
-                fit.geometry,
-            )
-            for error, order in zip(errors, permutations.orders, strict=True)
-        ]
+        pairs = zip(errors, permutations.deviations(deviations), strict=True)
+        q2 = [step_q2(error, own, fit.geometry) for error, own in pairs]
     return q2, time.process_time() - started
 
 
@@ -246,18 +226,10 @@ _LARGEST_PATH = 4_000_000
 
 @dataclass(frozen=True)
 class Permutations:
-    """Ways to break the pairing of inputs and policies.
+    """Ways to break the pairing of inputs and policies."""
 
-    Parameters
-    ----------
-    orders : ndarray of int of shape (n_permutations, n_members)
-        Whose policy, or whose inputs, each member gets.
-    moves_policies : bool
-        Whether the policies move; else the inputs do.
-    """
-
-    orders: IndexArray
-    moves_policies: bool
+    orders: IndexArray  # (n_permutations, n_members): who lends policy or inputs
+    moves_policies: bool  # else the inputs move
 
     @classmethod
     def draw(
@@ -267,11 +239,7 @@ class Permutations:
         n_permutations: int,
         generator: np.random.Generator,
     ) -> Permutations:
-        """Permute members, or whole rewards where replicates share their inputs.
-
-        Policies move, inputs and folds stay. Rewards with unequal numbers of
-        replicates cannot exchange their policies; there the inputs move.
-        """
+        """Permute members, or rewards; the inputs where replicates are unequal."""
         labels = np.arange(n_members) if reward is None else np.asarray(reward)
         names, first, group = np.unique(labels, return_index=True, return_inverse=True)
         n_groups = len(names)
@@ -287,41 +255,32 @@ class Permutations:
                 order[:] = first[moved][group]
         return cls(orders, bool(equal))
 
+    def fits(self, fit: CrossFit) -> Iterator[CrossFit]:
+        """Yield the cross-fit of each permutation."""
+        return (fit.permuted(order, self.moves_policies) for order in self.orders)
+
+    def deviations(self, given: FloatArray) -> Iterator[FloatArray]:
+        """Yield what the deviations of the policies are in each permutation."""
+        return (given[order] if self.moves_policies else given for order in self.orders)
+
 
 @dataclass(frozen=True)
 class FoldFactors:
-    """One fold of a ridge, factorised.
-
-    Parameters
-    ----------
-    train, test : ndarray of int
-        Rows.
-    decomposition : DesignDecomposition
-        Of the design matrix of the training rows.
-    held_out : ndarray of shape (n_test, n_terms)
-        Design matrix of the test rows.
-    solver : RidgePathSolver
-        Penalties and criterion.
-    fitted : LogRatioGeometry
-        Coordinates in which the solver fits.
-    groups : ndarray of shape (n_coordinates,)
-        Coordinates that share a penalty.
-    """
+    """One fold of a ridge, factorised."""
 
     train: IndexArray
     test: IndexArray
-    decomposition: DesignDecomposition
-    held_out: FloatArray
+    decomposition: DesignDecomposition  # of the design matrix of the training rows
+    held_out: FloatArray  # (n_test, n_terms): design matrix of the test rows
     solver: RidgePathSolver
-    fitted: LogRatioGeometry
-    groups: IndexArray
+    fitted: LogRatioGeometry  # coordinates in which the solver fits
+    groups: IndexArray  # (n_coordinates,): coordinates of one number share a penalty
 
-    def predict_clr(self, clr: FloatArray) -> FloatArray:
-        """Fit each permutation of the training rows and predict the test rows.
-
-        ``clr`` has shape (n_permutations, n_train, n_active), the result
-        (n_permutations, n_test, n_active).
-        """
+    def predict_clr(
+        self,
+        clr: FloatArray,  # shape: (n_permutations, n_train, n_active)
+    ) -> FloatArray:  # shape: (n_permutations, n_test, n_active)
+        """Fit each permutation of the training rows and predict the test rows."""
         n_permutations, n_train = clr.shape[:2]
         targets = self.fitted.to_coordinates(clr)
         n_coordinates = targets.shape[2]
@@ -340,8 +299,10 @@ class FoldFactors:
         by_term = self.fitted.from_coordinates(coefficients.transpose(0, 2, 1))
         return self.held_out @ by_term
 
-    def _spread_of_step(self, clr: FloatArray) -> FloatArray:
-        """Return sums of squares; shape (n_permutations, n_steps)."""
+    def _spread_of_step(
+        self, clr: FloatArray
+    ) -> FloatArray:  # shape: (n_permutations, n_steps)
+        """Return sums of squares."""
         n_permutations, n_train, n_active = clr.shape
         columns = clr.transpose(1, 0, 2).reshape(n_train, -1)
         spread = weighted_spread(columns, np.ones(n_train), LOG_RATIO_FLOOR)
@@ -353,40 +314,24 @@ class FoldFactors:
 
 @dataclass(frozen=True)
 class PermutedFits:
-    """All folds of a ridge, factorised.
-
-    Parameters
-    ----------
-    fit : CrossFit
-        What is repeated.
-    folds : tuple of FoldFactors
-        One per split.
-    clr : ndarray of shape (n_members, n_active)
-        Log-ratios of y as the surrogate takes them.
-    """
+    """All folds of a ridge, factorised."""
 
     fit: CrossFit
     folds: tuple[FoldFactors, ...]
-    clr: FloatArray
+    clr: FloatArray  # (n_members, n_active): as the surrogate takes y
 
-    def squared_errors(self, orders: IndexArray) -> FloatArray:
-        """Return what ``CrossFit.squared_errors`` gives for each permutation of y.
-
-        Shape (n_permutations, n_members, n_active); NaN where a row is never held
-        out.
-        """
+    def squared_errors(
+        self, orders: IndexArray
+    ) -> FloatArray:  # shape: (n_permutations, n_members, n_active)
+        """Return ``CrossFit.squared_errors`` of each order of y."""
         fit = self.fit
-        observed = clr_of(fit.y, fit.geometry, fit.zero_replacement, "y")
+        observed = fit.clr(fit.y)
         errors = np.full((len(orders), *observed.shape), np.nan)
         for fold in self.folds:
             clr = fold.predict_clr(self.clr[orders[:, fold.train]])
             policies = fit.geometry.compositions(clr)
-            predicted = clr_of(
-                policies.reshape(-1, policies.shape[-1]),
-                fit.geometry,
-                fit.zero_replacement,
-                "prediction",
-            ).reshape(clr.shape)
+            rows = policies.reshape(-1, policies.shape[-1])
+            predicted = fit.clr(rows, "prediction").reshape(clr.shape)
             errors[:, fold.test] = np.square(observed[orders[:, fold.test]] - predicted)
         return errors
 
@@ -407,8 +352,13 @@ def factorise(fit: CrossFit, errors: FloatArray) -> PermutedFits | None:
     last check the closed form must reproduce ``errors``, those of the refits with the
     data as they are.
     """
-    last = fit.pipeline.steps[-1][1] if _is_pipeline(fit) else fit.pipeline
-    if not _is_plain_ridge(last) or not fit.geometry.n_coordinates:
+    last = fit.pipeline[-1] if isinstance(fit.pipeline, Pipeline) else fit.pipeline
+    plain_ridge = (
+        type(last) is CompositionalPCESurrogate
+        and last.solver in ("ridge", "ols")
+        and last.regressor is None
+    )
+    if not plain_ridge or not fit.geometry.n_coordinates:
         return None
     folds = []
     for train, test in fit.splits:
@@ -432,18 +382,6 @@ def factorise(fit: CrossFit, errors: FloatArray) -> PermutedFits | None:
     return found if same else None
 
 
-def _is_pipeline(fit: CrossFit) -> bool:
-    return isinstance(fit.pipeline, Pipeline)
-
-
-def _is_plain_ridge(estimator: Any) -> bool:
-    return (
-        type(estimator) is CompositionalPCESurrogate
-        and estimator.solver in ("ridge", "ols")
-        and getattr(estimator, "regressor", None) is None
-    )
-
-
 def _factorise_fold(
     model: CompositionalPCESurrogate,
     train: IndexArray,
@@ -454,15 +392,11 @@ def _factorise_fold(
     """Factorise the design of a fitted surrogate."""
     solver = make_solver(type(model).__name__, model.solver, model.alphas)
     assert isinstance(solver, RidgePathSolver)  # of a plain ridge
-    geometry = model.geometry_
-    fitted = geometry
+    fitted = model.geometry_
+    groups = np.arange(fitted.n_coordinates)
     if not model.alpha_per_target:  # one penalty per step, in an isometric system
-        fitted = LogRatioGeometry(geometry.layout, geometry.mask, "ilr", -1)
-    groups = (
-        np.arange(fitted.n_coordinates)
-        if model.alpha_per_target
-        else fitted.step_of_coordinate
-    )
+        fitted = LogRatioGeometry(fitted.layout, fitted.mask, "ilr", -1)
+        groups = fitted.step_of_coordinate
     decomposition = DesignDecomposition.from_design(
         model.basis_.evaluate(np.asarray(inputs, dtype=np.float64)),
         np.ones(len(train)),
@@ -477,10 +411,11 @@ def _inputs_without_y(
 ) -> tuple[Any, Any] | None:
     """Transform the rows of a fold; None if a transformer looks at y, or may do so."""
     X, held_out = take(fit.X, train), take(fit.X, test)
-    if not _is_pipeline(fit) or len(fit.pipeline) == 1:
+    if not isinstance(fit.pipeline, Pipeline) or len(fit.pipeline) == 1:
         return X, held_out
     before = fit.pipeline[:-1]
-    if any(_requires_y(step) for _, step in before.steps):
+    steps = [step for _, step in before.steps if step not in (None, "passthrough")]
+    if any(get_tags(step).target_tags.required for step in steps):
         return None
     outputs = []
     for y in (take(fit.y, train), None, take(fit.y, train[::-1])):
@@ -494,9 +429,3 @@ def _inputs_without_y(
             if not np.array_equal(np.asarray(one), np.asarray(two)):
                 return None
     return outputs[0]
-
-
-def _requires_y(step: Any) -> bool:
-    if step is None or isinstance(step, str):  # "passthrough"
-        return False
-    return bool(get_tags(step).target_tags.required)

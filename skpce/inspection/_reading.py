@@ -15,7 +15,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import FloatArray, check_option, refuse_other_names
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    check_option,
+    check_real,
+    refuse_other_names,
+)
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
 from .._expansion.marginals import checked_features
@@ -24,8 +30,8 @@ from .._regressor import PolynomialChaosRegressor
 from .._regressor_cv import PolynomialChaosRegressorCV
 from .._surrogate import CompositionalPCESurrogate
 
-#: Estimators that end in an expansion.
-EXPANSIONS = (
+# Estimators that have an expansion once they are fitted.
+_EXPANSIONS = (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
     CompositionalPCESurrogate,
@@ -33,7 +39,22 @@ EXPANSIONS = (
 
 
 class NoExpansionError(ValueError):
-    """What was given ends in no polynomial expansion."""
+    """A pipeline ends in no polynomial expansion.
+
+    Parameters
+    ----------
+    last : object
+        What it ends in.
+    """
+
+    def __init__(self, last: Any) -> None:
+        self.last = last
+        super().__init__(
+            f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
+            "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as "
+            f"the best estimator of a search. The last step is {type(last).__name__}: "
+            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
+        )
 
 
 class OutsideDomainError(ValueError):
@@ -42,45 +63,14 @@ class OutsideDomainError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a fitted pipeline consists of.
+    """What a fitted pipeline consists of."""
 
-    Parameters
-    ----------
-    expansion : Expansion
-        At the end; its inputs have the names that the pipeline gives them.
-    estimator : object
-        The last estimator; the expansion itself where one was given.
-    steps : tuple of (str, transformer)
-        Before it, in their order.
-    problem : FittedProblem or None
-        Data and outcome of its fit; None for an expansion that was given.
-    compositions : FittedCompositions or None
-        Of a surrogate of compositions; None for other expansions.
-    X : object, default=None
-        Rows before the steps, in the container in which they were given.
-    """
-
-    expansion: Expansion
-    estimator: Any
-    steps: tuple[tuple[str, Any], ...]
-    problem: FittedProblem | None
-    compositions: FittedCompositions | None
-    X: Any = None
-
-    def require_compositions(self) -> FittedCompositions:
-        """Return the compositions.
-
-        Raises
-        ------
-        ValueError
-            If the last estimator is no surrogate of compositions.
-        """
-        if self.compositions is None:
-            raise ValueError(
-                f"The last estimator is {self.estimator!r}; expected a fitted "
-                "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
-            )
-        return self.compositions
+    expansion: Expansion  # its inputs have the names that the pipeline gives
+    estimator: Any  # the last one; the expansion itself where one was given
+    steps: tuple[tuple[str, Any], ...]  # before it, in their order
+    problem: FittedProblem | None  # None for an expansion that was given
+    compositions: FittedCompositions | None  # None for other expansions
+    X: Any = None  # rows before the steps, as they were given
 
     @property
     def is_sampled(self) -> bool:
@@ -94,10 +84,7 @@ class Reading:
 
     @property
     def table(self) -> FloatArray | None:
-        """Inputs of the expansion: for X, else those that a surrogate was fitted on.
-
-        None without X for other expansions.
-        """
+        """Inputs of the expansion for X, else of the fit of a surrogate; else None."""
         if self.X is not None:
             return np.asarray(self.inputs, dtype=np.float64)
         return None if self.compositions is None else self.compositions.inputs
@@ -106,34 +93,16 @@ class Reading:
 
     @cached_property
     def rows(self) -> Inputs:
-        """X as numbers.
-
-        Raises
-        ------
-        ValueError
-            If X is bad or has other columns, or the columns in another order.
-        """
-        rows = read_inputs(self.X, smallest=3)
+        """X as numbers; columns other than those of the fit are refused."""
         first = self.steps[0][1] if self.steps else self.estimator
-        expected = getattr(first, "n_features_in_", None)
-        if expected is not None and expected != rows.values.shape[1]:
-            raise ValueError(
-                f"X has {rows.values.shape[1]} features but the estimator was fitted "
-                f"on {expected}."
-            )
+        rows = read_inputs(self.X, smallest=3, fitted=first)
         if not isinstance(first, ColumnTransformer):  # which takes columns by name
             seen = getattr(first, "feature_names_in_", None)
             refuse_other_names("X", rows.names, seen)
         return rows
 
-    def latent(self, values: FloatArray) -> FloatArray:
-        """Return what the expansion gets for rows; shape (n_samples, n_inputs).
-
-        Raises
-        ------
-        OutsideDomainError
-            If the steps before it give NaN or infinity.
-        """
+    def latent(self, values: FloatArray) -> FloatArray:  # shape: (n_samples, n_inputs)
+        """Return what the expansion gets for rows; it must be finite."""
         if not self.steps:
             return values
         table = transformed(self.steps, self.rows.like(values))
@@ -148,44 +117,21 @@ class Reading:
             )
         return latent
 
-    def at_latent(self, Z: FloatArray) -> FloatArray:
-        """Evaluate the expansion; shape (n_samples, n_outputs)."""
+    def at_latent(self, Z: FloatArray) -> FloatArray:  # shape: (n_samples, n_outputs)
+        """Evaluate the expansion."""
         return self.expansion.basis.combine(Z, self.expansion.coefficients)
 
-    def __call__(self, values: FloatArray) -> FloatArray:
-        """Evaluate the expansion at rows of X; shape (n_samples, n_outputs)."""
+    def __call__(
+        self, values: FloatArray
+    ) -> FloatArray:  # shape: (n_samples, n_outputs)
+        """Evaluate the expansion at rows of X."""
         return self.at_latent(self.latent(values))
 
 
 def expansion_of(
     pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
 ) -> Reading:
-    """Read a fitted estimator, alone, at the end of pipelines, or found by a search.
-
-    Transformers that give no names leave those of the estimator, ``x0``, ``x1``, ...
-
-    Raises
-    ------
-    NoExpansionError
-        If there is no expansion at the end.
-    NotFittedError
-        If it is not fitted.
-    ValueError
-        If ``input_features`` has another length than the inputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.decomposition import PCA
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skpce import PolynomialChaosRegressor
-    >>> from skpce.inspection._reading import expansion_of
-    >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
-    >>> reading = expansion_of(pipeline, X)
-    >>> reading.expansion.input_names, reading.inputs.shape
-    (('pca0', 'pca1'), (50, 2))
-    """
+    """Read a fitted estimator, alone, at the end of pipelines, or found by a search."""
     steps, last, names = _taken_apart(pipeline, None)
     expansion, problem, compositions = _fitted_parts(last)
     names = list(expansion.input_names) if names is None else names
@@ -195,23 +141,44 @@ def expansion_of(
     return Reading(expansion, last, tuple(steps), problem, compositions, X)
 
 
+def compositions_of(
+    pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
+) -> tuple[Reading, FittedCompositions]:
+    """Read a fitted surrogate of compositions as :func:`expansion_of` does.
+
+    Raises
+    ------
+    ValueError
+        If the last estimator is no surrogate of compositions.
+    """
+    try:
+        reading = expansion_of(pipeline, X, input_features)
+        last, compositions = reading.estimator, reading.compositions
+    except NoExpansionError as error:
+        last, compositions = error.last, None
+    if compositions is None:
+        raise ValueError(
+            f"The last estimator is {last!r}; expected a fitted "
+            "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+        )
+    return reading, compositions
+
+
 def _fitted_parts(
     last: Any,
 ) -> tuple[Expansion, FittedProblem | None, FittedCompositions | None]:
     """Return the expansion of an estimator, the problem and the compositions."""
     if isinstance(last, Expansion):
         return last, None, None
-    if not isinstance(last, EXPANSIONS):
-        raise NoExpansionError(
-            f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
-            "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as "
-            f"the best estimator of a search. The last step is {type(last).__name__}: "
-            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
-        )
-    check_is_fitted(last)
-    if isinstance(last, CompositionalPCESurrogate):
-        return last.expansion_, last._fitted.problem, last._fitted
-    return last.expansion_, last._problem, None
+    if isinstance(last, _EXPANSIONS):
+        check_is_fitted(last)
+    expansion = getattr(last, "expansion_", None)
+    if not isinstance(expansion, Expansion):
+        raise NoExpansionError(last)
+    compositions = getattr(last, "_fitted", None)
+    if compositions is None:
+        return expansion, getattr(last, "_problem", None), None
+    return expansion, compositions.problem, compositions
 
 
 def _taken_apart(
@@ -244,20 +211,13 @@ def transformed(steps: Sequence[tuple[str, Any]], X: Any) -> Any:
 
 
 def last_and_inputs(pipeline: Any, X: Any) -> tuple[Any, Any]:
-    """Return the last estimator of a fitted pipeline and what it gets for X.
-
-    It may be any model; one with an expansion is for :func:`expansion_of`.
-    """
+    """Return the last estimator of a fit, which may be any model, and what it gets."""
     steps, last, _ = _taken_apart(pipeline, None)
     return last, transformed(steps, X)
 
 
 def final_estimator(pipeline: Any) -> tuple[str, Any]:
-    """Return the parameter prefix and the innermost last estimator before a fit.
-
-    Looks through pipelines and through meta-estimators that hold one estimator (a
-    grid search, a target transformation), not through a surrogate on another regressor.
-    """
+    """Return the prefix of the parameters of the innermost last estimator, and this."""
     if isinstance(pipeline, Pipeline):
         name, last = pipeline.steps[-1]
         prefix, inner = final_estimator(last)
@@ -274,13 +234,7 @@ def final_estimator(pipeline: Any) -> tuple[str, Any]:
 
 
 def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[str]:
-    """Return the given names in place of others; None retains them.
-
-    Raises
-    ------
-    ValueError
-        If their number is another one.
-    """
+    """Return the given names in place of as many others; None retains these."""
     if given is None:
         return names
     if isinstance(given, str) or len(given) != len(names):
@@ -291,14 +245,17 @@ def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[st
     return [str(entry) for entry in given]
 
 
-def refuse_categories(expansion: Expansion) -> None:
-    """Raise ``ValueError`` for an input that is no number."""
-    for i, law in enumerate(expansion.basis.laws):
+def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Reading:
+    """Read an expansion whose inputs are numbers, and check its smallest Q²."""
+    check_real(owner, "min_q2", min_q2, high=1, closed="right")
+    reading = expansion_of(estimator, X)
+    for i, law in enumerate(reading.expansion.basis.laws):
         if not law.is_polynomial:
             raise ValueError(
                 f"Embedded input {i} has a {type(law).__name__}; expected a law of "
                 "numbers: categories have no linear embedding and no derivatives."
             )
+    return reading
 
 
 def group_matrix(expansion: Expansion) -> FloatArray:  # shape: (n_groups, n_outputs)
@@ -318,27 +275,37 @@ def group_shares(
     return (group_matrix(expansion) @ parts) / safe[:, np.newaxis]
 
 
-#: What may be asked of an estimator.
+def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
+    """Return which targets vary; next to the constant term rounding is no variance."""
+    constant = np.square(expansion.term_norms[:, 0])
+    return np.asarray(expansion.total_variance > 1e-24 * constant)
+
+
+def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ...]:
+    """Say, target by target, why the expansion does not predict."""
+    reasons = []
+    for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
+        reason = (
+            f"the expansion predicts {max(q2, 0.0):.0%} of the variance of y "
+            f"(leave-one-out), less than {min_q2:.0%}"
+        )
+        if np.isnan(q2) or not varies:
+            reason = "the expansion has no variance"
+        reasons.append(() if q2 >= min_q2 and varies else (reason,))
+    return tuple(reasons)
+
+
+#: Methods of an estimator that give predictions.
 RESPONSES = ("auto", "predict", "predict_proba", "decision_function", "transform")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """A table of numbers that remembers its container.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_features)
-        The numbers.
-    names : tuple of str
-        Columns of the data frame, else ``x0, x1, ...``.
-    container : type or None
-        Class of the data frame; None for arrays.
-    """
+    """A table of numbers that remembers its container."""
 
     values: FloatArray
-    names: tuple[str, ...]
-    container: Any
+    names: tuple[str, ...]  # columns of the data frame, else x0, x1, ...
+    container: Any  # class of the data frame; None for arrays
 
     def like(self, values: FloatArray) -> Any:
         """Put other rows into the same container."""
@@ -347,18 +314,17 @@ class Inputs:
         return self.container(dict(zip(self.names, values.T, strict=True)))
 
 
-def read_inputs(X: Any, *, smallest: int = 2) -> Inputs:
-    """Check X and remember its container and names.
-
-    Raises
-    ------
-    ValueError
-        If X is not a finite numeric table with at least ``smallest`` rows.
-    """
+def read_inputs(X: Any, *, smallest: int = 2, fitted: Any = None) -> Inputs:
+    """Check that X is a finite numeric table; remember its container and names."""
     columns = getattr(X, "columns", None)
     values = check_array(X, dtype=np.float64, ensure_min_samples=smallest)
+    n_features, expected = values.shape[1], getattr(fitted, "n_features_in_", None)
+    if expected is not None and expected != n_features:
+        raise ValueError(
+            f"X has {n_features} features but the estimator was fitted on {expected}."
+        )
     if columns is None or not all(isinstance(name, str) for name in columns):
-        return Inputs(values, tuple(f"x{i}" for i in range(values.shape[1])), None)
+        return Inputs(values, tuple(f"x{i}" for i in range(n_features)), None)
     if len(set(columns)) < len(columns):
         raise ValueError(f"X has columns of one name: {list(columns)}.")
     return Inputs(values, tuple(columns), type(X))
@@ -366,41 +332,33 @@ def read_inputs(X: Any, *, smallest: int = 2) -> Inputs:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """A function of rows of X with named targets.
+    """A function of rows of X with named targets."""
 
-    Parameters
-    ----------
-    call : callable
-        Takes a table, returns predictions.
-    inputs : Inputs
-        The container to use.
-    classes : tuple of str or None
-        Names of the columns, where the model has classes.
-    """
-
-    call: Callable[[Any], Any]
+    call: Callable[[Any], Any]  # takes a table, returns predictions
     inputs: Inputs
-    classes: tuple[str, ...] | None
+    classes: tuple[str, ...] | None  # names of the columns, where the model has classes
 
-    def __call__(self, values: FloatArray) -> FloatArray:
-        """Return the predictions; shape (n_samples, n_targets)."""
-        answer = self.call(self.inputs.like(values))
-        if isinstance(answer, list):
+    def __call__(
+        self, values: FloatArray
+    ) -> FloatArray:  # shape: (n_samples, n_targets)
+        """Return the predictions."""
+        output = self.call(self.inputs.like(values))
+        if isinstance(output, list):
             raise ValueError(
-                f"The estimator answers with a list of {len(answer)} arrays; expected "
+                f"The estimator returns a list of {len(output)} arrays; expected "
                 "one array. Give a callable that returns one."
             )
         try:
-            predictions = np.asarray(answer, dtype=np.float64)
+            predictions = np.asarray(output, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(
                 "The estimator predicts values that are not numbers, such as "
-                f"{np.ravel(np.asarray(answer))[0]!r}; expected numbers. For a "
+                f"{np.ravel(np.asarray(output))[0]!r}; expected numbers. For a "
                 "classifier use response='predict_proba'."
             ) from None
         if predictions.ndim not in (1, 2) or len(predictions) != len(values):
             raise ValueError(
-                f"The estimator answers with shape {predictions.shape} for "
+                f"The estimator returns shape {predictions.shape} for "
                 f"{len(values)} rows; expected ({len(values)},) or "
                 f"({len(values)}, n_targets)."
             )
@@ -420,28 +378,13 @@ class FittedModel:
 
 
 def fitted_model(owner: str, estimator: Any, X: Any, response: Any) -> FittedModel:
-    """Check an estimator and its inputs, and make it callable.
-
-    Raises
-    ------
-    ValueError
-        If the estimator cannot answer, or X has another number of features.
-    NotFittedError
-        If the estimator is not fitted.
-    """
+    """Check an estimator and its inputs, and make it callable."""
     check_option(owner, "response", response, RESPONSES)
-    call, classes = _answer(owner, estimator, response)
-    inputs = read_inputs(X)
-    expected = getattr(estimator, "n_features_in_", None)
-    if expected is not None and expected != inputs.values.shape[1]:
-        raise ValueError(
-            f"X has {inputs.values.shape[1]} features but the estimator was fitted on "
-            f"{expected}."
-        )
-    return FittedModel(call, inputs, classes)
+    call, classes = _call(owner, estimator, response)
+    return FittedModel(call, read_inputs(X, fitted=estimator), classes)
 
 
-def _answer(
+def _call(
     owner: str, estimator: Any, response: str
 ) -> tuple[Callable[[Any], Any], tuple[str, ...] | None]:
     """Return the function to call and the names of the classes."""
@@ -467,30 +410,7 @@ def _answer(
 def column_groups(
     groups: Any, names: Sequence[str], *, overlapping: bool = False
 ) -> dict[str, list[int]]:
-    """Return the positions of each group, the groups in their order.
-
-    Parameters
-    ----------
-    groups : mapping of str to columns, or None
-        Columns by position or by name. Of disjoint groups, columns in none stand
-        alone after them. None: every column stands alone.
-    names : sequence of str
-        Of all columns.
-    overlapping : bool, default=False
-        Whether groups may share columns, and leave some out.
-
-    Raises
-    ------
-    ValueError
-        If the groups are no mapping, one is empty or unknown, a name comes twice, or
-        groups that must not share a column do.
-
-    Examples
-    --------
-    >>> from skpce.inspection._reading import column_groups
-    >>> column_groups({"size": ["a", "c"]}, ["a", "b", "c"])
-    {'size': [0, 2], 'b': [1]}
-    """
+    """Return the positions of each group; columns in no disjoint group stand alone."""
     if groups is None:
         return {name: [i] for i, name in enumerate(names)}
     if not isinstance(groups, Mapping) or not groups:

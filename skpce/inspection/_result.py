@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import format_cell, html_table, import_pandas
 
-# Rows of the printed table; the frame has them all.
-_PRINTED_ROWS = 12
+_PRINTED_ROWS = 12  # rows of the printed table; the frame has them all
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,9 +43,9 @@ class Result:
         First line of the printed text.
     notes : tuple of str, default=()
         Sentences that hold for all rows.
-    figures : dict of str to object, default={}
+    figures : dict of str to object, optional
         Facts that are no columns. One with the name of a column is read in its place.
-    tables : dict of str to Result, default={}
+    tables : dict of str to Result, optional
         Further tables: ``effect_frame()`` is ``tables["effect"].to_frame()``.
     answer : str, default="supported"
         What is said of a supported row, and another name of ``supported``.

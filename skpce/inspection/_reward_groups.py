@@ -1,9 +1,7 @@
 r"""Members of one reward: folds that hold them together, dispersion between and within.
 
-Dispersion between and within groups of members, and its error by the jackknife.
-
-Two kinds of dispersion are split here. Both come with the figures that are left when
-one group is taken out, which is all that a jackknife over groups needs.
+Two kinds of dispersion are split, with the figures that are left when one group is
+taken out, for a jackknife over groups.
 
 - Of a convex function :math:`\varphi`: the sum of :math:`\varphi(x_i)` less
   :math:`N \varphi(\bar x)`. With :math:`\varphi(x) = \lVert x \rVert^2` this is a
@@ -33,12 +31,8 @@ def check_replicates(X: Any, reward: Any) -> None:
     """Refuse members of one reward whose inputs differ."""
     if reward is None:
         return
-    labels, inputs = reward_labels(reward), np.asarray(X)
-    if labels.shape != (len(inputs),):
-        raise ValueError(
-            f"reward has shape {labels.shape}; expected ({len(inputs)},), one label "
-            "per member."
-        )
+    inputs = np.asarray(X)
+    labels = _reward_labels(reward, len(inputs))
     _, first, group = np.unique(labels, return_index=True, return_inverse=True)
     reference = inputs[first[group]]
     same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
@@ -58,13 +52,7 @@ def check_replicates(X: Any, reward: Any) -> None:
 def make_splits(
     cv: Any, X: Any, reward: Any, generator: np.random.Generator
 ) -> list[Split]:
-    """Return the folds; an int shuffles members, or rewards, into so many.
-
-    Raises
-    ------
-    ValueError
-        If there are too few members or rewards, or a splitter divides a reward.
-    """
+    """Return the folds; an int shuffles members, or rewards, into so many."""
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         n_units = len(X) if reward is None else len(np.unique(np.asarray(reward)))
         if not 2 <= cv <= n_units:
@@ -86,11 +74,7 @@ def make_splits(
 
 
 def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
-    """Caution when members that are held out have their rows of X in training.
-
-    What an expansion remembers of a row then looks like prediction. Given ``reward``,
-    folds hold no such rows but those of different rewards.
-    """
+    """Caution when members that are held out have their rows of X in training."""
     if reward is not None:
         return ()
     numbers: dict[tuple[Any, ...], int] = {}
@@ -123,18 +107,11 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
             )
 
 
-# Members whose distances to all others are held at once.
-_LARGEST_BLOCK = 512
+_LARGEST_BLOCK = 512  # members whose distances to all others are held at once
 
 
-def reward_labels(reward: Any) -> NDArray[Any]:
-    """Return labels as an array that can be sorted.
-
-    Raises
-    ------
-    ValueError
-        If a label is missing, or labels of different kinds are mixed.
-    """
+def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
+    """Return labels that can be sorted; refuse missing and mixed ones."""
     labels = np.asarray(reward)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError("reward has NaN labels; give one label per member.")
@@ -144,28 +121,22 @@ def reward_labels(reward: Any) -> NDArray[Any]:
             f"reward has labels of the kinds {', '.join(sorted(kinds))}; give one "
             "label per member, all strings or all numbers."
         )
-    return labels
-
-
-def reward_groups(reward: Any, n_members: int) -> IndexArray:
-    """Number the rewards; shape (n_members,).
-
-    Raises
-    ------
-    ValueError
-        If the labels are not one per member, have NaN, or do not repeat.
-    """
-    labels = reward_labels(reward)
     if labels.shape != (n_members,):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({n_members},), one label "
             "per member."
         )
+    return labels
+
+
+def reward_groups(reward: Any, n_members: int) -> IndexArray:
+    """Number the rewards; refuse labels that do not fit the members or never repeat."""
+    labels = _reward_labels(reward, n_members)
     names, group = np.unique(labels, return_inverse=True)
     if len(names) == n_members:
         raise ValueError(
             "reward has no replicates: every member has a label of its own, so the "
-            "noise of training cannot be told from the effect of the reward."
+            "noise of training cannot be separated from the effect of the reward."
         )
     if len(names) < 2:
         raise ValueError(
@@ -177,21 +148,11 @@ def reward_groups(reward: Any, n_members: int) -> IndexArray:
 
 @dataclass(frozen=True)
 class Components:
-    """What a dispersion is made of; every array ends in (n_steps,).
+    """What a dispersion is made of; every array ends in (n_steps,)."""
 
-    Parameters
-    ----------
-    between : ndarray
-        Dispersion between groups without that within them; may be negative.
-    within : ndarray
-        Dispersion within groups.
-    pivot : ndarray
-        ``between / within`` may not fall below minus this.
-    """
-
-    between: FloatArray
-    within: FloatArray
-    pivot: FloatArray
+    between: FloatArray  # between groups without that within them; may be negative
+    within: FloatArray  # within groups
+    pivot: FloatArray  # ``between / within`` may not fall below minus this
 
     @property
     def ratio(self) -> FloatArray:
@@ -202,25 +163,13 @@ class Components:
 
 @dataclass(frozen=True)
 class ConvexSums:
-    """Sums over groups for the dispersion of a convex function.
+    """Sums over groups for the dispersion of a convex function."""
 
-    Parameters
-    ----------
-    function : callable
-        Maps values (..., n_columns) to the function per step (..., n_steps).
-    sizes : ndarray of shape (n_groups,)
-        Sum of the weights.
-    sums : ndarray of shape (n_groups, n_columns)
-        Weighted sums of the values.
-    of_members, of_means : ndarray of shape (n_groups, n_steps)
-        Weighted sums of the function of the members, and of the group means.
-    """
-
-    function: Callable[[FloatArray], FloatArray]
-    sizes: FloatArray
-    sums: FloatArray
-    of_members: FloatArray
-    of_means: FloatArray
+    function: Callable[[FloatArray], FloatArray]  # (..., n_columns) to (..., n_steps)
+    sizes: FloatArray  # (n_groups,): sum of the weights
+    sums: FloatArray  # (n_groups, n_columns): weighted sums of the values
+    of_members: FloatArray  # (n_groups, n_steps): sums of its values
+    of_means: FloatArray  # the same for the group means
 
     @classmethod
     def of(
@@ -237,17 +186,13 @@ class ConvexSums:
         return cls(function, sizes, sums, members, size * function(sums / size))
 
     def components(self, leave_out: bool = False) -> Components:
-        """One-way random effects by analysis of variance, for unequal group sizes.
-
-        With ``leave_out`` the leading axis says which group is left out.
-        """
-        kept = _Kept(leave_out)
-        size = kept.total(self.sizes[:, np.newaxis])
+        """One-way random effects by analysis of variance, for unequal group sizes."""
+        size = _total(self.sizes[:, np.newaxis], leave_out)
         n_groups = len(self.sizes) - int(leave_out)
-        of_means = kept.total(self.of_means)
-        within = (kept.total(self.of_members) - of_means) / (size - n_groups)
-        between = of_means - size * self.function(kept.total(self.sums) / size)
-        square = kept.total(np.square(self.sizes)[:, np.newaxis])
+        of_means = _total(self.of_means, leave_out)
+        within = (_total(self.of_members, leave_out) - of_means) / (size - n_groups)
+        between = of_means - size * self.function(_total(self.sums, leave_out) / size)
+        square = _total(np.square(self.sizes)[:, np.newaxis], leave_out)
         typical = (size - square / size) / (n_groups - 1)
         within = np.maximum(within, 0.0)
         return Components(
@@ -256,29 +201,19 @@ class ConvexSums:
 
     def dispersion(self, leave_out: bool = False) -> FloatArray:
         """Dispersion of the group means over the number of members less one."""
-        kept = _Kept(leave_out)
-        size = kept.total(self.sizes[:, np.newaxis])
-        mean = kept.total(self.sums) / size
-        between = kept.total(self.of_means) - size * self.function(mean)
+        size = _total(self.sizes[:, np.newaxis], leave_out)
+        mean = _total(self.sums, leave_out) / size
+        between = _total(self.of_means, leave_out) - size * self.function(mean)
         return np.maximum(between, 0.0) / (size - 1)
 
 
 @dataclass(frozen=True)
 class PairSums:
-    """Sums over groups for the dispersion of pairs.
+    """Sums over groups for the dispersion of pairs."""
 
-    Parameters
-    ----------
-    sizes : ndarray of shape (n_groups,)
-        Sum of the weights.
-    own, all : ndarray of shape (n_groups, n_steps)
-        Weighted sums of the distances of a member of the group to the others of the
-        group, and to all members.
-    """
-
-    sizes: FloatArray
-    own: FloatArray
-    all: FloatArray
+    sizes: FloatArray  # (n_groups,): sum of the weights
+    own: FloatArray  # (n_groups, n_steps): weighted distances of members to their group
+    all: FloatArray  # the same to all members
 
     @classmethod
     def of(
@@ -289,16 +224,12 @@ class PairSums:
     ) -> PairSums:
         """Sum total variation distances, one array of parts per step."""
         members = [np.flatnonzero(group == name) for name in range(group.max() + 1)]
-        own = np.array(
-            [
-                [
-                    weights[rows]
-                    @ _distances_to(parts[rows], parts[rows], weights[rows])
-                    for parts in steps
-                ]
-                for rows in members
-            ]
-        )
+
+        def own_of(rows: IndexArray, parts: FloatArray) -> Any:
+            distances = _distances_to(parts[rows], parts[rows], weights[rows])
+            return weights[rows] @ distances
+
+        own = np.array([[own_of(rows, parts) for parts in steps] for rows in members])
         to_all = np.stack(
             [weights * _distances_to(parts, parts, weights) for parts in steps], axis=1
         )
@@ -307,18 +238,19 @@ class PairSums:
 
     def components(self, leave_out: bool = False) -> Components:
         """Mean distance within groups, and how much more between them (DISCO)."""
-        kept = _Kept(leave_out)
-        size = kept.total(self.sizes[:, np.newaxis])
-        square = kept.total(np.square(self.sizes)[:, np.newaxis])
+        size = _total(self.sizes[:, np.newaxis], leave_out)
+        square = _total(np.square(self.sizes)[:, np.newaxis], leave_out)
         n_groups = len(self.sizes) - int(leave_out)
-        within = kept.total(self.own / self.sizes[:, np.newaxis]) / (size - n_groups)
-        other = self._all_pairs(leave_out) - kept.total(self.own)
+        within = _total(self.own / self.sizes[:, np.newaxis], leave_out) / (
+            size - n_groups
+        )
+        other = self._all_pairs(leave_out) - _total(self.own, leave_out)
         different = other / (size**2 - square)
         return Components(different - within, within, np.ones_like(size))
 
     def dispersion(self, leave_out: bool = False) -> FloatArray:
         """Mean distance of two members."""
-        size = _Kept(leave_out).total(self.sizes[:, np.newaxis])
+        size = _total(self.sizes[:, np.newaxis], leave_out)
         return self._all_pairs(leave_out) / (size * (size - 1))
 
     def _all_pairs(self, leave_out: bool) -> FloatArray:
@@ -326,15 +258,10 @@ class PairSums:
         return total - 2 * self.all + self.own if leave_out else total
 
 
-@dataclass(frozen=True)
-class _Kept:
+def _total(per_group: FloatArray, leave_out: bool) -> FloatArray:
     """Sum over all groups, or over all but each one in turn."""
-
-    leave_out: bool
-
-    def total(self, per_group: FloatArray) -> FloatArray:
-        total = per_group.sum(axis=0)
-        return total - per_group if self.leave_out else total
+    total = per_group.sum(axis=0)
+    return total - per_group if leave_out else total
 
 
 def _distances_to(
@@ -367,12 +294,7 @@ def jackknife_error(left_out: FloatArray) -> FloatArray:
 def ratio_interval(
     whole: Components, without: Components, confidence_level: float
 ) -> FloatArray:  # shape: (2, n_steps)
-    """Return an interval of ``between / within`` from a jackknife over groups.
-
-    On the scale ``log(pivot + between / within)``: the logarithm of the ratio of mean
-    squares, whose distribution is close to normal. NaN with fewer than three groups,
-    or where leaving one out leaves no replicates.
-    """
+    """Return an interval of ``between / within`` by the jackknife of its logarithm."""
     n_groups = len(without.between)
     pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from .._checks import (
     FloatArray,
@@ -31,8 +30,8 @@ from ._cross_fit import (
     step_q2,
     with_parameters,
 )
-from ._input_tests import input_tests
-from ._reading import final_estimator, last_and_inputs
+from ._input_tests import fitted_inputs
+from ._reading import final_estimator
 from ._result import Result, cautions_in_words
 from ._reward_groups import check_replicates, make_splits, repetition_caution
 from ._training_noise import variance_decomposition
@@ -61,9 +60,8 @@ def verdict(
 ) -> Result:
     """Say, step by step, whether an attribution is supported.
 
-    The WHOLE pipeline is refitted in every fold and every permutation (or solved in a
-    closed form that gives the same numbers), so that an embedding (PCA, PLS) never
-    sees the member that is held out. A step is
+    The WHOLE pipeline is refitted in every fold and every permutation, so that an
+    embedding (PCA, PLS) never sees the member that is held out. A step is
     *attributable* when its cross-fitted Q² is at least ``min_q2``, the permutation
     p-value (Holm over the steps) is at most ``significance_level``, and training
     noise, where it is known, makes up less than ``max_noise_share`` of the variance.
@@ -79,11 +77,10 @@ def verdict(
     y : array-like of shape (n_members, n_parts) or data frame
         Policies, the steps side by side.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member. Members of one reward are replicates:
-        they stay in one fold, are permuted together, and give the share of training
-        noise with an interval, by :func:`variance_decomposition` (unless
-        ``noise_share`` is given). Their rows of X must be equal. Without it, a caution
-        reports equal rows in training and in test.
+        Label of the reward of each member. Members of one reward are replicates, with
+        equal rows of X: they stay in one fold, are permuted together, and give the
+        share of training noise by :func:`variance_decomposition`. Without it, a
+        caution reports equal rows in training and in test.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
@@ -111,8 +108,7 @@ def verdict(
     closed_form : bool, default=True
         Take all permutations of a fold from one factorisation where that is exact:
         a surrogate with ``solver="ridge"`` or ``"ols"``, alone or behind
-        transformers that do not look at y (found out by fitting them with y, without
-        it and with permuted y). Else, and with False, every permutation is a refit.
+        transformers that do not look at y. Else every permutation is a refit.
     n_jobs : int or None, default=None
         Processes for the refits of the permutations; the closed form needs none. The
         result does not depend on it.
@@ -123,8 +119,7 @@ def verdict(
     Returns
     -------
     verdict : Result
-        One row per step (``steps``), with attributes as below; ``attributable`` of
-        the verdict has one flag per step, and ``print`` gives it in words. Of a step:
+        One row per step (``steps``); ``print`` gives it in words. Of a step:
 
         attributable : bool
             Whether every condition holds.
@@ -145,8 +140,7 @@ def verdict(
             Each condition that failed.
 
         Of the whole verdict, beside ``n_members``, ``n_permutations``,
-        ``confidence_level`` and ``cpu_seconds`` (of the permutations, over all
-        processes):
+        ``confidence_level`` and ``cpu_seconds`` (of all permutations):
 
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
@@ -178,9 +172,8 @@ def verdict(
     members held out, in Aitchison geometry: free of any reference action.
 
     A permutation gives the policies to other members (or rewards, with ``reward``);
-    inputs and folds stay. Where rewards have unequal numbers of replicates the
-    inputs are permuted instead. Hence the factorisation of a fold holds for all
-    permutations.
+    inputs and folds stay, so that the factorisation of a fold holds for all of them.
+    Where rewards have unequal numbers of replicates the inputs are permuted instead.
 
     The share of training noise counts by its estimate. A caution names the steps whose
     interval holds ``max_noise_share``: there the members at hand do not settle it.
@@ -198,13 +191,13 @@ def verdict(
     >>> from skpce.inspection import verdict
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 3)) * [3, 2, 1]
-    >>> driven = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
+    >>> explained = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
     >>> noise = softmax(rng.normal(size=(60, 3)), axis=1)
     >>> model = make_pipeline(
     ...     PCA(2, whiten=True), CompositionalPCESurrogate(2, steps={"a": 3, "b": 3})
     ... )
     >>> found = verdict(
-    ...     model, X, np.hstack([driven, noise]), n_permutations=99, random_state=0
+    ...     model, X, np.hstack([explained, noise]), n_permutations=99, random_state=0
     ... )
     >>> found.attributable
     (True, False)
@@ -223,59 +216,51 @@ def verdict(
         n_jobs=n_jobs,
         progress=progress,
     )
-    inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
-    policies: Any = y if hasattr(y, "columns") else _as_table(y)
-    if len(inputs) != len(policies):
-        raise ValueError(f"X has {len(inputs)} members but y has {len(policies)}.")
     generator = make_generator(random_state)
     fit = _make_cross_fit(
-        pipeline, inputs, policies, reward, steps, mask, cv, zero_replacement, generator
+        pipeline, X, y, reward, steps, mask, cv, zero_replacement, generator
     )
+    n_members = len(fit.X)
     noise = _training_noise(fit, reward, noise_share, confidence_level)
     errors = fit.squared_errors()
     deviations = fit.squared_deviations()
-    q2 = step_q2(errors, deviations, fit.geometry)
-    permutations = Permutations.draw(len(inputs), reward, n_permutations, generator)
-    closed = None
-    if closed_form and permutations.moves_policies:
-        closed = factorise(fit, errors)
+    permutations = Permutations.draw(n_members, reward, n_permutations, generator)
+    exact = closed_form and permutations.moves_policies
+    closed = factorise(fit, errors) if exact else None
     permuted, cpu_seconds = permuted_q2(
         fit, permutations, closed, deviations, n_jobs, progress
     )
-    exceed = np.sum(permuted >= q2, axis=0)
-    p_values = holm(np.where(np.isnan(q2), np.nan, (1 + exceed) / (1 + n_permutations)))
-    interval = bootstrap_q2(
+    q2, low, high = bootstrap_q2(
         errors, deviations, fit.geometry, confidence_level, generator, reward
     )
-    mean_only = step_q2(fit.mean_only_errors(), deviations, fit.geometry)
-    degree_one = _degree_one_q2(fit, deviations)
-    checks = InputChecks.of(fit)
+    p_values = permutation_p_values(q2, permuted)
     limits = (min_q2, significance_level, max_noise_share)
     columns = {
         "q2": q2,
-        "q2_low": interval[0],
-        "q2_high": interval[1],
-        "mean_only_q2": mean_only,
-        "degree_one_q2": degree_one,
+        "q2_low": low,
+        "q2_high": high,
+        "mean_only_q2": step_q2(fit.mean_only_errors(), deviations, fit.geometry),
+        "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": p_values,
         "noise_share": noise[0],
         "noise_share_low": noise[1],
         "noise_share_high": noise[2],
     }
+    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
     names = fit.geometry.layout.step_names
     figures = {
-        "n_members": len(inputs),
+        "n_members": n_members,
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "cautions": (
             *permutation_caution(n_permutations, significance_level, q2),
             *noise_cautions(names, columns, max_noise_share),
-            *repetition_caution(inputs, reward, fit.splits),
-            *cautions(checks, len(inputs)),
+            *repetition_caution(fit.X, reward, fit.splits),
+            *_cautions(tests, n_terms, n_members),
         ),
         "cpu_seconds": cpu_seconds,
-        "inputs": checks.tests,
-        "n_terms": checks.n_terms,
+        "inputs": tests,
+        "n_terms": n_terms,
         "n_training": min(len(train) for train, _ in fit.splits),
         "closed_form": closed is not None,
     }
@@ -355,11 +340,6 @@ def _check_arguments(**values: Any) -> None:
         raise fail("verdict", "progress", "callable or None", progress)
 
 
-def _as_table(y: Any) -> Any:
-    refuse_ragged(y)
-    return np.asarray(y, dtype=np.float64)
-
-
 def _make_cross_fit(
     pipeline: Any,
     X: Any,
@@ -371,9 +351,16 @@ def _make_cross_fit(
     zero_replacement: float,
     generator: np.random.Generator,
 ) -> CrossFit:
+    """Check the data and read the steps; draw the folds."""
+    X = X if hasattr(X, "iloc") else np.asarray(X)
+    if not hasattr(y, "columns"):
+        refuse_ragged(y)
+        y = np.asarray(y, dtype=np.float64)
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
     _, last = final_estimator(pipeline)
     if steps is None:
-        steps = getattr(last, "steps", None) if not _is_pipeline(last) else None
+        steps = getattr(last, "steps", None)
     if isinstance(mask, str):
         given = getattr(last, "mask", mask)
         mask = mask if given is None else given
@@ -395,10 +382,6 @@ def _make_cross_fit(
     return CrossFit(fixed, X, y, splits, geometry, zero_replacement)
 
 
-def _is_pipeline(estimator: Any) -> bool:
-    return isinstance(estimator, Pipeline)
-
-
 def _training_noise(
     fit: CrossFit, reward: Any, noise_share: Any, confidence_level: float
 ) -> FloatArray:  # shape: (3, n_steps)
@@ -414,13 +397,15 @@ def _training_noise(
             zero_replacement=fit.zero_replacement,
         )
     found = np.full((3, n_steps), np.nan)
+    interval: Any = np.nan
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:
         _refuse_other_steps(noise_share.step_names, fit.geometry.layout.step_names)
         split = noise_share.aitchison_variance
-        _check_length(split.noise_share, n_steps)
-        found[:] = split.noise_share, split.noise_share_low, split.noise_share_high
-    elif noise_share is not None:
+        noise_share = split.noise_share
+        interval = split.noise_share_low, split.noise_share_high
+    if noise_share is not None:
         found[0] = _given_share(noise_share, n_steps)
+        found[1:] = interval
     return found
 
 
@@ -443,7 +428,11 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
         raise ValueError(
             f"noise_share must be {n_steps} numbers, got {noise_share!r}."
         ) from None
-    _check_length(share, n_steps)
+    if share.shape != (n_steps,):
+        raise ValueError(
+            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
+            "per step (NaN where not known)."
+        )
     if np.any(share < 0) or np.any(np.isinf(share)):
         raise ValueError(
             f"noise_share must be finite and not negative (NaN where not known), "
@@ -452,31 +441,15 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
     return share
 
 
-def _check_length(share: FloatArray, n_steps: int) -> None:
-    if share.shape != (n_steps,):
-        raise ValueError(
-            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
-            "per step (NaN where not known)."
-        )
-
-
 def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
     _, last = final_estimator(fit.pipeline)
     if "degree" not in last.get_params(deep=False):
         return np.full(fit.geometry.layout.n_steps, np.nan)
-    linear = CrossFit(
-        with_parameters(fit.pipeline, degree=1),
-        fit.X,
-        fit.y,
-        fit.splits,
-        fit.geometry,
-        fit.zero_replacement,
-    )
+    linear = replace(fit, pipeline=with_parameters(fit.pipeline, degree=1))
     return step_q2(linear.squared_errors(), deviations, fit.geometry)
 
 
-# Level below which a departure of the inputs is worth a caution.
-_CAUTION_LEVEL = 0.01
+_CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
 
 
 def failed_conditions(
@@ -505,16 +478,17 @@ def failed_conditions(
     return tuple(reasons)
 
 
-def holm(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by Holm's step-down method; NaN takes no part.
+def permutation_p_values(
+    q2: FloatArray,  # shape: (n_steps,)
+    permuted: FloatArray,  # shape: (n_permutations, n_steps)
+) -> FloatArray:  # shape: (n_steps,)
+    """Return p-values with Holm's adjustment over the steps."""
+    found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
+    return holm(np.where(np.isnan(q2), np.nan, found))
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.inspection._verdict import holm
-    >>> holm(np.array([0.01, 0.04, np.nan, 0.03]))
-    array([0.03, 0.06,  nan, 0.06])
-    """
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Adjust p-values by Holm's step-down method; NaN takes no part."""
     adjusted = np.full(len(p_values), np.nan)
     tested = np.flatnonzero(~np.isnan(p_values))
     order = tested[np.argsort(p_values[tested], kind="stable")]
@@ -536,34 +510,6 @@ def permutation_caution(
     ]
 
 
-@dataclass(frozen=True)
-class InputChecks:
-    """What one fit on all members says of the inputs."""
-
-    tests: Result | None  # of the last estimator's inputs; None where no numbers
-    n_terms: int | None  # of the basis; None without one
-
-    @classmethod
-    def of(cls, fit: CrossFit) -> InputChecks:
-        """Fit the pipeline and look at what reaches its last estimator.
-
-        Of a search that is what its best estimator gets.
-        """
-        model = clone(fit.pipeline).fit(fit.X, fit.y)
-        last, inputs = last_and_inputs(model, fit.X)
-        diagnostics = getattr(last, "diagnostics_", None)
-        laws, n_terms = None, None
-        if diagnostics is not None:
-            laws, n_terms = diagnostics.law_p_values, diagnostics.n_terms
-        try:
-            values = np.asarray(inputs, dtype=np.float64)
-        except (TypeError, ValueError):  # text
-            return cls(None, n_terms)
-        if values.ndim != 2 or not np.isfinite(values).all():
-            return cls(None, n_terms)
-        return cls(input_tests(values, laws), n_terms)
-
-
 def noise_cautions(
     names: Sequence[str], columns: dict[str, FloatArray], max_noise_share: float
 ) -> tuple[str, ...]:
@@ -573,7 +519,7 @@ def noise_cautions(
     if np.isnan(columns["noise_share"][tested]).any():
         found.append(
             "the share of training noise is not known; replicate members per reward "
-            "would tell"
+            "would show it"
         )
     low, high = columns["noise_share_low"], columns["noise_share_high"]
     is_open = tested & (low < max_noise_share) & (max_noise_share <= high)
@@ -586,42 +532,33 @@ def noise_cautions(
     return tuple(found)
 
 
-def cautions(checks: InputChecks, n_members: int) -> tuple[str, ...]:
+def _cautions(tests: Result | None, n_terms: int | None, n_members: int) -> list[str]:
     """Say what weakens the reading: inputs and size."""
     found: list[str] = []
-    if checks.n_terms is None:
-        return tuple(found)
-    if checks.tests is not None:
-        found += _dependence_caution(checks.tests)
-        if checks.tests.smallest_law_p_value < _CAUTION_LEVEL:
-            found.append(
-                "an input does not have its stated law (smallest p-value "
-                f"{np.nanmin(checks.tests.law_p_values):.2g}): the shares are "
-                "approximate"
-            )
-    if checks.n_terms > n_members:
-        found.append(
-            f"the basis has {checks.n_terms} terms for {n_members} members: the "
-            "penalty decides most of them"
+    if n_terms is None:
+        return found
+    if tests is not None and tests.smallest_dependence_p_value < _CAUTION_LEVEL:
+        largest, ranks, distance = map(
+            tests.largest, ("pearson", "spearman", "distance")
         )
-    return tuple(found)
-
-
-def _dependence_caution(tests: Result) -> list[str]:
-    """Caution about dependence that is unlikely by chance."""
-    if not tests.smallest_dependence_p_value < _CAUTION_LEVEL:
-        return []
-    largest = tests.largest("pearson")
-    ranks = tests.largest("spearman")
-    distance = tests.largest("distance")
-    if max(abs(largest), abs(ranks)) >= 0.5 * distance:
         what = f"two inputs are correlated ({largest:.2f})"
-    else:
-        what = (
-            "two inputs are dependent without being correlated (distance correlation "
-            f"{distance:.2f})"
+        if not max(abs(largest), abs(ranks)) >= 0.5 * distance:
+            what = (
+                "two inputs are dependent without being correlated (distance "
+                f"correlation {distance:.2f})"
+            )
+        found.append(
+            f"{what}; the closed-form shares assume independent inputs, and "
+            "skpce.inspection.dependent_sobol_indices gives shares that do not"
         )
-    return [
-        f"{what}; the closed-form shares assume independent inputs, and "
-        "skpce.inspection.dependent_sobol_indices gives shares that do not"
-    ]
+    if tests is not None and tests.smallest_law_p_value < _CAUTION_LEVEL:
+        found.append(
+            "an input does not have its stated law (smallest p-value "
+            f"{np.nanmin(tests.law_p_values):.2g}): the shares are approximate"
+        )
+    if n_terms > n_members:
+        found.append(
+            f"the basis has {n_terms} terms for {n_members} members: the penalty "
+            "decides most of them"
+        )
+    return found

@@ -15,22 +15,23 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from .._checks import FloatArray, IndexArray, _controller, check_integer, fail
-from ._cross_fit import (
+from ..._checks import FloatArray, IndexArray, _controller, check_integer, fail
+from .._cross_fit import (
     CrossFit,
     Permutations,
     Split,
     _stopping,
+    bootstrap_q2,
     step_q2,
     take,
 )
-from ._reading import final_estimator
-from ._reward_groups import make_splits
+from .._reading import final_estimator
+from .._reward_groups import make_splits
+from .._verdict import holm
 
 OWNER = "compare_embeddings"
 
-#: Stands for the choice among all candidates, in tables.
-BEST_OF_ALL = "best of all"
+BEST_OF_ALL = "best of all"  # stands for the choice among all candidates, in tables
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,9 @@ def _copy(estimator: Any, parameter: str | None, value: int | None) -> Any:
     if isinstance(estimator, str):  # "passthrough"
         return estimator
     copy = clone(estimator)
-    return copy if value is None else copy.set_params(**{parameter: value})
+    if parameter is not None and value is not None:
+        copy.set_params(**{parameter: value})
+    return copy
 
 
 def read_candidates(
@@ -282,11 +285,7 @@ def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
 
 
 class Trial(BaseEstimator):
-    """A candidate at one setting, for a grid search; its errors name the setting.
-
-    Clones share ``embeddings``: those fitted so far, by dimension and training rows,
-    so that each is fitted once for all degrees.
-    """
+    """A candidate at one setting, for a grid search; its errors name the setting."""
 
     __metadata_request__fit = {"rows": True}  # noqa: RUF012
 
@@ -299,10 +298,10 @@ class Trial(BaseEstimator):
     ) -> None:
         self.candidate = candidate
         self.scoring = scoring
-        self.embeddings = embeddings
+        self.embeddings = embeddings  # by dimension and rows: once for all degrees
         self.setting = setting
 
-    def __sklearn_clone__(self) -> Trial:
+    def __sklearn_clone__(self) -> Trial:  # clones share the embeddings
         return Trial(self.candidate, self.scoring, self.embeddings, self.setting)
 
     def fit(self, X: Any, y: Any, rows: IndexArray) -> Trial:
@@ -381,13 +380,10 @@ class NestedSearch:
         n_jobs: int | None = None,
         done: Callable[[], None] = lambda: None,
         *,
-        order: Any = None,
-        inputs: Any = None,
+        order: Any = None,  # members that lend each member their policies
+        inputs: Any = None,  # members that lend each member their inputs
     ) -> NestedErrors:
-        """Choose in each training set and predict those who are held out.
-
-        ``order`` gives the members the policies of others, ``inputs`` their inputs.
-        """
+        """Choose in each training set and predict those who are held out."""
         fit = self.fit
         X = fit.X if inputs is None else take(fit.X, inputs)
         y = fit.y if order is None else take(fit.y, order)
@@ -434,6 +430,43 @@ class NestedSearch:
         return Choice(
             search.best_params_["setting"], search.best_score_, np.stack(scores, axis=1)
         )
+
+    def figures(
+        self,
+        nested: NestedErrors,
+        deviations: FloatArray,
+        reward: Any,
+        confidence_level: float,
+        seed: int,
+    ) -> FloatArray:  # shape: (n_candidates + 1, 3, n_steps)
+        """Return nested Q² and its interval; all rows share the resamples."""
+        geometry = self.fit.geometry
+        return np.array(
+            [
+                bootstrap_q2(
+                    errors,
+                    deviations,
+                    geometry,
+                    confidence_level,
+                    np.random.default_rng(seed),
+                    reward,
+                )
+                for errors in nested.errors
+            ]
+        )
+
+    def p_values(
+        self,
+        q2: FloatArray,  # shape: (n_candidates + 1, n_steps)
+        permutations: Permutations,
+        deviations: FloatArray,
+        n_jobs: int | None,
+        done: Callable[[], None],
+    ) -> FloatArray:  # shape: (n_candidates + 1, n_steps)
+        """Return p-values of permutations that choose anew, Holm over the steps."""
+        permuted = self.permuted_q2(permutations, deviations, n_jobs, done)
+        found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
+        return np.array([holm(row) for row in np.where(np.isnan(q2), np.nan, found)])
 
     def permuted_q2(
         self,

@@ -1,0 +1,1 @@
+"""Embeddings side by side: nested searches, and tests on members held out."""
