@@ -148,6 +148,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Parameters
         ----------
+        X : array-like of shape (n_samples, n_features)
             Training members; at least two, and more than the ``n_components``
             directions in which they vary.
         y : None

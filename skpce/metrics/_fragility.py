@@ -505,14 +505,20 @@ def check_zero_replacement(
 
 def read_table(values: Any, name: str) -> FloatArray:
     """Return a finite 2-D table of floats with at least one row."""
-    refuse_ragged(values, name)
-    refuse_nan(values, name)
-    table = np.asarray(values, dtype=np.float64)
+    table = finite_table(values, name)
     if table.ndim != 2 or not table.size:
         raise ValueError(
             f"{name} has shape {table.shape}; expected (n_members, n_parts) with at "
             "least one member and one part."
         )
+    return table
+
+
+def finite_table(values: Any, name: str) -> FloatArray:
+    """Return a table of finite floats."""
+    refuse_ragged(values, name)
+    refuse_nan(values, name)
+    table = np.asarray(values, dtype=np.float64)
     if np.isinf(table).any():
         raise ValueError(f"{name} has infinite entries.")
     return table

@@ -24,20 +24,15 @@ from .._checks import (
     checked_sample_weight,
 )
 from .._compositions.log_ratio import clr_of
-from .._compositions.steps import refuse_nan, refuse_ragged
 from ._coverage import _mean_by_step, read_draws, scatter
-from ._fragility import check_zero_replacement, squared_aitchison
+from ._fragility import check_zero_replacement, finite_table, squared_aitchison
 
 
 def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:
     """Return two finite tables of one shape; a single column may be flat."""
     tables = []
     for values, name in ((y_true, "y_true"), (y_pred, "y_pred")):
-        refuse_ragged(values, name)
-        refuse_nan(values, name)
-        table = np.asarray(values, dtype=np.float64)
-        if not np.isfinite(table).all():
-            raise ValueError(f"{name} has infinite entries.")
+        table = finite_table(values, name)
         tables.append(table[:, np.newaxis] if table.ndim == 1 else table)
     truth, predicted = tables
     if truth.shape != predicted.shape or truth.ndim != 2 or not truth.size:

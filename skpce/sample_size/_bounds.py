@@ -129,11 +129,7 @@ def coefficient_error_bound(
 
     :math:`s` is a trace, so the bound of a step is the same in every isometric
     log-ratio basis. The bound holds for least squares only: the bias of a penalty and
-    of missing terms is not in it.
-
-    References
-    ----------
-    The user guide, "How many members", has the proof.
+    of missing terms is not in it. Proof: user guide, "How many members".
 
     Examples
     --------
@@ -194,8 +190,8 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
        |S(\hat c) - S(c)| \le
        \frac{\lVert\hat c - c\rVert}{\max(\sqrt{D}, \sqrt{\hat D})} .
 
-    The inequality holds for all weights at once and cannot be improved. For a step,
-    :math:`c` is the coefficients of all its coordinates together.
+    The inequality holds for all weights at once and cannot be improved (user guide,
+    "How many members"). For a step, :math:`c` is all coefficients of its coordinates.
 
     Parameters
     ----------
@@ -213,10 +209,6 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
     See Also
     --------
     sobol_error_interval : Narrower for an index near 0 or 1.
-
-    References
-    ----------
-    The user guide, "How many members", has the proof.
 
     Examples
     --------
@@ -237,7 +229,7 @@ def sobol_error_interval(
     :math:`\sin\varphi = \min(1, \lVert\hat c - c\rVert/\sqrt{\hat D})` the true index
     lies between :math:`\cos^2\min(\hat\theta + \varphi, \pi/2)` and
     :math:`\cos^2\max(\hat\theta - \varphi, 0)`. Holds for all indices at once, as
-    :func:`sobol_error_bound`.
+    :func:`sobol_error_bound` (user guide, "How many members").
 
     Parameters
     ----------
@@ -253,10 +245,6 @@ def sobol_error_interval(
     -------
     interval : ndarray of shape (2, ...)
         Lower and upper ends, in the shape to which the arguments broadcast.
-
-    References
-    ----------
-    The user guide, "How many members".
 
     Examples
     --------

@@ -167,12 +167,7 @@ def required_ensemble_size(
     is found by bisection. The bound is proved for least squares, Gaussian noise
     (``"markov"``: any noise) and no missing terms. The *number* is a plan: it takes
     estimates of :math:`\sigma^2` and :math:`D` for true. Laws learned from the data
-    count as known.
-
-
-    References
-    ----------
-    The user guide, "How many members".
+    count as known. See the user guide, "How many members".
 
     Examples
     --------
