@@ -22,6 +22,8 @@ from gflownet_envs.storage import (
     write_error,
 )
 
+__all__ = ["BlockStore", "DamagedBlockWarning"]
+
 
 class Store(Protocol):
     """Where finished blocks go; `gflownet_envs.block_store` has one on disk."""

@@ -227,8 +227,6 @@ class PolynomialChaosRegressor(
         self.alphas = alphas
         self.criterion = criterion
 
-    __getstate__, __setstate__ = plain_state, restore_state
-
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> PolynomialChaosRegressor:
@@ -587,6 +585,7 @@ class PolynomialChaosRegressor(
     )
     sobol_interval = method_of("_problem", sobol_interval)
     noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
+    __getstate__, __setstate__ = plain_state, restore_state
 
 
 def warn_of_constant_targets(expansion: Expansion, problem: FittedProblem) -> None:

@@ -32,16 +32,20 @@ from ._checks import (
 )
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.composition import checked_policies, d2_kl_deviance, resolve_mask
-from ._compositions.fitted import FittedCompositions, clr_rows
-from ._compositions.levels import bootstrap_indices, make_level, permutation_p_values
+from ._compositions.fitted import FittedCompositions, fit_compositions
+from ._compositions.levels import (
+    bootstrap_indices,
+    check_copies,
+    make_level,
+    permutation_p_values,
+)
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     check_log_ratio_parameters,
     inverse_transform,
     log_ratios_of,
-    sum_by_step,
 )
-from ._compositions.models import InputModelFit, InputModelSolver, is_linear
+from ._compositions.models import solver_of
 from ._compositions.steps import (
     column_labels,
     refuse_nan,
@@ -49,11 +53,8 @@ from ._compositions.steps import (
     resolve_layout,
 )
 from ._dependence.tests import SurrogateDiagnostics
-from ._expansion.expansion import Expansion
-from ._expansion.problem import FittedProblem, linear_problem
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver
-from ._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 
 
 class CompositionalPCESurrogate(
@@ -299,10 +300,14 @@ class CompositionalPCESurrogate(
         parameters.check(inputs.shape[1])
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
         weights = checked_sample_weight(sample_weight, inputs)
-        self._check_resampling(owner, weights)
+        if self.n_resamples:
+            check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
-        geometry = self._make_geometry(y, values, owner)
+        layout = resolve_layout(y, self.steps, values.shape[1], owner)
+        self._check_log_ratio(owner, layout)
+        mask = resolve_mask(self.mask, values, layout, owner)
+        geometry = LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
         clr = log_ratios_of(
             values,
             geometry,
@@ -337,23 +342,6 @@ class CompositionalPCESurrogate(
             layout=layout,
         )
 
-    def _check_resampling(self, owner: str, weights: FloatArray) -> None:
-        if self.n_resamples and len(weights) > 1 and weights.sum() < 2:
-            raise ValueError(
-                f"sample_weight sums to {weights.sum():.3g} copies; with n_resamples="
-                f"{self.n_resamples} {owner} draws that many, and needs at least 2. "
-                "Weights are frequencies: multiply them up to the number of members."
-            )
-
-    def _make_geometry(
-        self, y: Any, values: FloatArray, owner: str
-    ) -> LogRatioGeometry:
-        """Read the steps and the mask of y."""
-        layout = resolve_layout(y, self.steps, values.shape[1], owner)
-        self._check_log_ratio(owner, layout)
-        mask = resolve_mask(self.mask, values, layout, owner)
-        return LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
-
     @property
     def _is_of_the_paper(self) -> bool:
         return self.solver == "paper" and self.regressor is None
@@ -378,72 +366,25 @@ class CompositionalPCESurrogate(
             coordinates = geometry
         else:
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-        clr = samples.targets
-        targets = coordinates.to_coordinates(clr)
         pooled = not self._is_of_the_paper and not self.alpha_per_target
-        groups = coordinates.step_of_coordinate
-        if not pooled:
-            groups = np.arange(targets.shape[1])
-        spread = sum_by_step(
-            weighted_spread(clr, samples.weights, LOG_RATIO_FLOOR), geometry
-        )
-        solver = self._solver_for(solver, basis, samples.inputs, targets)
-        on_inputs = isinstance(solver, InputModelSolver)
-        samples = replace(samples, targets=targets)
-        problem = FittedProblem(
+        fitted = fit_compositions(
+            solver_of(
+                solver, self.regressor, basis, samples, coordinates, self.random_state
+            ),
             basis,
-            solver,
-            solver.fit(linear_problem(basis, samples, groups, on_inputs)),
-            spread[coordinates.step_of_coordinate],
-            groups,
-            samples,
-            on_inputs=on_inputs,
-        )
-        residuals = coordinates.from_coordinates(problem.fit.loo_residuals)
-        press = sum_by_step(samples.weights @ np.square(residuals), coordinates)
-        q2 = np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan)
-        layout = geometry.layout
-        expansion = Expansion(
-            basis,
-            clr_rows(problem.coefficients, coordinates),
-            input_names(self),
-            geometry.active_names,
-            groups=geometry.step_of_active,
-            group_names=layout.step_names,
-            q2=q2,
-        )
-        return FittedCompositions(
-            expansion,
-            problem,
             samples,
             geometry,
             coordinates,
-            models=problem.fit.models
-            if isinstance(problem.fit, InputModelFit)
-            else None,
+            pooled=pooled,
+            names=input_names(self),
+        )
+        return replace(
+            fitted,
             owner=type(self).__name__,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-            pooled=pooled,
             scalar=scalar,
         )
-
-    def _solver_for(
-        self,
-        solver: CoefficientSolver,
-        basis: PolynomialBasis,
-        X: FloatArray,
-        targets: FloatArray,
-    ) -> CoefficientSolver:
-        """Let a regressor that has no coefficients see the inputs themselves."""
-        if self.regressor is None:
-            return solver
-        if not targets.shape[1]:
-            return make_solver(type(self).__name__, "ols", None)
-        if is_linear(self.regressor, X, targets[:, 0]):
-            return solver
-        generator = make_generator(self.random_state)
-        return InputModelSolver(self.regressor, basis, generator)
 
     def _store_resampling(self, fitted: FittedCompositions) -> None:
         """Set the diagnostics and the bootstrap intervals."""
@@ -623,26 +564,24 @@ class CompositionalPCESurrogate(
         "_fitted", lambda f: indices.sobol_indices(f).total_variance
     )
     step_sobol_indices_ = attribute_of(
-        "_fitted", lambda f: f.expansion.sobol_indices().first_order
+        "expansion_", lambda e: e.sobol_indices().first_order
     )
     step_total_sobol_indices_ = attribute_of(
-        "_fitted", lambda f: f.expansion.sobol_indices().total_order
+        "expansion_", lambda e: e.sobol_indices().total_order
     )
-    step_total_variance_ = attribute_of("_fitted", lambda f: f.expansion.total_variance)
-    step_unexplained_share_ = attribute_of(
-        "_fitted", lambda f: f.expansion.unexplained_share
-    )
+    step_total_variance_ = attribute_of("expansion_", lambda e: e.total_variance)
+    step_unexplained_share_ = attribute_of("expansion_", lambda e: e.unexplained_share)
     feature_importances_ = attribute_of(
         "_fitted", lambda f: indices.sobol_indices(f, "trajectory").total_order[0]
     )
     alpha_ = attribute_of("_fitted", lambda f: f.alpha)
     indices_from_ = attribute_of("_fitted", lambda f: f.indices_from)
     fidelity_ = attribute_of("_fitted", lambda f: f.fidelity)
-    steps_ = attribute_of("_fitted", lambda f: f.geometry.layout.widths)
-    step_names_ = attribute_of("_fitted", lambda f: f.geometry.layout.step_names)
-    part_names_ = attribute_of("_fitted", lambda f: f.geometry.layout.part_names)
-    mask_ = attribute_of("_fitted", lambda f: f.geometry.mask)
-    coordinate_steps_ = attribute_of("_fitted", lambda f: f.geometry.step_of_coordinate)
+    steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
+    step_names_ = attribute_of("geometry_", lambda g: g.layout.step_names)
+    part_names_ = attribute_of("geometry_", lambda g: g.layout.part_names)
+    mask_ = attribute_of("geometry_", lambda g: g.mask)
+    coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)

@@ -17,13 +17,33 @@ import pytest
 from tests.golden.ensembles import FITTED, NEEDS
 from tests.golden.surface import surface_of
 
-ADDED: set[str] = {"skpce.Expansion"}
+ADDED: set[str] = {
+    "gflownet_envs.training.NotConvergedWarning",
+    "gflownet_envs.training.TrainedEnsemble",
+    "gflownet_envs.training.TrainingDiagnostics",
+    "skpce.Expansion",
+    "skpce.inspection.Result",
+    "skpce.inspection.ResultRow",
+    "skpce.load_model",
+    "skpce.save_model",
+}
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""
 
 CHANGED: set[str] = {
     # one class for indices of targets, of groups and of all together
     "skpce.AggregatedIndices",
     "skpce.SobolIndices",
+    # one class for what inspections return
+    "skpce.inspection.DependentSobolIndices",
+    "skpce.inspection.InputTests",
+    "skpce.inspection.ModelSobolIndices",
+    "skpce.inspection.OriginalSpaceIndices",
+    "skpce.inspection.RewardEffects",
+    "skpce.inspection.ShapleyEffects",
+    "skpce.inspection.StepVerdict",
+    "skpce.inspection.VarianceDecomposition",
+    "skpce.inspection.VarianceSplit",
+    "skpce.inspection.Verdict",
     # their indices are properties
     "skpce.NoiseCorrectedIndices",
     "skpce.ProbabilitySobolIndices",

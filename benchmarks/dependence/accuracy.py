@@ -245,7 +245,7 @@ def solve(X: np.ndarray) -> np.ndarray:
 
 
 def entries(n_components: int, seed: int) -> tuple[float, float, float]:
-    """Return R² of predicted changes, the mean part kept, and Q²."""
+    """Return R² of predicted changes, the mean part retained, and Q²."""
     rng = np.random.default_rng(seed)
     source = rng.normal(size=(100, 3))
     X = 0.5 * source @ rng.normal(size=(3, 12)) + 0.5 * rng.normal(size=(100, 12))
@@ -260,7 +260,7 @@ def entries(n_components: int, seed: int) -> tuple[float, float, float]:
         actual[:, i] = 0.5 * (up - down).mean(axis=0)
     error = np.square(found.effect - actual).sum()
     r2 = 1.0 - error / np.square(actual - actual.mean()).sum()
-    return r2, float(found.kept.mean()), float(1.0 - found.unexplained[0])
+    return r2, float(found.retained.mean()), float(1.0 - found.unexplained[0])
 
 
 def entries_table(n_seeds: int) -> None:
@@ -272,7 +272,7 @@ def entries_table(n_seeds: int) -> None:
         cells = [f"{middle[0]:.2f}", f"{low:.2f} to {high:.2f}"]
         rows.append([str(n_components), *cells, *(f"{v:.2f}" for v in middle[1:])])
     columns = ["components", "R² of predicted changes", "smallest and largest"]
-    columns += ["`kept`, mean", "leave-one-out Q²"]
+    columns += ["`retained`, mean", "leave-one-out Q²"]
     print_table(columns, rows)
 
 

@@ -41,7 +41,7 @@ from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from gflownet_envs.rewards.proxy_training import ProxySpec
 from skpce import CompositionalPCESurrogate
-from skpce.inspection import RewardEffects, back_to_reward
+from skpce.inspection import Result, back_to_reward
 from skpce.metrics import policy_fragility, total_variation_distance
 
 N_MEMBERS = 50
@@ -166,7 +166,7 @@ class Repetition:
         ).fit(self.log_reward, reactions.policies(self.log_reward))
 
     @cached_property
-    def effects(self) -> RewardEffects:
+    def effects(self) -> Result:
         return back_to_reward(self.pipeline, self.log_reward)
 
     def index(self, name: str) -> np.ndarray:  # shape: (n_candidates,)
@@ -190,14 +190,16 @@ class Repetition:
         shared = self.study.shared[self.candidates]
         picks = [rule(self)[: self.n_picks] for rule in RULES.values()]
         predicted = self.log_reward[:, self.candidates].mean(axis=0)
-        told = self.index("told")
+        explained = self.index("explained_alone")
         return {
             "before": self.study.figures(self.log_reward),
             "after": np.array([self.after(its_picks) for its_picks in picks]),
             "shared": np.array([np.bincount(shared[p], minlength=4) for p in picks]),
             "shared_by_all": np.bincount(shared, minlength=4),
             "log_reward": np.array([predicted[p].mean() for p in picks]),
-            "told": np.array([told[shared == n].mean() for n in range(4)]),
+            "explained_alone": np.array(
+                [explained[shared == n].mean() for n in range(4)]
+            ),
         }
 
 
@@ -209,12 +211,12 @@ def largest_first(score: Callable[[Repetition], np.ndarray]) -> Rule:
     return lambda repetition: np.argsort(-score(repetition), kind="stable")
 
 
-def told_in_turn(repetition: Repetition) -> np.ndarray:  # shape: (n_picks,), int
-    """Pick the largest `told`, condition on it, pick the next.
+def explained_in_turn(repetition: Repetition) -> np.ndarray:  # shape: (n_picks,), int
+    """Pick the largest `explained_alone`, condition on it, pick the next.
 
     With the covariances C of the candidates and G of candidates with the predicted
-    log-ratios, a candidate tells |G_x|² / (C_xx + noise), up to a constant; without
-    noise and picks this is `told`. A pick takes from both what it explains.
+    log-ratios, a candidate explains |G_x|² / (C_xx + noise), up to a constant; without
+    noise and picks this is `explained_alone`. A pick takes from both what it explains.
     """
     reactions = repetition.study.reactions
     policy = repetition.pipeline.predict(repetition.log_reward)
@@ -229,9 +231,9 @@ def told_in_turn(repetition: Repetition) -> np.ndarray:  # shape: (n_picks,), in
     noise = NOISE * variance.mean()
     picks: list[int] = []
     for _ in range(repetition.n_picks):
-        told = np.square(G).sum(axis=1) / (variance + noise)
-        told[picks] = -1.0
-        pick = int(told.argmax())
+        explained = np.square(G).sum(axis=1) / (variance + noise)
+        explained[picks] = -1.0
+        pick = int(explained.argmax())
         direction = inner @ entries[:, pick]
         covariance = entries.T @ direction
         total = variance[pick] + noise
@@ -253,9 +255,9 @@ RULES: dict[str, Rule] = {
     "near, high yields": lambda r: np.lexsort(
         [-r.log_reward[:, r.candidates].mean(axis=0), -r.study.shared[r.candidates]]
     ),
-    "`told`": largest_first(lambda r: r.index("told")),
-    "`told` in turn": told_in_turn,
-    "`driven`": largest_first(lambda r: r.index("driven")),
+    "`explained_alone`": largest_first(lambda r: r.index("explained_alone")),
+    "`explained_alone` in turn": explained_in_turn,
+    "`variance_share`": largest_first(lambda r: r.index("variance_share")),
 }
 
 

@@ -20,12 +20,13 @@ _RULES = {
     "near, no index": "first the choice's own reactions, then those that share two of "
     "its three levels, at random: what is known without an index",
     "near, high yields": "the same, but the highest predicted yields first; added when "
-    "the results of the others were known, to see what `driven` adds to it",
-    "`told`": "the largest `told` of `back_to_reward` for the choice",
-    "`told` in turn": "the largest `told`, then the largest given the first, and so "
-    "on; a measured yield keeps a third of its variance, as about a third of the "
-    "networks do not train on it",
-    "`driven`": "the largest `driven` for the choice",
+    "the results of the others were known, to see what `variance_share` adds to it",
+    "`explained_alone`": "the largest `explained_alone` of `back_to_reward` for the "
+    "choice",
+    "`explained_alone` in turn": "the largest `explained_alone`, then the largest "
+    "given the first, and so on; a measured yield keeps a third of its variance, as "
+    "about a third of the networks do not train on it",
+    "`variance_share`": "the largest `variance_share` for the choice",
 }
 
 _FIGURES = {
@@ -92,9 +93,9 @@ Picks by the number of levels that they share with the state of the choice, and 
 mean predicted yield before, in percent.
 
 {picks}
-Mean `told` of candidates for the choice, by the same number: {told}. With {n_members}
-members, a column that tells nothing has {chance:.3f} on average, one over members less
-one.
+Mean `explained_alone` of candidates for the choice, by the same number: {explained}.
+With {n_members} members, a column that says nothing has {chance:.3f} on average, one
+over members less one.
 
 ## What it says
 
@@ -120,9 +121,9 @@ Rules by indices: *less* and *more* where the interval of the difference leaves 
 - All picks are made at once. A laboratory would look at the yields in between.
 - Only the reactions behind the choice enter its exact policy. What an index gives to
   any other reaction is what goes with those, learned from {n_members} members. For
-  `driven` these are mostly reactions of the same catalyst and base with a high
+  `variance_share` these are mostly reactions of the same catalyst and base with a high
   predicted yield: the features of the aryl halide, which weigh them so, rise and fall
-  with the choice. For `told` see how close its means are to chance.
+  with the choice. For `explained_alone` see how close its means are to chance.
 - Rules, components and what a measured yield keeps were chosen on seeds 1000 and 1001,
   among some others (fewer components, `share`, covariances tapered by shared levels).
 
@@ -151,11 +152,11 @@ def page(found: Results, rules: list[str], design: dict[str, float]) -> str:
         ),
         "picks": _picks(found, rules, design["temperature"]),
     }
-    told = found["told"].mean(axis=0)
+    explained = found["explained_alone"].mean(axis=0)
     return _PAGE.format(
         **design,
         **tables,
-        told=", ".join(f"{told[n]:.3f} ({n})" for n in (3, 2, 1, 0)),
+        explained=", ".join(f"{explained[n]:.3f} ({n})" for n in (3, 2, 1, 0)),
         chance=1 / (design["n_members"] - 1),
         in_short=_in_short(ratios[:, :, CHOICE], rules),
         findings=_findings(ratios, rules),
@@ -251,18 +252,18 @@ def _findings(
     ratios: np.ndarray,  # shape: (n_repetitions, n_rules, 2, 4)
     rules: list[str],
 ) -> str:
-    """Say per figure and baseline which rules are told apart, and how."""
+    """Say per figure and baseline which rules are distinguished, and how."""
     rows = []
     for place, where in ((CHOICE, "at the choice"), (EVERYWHERE, "everywhere")):
         for column, name in enumerate(_FIGURES):
             values = ratios[:, :, place, column]
-            cells = (_told_apart(values, rules, baseline) for baseline in BASELINES)
+            cells = (_distinguished(values, rules, baseline) for baseline in BASELINES)
             rows.append([f"{name}, {where}", *cells])
     columns = [f"against *{baseline}*" for baseline in BASELINES]
     return markdown_table(["figure", *columns], rows)
 
 
-def _told_apart(
+def _distinguished(
     values: np.ndarray,  # shape: (n_repetitions, n_rules)
     rules: list[str],
     baseline: str,

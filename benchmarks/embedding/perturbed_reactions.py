@@ -38,7 +38,7 @@ Not linear:
 ``log_policy_change()``, all orders, is an identity here; its largest error is printed.
 A reaction's place in a ranking is the root mean square of the changes of a step that
 one standard deviation makes. For an expansion of degree 1 this is the order of
-``driven`` and of ``effect_size``.
+``variance_share`` and of ``effect_size``.
 
 Run: ``OMP_NUM_THREADS=1 python benchmarks/embedding/perturbed_reactions.py``
 """
@@ -60,7 +60,7 @@ from gflownet_envs import StateGraph
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
 from skpce import CompositionalPCESurrogate
-from skpce.inspection import RewardEffects, back_to_reward
+from skpce.inspection import Result, back_to_reward
 
 N_FIT, N_FRESH, N_MANY = 50, 50, 500
 N_TOP, N_DRAWS, N_SHOWN = 20, 20, 5
@@ -143,7 +143,7 @@ class Choices:
         return [self.features().fit(member[None]) for member in self.fresh]
 
     @cached_property
-    def effects(self) -> dict[str, RewardEffects]:
+    def effects(self) -> dict[str, Result]:
         """What ``back_to_reward`` says of each surrogate."""
         steps = tuple(self.reactions.steps.values())
         found = {}
@@ -281,7 +281,7 @@ def rankings_table(choices: Choices) -> str:
     """Say how many of the twenty are those of the largest actual changes."""
     ranked: dict[str, list[np.ndarray]] = {}
     for name, effects in choices.effects.items():
-        for column in ("share", "driven", "told"):
+        for column in ("share", "variance_share", "explained_alone"):
             ranked[f"{name}: {column}"] = list(np.abs(getattr(effects, column)))
     changes = {
         name: choices.slopes[name] * choices.spread[:, np.newaxis]
@@ -303,7 +303,7 @@ def own_twenty_table(choices: Choices) -> str:
     rows = []
     for name, slope in choices.slopes.items():
         moved = slope * choices.spread[:, np.newaxis]
-        found, kept = [], []
+        found, retained = [], []
         for number, step in enumerate(choices.steps):
             chosen = top(sizes(moved[:, step]))
             moves = three_moves(choices, chosen, number)["one at a time"]
@@ -316,11 +316,14 @@ def own_twenty_table(choices: Choices) -> str:
             found.append(cell(both, 0))
             if name in choices.effects:
                 effects = choices.effects[name]
-                q2, part = 1 - effects.unexplained[number], effects.kept[chosen].mean()
-                kept.append(f"{q2:.2f}, {part:.2f}")
+                q2, part = (
+                    1 - effects.unexplained[number],
+                    effects.retained[chosen].mean(),
+                )
+                retained.append(f"{q2:.2f}, {part:.2f}")
         rows.append([name, "R²", *found])
-        if kept:
-            rows.append(["", "Q², kept", *kept])
+        if retained:
+            rows.append(["", "Q², retained", *retained])
     return markdown_table(["index", "", *choices.reactions.steps], rows)
 
 
@@ -390,7 +393,7 @@ def main() -> None:
             f"Of {N_TOP}, among those of the largest actual changes from the mean\n",
             rankings_table(choices),
             "One at a time, the index's own twenty: R² from the mean / from fresh "
-            "members; leave-one-out Q² of the step, and mean `kept`\n",
+            "members; leave-one-out Q² of the step, and mean `retained`\n",
             own_twenty_table(choices),
             f"The twenty of {FIRST}\n",
             moves_tables(choices),

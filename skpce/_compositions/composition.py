@@ -1,4 +1,4 @@
-"""Closure, masks and zeros: from any non-negative table to points on simplices."""
+"""Compositions: from any non-negative table to points on simplices."""
 
 from __future__ import annotations
 
@@ -29,23 +29,13 @@ def close_compositions(
     closure: str,
     name: str = "y",
     *,
-    zero_rows_to: BoolArray | None = None,
+    zero_rows_to: BoolArray | None = None,  # shape: (n_parts,)
 ) -> FloatArray:  # shape: (n_members, n_parts)
     """Return the table with every step of every row summing to one.
 
-    A row of zeros, of which nothing is known, is refused; with ``zero_rows_to``, a
-    mask of shape (n_parts,), it becomes uniform over the possible parts instead.
-
-    Raises
-    ------
-    ValueError
-        For a negative entry, a row of zeros that is refused, or with
-        ``closure="strict"`` a row further than 1e-6 from one.
-
-    Warns
-    -----
-    ClosureWarning
-        With ``closure="renormalize"``, for a row further than 1e-3 from one.
+    A row of zeros is refused; with ``zero_rows_to`` it becomes uniform over the
+    possible parts instead. ``closure="strict"`` refuses a row further than 1e-6 from
+    one, ``"renormalize"`` warns of one further than 1e-3.
     """
     refuse_negative(values, layout, name)
     closed = np.empty_like(values)
@@ -82,7 +72,7 @@ def refuse_negative(values: FloatArray, layout: StepLayout, name: str) -> None:
 
 
 def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
-    """Say how to make probabilities where the rows do not sum to one."""
+    """Return how to make probabilities where the rows do not sum to one."""
     sums = np.stack([values[:, columns].sum(axis=1) for columns in layout.slices])
     if np.abs(sums - 1.0).max() <= _WARNING_TOLERANCE:
         return ""
@@ -95,7 +85,7 @@ def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
 def _judge_closure(
     total: float, row: int, where: str, closure: str, advice: str
 ) -> None:
-    """Refuse or warn for the row that is furthest from one."""
+    """Refuse or warn of the row that is furthest from one."""
     distance = abs(total - 1.0)
     if closure == "strict" and distance > _STRICT_TOLERANCE:
         raise ValueError(
@@ -113,7 +103,7 @@ def _judge_closure(
 
 
 def _advice_on_steps(totals: FloatArray, layout: StepLayout) -> str:
-    """Ask for ``steps=`` where every row sums to one and the same larger integer."""
+    """Recommend ``steps=`` where every row sums to one and the same larger integer."""
     n_steps = float(np.rint(totals[0]))
     several = 2 <= n_steps < layout.n_parts  # sums of 100 are percentages
     if not several or np.abs(totals - n_steps).max() > _WARNING_TOLERANCE:
@@ -127,14 +117,7 @@ def resolve_mask(
     layout: StepLayout,
     owner: str,
 ) -> BoolArray:  # shape: (n_parts,)
-    """Return which parts are possible: given, or inferred from columns of zeros.
-
-    Raises
-    ------
-    ValueError
-        If the mask is not one flag per part, differs between members, or leaves a
-        step without a part; to infer it, for a negative entry.
-    """
+    """Return which parts are possible: given, or inferred from columns of zeros."""
     if isinstance(mask, str) and mask == "infer":
         refuse_negative(values, layout, "y")
         flags = np.asarray(np.any(values > 0, axis=0))
@@ -160,7 +143,7 @@ def _checked_flags(mask: Any, layout: StepLayout, owner: str) -> BoolArray:
         if np.any(flags != flags[:1]):
             raise ValueError(
                 f"The 'mask' parameter of {owner} differs between members. Members "
-                "with other possible parts live on other simplices; fit them apart."
+                "with other possible parts are on other simplices; fit them separately."
             )
         flags = flags[0]
     if flags.shape != (layout.n_parts,):
@@ -195,8 +178,7 @@ def replace_zeros(
 ) -> FloatArray:  # shape: (n_members, n_parts)
     """Replace the zeros of possible parts; the other parts shrink in proportion.
 
-    Multiplicative replacement [1]_: ratios between the parts that were positive are
-    kept.
+    Multiplicative replacement [1]_ preserves the ratios between positive parts.
 
     References
     ----------
@@ -219,14 +201,7 @@ def replace_zeros(
 def checked_policies(
     y: Any, surrogate: Any, n_members: int | None = None, name: str = "y"
 ) -> FloatArray:  # shape: (n_members, n_parts)
-    """Return policies that a fitted surrogate can be compared with, closed to one.
-
-    Raises
-    ------
-    ValueError
-        If they have another shape or other columns than in ``fit``, are not finite,
-        are no compositions, or are positive on a masked part.
-    """
+    """Return policies to compare with a fitted surrogate, closed to one."""
     refuse_ragged(y, name)
     refuse_nan(y, name)
     values = np.asarray(y, dtype=np.float64)
@@ -247,10 +222,7 @@ def checked_policies(
 
 
 def _refuse_other_columns(y: Any, surrogate: Any, name: str) -> None:
-    """Raise ``ValueError`` for a data frame whose columns are not those of ``fit``.
-
-    They may be labelled as in ``fit`` or as by ``predict_frame``.
-    """
+    """Refuse columns labelled neither as in ``fit`` nor as by ``predict_frame``."""
     layout = surrogate.geometry_.layout
     seen, given = surrogate._labels_of_y, column_labels(y, layout.n_parts)
     if not seen or not given:
@@ -262,8 +234,7 @@ def _refuse_other_columns(y: Any, surrogate: Any, name: str) -> None:
     position = next(at for at, (found, wanted) in pairs if found != wanted)
     raise ValueError(
         f"Column {position} of {name} is {label_text(given[position])!r}; expected "
-        f"{label_text(seen[position])!r}: the columns that fit has seen, in the same "
-        "order."
+        f"{label_text(seen[position])!r}: the columns seen in fit, in the same order."
     )
 
 
@@ -274,8 +245,8 @@ def mean_kl_divergence(
 ) -> float:
     """Return the weighted mean over members of ``KL(true || predicted)``, in nats.
 
-    Summed over the steps. A prediction that underflows to 0 counts as the smallest
-    positive float.
+    It is summed over the steps; a prediction of 0 counts as the smallest positive
+    float.
     """
     floor = np.where(y_true > 0, np.finfo(np.float64).tiny, 0.0)
     divergence = rel_entr(y_true, np.maximum(y_pred, floor)).sum(axis=1)
@@ -289,8 +260,7 @@ def d2_kl_deviance(
 ) -> float:
     """Return ``1 - KL(y || prediction) / KL(y || mean of y)``.
 
-    1 is perfect, 0 is the mean composition of ``y_true``; where all members are
-    alike, 1 for a perfect prediction and 0 otherwise.
+    Where all members are alike: 1 for a perfect prediction and 0 otherwise.
     """
     mean = np.average(y_true, axis=0, weights=weights)
     baseline = mean_kl_divergence(y_true, np.broadcast_to(mean, y_true.shape), weights)

@@ -1,12 +1,12 @@
-"""What a fitted surrogate of compositions consists of.
+r"""A fitted surrogate of compositions: expansion, data, coordinates and residuals.
 
-The predictive law of a policy is the push-forward of the inputs *plus* the residual
-law. The push-forward alone (as in the paper) is too narrow by the unexplained share of
-the variance. Residuals are leave-one-out ones, so that the error of the coefficients
-is in them. They are scaled by leverage: a residual of member :math:`i`, left out, has
-the variance :math:`\\sigma^2 / (1 - h_i)`, and a prediction at :math:`x` the variance
-:math:`\\sigma^2 (1 + h(x))` [1]_. One row holds all steps of a member, so that the
-dependence between actions and steps is kept.
+The predictive distribution of a policy is the push-forward of the inputs *plus* the
+distribution of the residuals. The push-forward alone (as in the paper) is too narrow by
+the unexplained share of the variance. Residuals are leave-one-out ones, which include
+the error of the coefficients. They are scaled by leverage: a residual of member
+:math:`i`, left out, has the variance :math:`\sigma^2 / (1 - h_i)`, and a prediction at
+:math:`x` the variance :math:`\sigma^2 (1 + h(x))` [1]_. One row has all steps of a
+member, so that the dependence between actions and steps is preserved.
 
 References
 ----------
@@ -16,7 +16,8 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -26,50 +27,35 @@ from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, Samples, make_generator
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
-from .._expansion.problem import FittedProblem
-from .._solvers import LinearFit
+from .._expansion.problem import FittedProblem, linear_problem
+from .._solvers import CoefficientSolver, LinearFit
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .log_ratio import LogRatioGeometry, sum_by_step
 from .models import InputModelFit, InputModels, InputModelSolver
 
 RESIDUAL_LAWS = ("resampled", "gaussian")
 
-# Quantiles of few residuals. Positions i/(n + 1) ("weibull") hold a new member already
-# if nothing is fitted; the factor sqrt(1 + h) widens them once more. "hazen" is too
-# narrow in spite of it.
+# Quantiles of few residuals. Positions i/(n + 1) ("weibull") cover a new member without
+# a fit, and the factor sqrt(1 + h) widens them once more. "hazen" is too narrow in
+# spite of it.
 QUANTILE: Final = "median_unbiased"
 
 
 @dataclass(frozen=True)
 class ResidualLaw:
-    """Leave-one-out residuals of an ensemble.
-
-    Parameters
-    ----------
-    fit : LinearFit
-        Of the log-ratio coordinates.
-    weights : ndarray of shape (n_members,)
-        Frequency of each member.
-    geometry : LogRatioGeometry
-        Of the fitted coordinates.
-    """
+    """Leave-one-out residuals of an ensemble, in the fitted coordinates."""
 
     fit: LinearFit
-    weights: FloatArray
+    weights: FloatArray  # shape: (n_members,), frequencies
     geometry: LogRatioGeometry
 
     def draw(
         self, size: int, kind: str | None, generator: np.random.Generator
-    ) -> FloatArray:
-        """Draw scaled residuals of shape (size, n_fitted).
+    ) -> FloatArray:  # shape: (size, n_fitted)
+        """Draw scaled residuals.
 
         ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
         whole rows; None gives zeros, the push-forward alone.
-
-        Raises
-        ------
-        ValueError
-            If a leave-one-out residual is not defined.
         """
         residuals = self.fit.scaled_residuals
         if kind is None:
@@ -85,10 +71,9 @@ class ResidualLaw:
     def atoms(
         self, size: int, kind: str | None, generator: np.random.Generator
     ) -> FloatArray:
-        """Return rows whose quantiles are wanted: every residual once if one may.
+        """Return rows for quantiles: each residual once where the weights are equal.
 
-        With equal weights the resampled law has one atom a member; taking each once
-        spares the noise of drawing. None has one atom, zero.
+        This avoids the noise of drawing. None has one atom, zero.
         """
         if kind is None:
             return np.zeros((1, self.fit.scaled_residuals.shape[1]))
@@ -102,7 +87,7 @@ class ResidualLaw:
         rows: FloatArray,  # shape: (n_draws, n_fitted), scaled residuals
         design: FloatArray,  # shape: (n_members, n_terms)
     ) -> FloatArray:  # shape: (n_draws, n_members, n_active)
-        """Return the clr deviations that the rows stand for at new inputs."""
+        """Return the clr deviations of residual rows at new inputs."""
         scale = self.fit.prediction_scale(design)
         return self.geometry.from_coordinates(rows[:, np.newaxis] * scale)
 
@@ -121,45 +106,19 @@ class FittedCompositions:
     """An expansion of log-ratios, the data behind it, and its coordinates.
 
     Indices, draws, intervals and modes are functions of it.
-
-    Parameters
-    ----------
-    expansion : Expansion
-        Of the centred log-ratios; one group for each step.
-    problem : FittedProblem
-        In the coordinates in which the solver saw the log-ratios.
-    samples : Samples
-        Inputs, these coordinates and frequencies of the members.
-    geometry : LogRatioGeometry
-        Coordinates in which results are given.
-    fitted_geometry : LogRatioGeometry
-        Coordinates of ``problem``.
-    models : InputModels or None, default=None
-        Regressors of the inputs that predict in place of the expansion.
-    step_interval : SobolInterval or None, default=None
-        Bootstrap intervals of the indices of the steps, where ``fit`` made them.
-    owner : str, default="CompositionalPCESurrogate"
-        For messages.
-    random_state, n_jobs : object, default=None
-        Parameters of the estimator.
-    pooled : bool, default=True
-        Whether the coordinates of a step share their penalty.
-    scalar : bool, default=False
-        Whether y was one-dimensional.
     """
 
-    expansion: Expansion
-    problem: FittedProblem
-    samples: Samples
-    geometry: LogRatioGeometry
-    fitted_geometry: LogRatioGeometry
-    models: InputModels | None = None
-    step_interval: SobolInterval | None = None
-    owner: str = "CompositionalPCESurrogate"
+    expansion: Expansion  # of the centred log-ratios, grouped by step
+    problem: FittedProblem  # in the coordinates of the solver
+    geometry: LogRatioGeometry  # coordinates of the results
+    fitted_geometry: LogRatioGeometry  # coordinates of ``problem``
+    models: InputModels | None = None  # predict in place of the expansion
+    step_interval: SobolInterval | None = None  # bootstrap, where ``fit`` made it
+    owner: str = "CompositionalPCESurrogate"  # for messages
     random_state: Any = None
     n_jobs: int | None = None
-    pooled: bool = True
-    scalar: bool = False
+    pooled: bool = True  # whether the coordinates of a step share a penalty
+    scalar: bool = False  # whether y was one-dimensional
 
     @property
     def basis(self) -> PolynomialBasis:
@@ -168,8 +127,14 @@ class FittedCompositions:
 
     @property
     def fit(self) -> LinearFit:
-        """What the solver found."""
+        """The fit of the solver."""
         return self.problem.fit
+
+    @property
+    def samples(self) -> Samples:
+        """Inputs, fitted coordinates and frequencies of the members."""
+        assert self.problem.samples is not None  # a surrogate is fitted to samples
+        return self.problem.samples
 
     @property
     def inputs(self) -> FloatArray:
@@ -238,17 +203,15 @@ class FittedCompositions:
             fit, InputModelFit
         ):
             return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
-        predicted, missed = (
-            self.fitted_geometry.from_coordinates(values)
-            for values in solver.fidelity_residuals(fit)
+        geometry = self.fitted_geometry
+        predicted, missed = map(
+            geometry.from_coordinates, solver.fidelity_residuals(fit)
         )
         once = np.ones(len(predicted))
-        spread = sum_by_step(
-            weighted_spread(predicted, once, LOG_RATIO_FLOOR), self.fitted_geometry
-        )
-        press = sum_by_step(np.square(missed).sum(axis=0), self.fitted_geometry)
-        q2 = q2_from_sums(press, spread)
-        return np.where(self.fitted_geometry.has_choice, q2, np.nan)
+        spread = weighted_spread(predicted, once, LOG_RATIO_FLOOR)
+        press = sum_by_step(np.square(missed).sum(axis=0), geometry)
+        q2 = q2_from_sums(press, sum_by_step(spread, geometry))
+        return np.where(geometry.has_choice, q2, np.nan)
 
     def generator(self, random_state: Any = None) -> np.random.Generator:
         """Return a generator; None takes the parameter of the estimator."""
@@ -260,3 +223,43 @@ def clr_rows(coefficients: FloatArray, geometry: LogRatioGeometry) -> FloatArray
     """Map rows of coefficients (..., n_coordinates, n_terms) to those of clr."""
     swapped = geometry.from_coordinates(np.swapaxes(coefficients, -1, -2))
     return np.swapaxes(swapped, -1, -2)
+
+
+def fit_compositions(
+    solver: CoefficientSolver,
+    basis: PolynomialBasis,
+    samples: Samples,  # with centred log-ratios as targets
+    geometry: LogRatioGeometry,
+    coordinates: LogRatioGeometry,
+    *,
+    pooled: bool,
+    names: Sequence[str],
+) -> FittedCompositions:
+    """Fit log-ratios in some coordinates; ``pooled`` shares choices within a step."""
+    clr, weights = samples.targets, samples.weights
+    samples = replace(samples, targets=coordinates.to_coordinates(clr))
+    groups = coordinates.step_of_coordinate
+    if not pooled:
+        groups = np.arange(samples.targets.shape[1])
+    spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
+    on_inputs = isinstance(solver, InputModelSolver)
+    fit = solver.fit(linear_problem(basis, samples, groups, on_inputs))
+    step_spread = spread[coordinates.step_of_coordinate]
+    problem = FittedProblem(
+        basis, solver, fit, step_spread, groups, samples, on_inputs=on_inputs
+    )
+    residuals = coordinates.from_coordinates(fit.loo_residuals)
+    press = sum_by_step(weights @ np.square(residuals), coordinates)
+    expansion = Expansion(
+        basis,
+        clr_rows(problem.coefficients, coordinates),
+        names,
+        geometry.active_names,
+        groups=geometry.step_of_active,
+        group_names=geometry.layout.step_names,
+        q2=np.where(geometry.has_choice, q2_from_sums(press, spread), np.nan),
+    )
+    models = fit.models if isinstance(fit, InputModelFit) else None
+    return FittedCompositions(
+        expansion, problem, geometry, coordinates, models, pooled=pooled
+    )

@@ -31,7 +31,7 @@ from .._expansion.intervals import (
 )
 from .._solvers.problem import q2_from_sums
 from .fitted import FittedCompositions
-from .levels import LEVELS, IndexLevel, bootstrap_indices, make_level
+from .levels import LEVELS, IndexLevel, bootstrap_indices, check_copies, make_level
 from .log_ratio import LogRatioGeometry, check_log_ratio_parameters
 from .steps import StepLayout
 
@@ -219,20 +219,9 @@ def sobol_interval(
     rows = index_level(fitted, owner, level, coordinates, reference)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_integer(owner, "n_resamples", n_resamples, low=1)
-    _check_copies(fitted, owner, n_resamples)
+    check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
     generator = fitted.generator(random_state)
     return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
-
-
-def _check_copies(fitted: FittedCompositions, owner: str, n_resamples: int) -> None:
-    """Refuse to resample fewer than two copies of members."""
-    weights = fitted.weights
-    if len(weights) > 1 and weights.sum() < 2:
-        raise ValueError(
-            f"sample_weight of fit sums to {weights.sum():.3g} copies; with "
-            f"n_resamples={n_resamples} {owner} needs at least 2. Weights are "
-            "frequencies: multiply them up to the number of members."
-        )
 
 
 def noise_corrected_sobol_indices(

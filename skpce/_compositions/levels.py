@@ -1,6 +1,6 @@
-r"""Of what a sensitivity index is a share: a coordinate, a step or the trajectory.
+"""The levels of sensitivity indices: a coordinate, a step or the trajectory.
 
-All are read off one set of clr coefficients :math:`c_{kj}`. A *coordinate* is a linear
+All follow from one set of clr coefficients :math:`c_{kj}`. A *coordinate* is a linear
 image of them. A *step* adds the squares of its parts, which is its Aitchison variance
 [1]_: the same in every orthonormal basis of the log-ratios, and free of a reference.
 The *trajectory* adds all steps.
@@ -25,7 +25,7 @@ from .._expansion.bootstrap import percentile_bounds, resample_counts
 from .._expansion.indices import SobolIndices, partial_variances, shapley_variances
 from .._expansion.intervals import SobolInterval
 from .._expansion.relearned_laws import RelearningSolver
-from .._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._solvers import LinearFit, LinearProblem
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .fitted import FittedCompositions, clr_rows
 from .log_ratio import LogRatioGeometry
@@ -36,38 +36,24 @@ LEVELS = ("coordinate", "step", "trajectory")
 #: Step of a row that belongs to all steps.
 ALL_STEPS = -1
 
-
-# Resamples that are refitted together. A number of its own, so that the intervals do
-# not depend on n_jobs.
+# Resamples that are refitted together, whatever n_jobs, so that the intervals do not
+# depend on it.
 _RESAMPLES_A_BLOCK = 64
 
-# Coefficients held at once while indices are computed: 64 MiB.
+# Coefficients in memory at a time while indices are computed: 64 MiB.
 _LARGEST_BLOCK = 8_388_608
 
 
 @dataclass(frozen=True)
 class IndexLevel:
-    """How clr coefficients make up the rows of a level.
+    """How clr coefficients make up the rows of a level."""
 
-    Parameters
-    ----------
-    geometry : LogRatioGeometry or None
-        Coordinates that the coefficients are mapped to; None leaves them as they are.
-    spread : ndarray of shape (n_targets,)
-        Sum of squares behind each target; 0 where slopes are rounding noise.
-    groups : ndarray of int of shape (n_targets,)
-        Row for which a target counts.
-    steps : ndarray of int of shape (n_rows,)
-        Step of each row; -1 for all steps.
-    names : tuple of str
-        One per row.
-    """
-
-    geometry: LogRatioGeometry | None
+    geometry: LogRatioGeometry | None  # None leaves the coefficients as they are
+    #: shape: (n_targets,), sum of squares; 0 where slopes are rounding
     spread: FloatArray
-    groups: IndexArray
-    steps: IndexArray
-    names: tuple[str, ...]
+    groups: IndexArray  # shape: (n_targets,), row for which a target counts
+    steps: IndexArray  # shape: (n_rows,); -1 for all steps
+    names: tuple[str, ...]  # one per row
 
     @property
     def member(self) -> FloatArray:
@@ -111,21 +97,7 @@ def make_level(
     clr: FloatArray,  # shape: (n_members, n_active)
     weights: FloatArray,  # shape: (n_members,)
 ) -> IndexLevel:
-    """Return the rows of a level; ``geometry`` says which coordinates.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._compositions.levels import make_level
-    >>> from skpce._compositions.log_ratio import LogRatioGeometry
-    >>> from skpce._compositions.steps import StepLayout
-    >>> layout = StepLayout((2, 2), ("a", "b"), ("0", "1", "0", "1"))
-    >>> geometry = LogRatioGeometry(layout, np.ones(4, bool), "ilr", -1)
-    >>> level = make_level("step", geometry, np.eye(4), np.ones(4))
-    >>> level.member
-    array([[1., 1., 0., 0.],
-           [0., 0., 1., 1.]])
-    """
+    """Return the rows of a level, coordinates being those of ``geometry``."""
     if level == "coordinate":
         spread = weighted_spread(geometry.to_coordinates(clr), weights, LOG_RATIO_FLOOR)
         return IndexLevel(
@@ -146,6 +118,16 @@ def make_level(
     return IndexLevel(None, spread, nowhere, np.array([ALL_STEPS]), ("trajectory",))
 
 
+def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -> None:
+    """Refuse to resample fewer than two copies of members."""
+    if len(weights) > 1 and weights.sum() < 2:
+        raise ValueError(
+            f"{name} sums to {weights.sum():.3g} copies; with n_resamples="
+            f"{n_resamples} {owner} needs at least 2. Weights are frequencies: "
+            "multiply them up to the number of members."
+        )
+
+
 def bootstrap_indices(
     fitted: FittedCompositions,
     level: IndexLevel,
@@ -157,7 +139,6 @@ def bootstrap_indices(
 
     Members are resampled, learned input laws are learned anew, and the penalties stay
     those of the full data. The intervals ignore the truncation error of the expansion.
-    Blocks of resamples are refitted together, ``n_jobs`` blocks at a time.
     """
     problem = fitted.problem
     linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
@@ -201,10 +182,10 @@ def permutation_p_values(
 ) -> FloatArray:  # shape: (n_steps,)
     """Return how often permuted members leave no larger prediction error."""
     observed = fitted.step_press(fitted.fit.loo_residuals)
-    linear, solver = fitted.problem.linear, fitted.problem.solver
+    linear = fitted.problem.linear
     orders = [generator.permutation(len(linear.design)) for _ in range(n_permutations)]
     residuals = Parallel(n_jobs=fitted.n_jobs)(
-        delayed(_permuted_press)(fitted, solver, linear, order) for order in orders
+        delayed(_permuted_press)(fitted, linear, order) for order in orders
     )
     exceed = np.sum(np.asarray(residuals) <= observed, axis=0)
     p_values = (1.0 + exceed) / (1.0 + n_permutations)
@@ -212,10 +193,8 @@ def permutation_p_values(
 
 
 def _permuted_press(
-    fitted: FittedCompositions,
-    solver: CoefficientSolver,
-    linear: LinearProblem,
-    order: IndexArray,
+    fitted: FittedCompositions, linear: LinearProblem, order: IndexArray
 ) -> FloatArray:  # shape: (n_steps,)
     """Return the prediction error of each step with the inputs permuted."""
-    return fitted.step_press(solver.fit(linear.permuted(order)).loo_residuals)
+    fit = fitted.problem.solver.fit(linear.permuted(order))
+    return fitted.step_press(fit.loo_residuals)

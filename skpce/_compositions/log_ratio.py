@@ -1,7 +1,5 @@
 r"""Log-ratio coordinates of compositions, step by step, and their transformer.
 
-Log-ratio coordinates of compositions, step by step.
-
 All kinds are linear images of the centred log-ratio
 :math:`\mathrm{clr}_k = \log p_k - K^{-1} \sum_l \log p_l` [1]_:
 
@@ -60,10 +58,10 @@ from .steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
 def check_log_ratio_parameters(
     owner: str,
     *,
-    log_ratio: Any,
-    reference: Any,
     zero_replacement: Any,
-    closure: Any,
+    log_ratio: Any = "clr",
+    reference: Any = -1,
+    closure: Any = "renormalize",
     layout: StepLayout | None = None,
 ) -> None:
     """Raise ``ValueError`` for a bad parameter of the log-ratio transform."""
@@ -87,7 +85,7 @@ def check_log_ratio_parameters(
     if zero_replacement * widest >= 1:
         raise ValueError(
             f"The 'zero_replacement' parameter of {owner} must be below 1/{widest}, "
-            f"so that a step with zeros keeps a positive part. Got "
+            f"so that a step with zeros retains a positive part. Got "
             f"{zero_replacement!r} instead."
         )
 
@@ -340,21 +338,14 @@ def composition_geometry(y: Any, steps: Any, mask: Any, owner: str) -> LogRatioG
     if values.ndim != 2:
         raise ValueError(f"y must be 2-D, got shape {values.shape}.")
     layout = resolve_layout(y, steps, values.shape[1], owner)
-    return LogRatioGeometry(
-        layout, resolve_mask(mask, values, layout, owner), "clr", -1
-    )
+    mask = resolve_mask(mask, values, layout, owner)
+    return LogRatioGeometry(layout, mask, "clr", -1)
 
 
 def clr_of(
     y: Any, geometry: LogRatioGeometry, zero_replacement: float, name: str
 ) -> FloatArray:
-    """Return the centred log-ratios of a table of compositions.
-
-    Raises
-    ------
-    ValueError
-        If the table has another width, or rows that are no compositions.
-    """
+    """Return the centred log-ratios of a table of compositions."""
     values = np.asarray(y, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] != geometry.layout.n_parts:
         raise ValueError(
@@ -384,22 +375,13 @@ LOG_RATIOS = ("alr", "clr", "ilr")
 class LogRatioGeometry:
     """The coordinates of one kind for a layout of steps.
 
-    Parameters
-    ----------
-    layout : StepLayout
-        Widths and names.
-    mask : ndarray of bool of shape (n_parts,)
-        True where a part is possible.
-    log_ratio : {"alr", "clr", "ilr"}
-        Kind of the coordinates.
-    reference : int
-        Reference part of alr within each step; a masked one gives way to the last
-        possible part.
+    ``reference`` is the reference part of alr within each step; where it is masked, the
+    last possible part takes its place.
     """
 
     layout: StepLayout
-    mask: BoolArray
-    log_ratio: str
+    mask: BoolArray  # shape: (n_parts,), True where a part is possible
+    log_ratio: str  # one of ``LOG_RATIOS``
     reference: int
 
     @cached_property
@@ -435,10 +417,8 @@ class LogRatioGeometry:
     @cached_property
     def _matrices(self) -> list[FloatArray]:
         """Per step the matrix from clr to coordinates."""
-        return [
-            self._matrix(parts, columns)
-            for parts, columns in zip(self._step_parts, self.layout.slices, strict=True)
-        ]
+        pairs = zip(self._step_parts, self.layout.slices, strict=True)
+        return [self._matrix(parts, columns) for parts, columns in pairs]
 
     def _matrix(self, parts: IndexArray, columns: slice) -> FloatArray:
         n_parts = len(parts)
@@ -528,18 +508,12 @@ class LogRatioGeometry:
     def active_names(self) -> list[str]:
         """Names of the active parts, such as ``catalyst:L1``."""
         steps, parts = self.layout.step_names, self.layout.part_names
-        return [
-            f"{steps[step]}:{parts[part]}"
-            for step, part in zip(
-                self.step_of_active.tolist(), self.active_parts.tolist(), strict=True
-            )
-        ]
+        pairs = zip(self.step_of_active, self.active_parts, strict=True)
+        return [f"{steps[step]}:{parts[part]}" for step, part in pairs]
 
     @cached_property
     def coordinate_names(self) -> list[str]:
-        """Names such as ``catalyst:L1/L4`` (alr), ``catalyst:L1`` (clr),
-        ``catalyst:ilr0``.
-        """
+        """Names such as ``catalyst:L1/L4``, ``catalyst:L1`` or ``catalyst:ilr0``."""
         names: list[str] = []
         for step, parts in enumerate(self._step_parts):
             if parts.size:
@@ -553,8 +527,7 @@ class LogRatioGeometry:
             return labels
         if self.log_ratio == "ilr":
             return [f"ilr{i}" for i in range(len(labels) - 1)]
-        reference = self._reference_position(
-            self._step_parts[step], self.layout.slices[step]
-        )
+        parts, columns = self._step_parts[step], self.layout.slices[step]
+        reference = self._reference_position(parts, columns)
         others = [label for i, label in enumerate(labels) if i != reference]
         return [f"{label}/{labels[reference]}" for label in others]

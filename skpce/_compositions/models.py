@@ -2,8 +2,8 @@
 
 A forest or a Gaussian process has no coefficients. It is fitted to the inputs
 directly, and the coefficients are those of least squares on its predictions at draws
-of the input laws: a surrogate of the surrogate. Its predictions stay its own; how much
-of their variance the expansion shares is its *fidelity*.
+of the input laws: a surrogate of the surrogate. Predictions are those of the
+regressor; the share of their variance that the expansion explains is its *fidelity*.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, Samples, make_generator
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
-from .._solvers.external import folds_of
+from .._solvers.external import folds_of, require_weights
 from .._solvers.problem import Leverage, LeverageFactor
+from .._solvers.ridge import LeastSquaresSolver
+from .log_ratio import LogRatioGeometry
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -29,18 +30,10 @@ _FEWEST_DRAWS = 1000
 
 @dataclass(frozen=True)
 class InputModels:
-    """Fitted regressors of the inputs.
-
-    Parameters
-    ----------
-    parts : tuple of (ndarray of int, estimator)
-        Columns of the fitted coordinates and the model that predicts them.
-    n_fitted : int
-        Number of fitted coordinates.
-    """
+    """Fitted regressors of the inputs, each with its columns of the coordinates."""
 
     parts: tuple[tuple[IndexArray, Any], ...]
-    n_fitted: int
+    n_fitted: int  # number of fitted coordinates
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return fitted coordinates of shape (n_members, n_fitted)."""
@@ -52,32 +45,17 @@ class InputModels:
 
 @dataclass(frozen=True)
 class InputModelFit(LinearFit):
-    """A fit whose coefficients expand models of the inputs.
+    """A fit whose coefficients expand models of the inputs."""
 
-    Parameters
-    ----------
-    models : InputModels or None, default=None
-        The models; None never occurs.
-    """
-
-    models: InputModels | None = None
+    models: InputModels | None = None  # never None
 
 
 class InputModelSolver(CoefficientSolver):
-    """Fit a regressor to the inputs and expand it.
+    """Fit clones of a regressor to the inputs and expand them.
 
-    The design of its problems holds the inputs themselves. Residuals are those of
+    The design of its problems is the inputs themselves. Where the regressor takes
+    several targets, one model serves all coordinates of a step. Residuals are those of
     five-fold cross-validation.
-
-    Parameters
-    ----------
-    regressor : estimator
-        Cloned, never changed. Where it takes several targets, one model serves all
-        coordinates of a step.
-    basis : PolynomialBasis
-        Of the expansion.
-    generator : numpy.random.Generator
-        Of the draws of the input laws.
     """
 
     def __init__(
@@ -101,7 +79,8 @@ class InputModelSolver(CoefficientSolver):
             coefficients,
             nothing,
             np.ones_like(coefficients),
-            _constant_leverage(1.0 / total, n_targets),
+            # The leverage of a model is not known: that of the mean alone.
+            Leverage.shared(LeverageFactor.of_constant(0, 1.0 / total), nothing),
             np.where(np.isnan(mean_square), np.inf, mean_square),
             residuals,
             residuals,
@@ -117,8 +96,7 @@ class InputModelSolver(CoefficientSolver):
     ) -> FloatArray:
         """Refit the models on one resample after another.
 
-        Members drawn twice are given twice, so that no regressor needs weights.
-        Returns an array of shape (n_resamples, n_targets, n_terms).
+        Members drawn twice enter twice, so that no regressor needs weights.
         """
         return np.array([self._expand(self._on_copies(problem, row)) for row in counts])
 
@@ -129,7 +107,7 @@ class InputModelSolver(CoefficientSolver):
     def fidelity_residuals(
         self, fit: InputModelFit
     ) -> tuple[FloatArray, FloatArray]:  # each shape: (n_draws, n_targets)
-        """Return predictions at fresh draws and what the expansion misses there."""
+        """Return predictions at fresh draws and the error of the expansion there."""
         assert fit.models is not None
         predicted = fit.models.predict(self.held_out)
         expanded = self.basis.combine(self.held_out, fit.coefficients)
@@ -143,10 +121,9 @@ class InputModelSolver(CoefficientSolver):
 
     def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
         residuals = np.full_like(problem.targets, np.nan)
-        for kept, held_out in folds_of(problem):
-            predicted = self._fit_models(problem, kept).predict(
-                problem.design[held_out]
-            )
+        for training, held_out in folds_of(problem):
+            models = self._fit_models(problem, training)
+            predicted = models.predict(problem.design[held_out])
             residuals[held_out] = problem.targets[held_out] - predicted
         return residuals
 
@@ -159,7 +136,7 @@ class InputModelSolver(CoefficientSolver):
     ) -> InputModels:
         options = {}
         if weighted and np.ptp(problem.weights) > 0:
-            self._require_weights()
+            require_weights(self.regressor, "members")
             options["sample_weight"] = problem.weights[rows]
         inputs = problem.design[rows]
         parts = []
@@ -167,9 +144,8 @@ class InputModelSolver(CoefficientSolver):
             targets = problem.targets[rows][:, columns]
             if len(columns) == 1:
                 targets = targets[:, 0]
-            parts.append(
-                (columns, clone(self.regressor).fit(inputs, targets, **options))
-            )
+            model = clone(self.regressor).fit(inputs, targets, **options)
+            parts.append((columns, model))
         return InputModels(tuple(parts), problem.targets.shape[1])
 
     def _columns(self, groups: IndexArray) -> list[IndexArray]:
@@ -178,32 +154,26 @@ class InputModelSolver(CoefficientSolver):
             return [np.flatnonzero(groups == group) for group in np.unique(groups)]
         return [np.array([column]) for column in range(len(groups))]
 
-    def _require_weights(self) -> None:
-        if not has_fit_parameter(self.regressor, "sample_weight"):
-            raise ValueError(
-                f"{type(self.regressor).__name__}.fit takes no sample_weight; got "
-                "weights that differ between members."
-            )
-
-
-def _constant_leverage(base: float, n_targets: int) -> Leverage:
-    """Return the leverage of the mean alone: that of a model is not known."""
-    nothing, nowhere = np.zeros(0), np.zeros(0, dtype=np.int64)
-    factor = LeverageFactor(np.zeros((0, 0)), nothing, nothing, nowhere, nothing, base)
-    return Leverage((factor,), np.zeros(n_targets, dtype=np.int64), np.zeros(n_targets))
-
 
 def is_linear(regressor: Any, X: FloatArray, target: FloatArray) -> bool:
-    """Whether a regressor has ``coef_`` after ``fit``, found out by a fit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import Lasso
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> from skpce._compositions.models import is_linear
-    >>> X = np.arange(8.0)[:, np.newaxis]
-    >>> is_linear(Lasso(), X, X[:, 0]), is_linear(DecisionTreeRegressor(), X, X[:, 0])
-    (True, False)
-    """
+    """Return whether a regressor has ``coef_`` after ``fit``."""
     return hasattr(clone(regressor).fit(X, target), "coef_")
+
+
+def solver_of(
+    solver: CoefficientSolver,
+    regressor: Any,
+    basis: PolynomialBasis,
+    samples: Samples,  # with centred log-ratios as targets
+    coordinates: LogRatioGeometry,
+    random_state: Any,
+) -> CoefficientSolver:
+    """Let a regressor that has no coefficients see the inputs themselves."""
+    if regressor is None:
+        return solver
+    targets = coordinates.to_coordinates(samples.targets)
+    if not targets.shape[1]:
+        return LeastSquaresSolver()
+    if is_linear(regressor, samples.inputs, targets[:, 0]):
+        return solver
+    return InputModelSolver(regressor, basis, make_generator(random_state))

@@ -3,13 +3,19 @@ r"""Two modes of a predicted probability, and the inputs that separate them.
 The draws of one probability, as logits, are tested in three ways, and called bimodal
 when all agree:
 
-- Hartigan's dip [1]_: no unimodal law is near. Its reference is the uniform law, the
-  hardest of the unimodal ones in the limit.
+- Hartigan's dip [1]_: no unimodal distribution is close. Its reference is the uniform
+  one, the hardest of the unimodal ones in the limit.
 - The gain in BIC of two normal components over one [2]_ is positive.
 - Ashman's :math:`D = \sqrt2\,|\mu_1 - \mu_2| / \sqrt{\sigma_1^2 + \sigma_2^2}` of the
-  two components is above 2 [3]_: they are apart.
+  two components is above 2 [3]_: they are separated.
 
-A shallow tree on the inputs that were drawn says in words where the upper mode is.
+A shallow tree on the inputs that were drawn describes in words where the upper mode is.
+
+The dip is the smallest distance, in the largest difference of distribution functions,
+between the empirical distribution and a unimodal one, whose distribution function is
+convex below a mode and concave above it. A modal interval is narrowed until the largest
+gap between the greatest convex minorant and the least concave majorant inside it is no
+larger than the deviations outside it ([1]_, section 4).
 
 References
 ----------
@@ -19,19 +25,6 @@ References
    (1978).
 .. [3] K. M. Ashman, C. M. Bird and S. E. Zepf, "Detecting bimodality in astronomical
    datasets", Astronomical Journal 108 (1994), eq. (6).
-
-Hartigan's dip: how far a sample is from every unimodal law.
-
-The dip is the smallest distance, in the largest difference of distribution functions,
-between the empirical law and a unimodal one [1]_. A law is unimodal when its
-distribution function is convex below a mode and concave above it. A modal interval is
-narrowed until the largest gap between the greatest convex minorant and the least
-concave majorant inside it is no larger than the deviations outside it.
-
-References
-----------
-.. [1] J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of
-   Statistics 13 (1985), section 4.
 """
 
 from __future__ import annotations
@@ -56,10 +49,10 @@ from .log_ratio import LogRatioGeometry
 from .predictive import check_predictive, draw_marginal, input_sampler
 from .steps import StepLayout
 
-#: Ashman's D above which two components are apart.
+#: Ashman's D above which two components are separated.
 SMALLEST_SEPARATION = 2.0
 
-# A deeper tree is taken when it is right this much more often.
+# A deeper tree is preferred when it is right this much more often.
 _WORTH_A_LEVEL = 0.03
 _DEEPEST = 2
 
@@ -81,7 +74,7 @@ class PredictedModes:
     dip, dip_p_value : float
         Hartigan's dip of the logits and its p-value.
     bic_gain : float
-        BIC of one normal component less BIC of two; positive speaks for two.
+        BIC of one normal component less BIC of two; positive favours two.
     separation : float
         Ashman's D of the two components.
     probabilities : ndarray of shape (2,)
@@ -92,8 +85,8 @@ class PredictedModes:
         Where the upper component is, such as ``"x0 > 0.31"``; empty without two
         components.
     rule_accuracy : float
-        Mean of the shares of both components that the rule gets right, on draws that
-        took no part in making it; 0.5 is chance.
+        Mean of the shares of both components that the rule classifies correctly, on
+        draws that were not used for it; 0.5 is chance.
     features : ndarray of int
         Inputs in the rule.
     """
@@ -121,7 +114,7 @@ def predicted_modes(
     significance_level: float = 0.05,
     random_state: Any = None,
 ) -> PredictedModes:
-    r"""Test whether a probability has two modes, and say what separates them.
+    r"""Test whether a probability has two modes, and describe what separates them.
 
     Parameters
     ----------
@@ -130,7 +123,7 @@ def predicted_modes(
     action : int or str
         Position in the step, or name, of the part.
     inputs : law, list of laws, array-like of rows, or None, default=None
-        Law of the inputs, as in :meth:`sample`.
+        Distribution of the inputs, as in :meth:`sample`.
     residual : {"resampled", "gaussian"} or None, default="resampled"
         As in :meth:`sample`. None tests the push-forward alone.
     n_samples : int, default=2000
@@ -197,7 +190,7 @@ def predicted_modes(
     X = draw(n_samples, generator)
     logits = _logits_of(draw_marginal(fitted, rows, X), fitted.geometry, column)
     n_known = n_samples
-    if residual == "resampled":  # so many different residuals, however many draws
+    if residual == "resampled":  # so many different residuals
         n_known = min(n_samples, int(np.count_nonzero(fitted.weights)))
     names = fitted.expansion.input_names
     return find_modes(logits, X, names, significance_level, generator, n_known)
@@ -209,19 +202,15 @@ def find_modes(
     names: Sequence[str],
     significance_level: float,
     generator: np.random.Generator,
-    n_known: int | None = None,
+    n_known: int | None = None,  # fewer than the draws where these repeat residuals
 ) -> PredictedModes:
-    """Test draws of a logit for two modes; X are the inputs behind them.
-
-    ``n_known`` is the number of values for the p-value of the dip, when the draws
-    repeat few residuals; None counts the draws.
-    """
+    """Test draws of a logit for two modes; X are the inputs behind them."""
     nothing = np.full(2, np.nan)
     if logits.std() <= _ROUNDING:
-        centre = np.full(2, expit(logits.mean()))
-        nan = float("nan")
+        centre, nan = np.full(2, expit(logits.mean())), float("nan")
+        empty = np.zeros(0, dtype=np.int64)
         return PredictedModes(
-            False, 0.0, 1.0, nan, nan, centre, nothing, "", nan, np.zeros(0, np.int64)
+            False, 0.0, 1.0, nan, nan, centre, nothing, "", nan, empty
         )
     dip = dip_statistic(logits)
     p_value = dip_p_value(dip, len(logits) if n_known is None else n_known)
@@ -264,21 +253,9 @@ def separating_rule(
     upper: NDArray[np.bool_],  # shape: (n_draws,)
     names: Sequence[str],
 ) -> tuple[str, float, IndexArray]:
-    """Say where the upper component is, in words, and how often that is right.
-
-    Half of the draws make the rule, the other half judge it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._compositions.modes import separating_rule
-    >>> X = np.linspace(0, 1, 400)[:, np.newaxis]
-    >>> rule, accuracy, features = separating_rule(X, X[:, 0] > 0.3, ["dose"])
-    >>> rule[:8], bool(accuracy > 0.99), features.tolist()
-    ('dose > 0', True, [0])
-    """
+    """Describe where the upper component is, and how often that is right."""
     nothing = np.zeros(0, dtype=np.int64)
-    train = np.arange(len(X)) % 2 == 0
+    train = np.arange(len(X)) % 2 == 0  # the other half assesses the rule
     if min(len(np.unique(upper[train])), len(np.unique(upper[~train]))) < 2:
         return "", float("nan"), nothing
     best: Any = None
@@ -290,9 +267,9 @@ def separating_rule(
             class_weight="balanced",
             random_state=0,
         ).fit(X[train], upper[train])
-        judged = balanced_accuracy_score(upper[~train], tree.predict(X[~train]))
-        if best is None or judged > best_accuracy + _WORTH_A_LEVEL:
-            best, best_accuracy = tree, float(judged)
+        accuracy = balanced_accuracy_score(upper[~train], tree.predict(X[~train]))
+        if best is None or accuracy > best_accuracy + _WORTH_A_LEVEL:
+            best, best_accuracy = tree, float(accuracy)
     used = best.tree_.feature[best.tree_.feature >= 0]
     return _in_words(best.tree_, names), best_accuracy, np.unique(used)
 
@@ -336,9 +313,8 @@ def _column_of(
     layout: StepLayout = geometry.layout
     number = _position(owner, "step", step, layout.step_names)
     columns = layout.slices[number]
-    column = columns.start + _position(
-        owner, "action", action, layout.part_names[columns]
-    )
+    labels = layout.part_names[columns]
+    column = columns.start + _position(owner, "action", action, labels)
     if column not in geometry.active_parts:
         raise ValueError(
             f"{owner}: {layout.describe_column(column)} is masked or without choice; "
@@ -368,15 +344,7 @@ _NULL_P_VALUES = (1.0, 0.95, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.005,
 
 
 def dip_statistic(values: FloatArray) -> float:  # shape: (n_values,)
-    """Return the dip, between ``1 / (2 n)`` and 1/4; 0 for equal values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._compositions.modes import dip_statistic
-    >>> dip_statistic(np.arange(10.0)), dip_statistic(np.repeat([0.0, 1.0], 50))
-    (0.05, 0.25)
-    """
+    """Return the dip, between ``1 / (2 n)`` and 1/4; 0 for equal values."""
     x, counts = np.unique(values, return_counts=True)
     if len(x) < 2:
         return 0.0
@@ -411,7 +379,7 @@ def dip_statistic(values: FloatArray) -> float:  # shape: (n_values,)
 
 
 def _lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
-    """Return the positions of the greatest convex minorant's corners."""
+    """Return the positions of the corners of the greatest convex minorant."""
     hull: list[int] = []
     for i in range(len(x)):
         while len(hull) > 1:
@@ -424,16 +392,7 @@ def _lower_hull(x: FloatArray, y: FloatArray) -> IndexArray:
 
 
 def dip_p_value(dip: float, n_values: int) -> float:
-    """Return the p-value of a dip against the uniform law.
-
-    Interpolated, in the logarithm of p, in a table of quantiles; within [0.001, 1].
-
-    Examples
-    --------
-    >>> from skpce._compositions.modes import dip_p_value
-    >>> round(dip_p_value(0.25, 100), 6), round(dip_p_value(0.005, 100), 6)
-    (0.001, 1.0)
-    """
+    """Return the p-value of a dip against the uniform distribution, in [0.001, 1]."""
     scaled = np.sqrt(n_values) * dip
     logs = np.interp(scaled, _NULL_QUANTILES, np.log(_NULL_P_VALUES))
     return float(np.exp(logs))

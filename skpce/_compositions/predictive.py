@@ -2,10 +2,10 @@ r"""Draws, intervals and bands of the predictive distribution of policies.
 
 The distribution is the push-forward of the inputs plus that of the residuals.
 
-Marginal intervals hold each probability apart; all parts of a step lie inside together
-less often. A *simultaneous* band scales the distances of all parts from their centres
-by one number: with the logit :math:`z_k` of each part, its median :math:`m_k` and its
-spread :math:`s_k` on either side,
+Marginal intervals cover each probability separately; all parts of a step lie inside
+together less often. A *simultaneous* band scales the distances of all parts from their
+centres by one number: with the logit :math:`z_k` of each part, its median :math:`m_k`
+and its spread :math:`s_k` on either side,
 
 .. math:: M = \max_k \frac{|z_k - m_k|}{s_k}, \qquad
           [\,m_k - c\,s_k^-,\; m_k + c\,s_k^+\,], \qquad P(M \le c) = \gamma,
@@ -53,10 +53,10 @@ _LEVELS = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))
 # Smallest probability that has a logit; the largest is one rounding below 1.
 _SMALLEST = 1e-300
 
-# Probabilities held at once while quantiles are taken: 64 MiB.
+# Probabilities in memory at a time while quantiles are taken: 64 MiB.
 _CHUNK_ENTRIES = 8_388_608
 
-#: What a joint band holds together.
+#: Over what a band is joint.
 JOINT = ("step", "trajectory")
 
 #: Draws inputs: (number, generator) -> (number, n_features).
@@ -105,22 +105,22 @@ def sample(
     residual: str | None = "resampled",
     random_state: Any = None,
 ) -> FloatArray:
-    """Draw policies from the predictive law.
+    """Draw policies from the predictive distribution.
 
     Parameters
     ----------
     n_samples : int, default=1
         Number of draws.
     X : array-like of shape (n_members, n_features) or None, default=None
-        Draw conditional on these inputs. None draws the inputs from their laws:
-        one draw of the inputs for the whole trajectory.
+        Draw conditional on these inputs. None draws the inputs from their
+        distributions: one draw of the inputs for the whole trajectory.
     inputs : law, list of laws, array-like of rows, or None, default=None
-        Draw the inputs from elsewhere, without refitting: what if the
+        Draw the inputs from other distributions, without refitting: what if the
         uncertainty were another one? Laws as in ``distribution=`` (named ones
         are learned from the members of the fit), or rows of inputs, drawn with
-        replacement, which keeps their dependence. None means the laws of the fit.
+        replacement, which preserves their dependence. None means the laws of the fit.
     residual : {"resampled", "gaussian"} or None, default="resampled"
-        Law of what the expansion does not explain: a normal law with the second
+        Distribution of what the expansion does not explain: normal with the second
         moments of the leave-one-out residuals, or whole residual rows drawn with
         replacement. None is the push-forward alone (the paper's choice), which
         is too narrow by the unexplained share.
@@ -209,7 +209,7 @@ def predict_interval(
         Intervals conditional on these inputs. None gives one interval per part
         for a member of unknown inputs.
     inputs : law, list of laws, array-like of rows, or None, default=None
-        Law of the unknown inputs, as in :meth:`sample`.
+        Distribution of the unknown inputs, as in :meth:`sample`.
     confidence_level : float, default=0.95
         Probability that a part of a new member lies inside, part by part; with
         ``joint`` that all of them do.
@@ -311,59 +311,18 @@ def _bounds(
 
 
 def input_sampler(fitted: FittedCompositions, owner: str, inputs: Any) -> InputSampler:
-    """Return what draws the inputs: their own distributions, or other ones."""
-    names = fitted.expansion.input_names
+    """Return what draws the inputs: their distributions, other ones, or given rows."""
+    names, basis = fitted.expansion.input_names, fitted.basis
     refuse_other_names(
         "The feature names should match those that were passed during fit: inputs=",
         getattr(inputs, "columns", None),
         names,
     )
-    return make_input_sampler(
-        owner, inputs, fitted.basis, fitted.inputs, fitted.weights, names
-    )
-
-
-def make_input_sampler(
-    owner: str,
-    inputs: Any,
-    basis: PolynomialBasis,
-    X: FloatArray,  # shape: (n_members, n_features), of the fit
-    weights: FloatArray,  # shape: (n_members,)
-    names: Sequence[str],
-) -> InputSampler:
-    """Return what draws the inputs.
-
-    Parameters
-    ----------
-    owner : str
-        For messages.
-    inputs : None, a law or a list of laws as in ``distribution=``, or array-like
-        None means the laws of the fit. Rows of an array are drawn with replacement;
-        named laws are learned from the members of the fit.
-    basis : PolynomialBasis
-        With the laws of the fit.
-    X, weights : ndarray
-        Members of the fit.
-    names : sequence of str
-        Of the inputs.
-
-    Raises
-    ------
-    ValueError
-        If there is no row, or its length is not the number of features, a value is
-        not finite, or a law is not known.
-
-    Warns
-    -----
-    InputOutsideSupportWarning
-        When draws lie outside the laws of the fit: the expansion extrapolates.
-    """
     if inputs is None:
         return basis.sample
     if _are_laws(inputs):
-        laws = learn_input_laws(
-            check_distribution(owner, inputs, len(names)), X, weights
-        )
+        specifications = check_distribution(owner, inputs, len(names))
+        laws = learn_input_laws(specifications, fitted.inputs, fitted.weights)
         draw = PolynomialBasis(laws, basis.multi_indices).sample
     else:
         rows = _checked_rows(owner, inputs, len(names))
@@ -380,7 +339,7 @@ def make_input_sampler(
 
 
 def _are_laws(inputs: Any) -> bool:
-    """Whether this is a law, or a list with one in it."""
+    """Return whether this is a law, or a list with one in it."""
     if isinstance(inputs, str) or is_frozen(inputs):
         return True
     is_list = isinstance(inputs, Sequence)
@@ -407,21 +366,10 @@ def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
 
 def simultaneous_bands(
     draws: FloatArray,  # shape: (n_draws, n_members, n_parts), probabilities
-    groups: IndexArray,  # shape: (n_parts,), parts to be held together
+    groups: IndexArray,  # shape: (n_parts,), a band is joint over a group
     confidence_level: float,
 ) -> tuple[FloatArray, FloatArray]:  # each shape: (n_members, n_parts)
-    """Return lower and upper bounds; parts that do not vary have no width.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._compositions.predictive import simultaneous_bands
-    >>> draws = np.random.default_rng(0).dirichlet([2, 3, 4], size=(1000, 1))
-    >>> low, high = simultaneous_bands(draws, np.zeros(3, int), 0.9)
-    >>> inside = np.all((low <= draws) & (draws <= high), axis=2)
-    >>> float(inside.mean().round(2))
-    0.9
-    """
+    """Return lower and upper bounds; parts that do not vary have no width."""
     logits = _logit(draws)
     low, centre, high = np.quantile(logits, _LEVELS, axis=0)
     deviation = logits.std(axis=0)
@@ -456,16 +404,8 @@ def _distance_from_others(
 def _quantiles_of_others(values: FloatArray) -> Iterator[FloatArray]:
     """Yield, for each draw, quantiles of the draws without it.
 
-    Without a draw at or below the order statistic :math:`j` the next one takes its
-    place. A single draw has no others and stands for them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._compositions.predictive import _quantiles_of_others
-    >>> low, centre, high = _quantiles_of_others(np.array([1.0, 2.0, 4.0, 8.0]))
-    >>> centre
-    array([4., 4., 2., 2.])
+    Without a draw at or below the order statistic :math:`j` the next one replaces it. A
+    single draw has no others and replaces them.
     """
     last = len(values) - 1
     positions = [max(last - 1, 0) * level for level in _LEVELS]

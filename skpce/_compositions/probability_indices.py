@@ -13,7 +13,7 @@ partial variances:
 
 The first form of :math:`V_i` varies less for large indices, the second for small ones
 (it is exactly 0 for an input without effect). Both are computed, and the one with the
-smaller standard error is kept.
+smaller standard error is used.
 
 References
 ----------
@@ -51,8 +51,9 @@ class ProbabilitySobolIndices:
     """Sobol indices of probabilities, with standard errors.
 
     Shares are not clipped, and 0 for a probability that does not vary. The standard
-    errors are those of sampling; they hold no error of the surrogate. What begins with
-    ``step_`` is for all probabilities of a step, whose partial variances are added.
+    errors are those of sampling, without the error of the surrogate. Attributes with
+    prefix ``step_`` are for all probabilities of a step, whose partial variances are
+    added.
 
     Parameters
     ----------
@@ -127,8 +128,8 @@ def probability_sobol_indices(
 ) -> ProbabilitySobolIndices:
     r"""Return Sobol indices of the probabilities, not of their log-ratios.
 
-    A log-ratio of two rare actions can vary much while the policy hardly moves;
-    these indices say what moves the probabilities. They are sampled by pick and
+    A log-ratio of two rare actions can vary much while the policy hardly changes;
+    these indices show what changes the probabilities. They are sampled by pick and
     freeze through the softmax [1]_ [2]_ [3]_, so they have a standard error.
 
     Parameters
@@ -152,8 +153,8 @@ def probability_sobol_indices(
 
     Notes
     -----
-    The inputs are independent with the laws of the fit. Indices are those of the
-    prediction; the unexplained share is not in them.
+    The inputs are independent with the distributions of the fit. Indices are those of
+    the prediction, without the unexplained share.
 
     References
     ----------
@@ -184,9 +185,8 @@ def probability_sobol_indices(
     layout = fitted.geometry.layout
     by_step = np.arange(layout.n_steps)[:, np.newaxis] == layout.step_of_part
     member = np.vstack([np.eye(layout.n_parts), by_step])
-    shares, errors, variance = pick_freeze_indices(
-        fitted.policies_at, first, second, member
-    )
+    policies = fitted.policies_at
+    shares, errors, variance = pick_freeze_indices(policies, first, second, member)
     return ProbabilitySobolIndices(
         SobolIndices(shares[0], shares[1], variance),
         SobolIndices(errors[0], errors[1], np.full_like(variance, np.nan)),
@@ -200,23 +200,10 @@ def pick_freeze_indices(
     first: FloatArray,  # shape: (n_samples, n_features)
     second: FloatArray,  # shape: (n_samples, n_features)
     member: FloatArray,  # shape: (n_rows, n_targets), which targets a row adds up
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return first-order and total shares of each row, their errors, the variances.
-
-    Shapes: (2, n_rows, n_features) twice, then (n_rows,).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._compositions.probability_indices import pick_freeze_indices
-    >>> A, B = np.random.default_rng(0).normal(size=(2, 5000, 2))
-    >>> shares, errors, _ = pick_freeze_indices(
-    ...     lambda X: X[:, :1] + X[:, :1] * X[:, 1:], A, B, np.eye(1)
-    ... )
-    >>> truth = np.array([[0.5, 0.0], [1.0, 0.5]])
-    >>> bool(np.all(np.abs(shares[:, 0] - truth) < 4 * errors[:, 0] + 1e-12))
-    True
-    """
+) -> tuple[
+    FloatArray, FloatArray, FloatArray
+]:  # the first two: (2, n_rows, n_features)
+    """Return first-order and total shares of each row, their errors, the variances."""
     at_first, at_second = function(first), function(second)
     mean = (at_first.mean(axis=0) + at_second.mean(axis=0)) / 2.0
     at_first, at_second = at_first - mean, at_second - mean
@@ -236,10 +223,7 @@ def pick_freeze_indices(
         jansen = (np.square(at_first - mixed) / 2.0, spread)
         candidates = [_ratio(*pair, member, rounding) for pair in (product, difference)]
         better = candidates[0][1] < candidates[1][1]
-        for target, pair in zip(
-            (shares, errors), zip(*candidates, strict=True), strict=True
-        ):
-            target[0, :, i] = np.where(better, *pair)
+        shares[0, :, i], errors[0, :, i] = np.where(better, *np.array(candidates))
         shares[1, :, i], errors[1, :, i] = _ratio(*jansen, member, rounding)
     return shares, errors, spread.mean(axis=0) @ member.T
 

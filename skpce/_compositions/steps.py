@@ -29,21 +29,11 @@ _EXPECTED_SHAPE = (
 
 @dataclass(frozen=True)
 class StepLayout:
-    """Which columns belong to which step.
+    """Which columns belong to which step."""
 
-    Parameters
-    ----------
-    widths : tuple of int
-        Number of parts of each step.
-    step_names : tuple of str
-        One name per step.
-    part_names : tuple of str
-        One name per column.
-    """
-
-    widths: tuple[int, ...]
-    step_names: tuple[str, ...]
-    part_names: tuple[str, ...]
+    widths: tuple[int, ...]  # number of parts of each step
+    step_names: tuple[str, ...]  # one per step
+    part_names: tuple[str, ...]  # one per column
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
@@ -119,33 +109,12 @@ def refuse_nan(y: Any, name: str = "y") -> None:
 
 
 def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout:
-    """Work out the steps from the parameter, or from the columns of a data frame.
+    """Return the steps from the parameter, or from the columns of a data frame.
 
-    Parameters
-    ----------
-    y : array-like or data frame
-        As the user gave it: column labels are read from here.
-    steps : sequence, mapping, or None
-        Widths; or groups of columns (their positions, or their names in a data
-        frame); or a mapping from the name of a step to either. None takes them from
-        two-level columns or from names such as ``step__action``; else all columns are
-        one step.
-    n_columns : int
-        Number of columns of y.
-    owner : str
-        Name of the estimator, for messages.
-
-    Returns
-    -------
-    layout : StepLayout
-        Widths and names.
-
-    Raises
-    ------
-    ValueError
-        If the widths are not positive ints, do not add up to the number of columns,
-        the columns of a step are not side by side, or groups are not the columns in
-        their order.
+    ``steps`` gives widths, or groups of columns (their positions, or their names in a
+    data frame), or a mapping from the name of a step to either. None takes them from
+    two-level columns or from names such as ``step__action``; else all columns are
+    one step.
     """
     labels = column_labels(y, n_columns)
     if steps is None:
@@ -171,7 +140,7 @@ def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout
 
 
 def _column_groups(values: Any) -> list[list[Any]]:
-    """Return the groups of columns, or nothing where widths (or nonsense) are given."""
+    """Return the groups of columns, or nothing for widths and other values."""
     kinds: tuple[Any, ...] = (list, tuple, range, np.ndarray)
     if not isinstance(values, kinds) or not len(values):
         return []
@@ -181,10 +150,7 @@ def _column_groups(values: Any) -> list[list[Any]]:
 
 
 def _check_groups(
-    groups: list[list[Any]],
-    labels: list[tuple[str, str]],
-    n_columns: int,
-    owner: str,
+    groups: list[list[Any]], labels: list[tuple[str, str]], n_columns: int, owner: str
 ) -> None:
     """Raise ``ValueError`` unless the groups are all columns, in their order."""
     given = [column for group in groups for column in group]
@@ -252,7 +218,7 @@ def _layout_from_labels(labels: list[tuple[str, str]], n_columns: int) -> StepLa
     widths = tuple(names.count(name) for name in order)
     if names != [name for name in order for _ in range(names.count(name))]:
         raise ValueError(
-            "The columns of y that belong to one step must stand side by side; got "
+            "The columns of y that belong to one step must be side by side; got "
             f"the steps {names} in this order."
         )
     step_names = tuple(name or f"step{i}" for i, name in enumerate(order))
@@ -285,13 +251,13 @@ def pack_steps(
         One array of shape (n_members, width) per step; or one array of shape
         (n_members, n_steps, largest width) with ``mask``.
     mask : array-like of bool of shape (n_steps, largest width) or None, default=None
-        True where the padded array holds a part; needed for a 3-D array, refused
+        True where the padded array has a part; needed for a 3-D array, refused
         otherwise.
 
     Returns
     -------
     y : ndarray of shape (n_members, sum of widths)
-        The table that the estimators take.
+        The table for the estimators.
     steps : tuple of int
         The widths, for ``steps=``.
 
@@ -315,10 +281,12 @@ def pack_steps(
                 "A 3-D array needs mask=, of shape (n_steps, largest width), True "
                 "where a part exists."
             )
-        kept = np.asarray(mask, dtype=bool)
-        if kept.shape != policies.shape[1:]:
-            raise ValueError(f"mask has shape {kept.shape}, not {policies.shape[1:]}.")
-        blocks = [policies[:, step, kept[step]] for step in range(kept.shape[0])]
+        exists = np.asarray(mask, dtype=bool)
+        if exists.shape != policies.shape[1:]:
+            raise ValueError(
+                f"mask has shape {exists.shape}, not {policies.shape[1:]}."
+            )
+        blocks = [policies[:, step, parts] for step, parts in enumerate(exists)]
     else:
         if mask is not None:
             raise ValueError("mask= goes with a 3-D array only.")

@@ -48,28 +48,14 @@ BANDWIDTHS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class IsoprobabilisticMap:
-    """A map to independent standard normals, and back.
+    """A map to independent standard normals, and back."""
 
-    Parameters
-    ----------
-    owner, names : str and tuple of str
-        Class for messages, and the inputs.
-    laws : tuple of InputLaw
-        Distribution of each column.
-    columns : tuple of MarginalMap
-        Of each column to its normal scores and back.
-    scores : ScoreLaw
-        Joint distribution of the scores.
-    sequential : bool, default=True
-        Whether each output takes out the inputs before it.
-    """
-
-    owner: str
-    names: tuple[str, ...]
-    laws: tuple[InputLaw, ...]
-    columns: tuple[MarginalMap, ...]
-    scores: ScoreLaw
-    sequential: bool = True
+    owner: str  # for messages
+    names: tuple[str, ...]  # of the inputs
+    laws: tuple[InputLaw, ...]  # distribution of each column
+    columns: tuple[MarginalMap, ...]  # of each column to its normal scores and back
+    scores: ScoreLaw  # joint distribution of the scores
+    sequential: bool = True  # whether each output takes out the inputs before it
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map inputs to independent standard normal ones.
@@ -183,24 +169,12 @@ class IsoprobabilisticMap:
 
 @dataclass(frozen=True, eq=False)
 class MarginalFit:
-    """The columns of a table as normal scores.
+    """The columns of a table as normal scores."""
 
-    Parameters
-    ----------
-    laws : list of InputLaw
-        Distribution of each column.
-    columns : tuple of MarginalMap
-        Of each column to its scores.
-    scores : ndarray of shape (n_samples, n_features)
-        Normal scores of the rows.
-    weights : ndarray of shape (n_samples,)
-        Frequency of each row.
-    """
-
-    laws: list[InputLaw]
-    columns: tuple[MarginalMap, ...]
-    scores: FloatArray
-    weights: FloatArray
+    laws: list[InputLaw]  # distribution of each column
+    columns: tuple[MarginalMap, ...]  # of each column to its scores
+    scores: FloatArray  # (n_samples, n_features): normal scores of the rows
+    weights: FloatArray  # (n_samples,): frequency of each row
 
     @classmethod
     def of(
@@ -524,7 +498,7 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> RosenblattTransformer:
-        """Learn the law of each column, and the joint law of the normal scores.
+        """Learn the distribution of each column, and the joint one of the scores.
 
         Parameters
         ----------
@@ -533,19 +507,12 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row. Weights that add up to less than the number of rows
-            are scaled up to it.
+            Frequency of each row, as in :meth:`NatafTransformer.fit`.
 
         Returns
         -------
         self : RosenblattTransformer
             The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, a law that is not continuous, or scores with a
-            singular correlation.
         """
         fit = MarginalFit.of(self, X, sample_weight)
         owner, names = type(self).__name__, tuple(input_names(self))

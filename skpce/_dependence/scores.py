@@ -1,10 +1,9 @@
-r"""Normal scores of the inputs: maps of single columns, and the joint law of scores.
+r"""Normal scores of inputs: maps of single columns, and joint laws of the scores.
 
-Normal scores with any joint law: a kernel estimate whose conditionals are exact.
-
-The mixture of :math:`N(\sqrt{1 - h^2}\, z_i,\ h^2 R)` over the rows :math:`z_i` of
-the data keeps their mean and correlation, whatever the bandwidth [1]_. At :math:`h = 1`
-it is the Gaussian copula, at :math:`h \to 0` it is the data.
+A normal joint law is the Gaussian copula. Any other is a kernel estimate whose
+conditionals are exact: the mixture of :math:`N(\sqrt{1 - h^2}\, z_i,\ h^2 R)` over the
+rows :math:`z_i` of the data has their mean and correlation, whatever the bandwidth
+[1]_. At :math:`h = 1` it is the Gaussian copula, at :math:`h \to 0` it is the data.
 
 References
 ----------
@@ -38,12 +37,12 @@ from .._input_laws import (
 
 
 class ScoreLaw(ABC):
-    """A joint law of normal scores."""
+    """A joint distribution of normal scores."""
 
     @property
     @abstractmethod
     def n_noise(self) -> int:
-        """Independent normals that one draw needs."""
+        """Number of independent normals for one draw."""
 
     @abstractmethod
     def to_independent(self, scores: FloatArray) -> FloatArray:
@@ -57,26 +56,18 @@ class ScoreLaw(ABC):
     def redraw(
         self,
         scores: FloatArray,  # shape: (n_samples, n_features)
-        kept: Sequence[int],
+        fixed: Sequence[int],
         noise: FloatArray,  # shape: (n_samples, n_noise)
     ) -> FloatArray:  # shape: (n_samples, n_features)
-        """Draw the other columns again, given those that are kept."""
+        """Draw the other columns again, given the fixed ones."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianScores(ScoreLaw):
-    """Scores that are jointly normal.
+    """Scores that are jointly normal."""
 
-    Parameters
-    ----------
-    correlation : ndarray of shape (n_features, n_features)
-        Positive definite.
-    root : ndarray of shape (n_features, n_features)
-        A matrix whose product with its transpose is the correlation.
-    """
-
-    correlation: FloatArray
-    root: FloatArray
+    correlation: FloatArray  # shape: (n_features, n_features), positive definite
+    root: FloatArray  # root @ root.T is the correlation
 
     @property
     def n_noise(self) -> int:
@@ -90,24 +81,24 @@ class GaussianScores(ScoreLaw):
         return normals @ self.root.T
 
     def redraw(
-        self, scores: FloatArray, kept: Sequence[int], noise: FloatArray
+        self, scores: FloatArray, fixed: Sequence[int], noise: FloatArray
     ) -> FloatArray:
-        slopes, root, free = conditional_parts(self.correlation, kept)
+        slopes, root, free = conditional_parts(self.correlation, fixed)
         drawn = scores.copy()
-        drawn[:, free] = scores[:, list(kept)] @ slopes.T + noise[:, free] @ root.T
+        drawn[:, free] = scores[:, list(fixed)] @ slopes.T + noise[:, free] @ root.T
         return drawn
 
 
 def conditional_parts(
-    correlation: FloatArray, kept: Sequence[int]
+    correlation: FloatArray, fixed: Sequence[int]
 ) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return slopes on the kept columns, root of the rest, and the other columns.
+    """Return slopes on the fixed columns, root of the rest, and the other columns.
 
-    Of jointly normal columns: given the kept ones, the mean of the others is slopes
+    Of jointly normal columns: given the fixed ones, the mean of the others is slopes
     times these, and root times its transpose their covariance.
     """
-    known = list(kept)
-    free = [i for i in range(len(correlation)) if i not in set(known)]
+    known = list(fixed)
+    free = sorted(set(range(len(correlation))) - set(known))
     inner, cross = correlation[np.ix_(free, free)], correlation[np.ix_(free, known)]
     if not known:
         root: Any = np.linalg.cholesky(inner)
@@ -127,24 +118,12 @@ _TOLERANCE = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class KernelScores(ScoreLaw):
-    """Scores with the shrunk normal kernel estimate of the data.
+    """Scores with the shrunk normal kernel estimate of the data."""
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        Scores of the data.
-    weights : ndarray of shape (n_rows,)
-        Their frequencies.
-    bandwidth : float
-        Above 0 and below 1.
-    correlation : ndarray of shape (n_features, n_features)
-        Positive definite.
-    """
-
-    rows: FloatArray
-    weights: FloatArray
-    bandwidth: float
-    correlation: FloatArray
+    rows: FloatArray  # shape: (n_rows, n_features), scores of the data
+    weights: FloatArray  # shape: (n_rows,), their frequencies
+    bandwidth: float  # above 0 and below 1
+    correlation: FloatArray  # shape: (n_features, n_features), positive definite
 
     @property
     def n_noise(self) -> int:
@@ -166,9 +145,12 @@ class KernelScores(ScoreLaw):
         return self.bandwidth * correlation_root(self.correlation, "cholesky")
 
     def to_independent(self, scores: FloatArray) -> FloatArray:
-        size = max(_BLOCK_ENTRIES // self.rows.size, 1)
-        blocks = np.array_split(scores, -(-len(scores) // size) or 1)
+        blocks = self._blocks(scores)
         return np.vstack([self._block_to_independent(block) for block in blocks])
+
+    def _blocks(self, points: FloatArray) -> list[FloatArray]:
+        size = max(_BLOCK_ENTRIES // self.rows.size, 1)
+        return np.array_split(points, -(-len(points) // size) or 1)
 
     def _block_to_independent(self, scores: FloatArray) -> FloatArray:
         steps = standard_residuals(scores, self.centers, self.kernel_root)
@@ -180,8 +162,7 @@ class KernelScores(ScoreLaw):
         return normals
 
     def from_independent(self, normals: FloatArray) -> FloatArray:
-        size = max(_BLOCK_ENTRIES // self.rows.size, 1)
-        blocks = np.array_split(normals, -(-len(normals) // size) or 1)
+        blocks = self._blocks(normals)
         return np.vstack([self._block_from_independent(block) for block in blocks])
 
     def _block_from_independent(self, normals: FloatArray) -> FloatArray:
@@ -199,10 +180,10 @@ class KernelScores(ScoreLaw):
         return scores
 
     def redraw(
-        self, scores: FloatArray, kept: Sequence[int], noise: FloatArray
+        self, scores: FloatArray, fixed: Sequence[int], noise: FloatArray
     ) -> FloatArray:
-        slopes, root, free = conditional_parts(self.correlation, kept)
-        known, centers = list(kept), self.centers
+        slopes, root, free = conditional_parts(self.correlation, fixed)
+        known, centers = list(fixed), self.centers
         chosen: Any = self._components(scores[:, known], known, noise[:, -1])
         shift = scores[:, known] - centers[np.ix_(chosen, known)]
         drawn = scores.copy()
@@ -211,16 +192,16 @@ class KernelScores(ScoreLaw):
         return drawn
 
     def _components(
-        self, known: FloatArray, kept: Sequence[int], noise: FloatArray
+        self, known: FloatArray, fixed: Sequence[int], noise: FloatArray
     ) -> NDArray[np.int64]:
-        """Draw the component of each point, given the columns that are kept."""
-        covariance = self.correlation[np.ix_(kept, kept)]
+        """Draw the component of each point, given the fixed columns."""
+        covariance = self.correlation[np.ix_(fixed, fixed)]
         root = self.bandwidth * correlation_root(covariance, "cholesky")
         chosen = np.empty(len(known), dtype=np.int64)
         size = max(_BLOCK_ENTRIES // self.rows.size, 1)
         for start in range(0, len(known), size):
             block = slice(start, start + size)
-            steps = standard_residuals(known[block], self.centers[:, kept], root)
+            steps = standard_residuals(known[block], self.centers[:, fixed], root)
             log_weights = self.log_shares - 0.5 * np.square(steps).sum(axis=2)
             sums = np.cumsum(softmax(log_weights, axis=1), axis=1)
             below = np.sum(sums < ndtr(noise[block])[:, np.newaxis], axis=1)
@@ -245,10 +226,8 @@ def mixture_score(
     shares: FloatArray,  # shape: (n_points, n_rows), rows of sum 1
     steps: FloatArray,  # shape: (n_points, n_rows)
 ) -> FloatArray:  # shape: (n_points,)
-    """Return the normal score of the distribution function of a normal mixture.
-
-    From the smaller of the two tails, in logarithms where it is no number.
-    """
+    """Return the normal score of the distribution function of a normal mixture."""
+    # The smaller of the two tails has the digits; where it underflows, its logarithm.
     below = np.einsum("ij,ij->i", shares, ndtr(steps))
     above = np.einsum("ij,ij->i", shares, ndtr(-steps))
     sign = np.where(below < above, 1.0, -1.0)
@@ -267,10 +246,9 @@ def mixture_quantile(
     deviation: float,
     targets: FloatArray,  # shape: (n_points,)
 ) -> FloatArray:  # shape: (n_points,)
-    """Invert :func:`mixture_score` by Newton's method between bounds.
+    """Invert :func:`mixture_score` by Newton's method, safeguarded by bisection.
 
-    The quantile of a mixture lies between the quantiles of its components. A step
-    that leaves the bounds becomes a bisection.
+    The quantile of a mixture lies between the quantiles of its components.
     """
     low = means.min(axis=1) + deviation * targets
     high = means.max(axis=1) + deviation * targets
@@ -303,8 +281,8 @@ def leave_one_out_log_likelihood(
 ) -> float:
     """Return the mean log density of a row under the kernels of the others.
 
-    Of a row with a frequency above one a copy is left out. With bandwidth 1 all
-    kernels are the same normal law. The correlation is that of all rows throughout.
+    One copy is left out of a row with a frequency above one. With bandwidth 1 all
+    kernels are the same normal one. The correlation is always that of all rows.
     """
     root = bandwidth * np.linalg.cholesky(correlation)
     centers = np.sqrt(1.0 - bandwidth**2) * rows
@@ -376,7 +354,7 @@ def correlation_root(correlation: FloatArray, kind: str) -> FloatArray:
     return (vectors * np.sqrt(values)) @ vectors.T
 
 
-# Score of the end of a support that is known: beyond it lies 6e-16 of the law.
+# Score of the end of a support that is known: a tail of 6e-16 lies beyond it.
 _FARTHEST = 8.0
 
 
@@ -394,13 +372,7 @@ class MarginalMap(ABC):
 
 @dataclass(frozen=True)
 class ConstantMap(MarginalMap):
-    """A column that never varied: every score maps back to its value.
-
-    Parameters
-    ----------
-    value : float
-        What the column held.
-    """
+    """A column that never varied: every score maps back to its value."""
 
     value: float
 
@@ -413,13 +385,7 @@ class ConstantMap(MarginalMap):
 
 @dataclass(frozen=True)
 class NormalMap(MarginalMap):
-    """A normal column: standardised.
-
-    Parameters
-    ----------
-    location, scale : float
-        Mean and standard deviation.
-    """
+    """A normal column: standardised."""
 
     location: float
     scale: float
@@ -433,18 +399,10 @@ class NormalMap(MarginalMap):
 
 @dataclass(frozen=True)
 class DistributionMap(MarginalMap):
-    r"""A column of a continuous law: :math:`z = \Phi^{-1}(F(x))`.
+    r"""A column of a continuous distribution :math:`F`: :math:`z = \Phi^{-1}(F(x))`."""
 
-    Parameters
-    ----------
-    frozen : frozen scipy.stats law
-        With distribution function F.
-    lowest, highest : float
-        Scores of the ends of the support and of what lies beyond them.
-    """
-
-    frozen: Any
-    lowest: float
+    frozen: Any  # continuous law of scipy.stats
+    lowest: float  # score of the end of the support and beyond
     highest: float
 
     def to_normal(self, column: FloatArray) -> FloatArray:
@@ -463,17 +421,8 @@ class EmpiricalMap(MarginalMap):
     """A column known by its data: normal scores of the distinct values [1]_.
 
     A value has the score of the middle of its step of the distribution function.
-    Between values the map is linear; beyond them it goes on with the standard
+    Between values the map is linear; beyond them it continues with the standard
     deviation of the column for each unit of the score, a normal tail.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_values,)
-        Distinct, increasing, at least two.
-    scores : ndarray of shape (n_values,)
-        Of the values.
-    slope : float
-        Standard deviation of the column.
 
     References
     ----------
@@ -481,9 +430,9 @@ class EmpiricalMap(MarginalMap):
        power", Indagationes Mathematicae 14 (1952).
     """
 
-    values: FloatArray
-    scores: FloatArray
-    slope: float
+    values: FloatArray  # shape: (n_values,), distinct, increasing, at least two
+    scores: FloatArray  # shape: (n_values,)
+    slope: float  # standard deviation of the column
 
     def to_normal(self, column: FloatArray) -> FloatArray:
         beyond = column - np.clip(column, self.values[0], self.values[-1])
@@ -501,26 +450,11 @@ def marginal_map(
     column: FloatArray,  # shape: (n_samples,), of the fit
     weights: FloatArray,  # shape: (n_samples,)
 ) -> MarginalMap:
-    """Return the map of a law.
+    """Return the map of a continuous law.
 
-    The finite ends of a support that was learned are values of the column. They get
-    the score that half a row of the data lies beyond, as with an empirical law, or
-    that of the farthest other row, not an infinite one.
-
-    Raises
-    ------
-    ValueError
-        If the law is not continuous, naming the input.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._input_laws import UniformLaw
-    >>> from skpce._dependence.scores import marginal_map
-    >>> column, law = np.array([0.0, 0.3, 1.0]), UniformLaw(0.5, 0.5)
-    >>> found = marginal_map("Nataf", "x0", law, column, np.ones(3))
-    >>> found.to_normal(column).round(2)
-    array([-0.97, -0.52,  0.97])
+    The finite ends of a support that was learned are values of the column. Their score
+    is finite: half a row of the data lies beyond it, as for an empirical law, or it is
+    that of the farthest other row.
     """
     present = column[weights > 0]
     if law.learned and np.ptp(present) <= 1e-14 * np.abs(present).max():
@@ -558,6 +492,6 @@ def _frozen(owner: str, name: str, law: InputLaw) -> Any:
         return law.frozen
     raise ValueError(
         f"The 'distribution' parameter of {owner} gives {name} a {type(law).__name__}; "
-        "expected a continuous law: categories and counts have no map to a normal "
-        "variable that can be undone."
+        "expected a continuous law: categories and counts have no invertible map to a "
+        "normal variable."
     )

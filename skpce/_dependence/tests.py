@@ -1,4 +1,4 @@
-"""What can be said against closed-form indices of the inputs and of a fit."""
+"""Reasons against closed-form indices: diagnostics of the inputs and of a fit."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sklearn.neighbors import NearestNeighbors
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray
 
-# Level below which a correlation is not put down to chance.
+# Level below which a correlation is not explained by chance.
 _CHANCE_LEVEL = 0.01
 
-# Rows of the data that are enough to say how close neighbours are.
+# Rows of the data that suffice for the distances of neighbours.
 _LARGEST_REFERENCE = 5000
 
 # Share of the data that counts as usual.
@@ -27,7 +27,7 @@ _USUAL_SHARE = 0.95
 def correlation_reason(
     X: FloatArray, max_correlation: float, names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Say that columns are dependent: beyond the limit and beyond chance."""
+    """Name two columns that are correlated beyond the limit and beyond chance."""
     n_samples, n_features = X.shape
     largest = largest_correlation(X)
     if not largest > max_correlation:
@@ -37,26 +37,21 @@ def correlation_reason(
         p_value = 2 * stats.t.sf(largest * ratio, n_samples - 2)
         if p_value * n_features * (n_features - 1) / 2 > _CHANCE_LEVEL:
             return ()
-    first, second = _most_correlated(X)
-    return (
-        f"{names[first]} and {names[second]} are correlated ({largest:.2f}, more than "
-        f"{max_correlation:g}): the indices speak of independent inputs",
-    )
-
-
-def _most_correlated(X: FloatArray) -> tuple[int, int]:
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
     absolute = np.triu(np.abs(np.corrcoef(X[:, varying], rowvar=False)), k=1)
-    row, column = np.unravel_index(np.argmax(absolute), absolute.shape)
-    return int(varying[row]), int(varying[column])
+    first, second = varying[list(np.unravel_index(absolute.argmax(), absolute.shape))]
+    return (
+        f"{names[first]} and {names[second]} are correlated ({largest:.2f}, more than "
+        f"{max_correlation:g}): the indices assume independent inputs",
+    )
 
 
 def outside_share(X: FloatArray, design: FloatArray) -> float:
     """Return the share of design points that lie farther from the data than usual.
 
-    Usual is what 95 % of the rows of X keep from their nearest other row, in units of
-    the standard deviation of each column. A design like the data has a share near
-    0.05. NaN for fewer than three different rows.
+    Usual are the distances of 95 % of the rows of X to their nearest other row, in
+    units of the standard deviation of each column. A design like the data has a share
+    near 0.05. NaN for fewer than three different rows.
     """
     scale = X.std(axis=0)
     varying = scale > 0
@@ -72,7 +67,7 @@ def outside_share(X: FloatArray, design: FloatArray) -> float:
 
 
 def outside_reason(share: float, max_outside: float) -> tuple[str, ...]:
-    """Say that the model is asked where there are no data."""
+    """Report that the model is evaluated where there are no data."""
     if not share > max_outside:
         return ()
     return (
@@ -83,7 +78,7 @@ def outside_reason(share: float, max_outside: float) -> tuple[str, ...]:
 
 
 def fidelity_reason(fidelity: float, min_fidelity: float) -> tuple[str, ...]:
-    """Say that the expansion does not reproduce the model."""
+    """Report that the expansion does not reproduce the model."""
     if np.isnan(fidelity):
         return ("the predictions do not vary",)
     if fidelity >= min_fidelity:
@@ -98,9 +93,9 @@ def fidelity_reason(fidelity: float, min_fidelity: float) -> tuple[str, ...]:
 class SurrogateDiagnostics:
     """Diagnostics of a fit, conditional on X as given.
 
-    A transformation of X that was fitted before (PCA, PLS) has already seen every
-    member, so these figures flatter the pipeline. ``skpce.inspection.verdict``
-    refits the whole pipeline and is the figure to report.
+    A transformation of X that was fitted before (PCA, PLS) has used every member, so
+    these figures are optimistic for the pipeline. ``skpce.inspection.verdict`` refits
+    the whole pipeline and is the figure to report.
 
     Parameters
     ----------
@@ -108,15 +103,15 @@ class SurrogateDiagnostics:
         Leave-one-out Q² in Aitchison geometry; NaN for a step without choice,
         ``-inf`` where it is not defined.
     n_members, n_terms : int
-        Size of the ensemble and of the basis; more terms than members inform, they
-        do not veto.
+        Size of the ensemble and of the basis; more terms than members are no fault in
+        themselves.
     permutation_p_values : ndarray of shape (n_steps,) or None
         Share of permutations of the members whose leave-one-out Q² is at least as
         large; None without permutations.
     inputs : ndarray of shape (n_members, n_features)
-        The inputs as the surrogate saw them.
+        Inputs of the surrogate.
     basis : PolynomialBasis
-        Their laws and the index set.
+        Their distributions and the index set.
     """
 
     loo_q2: FloatArray
@@ -138,10 +133,10 @@ class SurrogateDiagnostics:
 
     @cached_property
     def law_p_values(self) -> FloatArray:
-        """Goodness of fit of each input to its law; shape (n_features,).
+        """Goodness of fit of each input to its distribution; shape (n_features,).
 
-        NaN for constant inputs or fewer than 8 members. The test is that of the law:
-        a learned normal law is tested for its shape, a frozen one as it stands.
+        NaN for constant inputs or fewer than 8 members. A learned normal distribution
+        is tested for its shape alone, a frozen one with its parameters.
         """
         columns = zip(self.basis.laws, self.inputs.T, strict=True)
         return np.array([law.p_value(column) for law, column in columns])

@@ -1,40 +1,37 @@
 r"""The bootstrap over samples, and bounds that contain the error of the expansion.
 
-The bootstrap over samples: coefficients and indices of all resamples.
-
-The terms and the penalties stay those of the full fit: copies of a sample in a
-resample would leak into a leave-one-out error. So the spread of the resamples shows
+In the bootstrap, terms and penalties stay those of the full fit: copies of a sample in
+a resample would leak into a leave-one-out error. So the spread of the resamples shows
 the error of the coefficients, and with a ``RelearningSolver`` that of the input laws,
 but neither the truncation of the expansion nor the search for its terms.
 
-Intervals for Sobol indices that contain the error of the expansion.
-
-Let :math:`f = \hat f + e` with the fitted expansion :math:`\hat f = \sum_j \hat c_j
-\psi_j` and its error :math:`e = \sum_j \delta_j \psi_j`, which holds the error of the
-coefficients, the terms that are missing and, in noisy data, the noise. For a set of
-terms, such as those of one input, the variance is *exactly*
+The other bounds contain these as well. Let :math:`f = \hat f + e` with the fitted
+expansion :math:`\hat f = \sum_j \hat c_j \psi_j` and its error
+:math:`e = \sum_j \delta_j \psi_j`: the error of the coefficients, the terms that are
+missing and, in noisy data, the noise. For a set of terms, such as those of one input,
+the variance is *exactly*
 
 .. math:: V_i = \sum_{j \in i} (\hat c_j + \delta_j)^2
    = \hat V_i + 2 X_i + a_i R, \qquad
    X_i = E[e\, \hat f_i], \quad R = E[e^2], \quad 0 \le a_i \le 1,
 
-with :math:`\hat f_i = \sum_{j \in i} \hat c_j \psi_j`. What enters is known in three
-degrees:
+with :math:`\hat f_i = \sum_{j \in i} \hat c_j \psi_j`. Of these three
+quantities:
 
 - :math:`\hat V_i` is known: the squares of the coefficients;
-- :math:`X_i` and :math:`R` are means over new samples of :math:`e \hat f_i` and
-  :math:`e^2`, which leave-one-out estimates: sample :math:`k` is new to the fit
-  without it. They are uncertain; the Bayesian bootstrap over the samples [1]_ draws
-  them together;
-- :math:`a_i`, the share of the error that belongs to the set, is *not* known. No
-  estimate is made: the lower bound has :math:`a_i = 0`, the upper :math:`a_i = 1`.
+- :math:`X_i` and :math:`R`, means over new samples of :math:`e \hat f_i` and
+  :math:`e^2`, are estimated by leave-one-out: sample :math:`k` is new to the fit
+  without it. Their error is drawn by the Bayesian bootstrap over the samples [1]_,
+  for both together;
+- :math:`a_i`, the share of the error that belongs to the set, is *not* known and
+  not estimated: the lower bound has :math:`a_i = 0`, the upper :math:`a_i = 1`.
 
 So the index lies between :math:`K_i / (K_i + K_{-i} + R)` and
 :math:`(K_i + R) / (K_i + K_{-i} + R)` with :math:`K = \max(\hat V + 2X, 0)` and
 :math:`-i` all other terms. The interval joins the lower quantile of the first and the
 upper quantile of the second. It is about as wide as the unexplained share or wider, and
 nearly :math:`[0, 1]` for a fit at chance: there :math:`\hat V + 2 X` is about 0. The
-term :math:`X_i` repairs both shrinkage (an error like :math:`\hat f_i`,
+term :math:`X_i` corrects both shrinkage (an error like :math:`\hat f_i`,
 :math:`X_i > 0`) and fitted noise (:math:`X_i < 0`).
 
 Leaving sample :math:`k` out changes the coefficients by
@@ -43,30 +40,30 @@ Leaving sample :math:`k` out changes the coefficients by
 of the leverage that belongs to the terms of the set: no refits are needed.
 
 Leave-one-out errors of a fit that nearly interpolates depend on each other, and the
-bootstrap does not see it. The spread of :math:`X_i` is therefore at least that of
+bootstrap ignores this. The spread of :math:`X_i` is therefore at least that of
 :math:`\sum_{j \in i} \hat c_j \delta_j` when :math:`\delta` has the covariance
 :math:`\sigma^2 G`: that of least squares, or the posterior one of a ridge.
 
-A fit that *searched* for its :math:`s` of :math:`P` terms has leave-one-out residuals
-that do not know of the search. Their squares are multiplied by the price
+The leave-one-out residuals of a fit that *searched* for its :math:`s` of :math:`P`
+terms do not include the search. Their squares are multiplied by the price
 :math:`P^{2 s / n}` of the risk inflation criterion [2]_, and the spread of
 :math:`X_i` accordingly; a chosen penalty, and each decay of its weights, costs as
 much as one term. Last, residual variances have an error of their own: both are drawn
 with the factor :math:`\nu / \chi^2_\nu` of :math:`\nu` degrees of freedom.
 
-A law that was *learned* has an error too. The index is that under the true law, in
-whose functions :math:`\hat f` has other coefficients :math:`\hat c_j + d_j`:
+A distribution that was *learned* has an error too. The index is that under the true
+one, in whose functions :math:`\hat f` has other coefficients :math:`\hat c_j + d_j`:
 
 .. math:: \hat V_i \quad\text{becomes}\quad
    \hat V_i + 2 \sum_{j \in i} \hat c_j d_j + \sum_{j \in i} d_j^2 .
 
 The bootstrap that draws :math:`X_i` and :math:`R` draws :math:`d` as well: the laws are
-learned anew from the samples with its weights, so what a sample does to both is
+learned anew from the samples with its weights, so the effect of a sample on both is
 counted once. As squares of estimates are, :math:`\hat V_i` is too large, by about
-:math:`\sum_{j \in i} \mathrm{Var}\, d_j`: the lower bound takes this sum away from
-the input, the upper one does not. That the part :math:`\hat f_i` changes in
-:math:`X_i` is a product of two errors and neglected. Weights do not move the outermost
-samples, which are the bounds of a learned law that has bounds: those are drawn by
+:math:`\sum_{j \in i} \mathrm{Var}\, d_j`: the lower bound subtracts this sum from the
+input, the upper one does not. The change of :math:`\hat f_i` in :math:`X_i` is a
+product of two errors and neglected. Weights do not move the outermost samples, which
+are the bounds of a learned law that has bounds: those are drawn by
 :meth:`~skpce._expansion.relearned_laws.LearnedLaws.outer_bounds`.
 
 References
@@ -88,9 +85,10 @@ from .._solvers.external import folds_of
 from .._solvers.problem import weighted_spread, without_slopes
 from .._solvers.ridge import GeneralizedRidgeSolver
 from .._solvers.sparse import correction
+from .problem import FittedProblem
 from .relearned_laws import LearnedLaws
 
-#: Coefficients of resamples held at once while indices are computed: 64 MiB.
+#: Coefficients of resamples in memory at a time while indices are computed: 64 MiB.
 LARGEST_BLOCK = 8_388_608
 
 
@@ -110,22 +108,7 @@ def bootstrap_coefficients(
     fit: LinearFit,
     counts: IndexArray,  # shape: (n_resamples, n_samples)
 ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms)
-    """Return the coefficients of every resample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce import PolynomialChaosRegressor
-    >>> from skpce._expansion.bootstrap import bootstrap_coefficients, resample_counts
-    >>> X = np.random.default_rng(0).normal(size=(30, 2))
-    >>> pce = PolynomialChaosRegressor(2, solver="ols").fit(X, X)
-    >>> problem = pce._problem
-    >>> counts = resample_counts(np.ones(30), 5, np.random.default_rng(0))
-    >>> bootstrap_coefficients(
-    ...     problem.solver, problem.linear, problem.fit, counts
-    ... ).shape
-    (5, 2, 6)
-    """
+    """Return the coefficients of every resample."""
     return solver.resample(problem, fit, counts)
 
 
@@ -135,10 +118,7 @@ def bootstrap_blocks(
     fit: LinearFit,
     counts: IndexArray,
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield coefficients of some resamples after another, in bounded memory.
-
-    Targets without spread have no slopes, as in the fit itself.
-    """
+    """Yield coefficients of blocks of resamples, without slopes of constant targets."""
     spread = weighted_spread(problem.targets, problem.weights)
     size = fit.coefficients.size
     step = max(1, LARGEST_BLOCK // max(size, 1))
@@ -155,14 +135,10 @@ def bootstrap_shares(
     problem: LinearProblem,
     fit: LinearFit,
     counts: IndexArray,  # shape: (n_resamples, n_samples)
-    masks: FloatArray,  # shape: (n_terms, n_masks)
+    masks: FloatArray,  # shape: (n_terms, n_masks), parts of the squares that count
 ) -> FloatArray:  # shape: (n_resamples, n_targets, n_masks)
-    """Return shares of the variance in each resample; 0 where there is none.
-
-    A column of ``masks`` says which part of the square of each coefficient counts.
-    """
-    shape = (len(counts), len(fit.coefficients), masks.shape[1])
-    shares = np.empty(shape)
+    """Return shares of the variance in each resample; 0 where there is none."""
+    shares = np.empty((len(counts), len(fit.coefficients), masks.shape[1]))
     for rows, coefficients in bootstrap_blocks(solver, problem, fit, counts):
         squares = np.square(coefficients[:, :, 1:], out=coefficients[:, :, 1:])
         variance = squares.sum(axis=2, keepdims=True)
@@ -183,27 +159,24 @@ def percentile_bounds(
 
 
 def residual_bounds(
-    solver: CoefficientSolver,
+    fitted: FittedProblem,
     problem: LinearProblem,
-    fit: LinearFit,
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
     laws: LearnedLaws,
-    masks: FloatArray,  # shape: (n_terms or more, n_masks)
+    masks: FloatArray,  # shape: (n_terms of ``laws``, n_masks)
     n_resamples: int,
     confidence_level: float,
     generator: np.random.Generator,
 ) -> FloatArray:  # shape: (2, n_targets, n_masks)
     """Return bounds of the shares of the variance.
 
-    A column of ``masks`` says which part of the square of each coefficient counts,
-    one row for each term of ``laws``. A target without leave-one-out residuals has the
-    bounds 0 and 1, a constant one 0 and 0.
+    A target without leave-one-out residuals has the bounds 0 and 1, a constant one 0
+    and 0.
     """
-    weights = problem.weights
+    weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
     below, masks = masks, masks[: coefficients.shape[1]]
     rows = _bayesian_bootstrap(weights, n_resamples, generator)
     price = search_price(problem, fit)
-    residuals, components = _held_out(solver, problem, fit, coefficients, masks)
+    residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
     defined = np.isfinite(residuals).all(axis=0)
     residuals = np.where(defined, residuals, 0.0)
     factor = _variance_factor(fit, weights, n_resamples, generator)
@@ -252,13 +225,12 @@ def _law_errors(
     rows: FloatArray,  # shape: (n_resamples, n_samples)
     masks: FloatArray,  # shape: (n_terms or more, n_masks)
     generator: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray]:  # ([n_resamples,] n_targets, n_masks + 1)
     """Return how squares change with the laws, and by how much they are too large.
 
     For each set of terms, and last for all of them: the change of the sum of squares
-    under the laws of each resample, of shape (n_resamples, n_targets, n_masks + 1),
-    and the sum of the variances of the coefficients over the resamples, of shape
-    (n_targets, n_masks + 1). Both are 0 where no law was learned.
+    under the laws of each resample, and the sum of the variances of the coefficients
+    over the resamples. Both are 0 where no law was learned.
     """
     n_resamples, shape = len(rows), (len(coefficients), masks.shape[1] + 1)
     if not laws.features:
@@ -267,16 +239,16 @@ def _law_errors(
     bounds = laws.outer_bounds(n_copies, n_resamples, generator)
     matrices = laws.changes(rows, bounds)
     every = np.column_stack([masks, np.ones(len(masks))])[1:]
-    kept = np.pad(coefficients, ((0, 0), (0, len(masks) - coefficients.shape[1])))
-    kept = kept[:, 1:]
+    given = np.pad(coefficients, ((0, 0), (0, len(masks) - coefficients.shape[1])))
+    given = given[:, 1:]
     changes = np.empty((n_resamples, *shape))
-    mean, square = np.zeros((2, *kept.shape))
-    step = max(1, LARGEST_BLOCK // max(kept.size, 1))
+    mean, square = np.zeros((2, *given.shape))
+    step = max(1, LARGEST_BLOCK // max(given.size, 1))
     for start in range(0, n_resamples, step):
         block = slice(start, start + step)
         part = {i: matrix[block] for i, matrix in matrices.items()}
-        change = laws.relearned(coefficients[np.newaxis], part)[:, :, 1:] - kept
-        changes[block] = (change * (2.0 * kept + change)) @ every
+        change = laws.relearned(coefficients[np.newaxis], part)[:, :, 1:] - given
+        changes[block] = (change * (2.0 * given + change)) @ every
         mean += change.sum(axis=0) / n_resamples
         square += np.square(change).sum(axis=0) / n_resamples
     return changes, np.maximum(square - np.square(mean), 0.0) @ every
@@ -287,8 +259,8 @@ def search_price(
 ) -> FloatArray:  # shape: (n_targets,)
     """Return the factor on squared residuals for a search.
 
-    Every term that was searched for is one choice, or else the penalty and every
-    decay of the weights.
+    Every term that was searched for is one choice; without such a search the penalty
+    and every decay of the weights are.
     """
     n_copies = max(float(problem.weights.sum()), float(len(problem.weights)))
     n_terms = fit.scales.shape[1] - 1
@@ -318,8 +290,8 @@ def _variance_factor(
 ) -> FloatArray:  # shape: (n_resamples, n_targets)
     """Draw the error of the residual variance: degrees of freedom over chi-squared.
 
-    Least squares leaves as many degrees of freedom as samples exceed terms. A penalty
-    leaves all of them.
+    Least squares leaves as many degrees of freedom as samples exceed terms, a penalty
+    all of them.
     """
     n_copies = max(float(weights.sum()), float(len(weights)))
     sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
@@ -336,9 +308,8 @@ def regression_variance(
 ) -> FloatArray:  # shape: (n_targets,)
     """Return the variance of ``sum_j mask_j c_j delta_j`` for known ``c``.
 
-    By the law of the coefficients, ``sigma^2 (A'A + alpha S^-2)^-1``: that of least
-    squares, or with a penalty the posterior law given the prior of which the fit is
-    the mean.
+    ``delta`` has the covariance ``sigma^2 (A'A + alpha S^-2)^-1``: that of least
+    squares, or with a penalty that of the posterior whose mean is the fit.
     """
     variance = np.zeros(len(coefficients))
     for number, factor in enumerate(fit.leverage.factors):
@@ -360,10 +331,7 @@ def regression_variance(
 def _bayesian_bootstrap(
     weights: FloatArray, n_resamples: int, generator: np.random.Generator
 ) -> FloatArray:  # shape: (n_resamples, n_samples)
-    """Draw Dirichlet shares; a weight is a number of copies.
-
-    Weights that add up to less than the number of samples count as normalised.
-    """
+    """Draw Dirichlet shares; a weight of at least 1 is a number of copies."""
     copies = weights * max(1.0, len(weights) / weights.sum())
     drawn = generator.standard_gamma(copies, size=(n_resamples, len(weights)))
     return drawn / drawn.sum(axis=1, keepdims=True)
@@ -379,10 +347,7 @@ def _held_out(
     coefficients: FloatArray,
     masks: FloatArray,
 ) -> tuple[FloatArray, Components]:
-    """Return held-out residuals, and the components there one mask after another.
-
-    The first mask is that of all terms but the constant.
-    """
+    """Return held-out residuals, and components: of all terms, then of each mask."""
     whole = (np.arange(len(masks)) > 0).astype(np.float64)
     every = [whole, *masks.T]
     if isinstance(solver, GeneralizedRidgeSolver):
@@ -405,9 +370,9 @@ def _left_out(
         for influence, targets in _influences(design, fit)
     ]
     for number, mask in enumerate(masks):
-        kept = np.flatnonzero(mask)
-        part = design[:, kept] * mask[kept]
-        component = part @ coefficients[:, kept].T
+        used = np.flatnonzero(mask)
+        part = design[:, used] * mask[used]
+        component = part @ coefficients[:, used].T
         for leverages, targets in groups:
             component[:, targets] -= change[:, targets] * leverages[:, [number]]
         yield mask, component
@@ -439,9 +404,8 @@ def _of_folds(
     n_samples, n_targets = problem.targets.shape
     residuals = np.full((n_samples, n_targets), np.nan)
     components = np.zeros((len(masks), n_samples, n_targets))
-    for kept, held_out in folds_of(problem):
-        training = problem.of_rows(kept)
-        coefficients = solver.refit(training, fit)
+    for training, held_out in folds_of(problem):
+        coefficients = solver.refit(problem.of_rows(training), fit)
         design = problem.design[held_out]
         residuals[held_out] = problem.targets[held_out] - design @ coefficients.T
         for number, mask in enumerate(masks):

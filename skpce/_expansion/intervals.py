@@ -1,4 +1,4 @@
-r"""Intervals for Sobol indices, and indices whose expectation holds no noise.
+r"""Intervals for Sobol indices, and indices without the bias of noise.
 
 A square of an estimated coefficient is too large by its variance:
 :math:`E \hat c_j^2 = (E \hat c_j)^2 + \mathrm{Var}\,\hat c_j`. Two remedies:
@@ -10,11 +10,11 @@ A square of an estimated coefficient is too large by its variance:
   \hat\sigma^2 [(A^T A)^{-1}]_{jj}` with :math:`\hat\sigma^2 = \mathrm{RSS}/(n - P)`.
 
 In a half each sample counts twice, so that a penalty, which is in units of the sum of
-squares, shrinks as it does in the full fit. Penalties and degree weights are kept:
-chosen anew from half the samples they are heavier and shrink more, and one number
-chosen from all samples couples the halves little. Terms that were *searched for* are
-searched for anew: a term that noise has made large in all samples is large in both
-halves, and the product would be positive by selection alone.
+squares, shrinks as it does in the full fit. Penalties and degree weights stay: chosen
+anew from half the samples they are heavier and shrink more, and one number chosen from
+all samples couples the halves little. Terms that were *searched for* are searched for
+anew: a term that noise has made large in all samples is large in both halves, and the
+product would be positive by selection alone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     check_integer,
@@ -65,7 +65,7 @@ class SobolInterval:
     confidence_level : float
         Nominal probability, one index at a time.
     method : str
-        How they were made.
+        ``"residual"`` or ``"bootstrap"``.
     """
 
     first_order: FloatArray
@@ -88,7 +88,7 @@ def sobol_interval(
     Parameters
     ----------
     confidence_level : float, default=0.9
-        Nominal probability that an interval holds the index of the true
+        Nominal probability that an interval contains the index of the true
         function under the true laws of the inputs; each index on its own.
     method : {"residual", "bootstrap"}, default="residual"
         - ``"residual"``: from leave-one-out residuals. Contains the error of the
@@ -135,7 +135,7 @@ def sobol_interval(
     A law that was learned, such as ``distribution="normal"``, is an estimate; its
     error is drawn by the same bootstrap and is often the larger one. For the
     index under the law *as learned* give that law as a frozen one. Contrasts of a
-    categorical input keep the frequencies of the fit.
+    categorical input have the frequencies of the fit.
 
     With ``regressor=`` the residuals are those of five refits without a fold. A
     target whose leave-one-out residuals are not defined (least squares with more
@@ -167,26 +167,18 @@ def sobol_interval(
     check_integer(owner, "n_resamples", n_resamples, low=1)
     inputs = problem.require_samples(owner).inputs
     generator = make_generator(random_state)
-    linear, solver, fit = problem.linear, problem.solver, problem.fit
+    linear = problem.linear
     laws = LearnedLaws(problem.basis, inputs)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
         if method == "bootstrap":
             counts = resample_counts(linear.weights, n_resamples, generator)
-            relearning = RelearningSolver(solver, laws.basis, laws.X, generator)
-            draws = bootstrap_shares(relearning, linear, fit, counts, masks)
+            solver = RelearningSolver(problem.solver, laws.basis, laws.X, generator)
+            draws = bootstrap_shares(solver, linear, problem.fit, counts, masks)
             bounds = percentile_bounds(draws, confidence_level)
         else:
             bounds = residual_bounds(
-                solver,
-                linear,
-                fit,
-                problem.coefficients,
-                laws,
-                masks,
-                n_resamples,
-                confidence_level,
-                generator,
+                problem, linear, laws, masks, n_resamples, confidence_level, generator
             )
     first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
     # An index is at most the Shapley effect, which is at most the total index.
@@ -215,8 +207,8 @@ def noise_corrected_sobol_indices(
         - ``"halves"``: squares are replaced by products
           :math:`\hat c_j^A \hat c_j^B` of coefficients from disjoint halves of
           the samples, averaged over random splits. Terms that were searched for
-          are searched for anew in each half; penalties are kept, in proportion to
-          the number of samples. Shrinkage stays.
+          are searched for anew in each half; penalties stay, in proportion to
+          the number of samples, and so does shrinkage.
         - ``"ols"``: least squares on all terms, and
           :math:`\hat c_j^2 - \hat\sigma^2 [(A^T A)^{-1}]_{jj}`. Needs three
           samples a term.
@@ -271,20 +263,14 @@ def noise_corrected_sobol_indices(
     check_option(owner, "method", method, CORRECTION_METHODS)
     check_integer(owner, "n_splits", n_splits, low=1)
     problem.require_samples(owner)
-    linear, multi_indices = problem.linear, problem.basis.multi_indices
+    linear = problem.linear
     if method == "auto":
-        method = "ols" if enough_for_least_squares(linear) else "halves"
+        method = "ols" if _enough_for_least_squares(linear) else "halves"
     with one_thread_if_small(linear.design.size):
         if method == "ols":
-            return corrected_least_squares(linear, multi_indices)
-        return corrected_by_halves(
-            problem.solver,
-            linear,
-            problem.fit,
-            multi_indices,
-            n_splits,
-            make_generator(random_state),
-        )
+            return _corrected_least_squares(linear, problem.basis.multi_indices)
+        generator = make_generator(random_state)
+        return _corrected_by_halves(problem, linear, n_splits, generator)
 
 
 def index_masks(
@@ -343,23 +329,17 @@ class NoiseCorrectedIndices:
         return np.where(variance > 0, variance, np.nan)[:, np.newaxis]
 
 
-def enough_for_least_squares(problem: LinearProblem) -> bool:
-    """Whether there are three samples a term."""
+def _enough_for_least_squares(problem: LinearProblem) -> bool:
+    """Return whether there are three samples a term."""
     n_samples, n_terms = problem.design.shape
     return n_samples >= SAMPLES_PER_TERM * n_terms
 
 
-def corrected_least_squares(
+def _corrected_least_squares(
     problem: LinearProblem, multi_indices: IndexArray
 ) -> NoiseCorrectedIndices:
-    """Subtract the variance of least-squares coefficients from their squares.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than three samples a term.
-    """
-    if not enough_for_least_squares(problem):
+    """Subtract the variance of least-squares coefficients from their squares."""
+    if not _enough_for_least_squares(problem):
         n_samples, n_terms = problem.design.shape
         raise ValueError(
             f"method='ols' needs at least {SAMPLES_PER_TERM} samples a term. Got "
@@ -373,52 +353,42 @@ def corrected_least_squares(
     residuals = decomposition.residuals(centred, loadings, 0.0)
     freedom = problem.weights.sum() - 1.0 - len(decomposition.singular_values)
     noise = problem.weights @ np.square(residuals) / freedom
-    spread_of = decomposition.right / decomposition.singular_values[:, np.newaxis]
-    variances = np.zeros_like(coefficients)
-    variances[:, decomposition.used] = noise[:, np.newaxis] * np.sum(
-        np.square(spread_of), axis=0
-    )
-    squares = np.square(coefficients) - variances
+    factors = decomposition.right / decomposition.singular_values[:, np.newaxis]
+    squares = np.square(coefficients)
+    squares[:, decomposition.used] -= np.outer(noise, np.square(factors).sum(axis=0))
     return signed_indices(_without_spread(squares, problem), multi_indices)
 
 
-def corrected_by_halves(
-    solver: CoefficientSolver,
+def _corrected_by_halves(
+    fitted: FittedProblem,
     problem: LinearProblem,
-    fit: LinearFit,
-    multi_indices: IndexArray,
     n_splits: int,
     generator: np.random.Generator,
 ) -> NoiseCorrectedIndices:
-    """Average products of coefficients from disjoint halves of the samples.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than four samples.
-    """
+    """Average products of coefficients from disjoint halves of the samples."""
     n_samples = len(problem.design)
     if n_samples < _FEWEST_SAMPLES:
         raise ValueError(
             f"method='halves' needs at least {_FEWEST_SAMPLES} samples. "
             f"Got {n_samples}."
         )
-    products = np.zeros_like(fit.coefficients)
+    products = np.zeros_like(fitted.fit.coefficients)
     for _ in range(n_splits):
         order = generator.permutation(n_samples)
         in_first = np.zeros(n_samples, dtype=bool)
         in_first[order[: n_samples // 2]] = True
         halves = np.array([in_first, ~in_first])
-        first, second = half_coefficients(solver, problem, fit, halves)
+        first, second = half_coefficients(fitted.solver, problem, fitted.fit, halves)
         products += first * second
-    return signed_indices(_without_spread(products / n_splits, problem), multi_indices)
+    products = _without_spread(products / n_splits, problem)
+    return signed_indices(products, fitted.basis.multi_indices)
 
 
 def half_coefficients(
     solver: CoefficientSolver,
     problem: LinearProblem,
     fit: LinearFit,
-    halves: NDArray[np.bool_],  # shape: (n_halves, n_samples)
+    halves: BoolArray,  # shape: (n_halves, n_samples)
 ) -> FloatArray:  # shape: (n_halves, n_targets, n_terms)
     """Fit each half; terms anew where they were searched for."""
     searched = bool(np.any(fit.scales[:, 1:] == 0.0))
@@ -429,7 +399,7 @@ def half_coefficients(
         return solver.resample(problem, fit, counts)
     if not isinstance(solver, GeneralizedRidgeSolver):
         rows = [np.flatnonzero(half) for half in halves]
-        return np.array([solver.refit(problem.of_rows(kept), fit) for kept in rows])
+        return np.array([solver.refit(problem.of_rows(some), fit) for some in rows])
     return np.array(
         [solver.fit(problem.of_rows(np.flatnonzero(h))).coefficients for h in halves]
     )
@@ -445,18 +415,7 @@ def signed_indices(
     products: FloatArray,  # shape: (n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> NoiseCorrectedIndices:
-    """Return indices from estimates of squared coefficients, which may be negative.
-
-    NaN where the total variance is not positive.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.intervals import signed_indices
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1]])
-    >>> signed_indices(np.array([[9.0, 1.25, -0.25]]), multi_indices).total_order
-    array([[ 1.25, -0.25]])
-    """
+    """Return indices from estimates of squared coefficients, which may be negative."""
     active = multi_indices[1:] > 0
     alone = active & (active.sum(axis=1, keepdims=True) == 1)
     first, total = products[:, 1:] @ alone, products[:, 1:] @ active

@@ -1,8 +1,6 @@
 r"""An expansion in some of its inputs, along linear functions of them, and its slopes.
 
-What an expansion says about some of its inputs.
-
-With independent inputs, averaging over the inputs outside a set :math:`u` keeps
+With independent inputs, averaging over the inputs outside a set :math:`u` leaves
 exactly the terms without them [1]_:
 
 .. math:: E[y \mid x_u] = \sum_{j\,:\, j_i = 0 \text{ for } i \notin u}
@@ -10,50 +8,27 @@ exactly the terms without them [1]_:
 
 The result is an expansion again, on the inputs of the set alone.
 
-References
-----------
-.. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos expansions",
-   Reliability Engineering and System Safety 93 (2008), section 4.
-
-Slopes of an expansion, and what they say about its inputs.
-
 The derivative of a product :math:`\psi_j` in one input replaces one factor. Its mean
 square has a closed form in the coefficients,
 
 .. math:: \nu_i = E\left[\left(\frac{\partial f}{\partial x_i}\right)^2\right]
           = \sum_{j, k :\, j_{-i} = k_{-i}} c_j c_k\, E[\psi'_{j_i} \psi'_{k_i}],
 
-with the means from Gauss quadrature of the law. If the law has the Poincaré constant
-:math:`C_i`, that is :math:`\mathrm{Var}(g) \le C_i E[g'^2]` for every smooth
-:math:`g`, then :math:`S_{T_i} \le C_i \nu_i / D` [1]_ [2]_.
+with the means from Gauss quadrature. If the distribution of the input has the Poincaré
+constant :math:`C_i`, that is :math:`\mathrm{Var}(g) \le C_i E[g'^2]` for every smooth
+:math:`g`, then :math:`S_{T_i} \le C_i \nu_i / D` [2]_ [3]_.
 
-References
-----------
-.. [1] I. M. Sobol and S. Kucherenko, "Derivative based global sensitivity measures and
-   their link with global sensitivity indices", Mathematics and Computers in Simulation
-   79 (2009).
-.. [2] S. Kucherenko and B. Iooss, "Derivative-based global sensitivity measures", in
-   Handbook of Uncertainty Quantification, Springer (2017), section 4.
-
-Second moments of the gradient of an expansion, in closed form.
-
-The derivative of an orthonormal polynomial is a combination of those of lower degree,
-:math:`\psi_k' = \sum_{l < k} D_{kl}\,\psi_l` with :math:`D_{kl} = E[\psi_k' \psi_l]`
-by Gauss quadrature. So every partial derivative is an expansion in the same basis, and
-:math:`E[\partial_a f\, \partial_b f]` is the product of their coefficients [1]_.
-
-References
-----------
-.. [1] P. G. Constantine, "Active Subspaces: Emerging Ideas for Dimension Reduction in
-   Parameter Studies", SIAM, 2015, section 1.2.
-
-Variances explained by linear functions of normal inputs, in closed form.
+The derivative of an orthonormal polynomial is also a combination of those of lower
+degree, :math:`\psi_k' = \sum_{l < k} D_{kl}\,\psi_l` with
+:math:`D_{kl} = E[\psi_k' \psi_l]`. So every partial derivative is an expansion in the
+same basis, and :math:`E[\partial_a f\, \partial_b f]` is the product of their
+coefficients [4]_.
 
 An expansion in orthonormal Hermite polynomials of standard normal inputs :math:`t`
 is a sum over the degree :math:`k` of :math:`\langle S_k, \cdot\rangle` with symmetric
 tensors :math:`(S_k)_{i_1 \dots i_k} = c_j \sqrt{j! / k!}` (:math:`j` counts the
 indices), and :math:`\sum_{|j| = k} c_j^2 = \lVert S_k \rVert^2`. Mehler's formula
-[1]_ gives, for :math:`v` jointly normal with :math:`t`,
+[5]_ gives, for :math:`v` jointly normal with :math:`t`,
 
 .. math:: \mathrm{Var}\,E[f(t) \mid v]
           = \sum_{k \ge 1} \langle S_k, P^{\otimes k} S_k \rangle,
@@ -63,18 +38,25 @@ For one variable :math:`v = u \cdot t` with :math:`|u| = 1`, :math:`P = u u^\top
 the term of degree :math:`k` is
 :math:`\{\sum_{|j| = k} c_j \sqrt{k! / j!}\, u^j\}^2`.
 
+The variance that one variable explains is also estimated from samples: these are cut
+into bins of equal count along the variable, with a cubic in each (lines lose the tails
+of a polynomial: a tenth of the variance of a degree-4 Hermite polynomial, where cubics
+lose less than 1e-4). The residual variance is corrected for its degrees of freedom, so
+that a variable without effect has an expected share of about 0.
+
 References
 ----------
-.. [1] S. Janson, "Gaussian Hilbert Spaces", Cambridge University Press, 1997,
+.. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos expansions",
+   Reliability Engineering and System Safety 93 (2008), section 4.
+.. [2] I. M. Sobol and S. Kucherenko, "Derivative based global sensitivity measures and
+   their link with global sensitivity indices", Mathematics and Computers in Simulation
+   79 (2009).
+.. [3] S. Kucherenko and B. Iooss, "Derivative-based global sensitivity measures", in
+   Handbook of Uncertainty Quantification, Springer (2017), section 4.
+.. [4] P. G. Constantine, "Active Subspaces: Emerging Ideas for Dimension Reduction in
+   Parameter Studies", SIAM, 2015, section 1.2.
+.. [5] S. Janson, "Gaussian Hilbert Spaces", Cambridge University Press, 1997,
    theorem 4.9.
-
-The variance that one variable explains, from samples.
-
-The samples are cut into bins of equal count along the variable, with a cubic in each
-(lines lose the tails of a polynomial: a tenth of the variance of a degree-4 Hermite
-polynomial, where cubics lose less than 1e-4). The residual variance has its degrees
-of freedom taken off, so that a variable without effect has an expected share of about
-0.
 """
 
 from __future__ import annotations
@@ -94,26 +76,7 @@ from .._input_laws import InputLaw
 
 
 def checked_features(features: Any, names: Sequence[str]) -> list[int]:
-    """Return the positions of chosen inputs, in the order of the inputs.
-
-    Parameters
-    ----------
-    features : int, str or sequence of these
-        Inputs, by position or by name.
-    names : sequence of str
-        Names of all inputs.
-
-    Raises
-    ------
-    ValueError
-        If there is none, if one is unknown or if one comes twice.
-
-    Examples
-    --------
-    >>> from skpce._expansion.marginals import checked_features
-    >>> checked_features(["c", 0], ["a", "b", "c"])
-    [0, 2]
-    """
+    """Return the positions of chosen inputs, in the order of the inputs."""
     if isinstance(features, (str, Integral)):
         features = [features]
     if not isinstance(features, Iterable):
@@ -137,7 +100,7 @@ def _position(feature: Any, names: Sequence[str]) -> int:
         return int(feature)
     shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
     raise ValueError(
-        f"features must hold names of inputs ({shown}) or positions from 0 to "
+        f"features must be names of inputs ({shown}) or positions from 0 to "
         f"{len(names) - 1}. Got {feature!r}."
     )
 
@@ -157,20 +120,7 @@ def conditional_expectation(
     X: FloatArray,  # shape: (n_samples, n_chosen)
     features: Sequence[int],  # which inputs the columns of X are
 ) -> FloatArray:  # shape: (n_samples, n_targets)
-    """Evaluate the mean of each target, given some of the inputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._basis.basis import PolynomialBasis
-    >>> from skpce._expansion.marginals import conditional_expectation
-    >>> from skpce._input_laws import NormalLaw
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> basis = PolynomialBasis([NormalLaw(0.0, 1.0)] * 2, multi_indices)
-    >>> coefficients = np.array([[7.0, 2.0, 1.0, 1.0]])
-    >>> conditional_expectation(basis, coefficients, np.array([[3.0]]), [0])
-    array([[13.]])
-    """
+    """Evaluate the mean of each target, given some of the inputs."""
     smaller, rows = marginal_basis(basis, features)
     return smaller.combine(X, coefficients[:, rows])
 
@@ -180,20 +130,7 @@ def main_effects(
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     X: FloatArray,  # shape: (n_samples, n_features)
 ) -> FloatArray:  # shape: (n_samples, n_features, n_targets)
-    """Evaluate what each input changes on its own, :math:`E[y \\mid x_i] - E[y]`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._basis.basis import PolynomialBasis
-    >>> from skpce._expansion.marginals import main_effects
-    >>> from skpce._input_laws import NormalLaw
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> basis = PolynomialBasis([NormalLaw(0.0, 1.0)] * 2, multi_indices)
-    >>> coefficients = np.array([[7.0, 2.0, 1.0, 1.0]])
-    >>> main_effects(basis, coefficients, np.array([[3.0, 5.0]]))[..., 0]
-    array([[6., 5.]])
-    """
+    r"""Evaluate the effect of each input alone, :math:`E[y \mid x_i] - E[y]`."""
     effects = np.empty((len(X), X.shape[1], len(coefficients)))
     for i, law in enumerate(basis.laws):
         rows = basis.terms_within([i])[1:]
@@ -203,9 +140,9 @@ def main_effects(
     return effects
 
 
-#: Poincaré constants of the germs, by the name of the law. Normal: Chernoff's
+#: Poincaré constants of standardised inputs, by the name of the law. Normal: Chernoff's
 #: inequality. Uniform on [-1, 1]: Wirtinger's, (length / pi)^2. Exponential: 4.
-_GERM_CONSTANTS: Mapping[str, float] = MappingProxyType(
+_POINCARE_CONSTANTS: Mapping[str, float] = MappingProxyType(
     {"NormalLaw": 1.0, "UniformLaw": 4.0 / np.pi**2, "ExponentialLaw": 4.0}
 )
 
@@ -237,19 +174,7 @@ def gradient(
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     X: FloatArray,  # shape: (n_samples, n_features)
 ) -> FloatArray:  # shape: (n_samples, n_targets, n_features)
-    """Evaluate the gradient of an expansion.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._basis.basis import PolynomialBasis
-    >>> from skpce._expansion.marginals import gradient
-    >>> from skpce._input_laws import NormalLaw
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> basis = PolynomialBasis([NormalLaw(0.0, 1.0)] * 2, multi_indices)
-    >>> gradient(basis, np.array([[7.0, 2.0, 1.0, 1.0]]), np.array([[3.0, 5.0]]))
-    array([[[7., 4.]]])
-    """
+    """Evaluate the gradient of an expansion."""
     slopes = np.empty((len(X), len(coefficients), len(basis.laws)))
     for i in range(len(basis.laws)):
         slopes[:, :, i] = basis.differentiate(X, i) @ coefficients.T
@@ -257,45 +182,12 @@ def gradient(
 
 
 def poincare_constant(law: InputLaw) -> float:
-    """Return the Poincaré constant of a law; NaN where none is known.
+    r"""Return the Poincaré constant of a law; NaN where none is known.
 
-    Normal: :math:`\\sigma^2`. Uniform on [a, b]: :math:`(b - a)^2 / \\pi^2`.
+    Normal: :math:`\sigma^2`. Uniform on [a, b]: :math:`(b - a)^2 / \pi^2`.
     Exponential: 4 times the squared scale.
-
-    Examples
-    --------
-    >>> from skpce._expansion.marginals import poincare_constant
-    >>> from skpce._input_laws import NormalLaw
-    >>> poincare_constant(NormalLaw(0.0, 3.0))
-    9.0
     """
-    return _GERM_CONSTANTS.get(type(law).__name__, np.nan) * law.scale**2
-
-
-def mean_square_derivatives(
-    laws: Sequence[InputLaw],
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> FloatArray:  # shape: (n_targets, n_features)
-    """Compute the mean squares of the derivatives; NaN for categorical inputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.marginals import mean_square_derivatives
-    >>> from skpce._input_laws import NormalLaw
-    >>> mean_square_derivatives(
-    ...     [NormalLaw(0.0, 1.0)] * 2,
-    ...     np.array([[7.0, 2.0, 1.0, 1.0]]),
-    ...     np.array([[0, 0], [1, 0], [0, 1], [1, 1]]),
-    ... )
-    array([[5., 2.]])
-    """
-    found = np.full((len(coefficients), len(laws)), np.nan)
-    for i, law in enumerate(laws):
-        if law.is_polynomial:
-            found[:, i] = _mean_square(law, coefficients, multi_indices, i)
-    return found
+    return _POINCARE_CONSTANTS.get(type(law).__name__, np.nan) * law.scale**2
 
 
 def _mean_square(
@@ -320,21 +212,11 @@ def derivative_sensitivity(
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> DerivativeSensitivity:
-    """Compute the mean squares of the derivatives and what they bound.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.marginals import derivative_sensitivity
-    >>> from skpce._input_laws import NormalLaw
-    >>> derivative_sensitivity(
-    ...     [NormalLaw(0.0, 1.0)] * 2,
-    ...     np.array([[7.0, 2.0, 1.0, 1.0]]),
-    ...     np.array([[0, 0], [1, 0], [0, 1], [1, 1]]),
-    ... ).total_order_bound.round(3)
-    array([[0.833, 0.333]])
-    """
-    mean_square = mean_square_derivatives(laws, coefficients, multi_indices)
+    """Compute the mean squares of the derivatives and the bounds that follow."""
+    mean_square = np.full((len(coefficients), len(laws)), np.nan)
+    for i, law in enumerate(laws):
+        if law.is_polynomial:
+            mean_square[:, i] = _mean_square(law, coefficients, multi_indices, i)
     constants = np.array([poincare_constant(law) for law in laws])
     variance = np.square(coefficients[:, 1:]).sum(axis=1, keepdims=True)
     safe = np.where(variance > 0, variance, 1.0)
@@ -347,18 +229,7 @@ def gradient_moments(
     multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
     laws: Sequence[InputLaw],
 ) -> FloatArray:  # shape: (n_targets, n_inputs, n_inputs)
-    """Return ``E[grad f grad f^T]`` in the units of the inputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._input_laws import NormalLaw
-    >>> from skpce._expansion.marginals import gradient_moments
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1]])
-    >>> laws = [NormalLaw(0.0, 1.0), NormalLaw(0.0, 2.0)]
-    >>> gradient_moments(np.array([[9.0, 3.0, 4.0]]), multi_indices, laws)[0].tolist()
-    [[9.0, 6.0], [6.0, 4.0]]
-    """
+    """Return ``E[grad f grad f^T]`` in the units of the inputs."""
     positions: dict[bytes, int] = {}
     for row in multi_indices:
         positions.setdefault(np.ascontiguousarray(row).tobytes(), len(positions))
@@ -399,19 +270,10 @@ def variance_along(
     multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
     directions: FloatArray,  # shape: (n_directions, n_inputs), of length at most one
 ) -> FloatArray:  # shape: (n_targets, n_directions)
-    """Return the variance that each linear function of the germ explains.
+    """Return the variance that each linear function of standardised inputs explains.
 
     A direction shorter than one is a function with independent normal noise; its
     squared length is the share of its variance that is not noise.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.marginals import variance_along
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1]])
-    >>> diagonal = np.array([[1.0, 1.0]]) / np.sqrt(2)
-    >>> variance_along(np.array([[5.0, 1.0, 1.0]]), multi_indices, diagonal).round(6)
-    array([[2.]])
     """
     order = multi_indices.sum(axis=1)
     log_arrangements = gammaln(order + 1.0) - gammaln(multi_indices + 1.0).sum(axis=1)
@@ -425,7 +287,7 @@ def variance_along(
 
 
 def tensors_fit(n_inputs: int, degree: int, n_targets: int) -> bool:
-    """Whether the tensors of a degree are small enough to build."""
+    """Return whether the tensors of a degree are small enough to build."""
     return n_targets * float(n_inputs) ** degree <= LARGEST_TENSOR
 
 
@@ -474,7 +336,7 @@ def explained_variance(
 
 def subset_variances(
     tensors: list[FloatArray],
-    cross_covariance: FloatArray,  # shape: (n_inputs, n_features), of germ and feature
+    cross_covariance: FloatArray,  # shape: (n_inputs, n_features), inputs standardised
     covariance: FloatArray,  # shape: (n_features, n_features)
 ) -> FloatArray:  # shape: (n_targets, 2**n_features)
     """Return the variance that every subset of normal features explains."""
@@ -495,14 +357,14 @@ def subset_variances(
 def _root(cross: FloatArray, correlation: FloatArray) -> FloatArray:
     """Return ``A`` with ``A A^T = cross correlation^+ cross^T``, of full column rank.
 
-    Singular values above one are rounding: no vector explains more than the germ.
+    Singular values above one are rounding: no vector explains more than all inputs.
     """
     eigenvalues, vectors = np.linalg.eigh(correlation)
-    kept = eigenvalues > 1e-9 * max(eigenvalues.max(initial=0.0), 1e-300)
-    root = cross @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
+    large = eigenvalues > 1e-9 * max(eigenvalues.max(initial=0.0), 1e-300)
+    root = cross @ (vectors[:, large] / np.sqrt(eigenvalues[large]))
     left, singular, _ = np.linalg.svd(root, full_matrices=False)
-    held = singular > 1e-9
-    return left[:, held] * np.minimum(singular[held], 1.0)
+    used = singular > 1e-9
+    return left[:, used] * np.minimum(singular[used], 1.0)
 
 
 _BINS = 16

@@ -42,7 +42,7 @@ _NUMBERS_AT_ONCE = 2**24
 # e_abk below this share of its norm over k is rounding of the quadrature.
 _ROUNDING = 1e-12
 
-# A law of so many values may be summed over all of them.
+# A distribution of at most so many values may be summed over all of them.
 _MOST_VALUES = 10_000
 
 # Keys of products are int64.
@@ -58,11 +58,11 @@ class ExpansionMoments:
     mean, variance : ndarray of shape (n_targets,)
         In units of y and their square.
     skewness : ndarray of shape (n_targets,)
-        Third standardised moment; NaN without variance, and when an input law does
-        not carry twice the degree of the expansion.
+        Third standardised moment; NaN without variance, and when an input has no
+        polynomials of twice the degree of the expansion.
     kurtosis : ndarray of shape (n_targets,)
-        Excess kurtosis, 0 for a normal law, as :func:`scipy.stats.kurtosis` has it;
-        NaN as the skewness.
+        Excess kurtosis, 0 for a normal distribution, as in
+        :func:`scipy.stats.kurtosis`; NaN as the skewness.
     """
 
     mean: FloatArray
@@ -72,7 +72,7 @@ class ExpansionMoments:
 
 
 class UnknownMomentsError(ValueError):
-    """A law does not carry the degrees that products of its functions have."""
+    """A law has no functions of the degrees of products."""
 
 
 def linearisation(law: InputLaw, degree: int) -> FloatArray:
@@ -80,18 +80,6 @@ def linearisation(law: InputLaw, degree: int) -> FloatArray:
 
     For polynomials k runs to twice the degree or to the last function of the law;
     functions that are no polynomials are all needed.
-
-    Raises
-    ------
-    UnknownMomentsError
-        If the law has no polynomials of twice the degree.
-
-    Examples
-    --------
-    >>> from skpce._input_laws import NormalLaw
-    >>> from skpce._expansion.moments import linearisation
-    >>> linearisation(NormalLaw(0.0, 1.0), 1)[1, 1].round(3)  # x^2 = 1 + sqrt(2) He2
-    array([1.   , 0.   , 1.414])
     """
     weights, values = _functions(law, degree)
     pairs = values[: degree + 1, np.newaxis] * values[: degree + 1]
@@ -101,7 +89,7 @@ def linearisation(law: InputLaw, degree: int) -> FloatArray:
 
 
 def _functions(law: InputLaw, degree: int) -> tuple[FloatArray, FloatArray]:
-    """Return weights and functions, on nodes, whose span holds every product."""
+    """Return weights and functions, on nodes, whose span contains every product."""
     last = law.largest_degree
     if not law.is_polynomial:
         nodes, weights = law.quadrature(int(last) + 1)
@@ -118,10 +106,10 @@ def _functions(law: InputLaw, degree: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _completed(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Append orthonormal functions, so that the span holds every product of two.
+    """Append orthonormal functions, so that the span contains every product of two.
 
-    For values in tight groups, where polynomials of twice the degree are lost to
-    rounding.
+    This is for values in tight groups, whose polynomials of twice the degree are lost
+    to rounding.
     """
     root = np.sqrt(weights)
     unit = values * root
@@ -209,7 +197,7 @@ def _pairs(n_terms: int) -> Iterator[tuple[IndexArray, IndexArray]]:
 def _chunks(
     multi_indices: IndexArray, tables: Sequence[_Products]
 ) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Yield pairs whose products are not too many at once."""
+    """Yield pairs whose products fit in a block of work."""
     for left, right in _pairs(len(multi_indices)):
         count = np.ones(len(left), dtype=np.int64)
         for i, table in enumerate(tables):
@@ -263,7 +251,7 @@ def _third_and_fourth(
     multi_indices: IndexArray,  # shape: (n_terms, n_features), without the constant
     tables: Sequence[_Products],
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return the third and fourth moments, and how many products there were."""
+    """Return the third and fourth moments, and the number of products."""
     used = coefficients.any(axis=0)
     coefficients, multi_indices = coefficients[:, used], multi_indices[used]
     keys, squared = _squared(coefficients, multi_indices, tables)
@@ -280,19 +268,7 @@ def expansion_moments(
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> ExpansionMoments:
-    """Compute the first four moments of an expansion.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._input_laws import NormalLaw
-    >>> from skpce._expansion.moments import expansion_moments
-    >>> square = np.array([[3.0, 0.0, 1.0]])  # He2: a shifted chi-squared variable
-    >>> multi_indices = np.array([[0], [1], [2]])
-    >>> found = expansion_moments([NormalLaw(0.0, 1.0)], square, multi_indices)
-    >>> found.skewness.round(3), found.kurtosis.round(3)
-    (array([2.828]), array([12.]))
-    """
+    """Compute the first four moments of an expansion."""
     slopes = coefficients[:, 1:]
     variance = np.square(slopes).sum(axis=1)
     skewness, kurtosis = np.full((2, len(coefficients)), np.nan)
@@ -313,7 +289,7 @@ def _higher_moments(
     multi_indices: IndexArray,  # shape: (n_terms, n_features), without the constant
     tables: Sequence[_Products],
 ) -> tuple[FloatArray, FloatArray]:
-    """Work through the targets in blocks that fit in memory."""
+    """Process the targets in blocks that fit in memory."""
     third, fourth = np.empty((2, len(coefficients)))
     start, size = 0, 16
     while start < len(coefficients):

@@ -1,9 +1,9 @@
-r"""Laws of the inputs that every resample learns anew.
+r"""Input laws that every resample learns anew.
 
-A law that was learned from the samples, such as a normal law with their mean and
-standard deviation, is an estimate too: indices of the expansion change with it. A
-resample of the samples has laws of its own, and its indices are those of its fit under
-them. The fit stays a polynomial, so it need not be made again: with
+A distribution that was learned from the samples, such as a normal one with their mean
+and standard deviation, is an estimate too: indices of the expansion change with it. A
+resample has laws of its own, and its indices are those of its fit under them. The fit
+stays a polynomial, so it need not be repeated: with
 :math:`\psi_l = \sum_{k \le l} m_{kl}\, \tilde\psi_k`, where
 :math:`m_{kl} = \tilde E[\tilde\psi_k \psi_l]` by Gauss quadrature, the coefficients in
 the functions of the new laws are
@@ -11,8 +11,7 @@ the functions of the new laws are
 .. math:: \tilde c_j = \sum_l c_l \prod_i m^{(i)}_{j_i l_i},
 
 one input after another. They may be nonzero for every term below one of the index set.
-A set that was built holds these terms; one that was given may not, and gets them at
-its end.
+A set that was built contains these terms; to one that was given they are appended.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 
-# Weight of a value that says only how far a law reaches: it moves no mean.
+# Weight of a value that only extends the support of a law: it moves no mean.
 _NO_WEIGHT = 1e-12
 
 _NONE: Mapping[int, FloatArray] = MappingProxyType({})
@@ -39,18 +38,10 @@ _NONE: Mapping[int, FloatArray] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class LearnedLaws:
-    """The input laws of a fit, and the inputs from which they were learned.
-
-    Parameters
-    ----------
-    basis : PolynomialBasis
-        Of the fit.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs of positive weight.
-    """
+    """The input laws of a fit, and the inputs from which they were learned."""
 
     basis: PolynomialBasis
-    X: FloatArray
+    X: FloatArray  # shape: (n_samples, n_features), of positive weight
 
     @cached_property
     def features(self) -> list[int]:
@@ -63,19 +54,7 @@ class LearnedLaws:
 
     @cached_property
     def multi_indices(self) -> IndexArray:
-        """The index set, then the terms below it that it lacks.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skpce._basis.basis import PolynomialBasis
-        >>> from skpce._input_laws import NormalLaw
-        >>> from skpce._expansion.relearned_laws import LearnedLaws
-        >>> laws = [NormalLaw(0.0, 1.0), NormalLaw(0.0, 1.0, learned=False)]
-        >>> basis = PolynomialBasis(laws, np.array([[0, 0], [2, 1]]))
-        >>> LearnedLaws(basis, np.zeros((3, 2))).multi_indices.tolist()
-        [[0, 0], [2, 1], [0, 1], [1, 1]]
-        """
+        """The index set, then the terms below it that it lacks."""
         given = {tuple(row) for row in self.basis.multi_indices.tolist()}
         every = set(given)
         for i in self.features:
@@ -107,12 +86,9 @@ class LearnedLaws:
     def changes(
         self,
         weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
-        bounds: Mapping[int, FloatArray] = _NONE,
+        bounds: Mapping[int, FloatArray] = _NONE,  # see ``outer_bounds``
     ) -> dict[int, FloatArray]:
-        """Return ``change_of_basis`` of each input that was learned.
-
-        ``bounds`` are further values of some inputs, see ``outer_bounds``.
-        """
+        """Return ``change_of_basis`` of each input that was learned."""
         degrees = self.basis.multi_indices.max(axis=0, initial=0).tolist()
         laws, X = self.basis.laws, self.X
         return {
@@ -123,12 +99,11 @@ class LearnedLaws:
     def outer_bounds(
         self, n_copies: int, n_resamples: int, generator: np.random.Generator
     ) -> dict[int, FloatArray]:  # of shape (n_resamples, 1 or 2)
-        """Draw how far the laws may reach beyond the samples.
+        """Draw how far the supports of families with bounds may exceed the samples.
 
         A learned bound is the outermost sample, which is always inside the true one.
-        ``n_copies`` samples of the law itself say how far: the bound is as far outside
-        theirs. For inputs of a family with bounds; ``"empirical"`` has none but its
-        values.
+        The drawn bound is as far outside as that is from ``n_copies`` samples of the
+        law itself.
         """
         bounds = {}
         for i in self.features:
@@ -145,26 +120,16 @@ class LearnedLaws:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Which terms change into which: ``below`` is at most ``above`` in every exponent.
+    """Pairs of terms, ``below`` at most ``above`` in every exponent."""
 
-    Parameters
-    ----------
-    multi_indices : ndarray of shape (n_all, n_features)
-        Those of the fit and those below them.
-    n_terms : int
-        Number of terms of the fit, which come first.
-    below, above : ndarray of shape (n_pairs,)
-        Positions of terms, ``below`` in increasing order.
-    """
-
-    multi_indices: IndexArray
-    n_terms: int
-    below: IndexArray
-    above: IndexArray
+    multi_indices: IndexArray  # shape: (n_all, n_features), the terms of the fit first
+    n_terms: int  # of the fit
+    below: IndexArray  # shape: (n_pairs,), positions of terms, increasing
+    above: IndexArray  # shape: (n_pairs,)
 
     @classmethod
     def of(cls, multi_indices: IndexArray, n_terms: int, features: list[int]) -> _Pairs:
-        """Find all pairs that differ in these inputs alone; the set holds them."""
+        """Find all pairs that differ in these inputs alone."""
         position = {tuple(row): k for k, row in enumerate(multi_indices.tolist())}
         lower, above = multi_indices[:n_terms], np.arange(n_terms)
         for i in features:
@@ -199,17 +164,8 @@ class _Pairs:
 class RelearningSolver(CoefficientSolver):
     """A solver whose resamples have coefficients under input laws of their own.
 
-    Parameters
-    ----------
-    solver : CoefficientSolver
-        Fits and refits.
-    basis : PolynomialBasis
-        Of the fit.
-    X : ndarray of shape (n_samples, n_features)
-        Inputs of the samples.
-    generator : numpy.random.Generator or None, default=None
-        Draws bounds beyond the samples; None learns them from the resample too, whose
-        outermost samples are always inside.
+    The generator draws bounds beyond the samples; None learns them from the resample
+    too, whose outermost samples are always inside.
     """
 
     def __init__(
@@ -232,10 +188,7 @@ class RelearningSolver(CoefficientSolver):
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
     ) -> FloatArray:
-        """Refit, and learn the laws anew; shape (n_resamples, n_targets, n_terms).
-
-        The terms are those of ``laws.multi_indices``.
-        """
+        """Refit, and learn the laws anew; the terms are ``laws.multi_indices``."""
         coefficients = self.solver.resample(problem, fit, counts)
         if not self.laws.features:
             return coefficients
@@ -251,31 +204,14 @@ def change_of_basis(
     column: FloatArray,  # shape: (n_samples,)
     weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
     degree: int,
-    bounds: FloatArray | None = None,  # shape: (n_resamples, n_bounds)
+    bounds: FloatArray | None = None,  # shape: (n_resamples, n_bounds), of no weight
 ) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
-    """Return ``m_kl`` of each resample; the identity where its law has too few values.
-
-    ``bounds`` are values of no weight, to which the law reaches at least.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._input_laws import NormalLaw
-    >>> from skpce._expansion.relearned_laws import change_of_basis
-    >>> column, counts = np.array([-1.0, 1.0, 3.0]), np.array([[1, 1, 0], [0, 1, 1]])
-    >>> law = NormalLaw(0.0, 1.0)  # of the fit; the resamples have means 0 and 2
-    >>> change_of_basis(law, column, counts, 1)
-    array([[[1., 0.],
-            [0., 1.]],
-    <BLANKLINE>
-           [[1., 2.],
-            [0., 1.]]])
-    """
+    """Return ``m_kl`` of each resample; the identity for laws of too few values."""
     matrices = np.repeat(np.eye(degree + 1)[np.newaxis], len(weights), axis=0)
     if degree == 0:
         return matrices
     recurrence = np.concatenate(law.recurrence(degree))
-    alike, moved = [], []  # resamples with the same functions of the germ
+    alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
         extra = None if bounds is None else bounds[number]
         new = _learned(type(law), column, row, extra)
@@ -304,7 +240,7 @@ def _learned(
     weights: NDArray[np.floating | np.integer],  # shape: (n_samples,)
     bounds: FloatArray | None,  # shape: (n_bounds,)
 ) -> InputLaw:
-    """Learn a law from the samples of positive weight, reaching to the bounds."""
+    """Learn a law from the samples of positive weight, extended to the bounds."""
     drawn = weights > 0
     present, mass = column[drawn], weights[drawn].astype(np.float64)
     if bounds is not None:

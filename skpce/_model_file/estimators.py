@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._basis.basis import PolynomialBasis
@@ -20,6 +21,7 @@ from .._expansion.problem import FittedProblem
 from . import nouns as _registered_nouns  # noqa: F401
 from .state import (
     Check,
+    Kind,
     Reader,
     Sizes,
     Writer,
@@ -29,9 +31,11 @@ from .state import (
     flag,
     mapping,
     one_of,
+    option,
     optional,
     real,
     refuse_other_fields,
+    register,
     several,
     shown,
     size,
@@ -111,12 +115,12 @@ OURS: Mapping[str, Estimator] = {
     "skpce.PolynomialChaosRegressor": Estimator(
         {
             "problem": one_of(FittedProblem),
-            "expansion_": one_of(Expansion),
+            "expansion": one_of(Expansion),
             "alpha_": array("f", "targets"),
             "solver_": array("U", "targets"),
             "is_scalar": flag,
         },
-        {"problem": "_problem", "is_scalar": "_is_scalar"},
+        {"problem": "_problem", "expansion": "expansion_", "is_scalar": "_is_scalar"},
     ).with_features("inputs"),
     "skpce.PolynomialChaosRegressorCV": Estimator(
         {
@@ -131,20 +135,20 @@ OURS: Mapping[str, Estimator] = {
         {
             "compositions": one_of(FittedCompositions),
             "diagnostics_": one_of(SurrogateDiagnostics),
-            "labels_of_y": several(several(text)),
+            "names_of_columns": several(several(text)),
             "n_features_out": whole,
             **dict.fromkeys(_INTERVALS, array("f", "bounds steps inputs")),
         },
         {
             "compositions": "_fitted",
-            "labels_of_y": "_labels_of_y",
+            "names_of_columns": "_labels_of_y",
             "n_features_out": "_n_features_out",
         },
         _INTERVALS,
     ).with_features("inputs"),
     "skpce.LogRatioTransformer": Estimator(
-        {"geometry_": one_of(LogRatioGeometry), "n_features_out": whole},
-        {"n_features_out": "_n_features_out"},
+        {"coordinates": one_of(LogRatioGeometry), "n_features_out": whole},
+        {"coordinates": "geometry_", "n_features_out": "_n_features_out"},
     ).with_features("parts"),
     "skpce.NatafTransformer": Estimator(_MAP, {"map": "_map"}).with_features("inputs"),
     "skpce.RosenblattTransformer": Estimator(
@@ -232,6 +236,52 @@ def public_path(estimator_class: type) -> str | None:
 def _class_of(path: str) -> Any:
     module, _, name = path.rpartition(".")
     return getattr(import_module(module), name)
+
+
+# Random states, of which a pickle may share one between several estimators
+
+
+def _random_state(key: Any, position: int, has_gauss: int, gauss: float) -> Any:
+    state = np.random.RandomState()
+    state.set_state(("MT19937", key, position, has_gauss, gauss))
+    return state
+
+
+def _parts_of_random_state(state: np.random.RandomState) -> dict[str, Any]:
+    _, key, position, has_gauss, gauss = state.get_state()
+    return {
+        "key": key,
+        "position": int(position),
+        "has_gauss": int(has_gauss),
+        "gauss": float(gauss),
+    }
+
+
+def _key(value: Any, sizes: Sizes) -> None:
+    array("u", "words")(value, sizes)
+    if value.shape != (624,) or value.dtype != np.uint32:
+        raise ValueError(f"must be 624 words of 32 bits. Got {shown(value)}")
+
+
+register(
+    Kind(
+        "random state",
+        _random_state,
+        {
+            "key": _key,
+            "position": option(*range(625)),
+            "has_gauss": option(0, 1),
+            "gauss": real,
+        },
+        read=_parts_of_random_state,
+        accepts=lambda state: (
+            state.get_state(legacy=False)["bit_generator"] == "MT19937"
+        ),
+        in_pickles=False,
+        local=["words"],
+    ),
+    np.random.RandomState,
+)
 
 
 class FileWriter(Writer):
@@ -353,6 +403,7 @@ class FileReader(Reader):
             {sources.get(name, name): value for name, value in fitted.items()}
         )
         if record["output"] is not None:
+            option("default", "pandas", "polars")(record["output"], sizes)
             estimator.set_output(transform=record["output"])
         return estimator
 
@@ -393,7 +444,7 @@ def _check_fitted(path: str, fitted: dict[str, Any], sizes: Sizes) -> None:
         refuse_other_fields(path, fitted, checks, kind.may_lack)
     check_fields(path, fitted, checks, sizes)
     if path == "skpce.PolynomialChaosRegressor" and fitted:
-        found = fitted["expansion_"].coefficients.shape
+        found = fitted["expansion"].coefficients.shape
         if found != fitted["problem"].fit.coefficients.shape:
             raise ValueError(
                 f"a {path!r} has an expansion of other targets than fitted"

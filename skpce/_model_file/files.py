@@ -31,12 +31,12 @@ import json
 import math
 import os
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
-import sklearn
 from numpy.lib import format as npy
 
 from .._checks import write_file
@@ -111,30 +111,34 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         FileWriter().other(estimator, "the model")
     writer = FileWriter()
     model = writer.plain(estimator, "the model")
-    description = {
+    head = {
         "format": FORMAT,
         "version": VERSION,
         "written_with": {
             "skpce": __version__,
-            "scikit-learn": sklearn.__version__,
+            "scikit-learn": version("scikit-learn"),
             "scipy": scipy.__version__,
             "numpy": np.__version__,
         },
         "model": model["object"],
-        "objects": writer.records,
     }
-    text = json.dumps(description, indent=1, allow_nan=False, ensure_ascii=False)
-    members = {_JSON: text.encode()}
+    members = {_JSON: _json_bytes(head, writer.records)}
     members |= {f"{name}.npy": _array_bytes(a) for name, a in writer.arrays.items()}
     write_file(path, _archive(members))
 
 
+def _json_bytes(head: dict[str, Any], records: list[dict[str, Any]]) -> bytes:
+    """Return the description as JSON, each record on a line of its own."""
+    lines = [json.dumps(one, allow_nan=False, ensure_ascii=False) for one in records]
+    entries = [f"{json.dumps(name)}: {json.dumps(head[name])}" for name in head]
+    entries.append('"objects": [\n' + ",\n".join(lines) + "\n]")
+    return ("{" + ",\n".join(entries) + "}\n").encode()
+
+
 def _array_bytes(array: Any) -> bytes:
-    """Return an array as a file of numpy, in the order of its axes in memory."""
+    """Return an array as a file of numpy."""
     buffer = io.BytesIO()
-    # A copy in "C" order would be rounded differently in products of matrices.
-    ordered = array.copy(order="K")
-    npy.write_array(buffer, ordered, version=(1, 0), allow_pickle=False)
+    npy.write_array(buffer, array, version=(1, 0), allow_pickle=False)
     return buffer.getvalue()
 
 
@@ -196,9 +200,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     try:
         return _model_of(content)
     except Exception as error:  # whatever a file may hold
-        reason = (
-            str(error) if type(error) is ValueError else f"it is damaged: {error!r}"
-        )
+        reason = str(error)
+        if type(error) is not ValueError:
+            reason = f"what it holds does not fit together ({error!r})"
         raise ValueError(
             f"{path} cannot be read as a model file of skpce: {reason}."
         ) from error
@@ -234,15 +238,15 @@ def _members(content: bytes) -> dict[str, bytes]:
             "it does not end in the SHA-256 of its content. It is another archive, or "
             "it was cut off, damaged or edited after it was written"
         )
-    members: dict[str, bytes] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for entry in archive.infolist():
-            name = entry.filename
-            if entry.compress_type != zipfile.ZIP_STORED or name in members:
-                raise ValueError(
-                    f"its part {shown(name)} is compressed, or there twice"
-                )
-            members[name] = archive.read(entry)
+        entries = archive.infolist()
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise ValueError("its parts are compressed")
+        if sum(entry.file_size for entry in entries) > len(content):
+            raise ValueError("its parts are larger than the file")
+        members = {entry.filename: archive.read(entry) for entry in entries}
+    if len(members) < len(entries):
+        raise ValueError("a part is there twice")
     if _JSON not in members:
         raise ValueError(f"it has no part {_JSON}")
     return members
@@ -268,9 +272,10 @@ def _check_version(description: Any) -> None:
 
 def _array_of(name: str, content: bytes) -> Any:
     """Return an array of a file of numpy, whose header says no more than it holds."""
-    buffer = io.BytesIO(content)
-    if npy.read_magic(buffer) != (1, 0):
+    if content[:8] != npy.magic(1, 0):
         raise ValueError(f"its part {name!r} is no array")
+    buffer = io.BytesIO(content)
+    buffer.seek(8)
     shape, fortran, dtype = npy.read_array_header_1_0(
         buffer, max_header_size=_LONGEST_HEADER
     )

@@ -97,12 +97,16 @@ def _scipy_distribution(
     return found(*arguments, **keywords)
 
 
+#: Class of a discrete distribution that was made from a table.
+_TABLE = type(stats.rv_discrete(values=([0.0], [1.0])))
+
+
 def _family_and_table(family: Any) -> tuple[str, Any]:
     """Return the name of a distribution and the table that it was made from."""
-    if isinstance(family, stats.rv_histogram):
+    if type(family) is stats.rv_histogram:
         counts, edges = family._histogram
         return "rv_histogram", (counts, edges, family._density)
-    if hasattr(family, "xk"):
+    if type(family) is _TABLE:
         return "rv_discrete", (family.xk, family.pk)
     return family.name, None
 
@@ -129,7 +133,7 @@ def _parts_of_scipy(frozen: Any) -> dict[str, Any]:
     }
 
 
-def is_scipy_distribution(value: Any, sizes: Sizes) -> None:
+def _frozen(value: Any, sizes: Sizes) -> None:
     """Raise ``ValueError`` unless a value is a frozen distribution."""
     if not is_frozen(value):
         raise ValueError(f"must be a frozen distribution. Got {shown(value)}")
@@ -206,7 +210,7 @@ def _tabulated(tag: str, law: Any, fields: dict[str, Check]) -> None:
         return {"recurrences": tuple((degree, *found) for degree, found in known)}
 
     every = {**_LAW, **fields, "recurrences": several(several(anything))}
-    register(Kind(tag, make, every, read=read), law)
+    register(Kind(tag, make, every, {"scipy": "frozen"}, read=read), law)
 
 
 def _checked_recurrence(degree: Any, a: Any, b: Any, defect: Any) -> Any:
@@ -219,8 +223,8 @@ def _checked_recurrence(degree: Any, a: Any, b: Any, defect: Any) -> Any:
 
 
 _tabulated("empirical distribution", EmpiricalLaw, {"table": one_of(FiniteMeasure)})
-_tabulated("continuous distribution", ContinuousLaw, {"frozen": is_scipy_distribution})
-_tabulated("discrete distribution", DiscreteLaw, {"frozen": is_scipy_distribution})
+_tabulated("continuous distribution", ContinuousLaw, {"scipy": _frozen})
+_tabulated("discrete distribution", DiscreteLaw, {"scipy": _frozen})
 
 
 # Basis and expansion
@@ -238,9 +242,10 @@ _noun(
     "basis",
     PolynomialBasis,
     {
-        "laws": several(one_of(InputLaw), "inputs"),
+        "distributions": several(one_of(InputLaw), "inputs"),
         "multi_indices": array("i", "terms inputs"),
     },
+    sources={"distributions": "laws"},
     check=_check_basis,
 )
 _noun(
@@ -471,15 +476,18 @@ _noun(
     "log-ratio coordinates",
     LogRatioGeometry,
     {
-        "layout": one_of(StepLayout),
+        "steps": one_of(StepLayout),
         "mask": array("b", "parts"),
         "log_ratio": option(*LOG_RATIOS),
         "reference": whole,
     },
+    sources={"steps": "layout"},
 )
 
 
 def _check_compositions(fitted: FittedCompositions) -> None:
+    if fitted.problem.samples is None:
+        raise ValueError("the problem of 'compositions' has no samples")
     if fitted.expansion.n_outputs != fitted.geometry.active_parts.size:
         raise ValueError("'compositions' have an expansion of other parts than theirs")
     geometry = fitted.fitted_geometry
@@ -496,8 +504,8 @@ _noun(
     {
         "expansion": one_of(Expansion),
         "problem": one_of(FittedProblem),
-        "geometry": one_of(LogRatioGeometry),
-        "fitted_geometry": one_of(LogRatioGeometry),
+        "coordinates": one_of(LogRatioGeometry),
+        "fitted_coordinates": one_of(LogRatioGeometry),
         "models": optional(one_of(InputModels)),
         "step_interval": optional(one_of(SobolInterval)),
         "owner": text,
@@ -506,6 +514,7 @@ _noun(
         "pooled": flag,
         "scalar": flag,
     },
+    sources={"coordinates": "geometry", "fitted_coordinates": "fitted_geometry"},
     check=_check_compositions,
 )
 _noun(
@@ -529,7 +538,8 @@ _noun("normal column", NormalMap, {"location": real, "scale": real})
 _noun(
     "column of a distribution",
     DistributionMap,
-    {"frozen": is_scipy_distribution, "lowest": real, "highest": real},
+    {"scipy": _frozen, "lowest": real, "highest": real},
+    sources={"scipy": "frozen"},
 )
 _noun(
     "empirical column",
@@ -562,53 +572,10 @@ _noun(
     {
         "owner": text,
         "names": several(text, "inputs"),
-        "laws": several(one_of(InputLaw), "inputs"),
+        "distributions": several(one_of(InputLaw), "inputs"),
         "columns": several(one_of(MarginalMap), "inputs"),
         "scores": one_of(ScoreLaw),
         "sequential": flag,
     },
-)
-
-
-# Random states, of which a pickle may share one between several estimators
-
-
-def _random_state(key: Any, position: int, has_gauss: int, gauss: float) -> Any:
-    state = np.random.RandomState()
-    state.set_state(("MT19937", key, position, has_gauss, gauss))
-    return state
-
-
-def _parts_of_random_state(state: np.random.RandomState) -> dict[str, Any]:
-    _, key, position, has_gauss, gauss = state.get_state()
-    return {
-        "key": key,
-        "position": int(position),
-        "has_gauss": int(has_gauss),
-        "gauss": float(gauss),
-    }
-
-
-def _key(value: Any, sizes: Sizes) -> None:
-    array("u", "words")(value, sizes)
-    if value.shape != (624,) or value.dtype != np.uint32:
-        raise ValueError(f"must be 624 words of 32 bits. Got {shown(value)}")
-
-
-register(
-    Kind(
-        "random state",
-        _random_state,
-        {
-            "key": _key,
-            "position": option(*range(625)),
-            "has_gauss": option(0, 1),
-            "gauss": real,
-        },
-        read=_parts_of_random_state,
-        accepts=lambda state: state.get_state()[0] == "MT19937",
-        in_pickles=False,
-        local=["words"],
-    ),
-    np.random.RandomState,
+    sources={"distributions": "laws"},
 )

@@ -55,13 +55,13 @@ class Kind:
     tag : str
         Its name, which never changes.
     make : callable
-        Makes the object from its fields, given by name.
+        Makes the object from its attributes, given by name.
     fields : mapping of str to Check
         Names of the fields, which never change, and what they may hold.
     sources : mapping of str to str
         Attributes of the object with another name than their field.
     read : callable or None, default=None
-        Returns the fields of an object that are not its attributes.
+        Returns fields of an object that are no attributes.
     accepts : callable or None, default=None
         Whether an object of the class can be written as this kind.
     check : callable or None, default=None
@@ -95,20 +95,21 @@ class Kind:
         """Return the object of some fields, once they are checked."""
         refuse_other_fields(self.tag, fields, self.fields)
         check_fields(self.tag, fields, self.fields, sizes)
-        value = self.make(**fields)
+        value = self.make(**{self.sources.get(k, k): v for k, v in fields.items()})
         if self.check is not None:
             self.check(value)
         return value
 
 
-_KIND_OF_TAG: dict[str, Kind] = {}
-_KIND_OF_CLASS: dict[type, Kind] = {}
+#: Kinds by their tags, and by the classes of their objects; ``nouns`` fills them.
+KINDS: dict[str, Kind] = {}
+CLASSES: dict[type, Kind] = {}
 
 
 def register(kind: Kind, *classes: type) -> None:
     """Let objects of these classes be written as this kind."""
-    _KIND_OF_TAG[kind.tag] = kind
-    _KIND_OF_CLASS.update(dict.fromkeys(classes, kind))
+    KINDS[kind.tag] = kind
+    CLASSES.update(dict.fromkeys(classes, kind))
 
 
 class Writer:
@@ -125,6 +126,7 @@ class Writer:
         self.records: list[dict[str, Any]] = []
         # With the objects themselves: an id is unique only while its object is alive.
         self._position: dict[int, tuple[int, Any]] = {}
+        self._contiguous: dict[int, tuple[Any, Any]] = {}
 
     def plain(self, value: Any, where: str) -> Any:
         """Return a value as plain data; ``where`` names it, for arrays and messages."""
@@ -150,7 +152,7 @@ class Writer:
                 "number": value.dtype.name,
                 "value": self.plain(value.item(), where),
             }
-        known = _KIND_OF_CLASS.get(kind)
+        known = CLASSES.get(kind)
         if known is None or not self._takes(known, value):
             return self.other(value, where)
         return {"object": self.record(value, lambda: self._fields(value, known))}
@@ -177,7 +179,15 @@ class Writer:
         if value.dtype.kind == "O":
             entries = [self.plain(entry, where) for entry in value.ravel().tolist()]
             return {"entries": entries, "shape": list(value.shape)}
-        return self.array(value, where)
+        if id(value) not in self._contiguous:
+            # Else it would be written in "C" order, and rounded differently in
+            # products of matrices.
+            whole = value.flags.c_contiguous or value.flags.f_contiguous
+            self._contiguous[id(value)] = (
+                value if whole else value.copy(order="K"),
+                value,
+            )
+        return self.array(self._contiguous[id(value)][0], where)
 
     def array(self, value: Any, where: str) -> Any:
         """Return an array as it is written."""
@@ -203,7 +213,7 @@ class Reader:
             if type(record) is not dict or type(record.get("kind")) is not str:
                 raise ValueError(f"expected a record with a kind. Got {shown(record)}")
             sizes = Sizes(self._sizes)
-            kind = _KIND_OF_TAG.get(record["kind"])
+            kind = KINDS.get(record["kind"])
             if kind is None:
                 self.made.append(self.other(record, sizes))
                 continue
@@ -438,7 +448,7 @@ def one_of(*classes: type) -> Check:
         if not isinstance(value, classes):
             expected = " or ".join(
                 repr(kind.tag)
-                for known, kind in _KIND_OF_CLASS.items()
+                for known, kind in CLASSES.items()
                 if issubclass(known, classes)
             )
             raise ValueError(f"must be {expected}. Got {type(value).__name__}")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._checks import check_integer, fail
 from .._compositions.composition import checked_policies
 from ..inspection import Result
-from ..inspection._reading import expansion_of
+from ..inspection._reading import compositions_of
 
 
 def report(
@@ -101,8 +101,7 @@ def report(
         add_predictions,
     )
 
-    reading = expansion_of(pipeline, X_test, input_features)
-    reading.require_compositions()
+    reading, _ = compositions_of(pipeline, X_test, input_features)
     inputs = reading.inputs
     if len(inputs) < 2:
         raise ValueError(f"X_test has {len(inputs)} members; expected two or more.")

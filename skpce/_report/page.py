@@ -12,7 +12,8 @@ import io
 import os
 import platform
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from html import escape
 from importlib import metadata
 from typing import Any
@@ -20,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, format_cell, write_file
+from .._checks import FloatArray, html_table, write_file
 from .._version import __version__
 from ..inspection import Result
 from ..inspection._reading import Reading
-from ..metrics import coverage_interval
+from ..metrics import CoverageInterval, PolicyFragility, coverage_interval
 from ..plotting import (
     CoverageDisplay,
     EmbeddingDisplay,
@@ -59,6 +60,8 @@ pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
   tr, figure { break-inside: avoid; } .scroll { overflow: visible; }
 }
 """
+
+Column = tuple[str, Any]  # heading and values
 
 
 class HtmlReport:
@@ -98,18 +101,13 @@ class HtmlReport:
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
     ) -> None:
         """Add a table; numbers are shortened to three digits."""
-        head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td>{escape(format_cell(cell))}</td>" for cell in row)
-            + "</tr>"
-            for row in rows
-        )
-        title = f"<caption>{escape(caption)}</caption>" if caption else ""
-        self._parts.append(
-            f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table></div>"
-        )
+        table = html_table(columns, rows, caption)
+        self._parts.append(f'<div class="scroll">{table}</div>')
+
+    def add_columns(self, columns: Iterable[Column], caption: str = "") -> None:
+        """Add a table of columns, each with its heading."""
+        headings, values = zip(*columns, strict=True)
+        self.add_table(headings, list(zip(*values, strict=True)), caption)
 
     def add_png(self, payload: bytes, description: str) -> None:
         """Add the bytes of a PNG file, inlined."""
@@ -161,13 +159,19 @@ class ReportContent:
         """Where the Q² of shares comes from."""
         return "leave-one-out" if self.verdict is None else "cross-fitted"
 
-    def answer(self, step: int) -> str:
-        """Say in a word whether the attribution of a step is supported."""
-        if not self.surrogate.geometry_.has_choice[step]:
-            return "no choice"
+    @cached_property
+    def answers(self) -> list[str]:
+        """Say in a word whether the attribution of each step is supported."""
         if self.verdict is None:
-            return "not judged"
-        return "supported" if self.verdict.attributable[step] else NOT_SUPPORTED
+            judged = ["not judged"] * len(self.step_names)
+        else:
+            words = {True: "supported", False: NOT_SUPPORTED}
+            judged = [words[good] for good in self.verdict.attributable]
+        choices = self.surrogate.geometry_.has_choice
+        return [
+            answer if choice else "no choice"
+            for answer, choice in zip(judged, choices, strict=True)
+        ]
 
     def steps_with_variance(self) -> list[int]:
         """Return the steps whose members differ, the largest variance first."""
@@ -193,11 +197,6 @@ def add_figure(page: HtmlReport, display: Any, description: str) -> None:
     page.add_png(stream.getvalue(), description)
 
 
-def interval_text(low: float, high: float) -> str:
-    """Return the ends of an interval; a dash where there is none."""
-    return "–" if np.isnan(low) else f"[{low:.2f}, {high:.2f}]"
-
-
 def add_attribution(page: HtmlReport, content: ReportContent) -> None:
     """Add the verdict, then what it is about."""
     _add_verdict(page, content)
@@ -217,24 +216,8 @@ def _add_verdict(page: HtmlReport, content: ReportContent) -> None:
         )
         return
     page.add_preformatted(str(content.verdict))
-    level = f"{content.verdict.confidence_level:.0%} interval"
-    columns = ["Q², cross-fitted", level, "Q² of the mean", "Q² at degree 1"]
-    rows = [
-        [
-            judged.step,
-            judged.q2,
-            interval_text(judged.q2_low, judged.q2_high),
-            judged.mean_only_q2,
-            judged.degree_one_q2,
-            judged.p_value,
-            judged.noise_share,
-            content.answer(step),
-        ]
-        for step, judged in enumerate(content.verdict.steps)
-    ]
-    page.add_table(
-        ["step", *columns, "p (Holm)", "training noise", "attribution"],
-        rows,
+    page.add_columns(
+        [*verdict_columns(content.verdict), ("attribution", content.answers)],
         "The same in figures, beside two simpler models",
     )
     page.add_text(
@@ -246,21 +229,15 @@ def _add_verdict(page: HtmlReport, content: ReportContent) -> None:
 
 def _add_goodness(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("How well the inputs predict each step")
-    columns = ["step", "actions", "Q², leave-one-out", "Q², test data"]
+    columns: list[Column] = [
+        ("step", content.step_names),
+        ("actions", content.fragility.n_possible),
+        ("Q², leave-one-out", content.expansion.q2),
+        ("Q², test data", content.test_q2),
+    ]
     if content.verdict is not None:
-        columns.append("Q², cross-fitted")
-    rows = []
-    for step, name in enumerate(content.step_names):
-        row = [
-            name,
-            int(content.fragility.n_possible[step]),
-            float(content.expansion.q2[step]),
-            float(content.test_q2[step]),
-        ]
-        if content.verdict is not None:
-            row.append(content.verdict.steps[step].q2)
-        rows.append([*row, content.answer(step)])
-    page.add_table([*columns, "attribution"], rows)
+        columns.append(("Q², cross-fitted", content.verdict.q2))
+    page.add_columns([*columns, ("attribution", content.answers)])
     page.add_text(
         "Q² is one minus the squared error over the squared deviation from the mean, "
         "in Aitchison geometry: free of any reference action. Leave-one-out is that "
@@ -272,30 +249,8 @@ def _add_goodness(page: HtmlReport, content: ReportContent) -> None:
 def _add_fragility(page: HtmlReport, content: ReportContent) -> None:
     found = content.fragility
     page.add_heading("How much the members disagree")
-    columns = {
-        "variance, summed": found.aitchison_variance,
-        "per degree of freedom": found.variance_per_freedom,
-        "TV to the mean": found.total_variation,
-        "of largest TV to the mean": found.normalized_total_variation,
-        "TV of pairs": found.pairwise_total_variation,
-        "of largest TV of pairs": found.normalized_pairwise_total_variation,
-        "JS to the mean": found.jensen_shannon,
-        "of largest JS": found.normalized_jensen_shannon,
-        "mutual information (MI)": found.mutual_information,
-        "of largest MI": found.normalized_mutual_information,
-        "alr sum": found.alr_sum,
-    }
-    rows = [
-        [
-            name,
-            *(_without_rounding(column[step]) for column in columns.values()),
-            found.alr_reference[step],
-        ]
-        for step, name in enumerate(content.step_names)
-    ]
-    page.add_table(
-        ["step", *columns, "alr reference"],
-        rows,
+    page.add_columns(
+        fragility_columns(found),
         f"Fragility of the {len(content.y)} members of the test data",
     )
     page.add_text(
@@ -324,33 +279,20 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
     shares = SobolDisplay.from_fit(
         content.pipeline, verdict=content.verdict, input_features=content.input_names
     )
-    empty = np.isnan(shares.unexplained)[:, np.newaxis]
-    rows = [
-        [name, *row, content.answer(step)]
-        for step, (name, row) in enumerate(
-            zip(
-                content.step_names,
-                np.where(empty, np.nan, shares.shares).tolist(),
-                strict=True,
-            )
-        )
-    ]
-    page.add_table(
-        ["step", *shares.column_names, "attribution"],
-        rows,
+    page.add_columns(
+        [*share_columns(shares), ("attribution", content.answers)],
         "Shares of the variance between members: first order times Q² "
         f"({content.source})",
     )
-    total = np.where(empty, np.nan, content.expansion.sobol_indices().total_order)
-    rows = [
-        [name, *row, 1.0 - shares.unexplained[step], content.answer(step)]
-        for step, (name, row) in enumerate(
-            zip(content.step_names, total.tolist(), strict=True)
-        )
-    ]
-    page.add_table(
-        ["step", *content.input_names, "explained", "attribution"],
-        rows,
+    total = content.expansion.sobol_indices().total_order
+    total = np.where(np.isnan(shares.unexplained)[:, np.newaxis], np.nan, total)
+    page.add_columns(
+        [
+            ("step", content.step_names),
+            *zip(content.input_names, total.T, strict=True),
+            ("explained", 1.0 - shares.unexplained),
+            ("attribution", content.answers),
+        ],
         "Total Sobol indices: shares of the variance of the expansion alone",
     )
     if content.is_sampled:
@@ -393,11 +335,7 @@ def _add_fidelity(page: HtmlReport, content: ReportContent) -> None:
         "variance that the expansion has on fresh draws."
     )
     fidelity = content.surrogate.fidelity_
-    rows = [
-        [name, float(share)]
-        for name, share in zip(content.step_names, fidelity, strict=True)
-    ]
-    page.add_table(["step", "fidelity"], rows)
+    page.add_columns([("step", content.step_names), ("fidelity", fidelity)])
 
 
 def _best_explained(content: ReportContent) -> list[int]:
@@ -411,8 +349,84 @@ def _best_explained(content: ReportContent) -> list[int]:
     return [int(step) for step in order if explained[step] > 0]
 
 
-def _without_rounding(value: float) -> float:
-    return 0.0 if abs(value) < 1e-12 else float(value)
+# Columns of tables, for this report and those of experiments.
+
+
+def verdict_columns(verdict: Result) -> list[Column]:
+    """Return the figures of a verdict, step by step."""
+    interval = intervals_in_words(verdict.q2_low, verdict.q2_high)
+    return [
+        ("step", verdict.step_names),
+        ("Q², cross-fitted", verdict.q2),
+        (f"{verdict.confidence_level:.0%} interval", interval),
+        ("Q² of the mean", verdict.mean_only_q2),
+        ("Q² at degree 1", verdict.degree_one_q2),
+        ("p (Holm)", verdict.p_value),
+        ("training noise", verdict.noise_share),
+    ]
+
+
+_MEASURES = {
+    "variance, summed": "aitchison_variance",
+    "per degree of freedom": "variance_per_freedom",
+    "TV to the mean": "total_variation",
+    "of largest TV to the mean": "normalized_total_variation",
+    "TV of pairs": "pairwise_total_variation",
+    "of largest TV of pairs": "normalized_pairwise_total_variation",
+    "JS to the mean": "jensen_shannon",
+    "of largest JS": "normalized_jensen_shannon",
+    "mutual information (MI)": "mutual_information",
+    "of largest MI": "normalized_mutual_information",
+    "alr sum": "alr_sum",
+}
+
+
+def fragility_columns(found: PolicyFragility) -> list[Column]:
+    """Return measures of disagreement; what is 0 but for rounding is 0."""
+    columns: list[Column] = [("step", found.step_names)]
+    for heading, name in _MEASURES.items():
+        values = getattr(found, name)
+        columns.append((heading, np.where(np.abs(values) < 1e-12, 0.0, values)))
+    return [*columns, ("alr reference", found.alr_reference)]
+
+
+def share_columns(display: SobolDisplay) -> list[Column]:
+    """Return shares of the variance; NaN for a step without variance."""
+    empty = np.isnan(display.unexplained)[:, np.newaxis]
+    shares = np.where(empty, np.nan, display.shares)
+    return [
+        ("step", display.step_names),
+        *zip(display.column_names, shares.T, strict=True),
+    ]
+
+
+def coverage_columns(
+    names: Sequence[str],
+    levels: Sequence[float],
+    scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
+) -> list[Column]:
+    """Return coverage with its error, level by level, of each step with a choice."""
+    first = next(iter(scores.values()))[0]
+    steps = np.flatnonzero(~np.isnan(first.coverage))
+    columns: list[Column] = [
+        ("step", [names[int(step)] for step in steps for _ in levels]),
+        ("level", [*levels] * len(steps)),
+    ]
+    for kind, found in scores.items():
+        coverage, low, high = (
+            np.array([getattr(score, name)[steps] for score in found]).T.ravel()
+            for name in ("coverage", "lower", "upper")
+        )
+        columns += [(kind, coverage), ("95 % error", intervals_in_words(low, high))]
+    return columns
+
+
+def intervals_in_words(low: Iterable[float], high: Iterable[float]) -> list[str]:
+    """Return the ends of intervals; a dash where there is none."""
+    return [
+        "–" if np.isnan(one) else f"[{one:.2f}, {other:.2f}]"
+        for one, other in zip(low, high, strict=True)
+    ]
 
 
 _LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -435,20 +449,15 @@ def _add_coverage(page: HtmlReport, content: ReportContent, random_state: int) -
         "ignoring the inputs": {"X": None},
         "push-forward alone": {"X": None, "residual": None},
     }
-    curves: dict[str, list[float]] = {}
-    rows: list[list[Any]] = []
+    scores = {}
     try:
         for name, arguments in kinds.items():
-            found = list(_coverages(content, arguments, random_state))
-            curves[name] = [_mean(marginal.coverage) for _, marginal, _ in found]
-            if name == "given the inputs":
-                rows = list(_coverage_rows(content, found))
+            scores[name] = _coverages(content, arguments, random_state)
     except ValueError as error:  # no residual law: more terms than members
         page.add_text(f"There are no intervals. {error}")
         return
-    page.add_table(
-        ["step", "level", "marginal", "95 % error", "joint", "95 % error"],
-        rows,
+    page.add_columns(
+        coverage_columns(content.step_names, _LEVELS, scores["given the inputs"]),
         f"Intervals given the inputs, {len(content.y)} members of the test data",
     )
     page.add_text(
@@ -457,37 +466,30 @@ def _add_coverage(page: HtmlReport, content: ReportContent, random_state: int) -
         "marginal intervals are not made for it, so it is lower. Errors are Wilson "
         "intervals with one trial a member."
     )
+    curves = {
+        name: [_mean(one.coverage) for one in found["marginal"]]
+        for name, found in scores.items()
+    }
     display = CoverageDisplay(_LEVELS, curves, n_members=len(content.y)).plot()
     add_figure(page, display, "Nominal and empirical marginal coverage, all steps.")
 
 
 def _coverages(
     content: ReportContent, arguments: dict[str, Any], random_state: int
-) -> Iterator[tuple[float, Any, Any]]:
-    """Yield level, marginal and joint coverage."""
+) -> dict[str, list[CoverageInterval]]:
+    """Return marginal and joint coverage at each level."""
     surrogate = content.surrogate
     layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
-    for level in _LEVELS:
-        bounds = surrogate.predict_interval(
+    bounds = [
+        surrogate.predict_interval(
             confidence_level=level, random_state=random_state, **arguments
         )
-        marginal, joint = (
-            coverage_interval(content.y, *bounds, kind=kind, **layout)
-            for kind in ("marginal", "joint")
-        )
-        yield level, marginal, joint
-
-
-def _coverage_rows(
-    content: ReportContent, found: Sequence[tuple[float, Any, Any]]
-) -> Iterator[list[Any]]:
-    for step in np.flatnonzero(content.surrogate.geometry_.has_choice):
-        for level, marginal, joint in found:
-            row: list[Any] = [content.step_names[step], level]
-            for score in (marginal, joint):
-                bounds = interval_text(score.lower[step], score.upper[step])
-                row += [float(score.coverage[step]), bounds]
-            yield row
+        for level in _LEVELS
+    ]
+    return {
+        kind: [coverage_interval(content.y, *b, kind=kind, **layout) for b in bounds]
+        for kind in ("marginal", "joint")
+    }
 
 
 def _add_policies(page: HtmlReport, content: ReportContent, random_state: int) -> None:
@@ -534,20 +536,18 @@ def add_origin(
 def _add_inputs(page: HtmlReport, content: ReportContent) -> None:
     diagnostics = content.surrogate.diagnostics_
     page.add_heading("The inputs")
-    rows = [
-        ["members fitted", diagnostics.n_members],
-        ["terms of the expansion", diagnostics.n_terms],
-        ["largest correlation of two inputs", diagnostics.largest_correlation],
-        ["condition number of the design", diagnostics.condition_number],
-    ]
-    page.add_table(["figure", "value"], rows)
-    laws = [
-        [name, float(p_value)]
-        for name, p_value in zip(
-            content.input_names, diagnostics.law_p_values, strict=True
-        )
-    ]
-    page.add_table(["input", "p-value"], laws, "Fit of each input to its law")
+    figures = {
+        "members fitted": diagnostics.n_members,
+        "terms of the expansion": diagnostics.n_terms,
+        "largest correlation of two inputs": diagnostics.largest_correlation,
+        "condition number of the design": diagnostics.condition_number,
+    }
+    page.add_table(["figure", "value"], list(figures.items()))
+    p_values = diagnostics.law_p_values
+    page.add_columns(
+        [("input", content.input_names), ("p-value", p_values)],
+        "Fit of each input to its law",
+    )
     display = EmbeddingDisplay.from_estimator(
         content.pipeline, input_features=content.input_names
     )

@@ -85,20 +85,13 @@ class ExternalSolver(CoefficientSolver):
             return mean[:, np.newaxis]
         options = {}
         if np.any(problem.weights != 1.0):
-            self._require_weights()
+            require_weights(self.regressor, "samples")
             options["sample_weight"] = problem.weights[rows]
         fitted = [
             clone(self.regressor).fit(design, targets[:, k], **options)
             for k in range(targets.shape[1])
         ]
         return np.array([self._row_of(model, design) for model in fitted])
-
-    def _require_weights(self) -> None:
-        if not has_fit_parameter(self.regressor, "sample_weight"):
-            raise ValueError(
-                f"{type(self.regressor).__name__}.fit takes no sample_weight; got "
-                "weights that differ between samples."
-            )
 
     def _row_of(self, model: Any, design: FloatArray) -> FloatArray:
         if not hasattr(model, "coef_"):
@@ -118,6 +111,15 @@ class ExternalSolver(CoefficientSolver):
                 f"{self.regressor!r} predicts something else."
             )
         return np.concatenate([intercept, slopes])
+
+
+def require_weights(regressor: Any, what: str) -> None:
+    """Raise ``ValueError`` for a regressor that takes no weights."""
+    if not has_fit_parameter(regressor, "sample_weight"):
+        raise ValueError(
+            f"{type(regressor).__name__}.fit takes no sample_weight; got weights that "
+            f"differ between {what}."
+        )
 
 
 def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:

@@ -46,7 +46,7 @@ from .._checks import (
 from .._compositions.fitted import FittedCompositions
 from .._compositions.predictive import input_sampler
 from .._compositions.steps import StepLayout
-from ..inspection._reading import expansion_of
+from ..inspection._reading import compositions_of
 from ._belief import (
     InputBelief,
     Observation,
@@ -203,8 +203,7 @@ class ThompsonPolicy(BaseEstimator):
             If the surrogate is not fitted.
         """
         self._check_parameters()
-        reading = expansion_of(self.surrogate)
-        fitted = reading.require_compositions()
+        reading, fitted = compositions_of(self.surrogate)
         generator = make_generator(self.random_state)
         names = list(reading.expansion.input_names)
         belief = self._first_belief(fitted, names, generator)

@@ -53,7 +53,7 @@ def original_space_indices(
 
     Parameters
     ----------
-    pipeline : fitted Pipeline
+    pipeline : fitted Pipeline, or a search over one
         Affine steps, then :class:`skpce.PolynomialChaosRegressor` or
         :class:`skpce.CompositionalPCESurrogate` (whose steps are the targets, in
         Aitchison geometry). Not changed.

@@ -30,8 +30,8 @@ from .._regressor import PolynomialChaosRegressor
 from .._regressor_cv import PolynomialChaosRegressorCV
 from .._surrogate import CompositionalPCESurrogate
 
-#: Estimators that end in an expansion.
-EXPANSIONS = (
+# Estimators that have an expansion once they are fitted.
+_EXPANSIONS = (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
     CompositionalPCESurrogate,
@@ -39,7 +39,22 @@ EXPANSIONS = (
 
 
 class NoExpansionError(ValueError):
-    """What was given ends in no polynomial expansion."""
+    """A pipeline ends in no polynomial expansion.
+
+    Parameters
+    ----------
+    last : object
+        What it ends in.
+    """
+
+    def __init__(self, last: Any) -> None:
+        self.last = last
+        super().__init__(
+            f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
+            "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as "
+            f"the best estimator of a search. The last step is {type(last).__name__}: "
+            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
+        )
 
 
 class OutsideDomainError(ValueError):
@@ -56,15 +71,6 @@ class Reading:
     problem: FittedProblem | None  # None for an expansion that was given
     compositions: FittedCompositions | None  # None for other expansions
     X: Any = None  # rows before the steps, as they were given
-
-    def require_compositions(self) -> FittedCompositions:
-        """Return the compositions; refuse another last estimator."""
-        if self.compositions is None:
-            raise ValueError(
-                f"The last estimator is {self.estimator!r}; expected a fitted "
-                "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
-            )
-        return self.compositions
 
     @property
     def is_sampled(self) -> bool:
@@ -135,23 +141,44 @@ def expansion_of(
     return Reading(expansion, last, tuple(steps), problem, compositions, X)
 
 
+def compositions_of(
+    pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
+) -> tuple[Reading, FittedCompositions]:
+    """Read a fitted surrogate of compositions as :func:`expansion_of` does.
+
+    Raises
+    ------
+    ValueError
+        If the last estimator is no surrogate of compositions.
+    """
+    try:
+        reading = expansion_of(pipeline, X, input_features)
+        last, compositions = reading.estimator, reading.compositions
+    except NoExpansionError as error:
+        last, compositions = error.last, None
+    if compositions is None:
+        raise ValueError(
+            f"The last estimator is {last!r}; expected a fitted "
+            "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+        )
+    return reading, compositions
+
+
 def _fitted_parts(
     last: Any,
 ) -> tuple[Expansion, FittedProblem | None, FittedCompositions | None]:
     """Return the expansion of an estimator, the problem and the compositions."""
     if isinstance(last, Expansion):
         return last, None, None
-    if not isinstance(last, EXPANSIONS):
-        raise NoExpansionError(
-            f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
-            "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as "
-            f"the best estimator of a search. The last step is {type(last).__name__}: "
-            "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
-        )
-    check_is_fitted(last)
-    if isinstance(last, CompositionalPCESurrogate):
-        return last.expansion_, last._fitted.problem, last._fitted
-    return last.expansion_, last._problem, None
+    if isinstance(last, _EXPANSIONS):
+        check_is_fitted(last)
+    expansion = getattr(last, "expansion_", None)
+    if not isinstance(expansion, Expansion):
+        raise NoExpansionError(last)
+    compositions = getattr(last, "_fitted", None)
+    if compositions is None:
+        return expansion, getattr(last, "_problem", None), None
+    return expansion, compositions.problem, compositions
 
 
 def _taken_apart(

@@ -43,9 +43,9 @@ class Result:
         First line of the printed text.
     notes : tuple of str, default=()
         Sentences that hold for all rows.
-    figures : dict of str to object
+    figures : dict of str to object, optional
         Facts that are no columns. One with the name of a column is read in its place.
-    tables : dict of str to Result
+    tables : dict of str to Result, optional
         Further tables: ``effect_frame()`` is ``tables["effect"].to_frame()``.
     answer : str, default="supported"
         What is said of a supported row, and another name of ``supported``.

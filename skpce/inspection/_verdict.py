@@ -234,7 +234,6 @@ def verdict(
         errors, deviations, fit.geometry, confidence_level, generator, reward
     )
     p_values = permutation_p_values(q2, permuted)
-    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
     limits = (min_q2, significance_level, max_noise_share)
     columns = {
         "q2": q2,
@@ -247,6 +246,7 @@ def verdict(
         "noise_share_low": noise[1],
         "noise_share_high": noise[2],
     }
+    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
     names = fit.geometry.layout.step_names
     figures = {
         "n_members": n_members,

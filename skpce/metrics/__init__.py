@@ -1,4 +1,4 @@
-"""How good are predicted policies and their intervals; how fragile is a step?"""
+"""Scores of predicted policies and their intervals, and the fragility of steps."""
 
 from ._coverage import (
     CoverageInterval,

@@ -1,9 +1,7 @@
-"""Calibration: do intervals and draws cover members that no fit has seen?
+"""Calibration and sharpness: do intervals and draws cover members not seen in a fit?
 
-Calibration and sharpness of predicted probabilities.
-
-Every score is given per step, over the possible parts of steps that have a choice:
-a masked part is always "covered" and would flatter the figure.
+Every score is given per step, over the possible parts of steps that have a choice: a
+masked part is always "covered", which would make the score too good.
 """
 
 from __future__ import annotations
@@ -12,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 from scipy.stats import kstest
 from sklearn.utils import check_random_state
 
-from .._checks import FloatArray, check_option, check_real
+from .._checks import BoolArray, FloatArray, check_option, check_real
 from .._compositions.composition import refuse_masked, refuse_negative
 from .._compositions.log_ratio import (
     LogRatioGeometry,
@@ -27,16 +25,12 @@ from .._compositions.log_ratio import (
 
 
 def _read(
-    owner: str,
-    y_true: Any,
-    steps: Any,
-    mask: Any,
-    **bounds: Any,
+    owner: str, y_true: Any, steps: Any, mask: Any, **bounds: Any
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
-    """Check shapes; keep the active parts of everything.
+    """Check shapes and select the active parts of everything.
 
     ``mask="infer"`` masks the columns that are 0 in all tables: a part that no
-    held-out member took may still be predicted.
+    held-out member chose may still be predicted.
     """
     mask = _inferred(mask, y_true, bounds)
     geometry = composition_geometry(y_true, steps, mask, owner)
@@ -76,7 +70,7 @@ def _inferred(mask: Any, y_true: Any, others: dict[str, Any]) -> Any:
 
 def _inside(
     owner: str, y_true: Any, lower: Any, upper: Any, steps: Any, mask: Any
-) -> tuple[LogRatioGeometry, NDArray[np.bool_]]:
+) -> tuple[LogRatioGeometry, BoolArray]:
     """Return which active parts lie in their interval; (n_members, n_active)."""
     geometry, observed, bounds = _read(
         owner, y_true, steps, mask, lower=lower, upper=upper
@@ -132,9 +126,8 @@ def marginal_coverage_score(
     >>> marginal_coverage_score(y, [[0.1, 0.5]], [[0.3, 0.9]])
     array([0.5])
     """
-    geometry, inside = _inside(
-        "marginal_coverage_score", y_true, lower, upper, steps, mask
-    )
+    owner = "marginal_coverage_score"
+    geometry, inside = _inside(owner, y_true, lower, upper, steps, mask)
     return _mean_by_step(inside.mean(axis=0), geometry)
 
 
@@ -148,7 +141,7 @@ def joint_coverage_score(
 ) -> FloatArray:
     """Return the share of members with ALL parts of a step inside, per step.
 
-    Marginal intervals are not made for it: expect less than their level.
+    Marginal intervals do not aim at it: expect less than their level.
 
     Parameters
     ----------
@@ -168,9 +161,8 @@ def joint_coverage_score(
     >>> joint_coverage_score(y, [[0.1, 0.5]], [[0.3, 0.9]])
     array([0.5])
     """
-    geometry, inside = _inside(
-        "joint_coverage_score", y_true, lower, upper, steps, mask
-    )
+    owner = "joint_coverage_score"
+    geometry, inside = _inside(owner, y_true, lower, upper, steps, mask)
     scores = np.full(geometry.layout.n_steps, np.nan)
     for step in np.flatnonzero(geometry.has_choice):
         scores[step] = inside[:, geometry.step_of_active == step].all(axis=1).mean()
@@ -206,9 +198,8 @@ def interval_width_score(
     >>> interval_width_score([[0.1, 0.5]], [[0.3, 0.9]]).round(3)
     array([0.3])
     """
-    geometry, high, bounds = _read(
-        "interval_width_score", upper, steps, mask, lower=lower
-    )
+    owner = "interval_width_score"
+    geometry, high, bounds = _read(owner, upper, steps, mask, lower=lower)
     return _mean_by_step((high - bounds["lower"]).mean(axis=0), geometry)
 
 
@@ -222,8 +213,8 @@ def crps_score(
     r"""Return the mean continuous ranked probability score, per step.
 
     :math:`\mathrm{CRPS} = E|Y - y| - \tfrac12 E|Y - Y'|` for draws :math:`Y, Y'` of
-    the predictive law [1]_, averaged over members and parts; in probability, smaller
-    is better. Sharpness and calibration in one figure.
+    the predictive distribution [1]_, averaged over members and parts; in probability,
+    smaller is better. Sharpness and calibration in one figure.
 
     Parameters
     ----------
@@ -305,7 +296,7 @@ def coverage_interval(
     Members are independent, the parts of one member are not: the number of trials
     is the number :math:`n` of members. Joint coverage is then binomial. For marginal
     coverage the share of covered parts of one member has at most the variance
-    :math:`c (1 - c)` of a coin, so the interval is on the safe side.
+    :math:`c (1 - c)` of a coin, so the interval is conservative.
 
     Parameters
     ----------
@@ -412,8 +403,8 @@ def pit_values(
               \quad V \sim U(0, 1),
 
     is uniform on (0, 1) for every :math:`m`, with ties or without, when :math:`y`
-    has the law of the draws [1]_. A histogram with the shape of a U shows draws that
-    are too narrow; a hump, too wide; a slope, biased.
+    has the distribution of the draws [1]_. A histogram with the shape of a U shows
+    draws that are too narrow; a hump, too wide; a slope, biased.
 
     Parameters
     ----------
@@ -501,9 +492,9 @@ def pit_uniformity(
     """Summarise how far the probability integral transform is from uniform.
 
     A uniform PIT is necessary for calibrated draws, not sufficient [1]_. Each part is
-    judged over the members, which are independent. The parts of a step
-    are not (of two parts one has the PIT of the other, mirrored), so they are not
-    pooled; a step has Bonferroni's p-value.
+    assessed over the members, which are independent. The parts of a step are not (of
+    two parts one has the PIT of the other, mirrored), so they are not pooled; a step
+    has Bonferroni's p-value.
 
     Parameters
     ----------
@@ -570,17 +561,10 @@ def pit_uniformity(
 def read_draws(
     owner: str, y_true: Any, draws: Any, steps: Any, mask: Any
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
-    """Return the geometry, held-out members and draws; ``"infer"`` looks at both.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or an entry is negative or on a masked part.
-    """
-    observed, drawn = np.asarray(y_true), np.asarray(draws)
+    """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
     tables = []
-    for values, name in ((observed, "y_true"), (drawn, "draws")):
+    for values, name in ((y_true, "y_true"), (draws, "draws")):
         table = np.asarray(values, dtype=np.float64)
         rows = table.reshape(-1, table.shape[-1])
         refuse_negative(rows, geometry.layout, name)

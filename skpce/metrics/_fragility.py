@@ -1,6 +1,4 @@
-"""How much the members of an ensemble disagree, and distances between policies.
-
-How much the members of an ensemble disagree, step by step.
+"""The disagreement of the members of an ensemble, step by step, and policy distances.
 
 Variances of log-ratios have no upper bound and grow with the number of actions; the
 paper's ALR sum also depends on the reference action. Distances of probabilities do
@@ -17,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     check_boolean,
@@ -32,7 +31,7 @@ from .._compositions.composition import (
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     check_log_ratio_parameters,
-    log_ratios_of,
+    clr_of,
 )
 from .._compositions.steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
@@ -138,7 +137,7 @@ def policy_fragility(
     ``alr_sum``                  :math:`\sum_{k \ne r} \mathrm{Var}(\log p_k / p_r)`
     ============================ ==========================================
 
-    The first four are bounded, have no reference, and a rare action hardly counts.
+    The first four are bounded and free of a reference, and a rare action hardly counts.
     The others weigh relative changes of rare actions as much as those of frequent
     ones.
 
@@ -153,8 +152,8 @@ def policy_fragility(
         True where a part is possible. ``"infer"`` masks the columns that are 0 for
         every member.
     reference : int, default=-1
-        Reference part :math:`r` of ``alr_sum`` within each step; a masked one gives
-        way to the last possible part.
+        Reference part :math:`r` of ``alr_sum`` within each step; where it is
+        masked, the last possible part takes its place.
     sample_weight : array-like of shape (n_members,) or None, default=None
         Frequency of each member: weight 2 is two equal members.
     zero_replacement : float, default=1e-12
@@ -227,25 +226,14 @@ def policy_fragility(
     values = read_table(y, "y")
     layout = resolve_layout(y, steps, values.shape[1], owner)
     check_log_ratio_parameters(
-        owner,
-        log_ratio="alr",
-        reference=reference,
-        zero_replacement=zero_replacement,
-        closure="renormalize",
-        layout=layout,
+        owner, reference=reference, zero_replacement=zero_replacement, layout=layout
     )
     weights = checked_sample_weight(sample_weight, values)
     closed = close_compositions(values, layout, "renormalize")
     possible = resolve_mask(mask, closed, layout, owner)
     geometry = LogRatioGeometry(layout, possible, "alr", int(reference))
     refuse_masked(closed, possible, layout)
-    clr = log_ratios_of(
-        closed,
-        geometry,
-        closure="renormalize",
-        zero_replacement=zero_replacement,
-        name="y",
-    )
+    clr = clr_of(closed, geometry, zero_replacement, "y")
     n_possible = sum_steps(possible.astype(np.int64), layout)
     disagreement = _disagreement(closed, weights, layout, n_possible > 1)
     largest = _largest_disagreement(n_possible, float(weights.sum()))
@@ -254,6 +242,7 @@ def policy_fragility(
         for name in disagreement
     }
     variance = _sum_of_variances(clr, weights, geometry.step_of_active, layout)
+    alr, step_of_alr = geometry.to_coordinates(clr), geometry.step_of_coordinate
     return PolicyFragility(
         step_names=layout.step_names,
         n_possible=n_possible,
@@ -261,12 +250,7 @@ def policy_fragility(
         **normalized,
         aitchison_variance=variance,
         variance_per_freedom=_ratio(variance, n_possible - 1.0),
-        alr_sum=_sum_of_variances(
-            geometry.to_coordinates(clr),
-            weights,
-            geometry.step_of_coordinate,
-            layout,
-        ),
+        alr_sum=_sum_of_variances(alr, weights, step_of_alr, layout),
         alr_reference=_reference_names(layout, possible, int(reference)),
     )
 
@@ -275,19 +259,18 @@ def _disagreement(
     closed: FloatArray,  # shape: (n_members, n_parts)
     weights: FloatArray,  # shape: (n_members,)
     layout: StepLayout,
-    choice: NDArray[np.bool_],  # shape: (n_steps,)
+    choice: BoolArray,  # shape: (n_steps,)
 ) -> dict[str, FloatArray]:
     """Return the four measures on probabilities; each (n_steps,)."""
     share = weights / weights.sum()
     mean = share @ closed
-    row = mean[np.newaxis]
-    information = share @ sum_steps(rel_entr(closed, row), layout)
+    means = np.broadcast_to(mean, closed.shape)
+    pairs = sum_steps(_mean_absolute_difference(closed, weights), layout)
+    information = share @ sum_steps(rel_entr(closed, means), layout)
     found = {
         "total_variation": share @ (0.5 * sum_steps(np.abs(closed - mean), layout)),
-        "pairwise_total_variation": 0.5
-        * sum_steps(_mean_absolute_difference(closed, weights), layout),
-        "jensen_shannon": share
-        @ js_by_step(closed, np.broadcast_to(row, closed.shape), layout),
+        "pairwise_total_variation": 0.5 * pairs,
+        "jensen_shannon": share @ js_by_step(closed, means, layout),
         "mutual_information": np.maximum(information, 0.0),
     }
     # Without a choice the mean of ones is 1 up to rounding, not exactly.
@@ -298,10 +281,7 @@ def _mean_absolute_difference(
     values: FloatArray,  # shape: (n_members, n_parts)
     weights: FloatArray,  # shape: (n_members,)
 ) -> FloatArray:  # shape: (n_parts,)
-    """Return the mean of ``|x_i - x_j|`` over pairs i ≠ j, from the order statistics.
-
-    Each gap between neighbours counts once for every pair that it separates.
-    """
+    """Return the mean of ``|x_i - x_j|`` over pairs i ≠ j, by order statistics."""
     total = weights.sum()
     if total < 2:
         return np.full(values.shape[1], np.nan)
@@ -347,7 +327,7 @@ def _sum_of_variances(
 
 
 def _reference_names(
-    layout: StepLayout, possible: NDArray[np.bool_], reference: int
+    layout: StepLayout, possible: BoolArray, reference: int
 ) -> tuple[str, ...]:
     """Name the reference part of each step as the geometry chooses it."""
     names = []
@@ -417,9 +397,8 @@ def total_variation_distance(
     >>> total_variation_distance(p, q, steps=(2, 2))
     array([[0.25, 1.  ]])
     """
-    layout, first, second = read_pair(
-        p, q, ("p", "q"), steps, "total_variation_distance"
-    )
+    owner = "total_variation_distance"
+    layout, first, second = read_pair(p, q, ("p", "q"), steps, owner)
     return 0.5 * sum_steps(np.abs(first - second), layout)
 
 
@@ -550,35 +529,21 @@ def squared_aitchison(
 ) -> FloatArray:  # shape: (n_members, n_steps)
     """Return squared Aitchison distances; ``names`` are for messages."""
     layout, first, second = read_pair(p, q, names, steps, owner)
-    check_log_ratio_parameters(
-        owner,
-        log_ratio="clr",
-        reference=-1,
-        zero_replacement=zero_replacement,
-        closure="renormalize",
-        layout=layout,
-    )
+    check_log_ratio_parameters(owner, zero_replacement=zero_replacement, layout=layout)
     possible = resolve_mask(mask, np.vstack([first, second]), layout, owner)
     geometry = LogRatioGeometry(layout, possible, "clr", -1)
     clr = []
     for table, name in zip((first, second), names, strict=True):
         refuse_masked(table, possible, layout, name)
-        clr.append(
-            geometry.clr(replace_zeros(table, possible, layout, zero_replacement))
-        )
+        positive = replace_zeros(table, possible, layout, zero_replacement)
+        clr.append(geometry.clr(positive))
     squares = np.zeros(first.shape)
     squares[:, geometry.active_parts] = np.square(clr[0] - clr[1])
     return sum_steps(squares, layout)
 
 
 def read_table(values: Any, name: str) -> FloatArray:
-    """Return a finite 2-D table of floats with at least one row.
-
-    Raises
-    ------
-    ValueError
-        If it is not 2-D, is empty, or has NaN or infinite entries.
-    """
+    """Return a finite 2-D table of floats with at least one row."""
     refuse_ragged(values, name)
     refuse_nan(values, name)
     table = np.asarray(values, dtype=np.float64)
@@ -595,13 +560,7 @@ def read_table(values: Any, name: str) -> FloatArray:
 def read_pair(
     p: Any, q: Any, names: tuple[str, str], steps: Any, owner: str
 ) -> tuple[StepLayout, FloatArray, FloatArray]:
-    """Return the steps and two closed tables of one width; one row is broadcast.
-
-    Raises
-    ------
-    ValueError
-        If the widths differ, or the numbers of rows do and neither is 1.
-    """
+    """Return the steps and two closed tables of one width; one row is broadcast."""
     first, second = read_table(p, names[0]), read_table(q, names[1])
     rows = {len(first), len(second)}
     if first.shape[1] != second.shape[1] or (len(rows) > 1 and 1 not in rows):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray
 from .._compositions.composition import checked_policies
 from .._compositions.fitted import QUANTILE
-from ..inspection._reading import expansion_of
+from ..inspection._reading import compositions_of
 from ..metrics import marginal_coverage_score
 from ._style import check_position, color, hide_spines, label, legend_below, make_axes
 
@@ -137,8 +137,8 @@ class PolicyDistributionDisplay:
             If y does not fit the surrogate, there is no such step, or there are
             other numbers of names.
         """
-        reading = expansion_of(pipeline)
-        geometry, surrogate = reading.require_compositions().geometry, reading.estimator
+        reading, fitted = compositions_of(pipeline)
+        geometry, surrogate = fitted.geometry, reading.estimator
         layout = geometry.layout
         step = check_position("step", step, layout.n_steps)
         y = checked_policies(y, surrogate)
@@ -317,8 +317,8 @@ class CoverageDisplay:
         ValueError
             If X or y does not fit the surrogate.
         """
-        reading = expansion_of(pipeline, X)
-        geometry, surrogate = reading.require_compositions().geometry, reading.estimator
+        reading, fitted = compositions_of(pipeline, X)
+        geometry, surrogate = fitted.geometry, reading.estimator
         inputs = reading.inputs
         y = checked_policies(y, surrogate, len(inputs))
         kinds = {

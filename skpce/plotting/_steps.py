@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from .._checks import FloatArray, check_option
 from .._compositions.composition import checked_policies
 from ..inspection import Result
-from ..inspection._reading import expansion_of
+from ..inspection._reading import compositions_of
 from ..metrics import PolicyFragility, policy_fragility
 from ._indices import SobolDisplay
 from ._style import (
@@ -165,8 +165,7 @@ class StepVarianceDisplay:
         display : StepVarianceDisplay
             After :meth:`plot`.
         """
-        reading = expansion_of(pipeline)
-        reading.require_compositions()
+        reading, _ = compositions_of(pipeline)
         found = fragility_of(reading.estimator, y)
         judged = Support.of(reading.expansion, verdict)
         display = cls(found, unexplained=judged.unexplained, supported=judged.supported)
@@ -420,8 +419,7 @@ class PrismDisplay:
             If the measure is unknown, or the members agree at every step.
         """
         check_option("PrismDisplay.from_estimator", "measure", measure, PRISM_MEASURES)
-        reading = expansion_of(pipeline)
-        reading.require_compositions()
+        reading, _ = compositions_of(pipeline)
         shares = SobolDisplay.from_fit(
             pipeline,
             unexplained=unexplained,

@@ -125,7 +125,8 @@ def required_ensemble_size(
     Parameters
     ----------
     estimator : CompositionalPCESurrogate or PolynomialChaosRegressor
-        Fitted. The answer has one entry per step, or per target.
+        Fitted; alone, or at the end of a pipeline. The answer has one entry per step,
+        or per target.
     tolerance : float, default=0.1
         Largest error of an index, in (0, 1). By :func:`sobol_error_bound` it bounds
         :math:`\lVert\hat c - c\rVert/\sqrt D` as well.

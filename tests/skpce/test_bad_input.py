@@ -146,7 +146,7 @@ class TestFit:
         mask = np.ones((len(X), 9), dtype=bool)
         mask[3, 7] = False
         with pytest.raises(
-            ValueError, match=r"differs between members.*fit them apart"
+            ValueError, match=r"differs between members.*fit them separately"
         ):
             clone(SURROGATE).set_params(mask=mask).fit(X, y)
 

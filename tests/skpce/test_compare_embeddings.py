@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import softmax
+from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.ensemble import RandomForestRegressor
@@ -147,6 +150,50 @@ def test_nested_q2_is_that_of_a_grid_search_in_each_fold(data, candidates, found
     for name, those in {**some, "best of all": candidates}.items():
         predicted = cross_val_predict(grid_search(those), X, y, cv=OUTER)
         assert found[name].q2 == pytest.approx(q2_by_hand(y, predicted))
+
+
+def test_with_rewards_the_choices_are_grid_searches_of_the_inner_folds(data):
+    """Nested Q² by hand: a grid search over the folds drawn in each training set."""
+    reward = np.repeat(np.arange(30), 3)
+    X, y = data[0][reward], data[1]
+    rng = np.random.default_rng(0)
+    fit = _make_cross_fit(surrogate(), X, y, reward, None, "infer", 4, 1e-12, rng)
+    folds = NestedFolds.draw(fit.splits, 3, X, reward, rng)
+    read = read_candidates({"PCA": PCA()}, (1, 2), (0, 1), fit.pipeline, rng)
+    ours = NestedSearch(read, fit, folds, None).nested_errors()
+    predicted = np.empty_like(y)
+    for (train, test), inner, setting in zip(
+        folds.outer, folds.inner, ours.choices[0], strict=True
+    ):
+        rows = [tuple(np.searchsorted(train, part) for part in one) for one in inner]
+        searched = grid_search({"PCA": read[0].embedding}, degrees=(0, 1))
+        searched.set_params(cv=rows).fit(X[train], y[train])
+        predicted[test] = searched.predict(X[test])
+        found = searched.best_params_
+        assert setting.dimension == found["embedding__n_components"]
+        assert setting.degree == found["surrogate__degree"]
+    q2 = step_q2(ours.errors[0], fit.squared_deviations(), fit.geometry)
+    assert q2 == pytest.approx(q2_by_hand(y, predicted))
+
+
+class CountedPCA(PCA):
+    """Notes the number of rows of each fit."""
+
+    fits: ClassVar[list[int]] = []
+
+    def fit_transform(self, X, y=None):
+        self.fits.append(len(X))
+        return super().fit_transform(X, y)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_an_embedding_is_fitted_once_for_all_degrees(data, routing):
+    search, _ = search_of({"PCA": CountedPCA()}, *data, degrees=(0, 1, 2))
+    CountedPCA.fits.clear()
+    with config_context(enable_metadata_routing=routing):
+        search.nested_errors()
+    # Of three outer folds each trains in two inner ones, and once on all its members.
+    assert sorted(CountedPCA.fits) == [30] * 6 + [60] * 3
 
 
 def test_permuted_choices_are_grid_searches_of_permuted_policies(data, candidates):

@@ -15,6 +15,8 @@ from skpce import (
     PolynomialChaosRegressor,
     RosenblattTransformer,
 )
+from skpce._dependence.scores import marginal_map
+from skpce._input_laws import UniformLaw
 from skpce.inspection import input_tests
 
 R = np.array([[1.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.0]])
@@ -90,6 +92,12 @@ def test_learned_ends_of_a_support_are_not_infinite():
     with pytest.warns(InputOutsideSupportWarning, match="values of x2"):
         far = NatafTransformer("uniform").fit(X).transform(X + np.array([0, 0, 1]))
     assert np.isfinite(far).all()
+
+
+def test_half_a_row_lies_beyond_a_learned_end():
+    column, law = np.array([0.0, 0.3, 1.0]), UniformLaw(0.5, 0.5)
+    scores = marginal_map("Nataf", "x0", law, column, np.ones(3)).to_normal(column)
+    np.testing.assert_allclose(scores, stats.norm.ppf([0.5 / 3, 0.3, 1 - 0.5 / 3]))
 
 
 def test_empirical_marginals_go_on_as_normal_tails():
@@ -184,7 +192,7 @@ def test_the_conditional_law_against_quadrature():
         assert abs(drawn.mean() - mean) < 4 * error
 
 
-def test_the_second_column_can_be_kept_too():
+def test_the_second_column_can_be_fixed_too():
     """Conditionals in the order that the map does not take."""
     X = parabola(40)
     found = RosenblattTransformer("normal", bandwidth=0.4).fit(X)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -16,14 +15,12 @@ from ..._checks import (
     FloatArray,
     check_boolean,
     fail,
-    import_pandas,
     make_generator,
 )
 from ..._surrogate import CompositionalPCESurrogate
 from .._cross_fit import (
+    CrossFit,
     Permutations,
-    Split,
-    bootstrap_q2,
     take,
     with_parameters,
 )
@@ -35,17 +32,16 @@ from .._verdict import (
     _make_cross_fit,
     _training_noise,
     failed_conditions,
-    permutation_p_values,
     table_of_steps,
     verdict,
 )
-from .held_out import HeldOutInputs, held_out_inputs
+from .comparison import ComparedEmbedding, EmbeddingComparison
+from .held_out import held_out_inputs
 from .search import (
     BEST_OF_ALL,
     OWNER,
     Candidate,
     Choice,
-    EmbeddingSetting,
     NestedFolds,
     NestedSearch,
     check_dimensions,
@@ -120,9 +116,9 @@ def compare_embeddings(
         Permutations behind the p-values; at least 19.
     permute_choice : bool, default=False
         Repeat the whole choice in each permutation, by refits: the p-value is then
-        valid, for each candidate and for the best of all. Else permutations hold the
-        setting fixed, which has seen all policies where it was chosen: p is somewhat
-        too small, and the best of all has none.
+        valid, for each candidate and for the best of all. Else permutations keep the
+        setting chosen among several, which has seen all policies: p is somewhat too
+        small, and the best of all has none.
     min_q2, significance_level, max_noise_share : float
         Conditions of the verdict; 0.25, 0.05 and 0.5 by default.
     confidence_level : float, default=0.9
@@ -177,7 +173,7 @@ def compare_embeddings(
 
     Examples
     --------
-    Ten entries of a reward vary a lot, and two, which decide the policy, a little.
+    Ten entries of a reward vary a lot and two a little; the policy depends on the two.
 
     >>> import numpy as np
     >>> from scipy.special import softmax
@@ -188,16 +184,9 @@ def compare_embeddings(
     >>> X = np.random.default_rng(0).normal(size=(60, 12)) * np.r_[[3] * 10, 1, 1]
     >>> y = softmax(np.c_[X[:, 10:], np.zeros(60)], axis=1)
     >>> pls = PLSTransformer(target_transformer=LogRatioTransformer())
+    >>> grid = {"dimensions": (1, 2), "degrees": (1,), "cv": 3, "inner_cv": 3}
     >>> found = compare_embeddings(
-    ...     {"PCA": PCA(), "PLS": pls},
-    ...     X,
-    ...     y,
-    ...     dimensions=(1, 2),
-    ...     degrees=(1,),
-    ...     cv=3,
-    ...     inner_cv=3,
-    ...     n_permutations=19,
-    ...     random_state=0,
+    ...     {"PCA": PCA(), "PLS": pls}, X, y, n_permutations=19, random_state=0, **grid
     ... )
     >>> print(found.best.setting)
     PLS, dimension 2, degree 1
@@ -240,33 +229,24 @@ def compare_embeddings(
     )
     seed = int(generator.integers(2**31 - 1))
     n_parts = len(given) * (len(folds.outer) + 2) + permute_choice * n_permutations
-    done = _reporting(progress, n_parts)
+    counter = count(1)
+
+    def done() -> None:
+        if progress is not None:
+            progress(next(counter), n_parts)
+
     choices = search.choices(n_jobs, done)
     nested = search.nested_errors(n_jobs, done)
     deviations = fit.squared_deviations()
-    figures = [
-        bootstrap_q2(
-            errors,
-            deviations,
-            fit.geometry,
-            confidence_level,
-            np.random.default_rng(seed),  # all candidates share the resamples
-            reward,
-        )
-        for errors in nested.errors
-    ]
+    figures = search.figures(nested, deviations, reward, confidence_level, seed)
     p_values: Any = [None] * len(figures)  # those of the fixed setting
     if permute_choice:
-        draws = Permutations.draw(
+        orders = Permutations.draw(
             len(fit.X), reward, n_permutations, np.random.default_rng(seed)
         )
-        permuted = search.permuted_q2(draws, deviations, n_jobs, done)
-        p_values = [
-            permutation_p_values(q2, permuted[:, row])
-            for row, (q2, _, _) in enumerate(figures)
-        ]
+        p_values = search.p_values(figures[:, 0], orders, deviations, n_jobs, done)
     elif sum(len(candidate.settings) for candidate in given) > 1:
-        p_values[-1] = np.full(len(figures[-1][0]), np.nan)
+        p_values[-1] = np.full(figures.shape[2], np.nan)
     limits = (min_q2, significance_level, max_noise_share)
     whole = with_parameters(surrogate, mask=fit.geometry.mask)
     rows = []
@@ -288,12 +268,9 @@ def compare_embeddings(
         )
         notes = (caution,) if chosen else ()
         judged = _nested_verdict(fixed, figures[row], p_values[row], limits, notes)
+        verdicts = {"verdict": judged, "fixed": fixed, "choices": nested.choices[row]}
         final = replace(candidate, surrogate=whole)
-        rows.append(
-            _compared(
-                final, choice, judged, fixed, nested.choices[row], *data, folds.outer
-            )
-        )
+        rows.append(_compared(final, choice, fit, reward, **verdicts))
         done()
     best = rows[int(np.argmax([choice.score for choice in choices]))]
     judged = _nested_verdict(best.fixed, figures[-1], p_values[-1], limits)
@@ -307,19 +284,6 @@ def compare_embeddings(
         n_members=len(fit.X),
         permuted_choice=bool(permute_choice),
     )
-
-
-def _reporting(
-    progress: Callable[[int, int], None] | None, n_parts: int
-) -> Callable[[], None]:
-    """Return what counts the parts that are done and reports them."""
-    counter = count(1)
-
-    def done() -> None:
-        if progress is not None:
-            progress(next(counter), n_parts)
-
-    return done
 
 
 def _nested_verdict(
@@ -348,225 +312,21 @@ def _nested_verdict(
 
 
 def _compared(
-    candidate: Candidate,
-    choice: Choice,
-    judged: Result,
-    fixed: Result,
-    choices: tuple[EmbeddingSetting, ...],
-    X: Any,
-    y: Any,
-    reward: Any,
-    splits: Sequence[Split],
+    candidate: Candidate, choice: Choice, fit: CrossFit, reward: Any, **verdicts: Any
 ) -> ComparedEmbedding:
     """Fit the chosen setting to all members and test its inputs."""
-    once = np.arange(len(X))
+    once = np.arange(len(fit.X))
     if reward is not None:
         once = np.unique(np.asarray(reward), return_index=True)[1]
     pipeline = candidate.pipeline(choice.setting)
-    model = clone(pipeline).fit(X, y)
+    model = clone(pipeline).fit(fit.X, fit.y)
     return ComparedEmbedding(
         name=candidate.name,
         setting=choice.setting,
         score=choice.score,
-        verdict=judged,
-        fixed=fixed,
-        choices=choices,
-        inputs=fitted_inputs(model, take(X, once))[0],
-        held_out_inputs=held_out_inputs(pipeline, X, y, splits, once),
-        n_inputs=int(np.shape(last_and_inputs(model, X)[1])[1]),
+        **verdicts,
+        inputs=fitted_inputs(model, take(fit.X, once))[0],
+        held_out_inputs=held_out_inputs(pipeline, fit.X, fit.y, fit.splits, once),
+        n_inputs=int(np.shape(last_and_inputs(model, fit.X)[1])[1]),
         pipeline=model,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedEmbedding:
-    """One candidate of a comparison; from :func:`compare_embeddings`.
-
-    Parameters
-    ----------
-    name : str
-        Of the candidate; ``"best of all"`` for the choice among all of them.
-    setting : EmbeddingSetting
-        Dimension and degree chosen with all members.
-    score : float
-        Mean score of that setting over the inner folds of all members: optimistic, as
-        it made the choice.
-    verdict : Result
-        Its Q² is nested: in every outer fold dimension and degree were chosen, and
-        everything fitted, without the members that are held out.
-    fixed : Result
-        On the same folds with ``setting`` held fixed: optimistic, as the members held
-        out have taken part in its choice.
-    choices : tuple of EmbeddingSetting
-        What each outer fold chose.
-    inputs : Result or None
-        Of the inputs of the members of the fit; None where they are no numbers.
-    held_out_inputs : HeldOutInputs or None
-        The same for members that the embedding has not seen.
-    n_inputs : int
-        Inputs of the last estimator.
-    pipeline : Pipeline
-        Of ``setting``, fitted to all members.
-    """
-
-    name: str
-    setting: EmbeddingSetting
-    score: float
-    verdict: Result
-    fixed: Result = field(repr=False)
-    choices: tuple[EmbeddingSetting, ...]
-    inputs: Result | None = field(repr=False)
-    held_out_inputs: HeldOutInputs | None = field(repr=False)
-    n_inputs: int
-    pipeline: Any = field(repr=False)
-
-    @property
-    def q2(self) -> FloatArray:
-        """Nested Q² per step."""
-        return np.asarray(self.verdict.q2)
-
-    @property
-    def fixed_q2(self) -> FloatArray:
-        """Q² per step with the setting held fixed."""
-        return np.asarray(self.fixed.q2)
-
-    def _input_figures(self) -> dict[str, float]:
-        """Return dependence and normality, of the fit and of held-out members."""
-        nan, fit, new = float("nan"), self.inputs, self.held_out_inputs
-        figures = {
-            "correlation": nan if fit is None else abs(fit.largest("pearson")),
-            "held_out_correlation": nan if new is None else new.largest_correlation,
-        }
-        for kind in ("dependence", "normality"):
-            for prefix, tests in (("", fit), ("held_out_", new)):
-                name = f"smallest_{kind}_p_value"
-                figures[f"{prefix}{kind}_p"] = getattr(tests, name, nan)
-        return figures
-
-    def __str__(self) -> str:
-        steps = ", ".join(
-            f"{step.step} {step.q2:.2f} [{step.q2_low:.2f}, {step.q2_high:.2f}]"
-            for step in self.verdict.steps
-        )
-        good = [step.step for step in self.verdict.steps if step.attributable]
-        found = f"Q² {steps}; attributable: {', '.join(good) or 'no step'}"
-        if self.name == BEST_OF_ALL:
-            tested = not np.isnan(self.verdict.p_value).all()
-            return f"{found}." if tested else f"Q² {steps}; not tested."
-        tests = (
-            "largest correlation {correlation:.2f} (held out "
-            "{held_out_correlation:.2f}, p = {held_out_dependence_p:.2g}), normality p "
-            "= {normality_p:.2g} (held out {held_out_normality_p:.2g})."
-        ).format(**self._input_figures())
-        return f"{self.setting}: {found}; {tests}"
-
-
-@dataclass(frozen=True, eq=False)
-class EmbeddingComparison:
-    """Candidates side by side; from :func:`compare_embeddings`.
-
-    Parameters
-    ----------
-    candidates : tuple of ComparedEmbedding
-        In the order given.
-    best_of_all : ComparedEmbedding
-        The choice among all candidates and settings as a procedure: its Q² is of
-        outer folds that each made this choice anew. This, and not the largest Q² of
-        the candidates, is what the choice is worth on other members. Its ``setting``
-        and ``pipeline`` are those of ``best``.
-    settings : tuple of EmbeddingSetting
-        All candidates × dimensions × degrees.
-    scores : ndarray of shape (n_settings, n_inner_folds)
-        Scores of the inner folds of all members.
-    n_members : int
-        Size of the ensemble.
-    permuted_choice : bool
-        Whether the p-values come from repeating the whole choice.
-    """
-
-    candidates: tuple[ComparedEmbedding, ...]
-    best_of_all: ComparedEmbedding
-    settings: tuple[EmbeddingSetting, ...]
-    scores: FloatArray = field(repr=False)
-    n_members: int
-    permuted_choice: bool
-
-    @property
-    def best(self) -> ComparedEmbedding:
-        """The candidate with the highest score on all members; the first of equals."""
-        return self[self.best_of_all.setting.candidate]
-
-    def __getitem__(self, name: str) -> ComparedEmbedding:
-        for candidate in (*self.candidates, self.best_of_all):
-            if candidate.name == name:
-                return candidate
-        known = ", ".join(repr(candidate.name) for candidate in self.candidates)
-        raise KeyError(f"{name!r} is no candidate; there are {known}.")
-
-    def __str__(self) -> str:
-        chosen = Counter(choice.candidate for choice in self.best_of_all.choices)
-        folds = len(self.best_of_all.choices)
-        votes = ", ".join(f"{name} in {n}" for name, n in chosen.most_common())
-        kind = (
-            "of the whole choice"
-            if self.permuted_choice
-            else "with the settings held fixed; those chosen among several are "
-            "somewhat too small"
-        )
-        lines = [
-            f"{self.best.setting} has the best score, with {self.n_members} members.",
-            f"The best of all, chosen anew in each of {folds} outer folds ({votes}): "
-            f"{self.best_of_all}",
-            *(f"- {candidate}" for candidate in self.candidates),
-            f"p-values are {kind}.",
-        ]
-        return "\n".join(lines)
-
-    def to_frame(self) -> Any:
-        """Return one row per candidate and step; the best of all comes last.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``candidate``, ``dimension``, ``degree``, ``n_inputs``, ``score``;
-            ``step``, ``q2``, ``q2_low``, ``q2_high`` (nested), ``fixed_q2``,
-            ``p_value``, ``noise_share``, ``attributable``, ``reasons``; largest
-            ``correlation`` of two inputs, smallest p-values of dependence and
-            normality, each also with ``held_out_`` before it. Needs pandas.
-        """
-        rows = []
-        for each in (*self.candidates, self.best_of_all):
-            for step, fixed in zip(each.verdict.steps, each.fixed_q2, strict=True):
-                rows.append(
-                    {
-                        **vars(each.setting),
-                        "candidate": each.name,
-                        "n_inputs": each.n_inputs,
-                        "score": each.score,
-                        "step": step.step,
-                        "q2": step.q2,
-                        "q2_low": step.q2_low,
-                        "q2_high": step.q2_high,
-                        "fixed_q2": fixed,
-                        "p_value": step.p_value,
-                        "noise_share": step.noise_share,
-                        "attributable": step.attributable,
-                        "reasons": "; ".join(step.reasons),
-                        **each._input_figures(),
-                    }
-                )
-        return import_pandas().DataFrame(rows)
-
-    def settings_frame(self) -> Any:
-        """Return one row per setting: the search on all members.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``candidate``, ``dimension``, ``degree``, ``mean_score`` and
-            ``std_score`` over the inner folds. Needs pandas.
-        """
-        frame = import_pandas().DataFrame([vars(setting) for setting in self.settings])
-        return frame.assign(
-            mean_score=self.scores.mean(axis=1), std_score=self.scores.std(axis=1)
-        )

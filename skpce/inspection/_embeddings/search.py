@@ -21,11 +21,13 @@ from .._cross_fit import (
     Permutations,
     Split,
     _stopping,
+    bootstrap_q2,
     step_q2,
     take,
 )
 from .._reading import final_estimator
 from .._reward_groups import make_splits
+from .._verdict import holm
 
 OWNER = "compare_embeddings"
 
@@ -296,10 +298,10 @@ class Trial(BaseEstimator):
     ) -> None:
         self.candidate = candidate
         self.scoring = scoring
-        self.embeddings = embeddings
+        self.embeddings = embeddings  # by dimension and rows: once for all degrees
         self.setting = setting
 
-    def __sklearn_clone__(self) -> Trial:
+    def __sklearn_clone__(self) -> Trial:  # clones share the embeddings
         return Trial(self.candidate, self.scoring, self.embeddings, self.setting)
 
     def fit(self, X: Any, y: Any, rows: IndexArray) -> Trial:
@@ -374,12 +376,21 @@ class NestedSearch:
         return list(_run(tasks, n_jobs, done))
 
     def nested_errors(
-        self, n_jobs: int | None = None, done: Callable[[], None] = lambda: None
+        self,
+        n_jobs: int | None = None,
+        done: Callable[[], None] = lambda: None,
+        *,
+        order: Any = None,  # members that lend each member their policies
+        inputs: Any = None,  # members that lend each member their inputs
     ) -> NestedErrors:
         """Choose in each training set and predict those who are held out."""
+        fit = self.fit
+        X = fit.X if inputs is None else take(fit.X, inputs)
+        y = fit.y if order is None else take(fit.y, order)
+        search = replace(self, fit=replace(fit, X=X, y=y))
         n_folds = len(self.folds.outer)
         tasks = (
-            delayed(self._choose_and_judge)(candidate, fold)
+            delayed(search._choose_and_judge)(candidate, fold)
             for candidate in self.candidates
             for fold in range(n_folds)
         )
@@ -420,6 +431,43 @@ class NestedSearch:
             search.best_params_["setting"], search.best_score_, np.stack(scores, axis=1)
         )
 
+    def figures(
+        self,
+        nested: NestedErrors,
+        deviations: FloatArray,
+        reward: Any,
+        confidence_level: float,
+        seed: int,
+    ) -> FloatArray:  # shape: (n_candidates + 1, 3, n_steps)
+        """Return nested Q² and its interval; all rows share the resamples."""
+        geometry = self.fit.geometry
+        return np.array(
+            [
+                bootstrap_q2(
+                    errors,
+                    deviations,
+                    geometry,
+                    confidence_level,
+                    np.random.default_rng(seed),
+                    reward,
+                )
+                for errors in nested.errors
+            ]
+        )
+
+    def p_values(
+        self,
+        q2: FloatArray,  # shape: (n_candidates + 1, n_steps)
+        permutations: Permutations,
+        deviations: FloatArray,
+        n_jobs: int | None,
+        done: Callable[[], None],
+    ) -> FloatArray:  # shape: (n_candidates + 1, n_steps)
+        """Return p-values of permutations that choose anew, Holm over the steps."""
+        permuted = self.permuted_q2(permutations, deviations, n_jobs, done)
+        found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
+        return np.array([holm(row) for row in np.where(np.isnan(q2), np.nan, found)])
+
     def permuted_q2(
         self,
         permutations: Permutations,
@@ -428,15 +476,19 @@ class NestedSearch:
         done: Callable[[], None],
     ) -> FloatArray:  # shape: (n_permutations, n_candidates + 1, n_steps)
         """Repeat all choices and fits for each permutation."""
-        searches = (replace(self, fit=fit) for fit in permutations.fits(self.fit))
-        pairs = zip(searches, permutations.deviations(deviations), strict=True)
-        tasks = (delayed(search._q2)(own) for search, own in pairs)
+        moves = permutations.moves_policies
+        tasks = (
+            delayed(self._q2)(deviations[order], order=order)
+            if moves
+            else delayed(self._q2)(deviations, inputs=order)
+            for order in permutations.orders
+        )
         return np.array(list(_run(tasks, n_jobs, done)))
 
-    def _q2(self, deviations: FloatArray) -> list[FloatArray]:
+    def _q2(self, deviations: FloatArray, **permutation: Any) -> list[FloatArray]:
         """Return nested Q² of each candidate and of the best of all."""
-        errors = self.nested_errors().errors
-        return [step_q2(one, deviations, self.fit.geometry) for one in errors]
+        found = self.nested_errors(**permutation)
+        return [step_q2(one, deviations, self.fit.geometry) for one in found.errors]
 
 
 def _run(

@@ -1,0 +1,141 @@
+"""One reader takes every fitted pipeline apart."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skpce import (
+    CompositionalPCESurrogate,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+)
+from skpce.inspection import back_to_reward, original_space_indices
+from skpce.inspection._reading import (
+    compositions_of,
+    expansion_of,
+    group_matrix,
+    last_and_inputs,
+)
+from skpce.plotting import InteractionDisplay, MainEffectsDisplay, SobolDisplay
+
+STEPS = {"first": 3, "only": 1, "last": 2}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    source = np.random.default_rng(0).normal(size=(80, 2)) * [2, 1]
+    return source @ np.array([[1.0, 1.0, 0.0], [0.0, 0.5, 1.0]])
+
+
+@pytest.fixture(scope="module")
+def policies(rows):
+    zero = np.zeros(len(rows))
+    first = softmax(np.c_[rows[:, 0], zero, -rows[:, 2]], axis=1)
+    last = softmax(np.c_[rows[:, 1] * rows[:, 0], zero], axis=1)
+    return np.hstack([first, np.ones((len(rows), 1)), last])
+
+
+def search(estimator):
+    return GridSearchCV(estimator, {"degree": [1, 2]}, cv=2)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda last: last,
+        lambda last: make_pipeline(PCA(2), last),
+        lambda last: make_pipeline("passthrough", make_pipeline(PCA(2), last)),
+        lambda last: make_pipeline(PCA(2), search(last)),
+        search,
+    ],
+    ids=["alone", "pipeline", "nested", "search inside", "search"],
+)
+def test_however_it_is_wrapped(wrap, rows, policies):
+    for last, y in (
+        (PolynomialChaosRegressor(), rows[:, 0] ** 2),
+        (PolynomialChaosRegressor(2, solver="ols"), rows[:, :2]),
+        (CompositionalPCESurrogate(steps=STEPS), policies),
+    ):
+        model = wrap(last).fit(rows, y)
+        reading = expansion_of(model, rows)
+        behind, inputs = last_and_inputs(model, rows)
+        assert reading.estimator is behind
+        np.testing.assert_array_equal(reading.inputs, inputs)
+        np.testing.assert_array_equal(reading.latent(rows), inputs)
+        np.testing.assert_array_equal(
+            reading(rows), reading.expansion(inputs).reshape(len(rows), -1)
+        )
+        assert reading.problem.basis is behind.basis_
+        is_direct = reading.inputs is rows
+        names = ("x0", "x1", "x2") if is_direct else ("pca0", "pca1")
+        assert reading.expansion.input_names == names
+
+
+def test_the_best_of_the_regressors_is_read(rows):
+    model = PolynomialChaosRegressorCV().fit(rows, rows[:, 0])
+    assert expansion_of(model).estimator is model.best_estimator_
+
+
+def test_a_frozen_estimator_is_read(rows, policies):
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS).fit(rows, policies)
+    reading, compositions = compositions_of(FrozenEstimator(surrogate), rows)
+    np.testing.assert_array_equal(
+        compositions.policies_at(reading.inputs), surrogate.predict(rows)
+    )
+
+
+def test_groups_are_added_up(rows, policies):
+    expansion = CompositionalPCESurrogate(1, steps=STEPS).fit(rows, policies).expansion_
+    np.testing.assert_array_equal(
+        group_matrix(expansion), [[1, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]]
+    )
+    np.testing.assert_array_equal(group_matrix(expansion.grouped(None)), np.eye(5))
+
+
+def test_an_expansion_alone_can_be_drawn(rows):
+    model = PolynomialChaosRegressor(2).fit(rows, rows[:, 0] * rows[:, 1] + rows[:, 2])
+    marginal = model.marginal([0, 1])
+    for display in (SobolDisplay, MainEffectsDisplay, InteractionDisplay):
+        shown = display.from_estimator(marginal)
+        assert list(shown.input_names) == ["x0", "x1"]
+        plt.close(shown.figure_)
+    assert expansion_of(marginal).problem is None
+
+
+def test_the_columns_behind_a_search(rows):
+    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1))
+    chosen = GridSearchCV(pipeline, {"pca__n_components": [2]}, cv=2)
+    found = original_space_indices(chosen.fit(rows, rows[:, 0]), rows)
+    best = original_space_indices(chosen.best_estimator_, rows)
+    assert str(found) == str(best)
+
+
+def test_a_step_of_one_action_has_no_row(rows, policies):
+    """Its only log-ratio is constant; it is no row of the expansion."""
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS).fit(rows, policies)
+    found = back_to_reward(surrogate, rows)
+    assert found.row_names == ("first:0", "first:1", "first:2", "last:0", "last:1")
+    assert len(found.effect_frame()) == 5 * 3
+
+
+def test_what_ends_in_no_expansion_is_refused(rows):
+    linear = make_pipeline(PCA(2), LinearRegression()).fit(rows, rows[:, 0])
+    for other in (linear, PCA().fit(rows), "surrogate", None, 3):
+        with pytest.raises(ValueError, match="expected a fitted PolynomialChaos"):
+            expansion_of(other)
+        with pytest.raises(ValueError, match="The last estimator is"):
+            compositions_of(other)
+    with pytest.raises(NotFittedError):
+        expansion_of(make_pipeline(PCA(2), PolynomialChaosRegressor()))
+    regressor = PolynomialChaosRegressor().fit(rows, rows[:, 0])
+    with pytest.raises(ValueError, match="expected a fitted CompositionalPCE"):
+        compositions_of(regressor)
+    with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 3 names"):
+        expansion_of(regressor, None, ["a"])
