@@ -51,6 +51,23 @@ def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
     )
 
 
+def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
+    """Return a copy as an array of finite floats, or raise ``ValueError``."""
+    try:
+        values = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise fail(owner, name, expected, value) from None
+    if not values.size or not np.isfinite(values).all():
+        raise fail(owner, name, expected, value)
+    return values
+
+
+def is_position(value: Any, size: int) -> bool:
+    """Return whether a value is an int from 0 to ``size - 1``."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integer and 0 <= int(value) < size
+
+
 def check_integer(
     owner: str, name: str, value: Any, *, low: int = 0, none_allowed: bool = False
 ) -> None:
