@@ -22,7 +22,7 @@ RAW = "quantiles of the members"
 LAWS = (GIVEN_INPUTS, NEW_MEMBER, PUSH_FORWARD, RAW)
 
 #: Laws that are put to the Kolmogorov-Smirnov test.
-FULL = "full law"
+FULL = "full distribution"
 HALF = "half the spread"
 KS_LAWS = (FULL, PUSH_FORWARD, HALF)
 

@@ -42,9 +42,9 @@ def page(results: dict[str, Any]) -> str:
     parts.append("### Kolmogorov–Smirnov\n")
     parts.append(
         f"Share of action-step pairs in which {N_KS_MEMBERS} held-out members cannot "
-        f"be told from {N_KS_DRAWS:,} draws of the law (Bonferroni): mean over draws "
-        f"of the ensemble, smallest and largest. In bold: the full law below "
-        f"{KS_TARGET}, another one not below.\n"
+        f"be distinguished from {N_KS_DRAWS:,} draws of the distribution (Bonferroni): "
+        "mean over draws of the ensemble, smallest and largest. In bold: the full "
+        f"distribution below {KS_TARGET}, another one not below.\n"
     )
     parts.append(ks_table(results["draws"], results["members"]))
     return "\n".join(parts)
@@ -97,7 +97,7 @@ def _described(name: str, runs: list[dict[str, Any]]) -> str:
 
 
 def ks_table(draws: dict[str, Any], members: list[int]) -> str:
-    """Return the fractions of the full law and of those that are to fail."""
+    """Return the fractions of the full distribution and of those that are to fail."""
     columns = ["ensemble", "members", "pairs", *KS_LAWS]
     rows = []
     for name, by_size in draws.items():

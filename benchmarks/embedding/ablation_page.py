@@ -32,7 +32,7 @@ _PAGE = """<!-- Written by benchmarks/embedding/ablation.py; do not edit. -->
 
 # The paper's ablation of embeddings
 
-The paper compares four embeddings of the Buchwald–Hartwig rewards by what they keep,
+The paper compares four embeddings of the Buchwald–Hartwig rewards by what they retain,
 how independent and normal their inputs are, and the coverage of the surrogate behind
 them. It finds the β-VAE best, and the coverage the same for all. This is that table
 again, on the members of the fit and on others, with the figure that it lacks: what the
@@ -42,7 +42,7 @@ surrogate predicts of members that it has not seen.
 say which), while policies choose among all 4,608 reactions; 5 inputs, degree 3, the
 paper's estimator. Medians over {n_seeds} seeds. *Fit* and *test* say which members a
 figure is of. "To the end" trains all epochs; without it, a fifth of the thirty members
-judge the epochs, and the best one is kept. *Rewards* are predicted by networks of the
+judge the epochs, and the best one is used. *Rewards* are predicted by networks of the
 paper's recipe (full batch) or of this package's default one.
 
 ## Beside the paper
@@ -66,11 +66,11 @@ rewards, drawn from a posterior that saw the same share of the data as each netw
 {inputs}
 ## Coverage, and Q² with the paper's estimator
 
-*Push-forward*: coverage at 95 % of the law of the inputs through the surrogate, as in
-the paper. *Residuals*: of the interval given the inputs, with the residual law, ridge,
-degree 1. Both are means over the four steps. *The members alone* are the quantiles of
-the thirty policies, without any input; of one more exchangeable member they hold 29 of
-31, 0.935.
+*Push-forward*: coverage at 95 % of the distribution of the inputs through the
+surrogate, as in the paper. *Residuals*: of the interval given the inputs, with the
+residual distribution, ridge, degree 1. Both are means over the four steps. *The members
+alone* are the quantiles of the thirty policies, without any input; of one more
+exchangeable member they hold 29 of 31, 0.935.
 
 *Q²*, on the fifty test members, in clr coordinates: 1 is perfect, 0 as good as their
 mean. Policy-relevant features of the additive *are* the log-ratios of that step; read
@@ -187,7 +187,7 @@ def findings(results: Results, n_seeds: int) -> str:
         "**Trained policies** are predicted by nothing here: the largest mean Q² of "
         f"any embedding, by any of the three, is {_number(most_trained)}. With these "
         "settings members differ by their training more than by their rewards.",
-        "**Policy-relevant features** keep next to nothing of the reward (R² "
+        "**Policy-relevant features** retain next to nothing of the reward (R² "
         f"{_number(exact[RELEVANT]['R² fit'])}). Yet with exact policies and degree 1 "
         "they predict best where they have features. Those of a step are the first "
         "order of its policy; this is what they are for, and no proof that other "
@@ -220,7 +220,7 @@ def early_table(results: Results, steps: tuple[str, ...]) -> str:
 
 
 def inputs_table(results: Results, n_seeds: int) -> str:
-    """Return what every embedding keeps and what its inputs look like."""
+    """Return what every embedding retains and what its inputs look like."""
     rows = []
     for (recipe, policies, name), found in results.items():
         if policies != "exact":

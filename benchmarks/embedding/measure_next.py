@@ -49,7 +49,7 @@ MEASURED, PICKED, SEEN = 0.4, 0.05, 0.75  # of all, of the unmeasured, of the me
 COMPONENTS = 40
 STEP = "additive"
 
-# In mean variances of the candidates. A measured yield then keeps a third of its
+# In mean variances of the candidates. A measured yield then retains a third of its
 # variance, as about a third of the networks do not train on it.
 NOISE = 0.5
 

@@ -24,7 +24,7 @@ _RULES = {
     "`explained_alone`": "the largest `explained_alone` of `back_to_reward` for the "
     "choice",
     "`explained_alone` in turn": "the largest `explained_alone`, then the largest "
-    "given the first, and so on; a measured yield keeps a third of its variance, as "
+    "given the first, and so on; a measured yield retains a third of its variance, as "
     "about a third of the networks do not train on it",
     "`variance_share`": "the largest `variance_share` for the choice",
 }
@@ -124,8 +124,9 @@ Rules by indices: *less* and *more* where the interval of the difference leaves 
   `variance_share` these are mostly reactions of the same catalyst and base with a high
   predicted yield: the features of the aryl halide, which weigh them so, rise and fall
   with the choice. For `explained_alone` see how close its means are to chance.
-- Rules, components and what a measured yield keeps were chosen on seeds 1000 and 1001,
-  among some others (fewer components, `share`, covariances tapered by shared levels).
+- Rules, components and what a measured yield retains were chosen on seeds 1000 and
+  1001, among some others (fewer components, `share`, covariances tapered by shared
+  levels).
 
 ## The numbers
 

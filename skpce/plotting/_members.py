@@ -1,4 +1,4 @@
-"""Members and the policies that are predicted for them."""
+"""Members, and the policies that are predicted for them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PolicyDistributionDisplay:
         Title.
     horizontal : bool or None, default=None
         Whether parts are rows. None makes them rows when their names are too long
-        to stand side by side.
+        for a column each.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class PolicyDistributionDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> PolicyDistributionDisplay:
-        """Draw the predictive law of a step beside an ensemble.
+        """Draw the predictive distribution of a step beside an ensemble.
 
         Parameters
         ----------
@@ -115,11 +115,11 @@ class PolicyDistributionDisplay:
         step : int, default=0
             Which step.
         part_names : sequence of str of length n_parts or None, default=None
-            Labels of all parts; None takes those that the surrogate saw in ``fit``.
+            Labels of all parts; None takes those seen in ``fit``.
         horizontal : bool or None, default=None
             Whether parts are rows; None decides by the length of their names.
         n_samples : int, default=2000
-            Draws of the predictive law.
+            Draws of the predictive distribution.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
         ax, **kwargs
@@ -180,7 +180,7 @@ class PolicyDistributionDisplay:
             ax.errorbar(*centre, **(style | kwargs))
         labels = [label(name, 60, 1) for name in self.part_names]
         what = f"(mean ± 1 s.d.{', cut at 0 and 1' if is_cut else ''})"
-        # A little room under zero, so that small probabilities are whole markers.
+        # A margin under zero, so that small probabilities are whole markers.
         if lying:
             ax.set_yticks(np.arange(n_parts), labels)
             ax.set_ylim(n_parts - 0.5, -0.5)
@@ -310,8 +310,8 @@ class CoverageDisplay:
         y : array-like of shape (n_members, n_parts)
             Policies of held-out members.
         draws : mapping of str to array-like of shape (n_draws, n_members, n_parts)
-            Draws of each predictive law by name; (n_draws, 1, n_parts) for one law
-            for all members.
+            Draws of each predictive distribution by name; (n_draws, 1, n_parts) for
+            one that all members share.
         levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
             Nominal levels.
         steps, mask

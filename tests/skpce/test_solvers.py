@@ -32,7 +32,7 @@ def data():
 
 
 def as_problem(data, groups=None):
-    """One target a group unless told otherwise; the inputs are of degree one."""
+    """One target a group by default; the inputs are of degree one."""
     design, targets, weights = data
     groups = np.arange(targets.shape[1]) if groups is None else groups
     exponents = np.eye(design.shape[1], dtype=int)[:, 1:]
@@ -156,8 +156,10 @@ def test_more_terms_than_samples(solver):
         design = PolynomialChaosFeatures(4, distribution=norm(0, 1)).fit_transform(X)
         residuals = []
         for row in range(20):
-            keep = np.arange(20) != row
-            model = Ridge(pce.alpha_[0], solver="svd").fit(design[keep, 1:], y[keep])
+            others = np.arange(20) != row
+            model = Ridge(pce.alpha_[0], solver="svd").fit(
+                design[others, 1:], y[others]
+            )
             residuals.append(y[row] - model.predict(design[row : row + 1, 1:])[0])
         assert pce.loo_error_[0] == pytest.approx(np.mean(np.square(residuals)))
     if solver == "ols":
@@ -197,7 +199,7 @@ def test_a_weight_is_a_number_of_copies(solver, distribution):
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
-def test_normalised_weights_do_not_flatter(solver):
+def test_normalised_weights_are_not_optimistic(solver):
     """Weights that sum to one leave out each sample, as unit weights do."""
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
@@ -209,7 +211,7 @@ def test_normalised_weights_do_not_flatter(solver):
         np.testing.assert_allclose(normalised.q2_, unit.q2_)
 
 
-def test_a_ridge_can_say_that_there_is_nothing():
+def test_a_ridge_can_return_the_mean():
     rng = np.random.default_rng(3)
     pce = PolynomialChaosRegressor(2).fit(rng.normal(size=(40, 3)), rng.normal(size=40))
     assert pce.alpha_[0] >= 100
