@@ -293,23 +293,15 @@ class FoldFactors:
             (self.groups + shift).ravel(),
             self.solver.criterion,
         )
-        spread = self._spread_of_step(clr)[:, self.fitted.step_of_coordinate]
-        coefficients = without_slopes(fit.coefficients, spread.ravel())
+        columns, geometry = clr.transpose(1, 0, 2).reshape(n_train, -1), self.fitted
+        spread = weighted_spread(columns, np.ones(n_train), LOG_RATIO_FLOOR)
+        spread = spread.reshape(n_permutations, -1)
+        spread = by_step(spread, geometry.step_of_active, geometry.layout.n_steps)
+        spread = spread[:, geometry.step_of_coordinate].ravel()
+        coefficients = without_slopes(fit.coefficients, spread)
         coefficients = coefficients.reshape(n_permutations, n_coordinates, -1)
         by_term = self.fitted.from_coordinates(coefficients.transpose(0, 2, 1))
         return self.held_out @ by_term
-
-    def _spread_of_step(
-        self, clr: FloatArray
-    ) -> FloatArray:  # shape: (n_permutations, n_steps)
-        """Return sums of squares."""
-        n_permutations, n_train, n_active = clr.shape
-        columns = clr.transpose(1, 0, 2).reshape(n_train, -1)
-        spread = weighted_spread(columns, np.ones(n_train), LOG_RATIO_FLOOR)
-        by_step = np.zeros((self.fitted.layout.n_steps, n_permutations))
-        by_active = spread.reshape(n_permutations, n_active)
-        np.add.at(by_step, self.fitted.step_of_active, by_active.T)
-        return by_step.T
 
 
 @dataclass(frozen=True)

@@ -39,15 +39,9 @@ _EXPANSIONS = (
 
 
 class NoExpansionError(ValueError):
-    """A pipeline ends in no polynomial expansion.
+    """A pipeline ends in no polynomial expansion."""
 
-    Parameters
-    ----------
-    last : object
-        What it ends in.
-    """
-
-    def __init__(self, last: Any) -> None:
+    def __init__(self, last: Any) -> None:  # what it ends in
         self.last = last
         super().__init__(
             f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
@@ -144,13 +138,7 @@ def expansion_of(
 def compositions_of(
     pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
 ) -> tuple[Reading, FittedCompositions]:
-    """Read a fitted surrogate of compositions as :func:`expansion_of` does.
-
-    Raises
-    ------
-    ValueError
-        If the last estimator is no surrogate of compositions.
-    """
+    """Read a surrogate of compositions like :func:`expansion_of`; refuse others."""
     try:
         reading = expansion_of(pipeline, X, input_features)
         last, compositions = reading.estimator, reading.compositions

@@ -116,9 +116,9 @@ def compare_embeddings(
         Permutations behind the p-values; at least 19.
     permute_choice : bool, default=False
         Repeat the whole choice in each permutation, by refits: the p-value is then
-        valid, for each candidate and for the best of all. Else permutations keep the
-        setting chosen among several, which has seen all policies: p is somewhat too
-        small, and the best of all has none.
+        valid, for each candidate and for the best of all. Else permutations hold the
+        setting fixed, which has seen all policies where it was chosen: p is somewhat
+        too small, and the best of all has none.
     min_q2, significance_level, max_noise_share : float
         Conditions of the verdict; 0.25, 0.05 and 0.5 by default.
     confidence_level : float, default=0.9

@@ -25,19 +25,18 @@ class ComparedEmbedding:
     setting : EmbeddingSetting
         Dimension and degree chosen with all members.
     score : float
-        Mean score of that setting over the inner folds of all members. It made the
-        choice, so it flatters.
+        Mean score of that setting over the inner folds of all members: optimistic, as
+        it made the choice.
     verdict : Result
         Its Q² is nested: in every outer fold dimension and degree were chosen, and
         everything fitted, without the members that are held out.
     fixed : Result
-        On the same folds with ``setting`` held fixed. The members held out have taken
-        part in its choice, so it flatters.
+        On the same folds with ``setting`` held fixed: optimistic, as the members held
+        out have taken part in its choice.
     choices : tuple of EmbeddingSetting
         What each outer fold chose.
-    inputs : InputTests or None
-        Dependence and laws of the inputs of the members of the fit; None where the
-        inputs are no numbers.
+    inputs : Result or None
+        Of the inputs of the members of the fit; None where they are no numbers.
     held_out_inputs : HeldOutInputs or None
         The same for members that the embedding has not seen.
     n_inputs : int
@@ -69,20 +68,16 @@ class ComparedEmbedding:
 
     def _input_figures(self) -> dict[str, float]:
         """Return dependence and normality, of the fit and of held-out members."""
-        nan = float("nan")
-        fit, new = self.inputs, self.held_out_inputs
-        return {
+        nan, fit, new = float("nan"), self.inputs, self.held_out_inputs
+        figures = {
             "correlation": nan if fit is None else abs(fit.largest("pearson")),
             "held_out_correlation": nan if new is None else new.largest_correlation,
-            "dependence_p": nan if fit is None else fit.smallest_dependence_p_value,
-            "held_out_dependence_p": (
-                nan if new is None else new.smallest_dependence_p_value
-            ),
-            "normality_p": (nan if fit is None else fit.smallest_normality_p_value),
-            "held_out_normality_p": (
-                nan if new is None else new.smallest_normality_p_value
-            ),
         }
+        for kind in ("dependence", "normality"):
+            for prefix, tests in (("", fit), ("held_out_", new)):
+                name = f"smallest_{kind}_p_value"
+                figures[f"{prefix}{kind}_p"] = getattr(tests, name, nan)
+        return figures
 
     def __str__(self) -> str:
         steps = ", ".join(
@@ -90,20 +85,16 @@ class ComparedEmbedding:
             for step in self.verdict.steps
         )
         good = [step.step for step in self.verdict.steps if step.attributable]
+        found = f"Q² {steps}; attributable: {', '.join(good) or 'no step'}"
         if self.name == BEST_OF_ALL:
-            if all(np.isnan(step.p_value) for step in self.verdict.steps):
-                return f"Q² {steps}; not tested."
-            return f"Q² {steps}; attributable: {', '.join(good) or 'no step'}."
-        figures = self._input_figures()
-        return (
-            f"{self.setting}: Q² {steps}; attributable: "
-            f"{', '.join(good) or 'no step'}; largest correlation "
-            f"{figures['correlation']:.2f} (held out "
-            f"{figures['held_out_correlation']:.2f}, p = "
-            f"{figures['held_out_dependence_p']:.2g}), normality p = "
-            f"{figures['normality_p']:.2g} (held out "
-            f"{figures['held_out_normality_p']:.2g})."
-        )
+            tested = not np.isnan(self.verdict.p_value).all()
+            return f"{found}." if tested else f"Q² {steps}; not tested."
+        tests = (
+            "largest correlation {correlation:.2f} (held out "
+            "{held_out_correlation:.2f}, p = {held_out_dependence_p:.2g}), normality p "
+            "= {normality_p:.2g} (held out {held_out_normality_p:.2g})."
+        ).format(**self._input_figures())
+        return f"{self.setting}: {found}; {tests}"
 
 
 @dataclass(frozen=True, eq=False)

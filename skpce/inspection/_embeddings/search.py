@@ -27,7 +27,7 @@ from .._cross_fit import (
 )
 from .._reading import final_estimator
 from .._reward_groups import make_splits
-from .._verdict import holm
+from .._verdict import permutation_p_values
 
 OWNER = "compare_embeddings"
 
@@ -376,21 +376,12 @@ class NestedSearch:
         return list(_run(tasks, n_jobs, done))
 
     def nested_errors(
-        self,
-        n_jobs: int | None = None,
-        done: Callable[[], None] = lambda: None,
-        *,
-        order: Any = None,  # members that lend each member their policies
-        inputs: Any = None,  # members that lend each member their inputs
+        self, n_jobs: int | None = None, done: Callable[[], None] = lambda: None
     ) -> NestedErrors:
         """Choose in each training set and predict those who are held out."""
-        fit = self.fit
-        X = fit.X if inputs is None else take(fit.X, inputs)
-        y = fit.y if order is None else take(fit.y, order)
-        search = replace(self, fit=replace(fit, X=X, y=y))
         n_folds = len(self.folds.outer)
         tasks = (
-            delayed(search._choose_and_judge)(candidate, fold)
+            delayed(self._choose_and_judge)(candidate, fold)
             for candidate in self.candidates
             for fold in range(n_folds)
         )
@@ -440,20 +431,13 @@ class NestedSearch:
         seed: int,
     ) -> FloatArray:  # shape: (n_candidates + 1, 3, n_steps)
         """Return nested Q² and its interval; all rows share the resamples."""
-        geometry = self.fit.geometry
-        return np.array(
-            [
-                bootstrap_q2(
-                    errors,
-                    deviations,
-                    geometry,
-                    confidence_level,
-                    np.random.default_rng(seed),
-                    reward,
-                )
-                for errors in nested.errors
-            ]
-        )
+        fit, level = self.fit, confidence_level
+        seeds = [np.random.default_rng(seed) for _ in nested.errors]
+        figures = [
+            bootstrap_q2(errors, deviations, fit.geometry, level, one, reward)
+            for errors, one in zip(nested.errors, seeds, strict=True)
+        ]
+        return np.array(figures)
 
     def p_values(
         self,
@@ -465,8 +449,8 @@ class NestedSearch:
     ) -> FloatArray:  # shape: (n_candidates + 1, n_steps)
         """Return p-values of permutations that choose anew, Holm over the steps."""
         permuted = self.permuted_q2(permutations, deviations, n_jobs, done)
-        found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
-        return np.array([holm(row) for row in np.where(np.isnan(q2), np.nan, found)])
+        rows = zip(q2, permuted.swapaxes(0, 1), strict=True)
+        return np.array([permutation_p_values(*row) for row in rows])
 
     def permuted_q2(
         self,
@@ -476,19 +460,15 @@ class NestedSearch:
         done: Callable[[], None],
     ) -> FloatArray:  # shape: (n_permutations, n_candidates + 1, n_steps)
         """Repeat all choices and fits for each permutation."""
-        moves = permutations.moves_policies
-        tasks = (
-            delayed(self._q2)(deviations[order], order=order)
-            if moves
-            else delayed(self._q2)(deviations, inputs=order)
-            for order in permutations.orders
-        )
+        searches = (replace(self, fit=fit) for fit in permutations.fits(self.fit))
+        pairs = zip(searches, permutations.deviations(deviations), strict=True)
+        tasks = (delayed(search._q2)(own) for search, own in pairs)
         return np.array(list(_run(tasks, n_jobs, done)))
 
-    def _q2(self, deviations: FloatArray, **permutation: Any) -> list[FloatArray]:
+    def _q2(self, deviations: FloatArray) -> list[FloatArray]:
         """Return nested Q² of each candidate and of the best of all."""
-        found = self.nested_errors(**permutation)
-        return [step_q2(one, deviations, self.fit.geometry) for one in found.errors]
+        errors = self.nested_errors().errors
+        return [step_q2(one, deviations, self.fit.geometry) for one in errors]
 
 
 def _run(
