@@ -285,27 +285,30 @@ def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
 
 
 class Trial(BaseEstimator):
-    """A candidate at one setting, for a grid search; its errors name the setting."""
-
-    __metadata_request__fit = {"rows": True}  # noqa: RUF012
+    """A candidate at one setting, fitted to rows; its errors name the setting."""
 
     def __init__(
         self,
         candidate: Candidate,
+        members: CrossFit,
         scoring: Any,
         embeddings: dict[Any, Any],
         setting: Any = None,
     ) -> None:
         self.candidate = candidate
+        self.members = members
         self.scoring = scoring
         self.embeddings = embeddings  # by dimension and rows: once for all degrees
         self.setting = setting
 
-    def __sklearn_clone__(self) -> Trial:  # clones share the embeddings
-        return Trial(self.candidate, self.scoring, self.embeddings, self.setting)
+    def __sklearn_clone__(self) -> Trial:  # clones share the data and the embeddings
+        return Trial(
+            self.candidate, self.members, self.scoring, self.embeddings, self.setting
+        )
 
-    def fit(self, X: Any, y: Any, rows: IndexArray) -> Trial:
+    def fit(self, rows: IndexArray) -> Trial:
         """Fit the embedding, unless it is there, and the surrogate behind it."""
+        X, y = take(self.members.X, rows), take(self.members.y, rows)
         self.n_training_ = len(rows)
         pipeline = self.candidate.pipeline(self.setting)
         key = (self.setting.dimension, rows.tobytes())
@@ -319,8 +322,9 @@ class Trial(BaseEstimator):
         self.pipeline_ = pipeline
         return self
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, rows: IndexArray) -> float:
         """Score the pipeline; a search cannot choose by what is not finite."""
+        X, y = take(self.members.X, rows), take(self.members.y, rows)
         with self._naming(self.setting):
             scorer = check_scoring(self.pipeline_, self.scoring)
             score = float(scorer(self.pipeline_, X, y))
@@ -409,13 +413,13 @@ class NestedSearch:
     def _choose(self, candidate: Candidate, splits: Sequence[Split]) -> Choice:
         """Choose among the settings of a candidate by scikit-learn's grid search."""
         search = GridSearchCV(
-            Trial(candidate, self.scoring, {}),
+            Trial(candidate, self.fit, self.scoring, {}),
             {"setting": candidate.settings},
             cv=splits,
             refit=False,
             error_score="raise",
             n_jobs=1,
-        ).fit(self.fit.X, self.fit.y, rows=np.arange(len(self.fit.X)))
+        ).fit(np.arange(len(self.fit.X)))
         found = search.cv_results_
         scores = [found[f"split{fold}_test_score"] for fold in range(len(splits))]
         return Choice(
@@ -431,13 +435,13 @@ class NestedSearch:
         seed: int,
     ) -> FloatArray:  # shape: (n_candidates + 1, 3, n_steps)
         """Return nested Q² and its interval; all rows share the resamples."""
-        fit, level = self.fit, confidence_level
-        seeds = [np.random.default_rng(seed) for _ in nested.errors]
-        figures = [
-            bootstrap_q2(errors, deviations, fit.geometry, level, one, reward)
-            for errors, one in zip(nested.errors, seeds, strict=True)
-        ]
-        return np.array(figures)
+        shared = (deviations, self.fit.geometry, confidence_level)
+        return np.array(
+            [
+                bootstrap_q2(errors, *shared, np.random.default_rng(seed), reward)
+                for errors in nested.errors
+            ]
+        )
 
     def p_values(
         self,
