@@ -4,7 +4,7 @@ An ensemble that is no GFlowNet: bagged classifiers
 
 One hundred logistic regressions, each on another bootstrap sample of the wine data,
 judge three bottles on which they disagree. What differs between the members is their
-sample. Which property of the sample drives which judgement?
+sample. Which property of the sample explains which judgement?
 
 The answer depends on how a sample is described. We try two descriptions, and let the
 verdict say which of them supports an attribution.

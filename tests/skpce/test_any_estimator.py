@@ -309,7 +309,7 @@ def test_the_same_seed_gives_the_same_numbers(normal_rows):
 
 def test_a_callable_sees_only_rows_after_every_check(normal_rows):
     def never(X):
-        raise AssertionError("asked")
+        raise AssertionError("called")
 
     for wrong, words in [
         ({"response": "mean"}, "'response'"),

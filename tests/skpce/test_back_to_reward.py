@@ -152,7 +152,7 @@ def test_a_nonlinear_embedding_is_moved_before_it():
     assert found.latent_names == ("kernelpca0", "kernelpca1", "kernelpca2")
 
 
-def test_what_a_column_tells_is_the_closed_form(fitted):
+def test_what_a_column_explains_alone_is_the_closed_form(fitted):
     pipeline, X = fitted
     found = back_to_reward(pipeline, X)
     closed = original_space_indices(pipeline, X)
@@ -164,7 +164,7 @@ def test_what_a_column_tells_is_the_closed_form(fitted):
     np.testing.assert_allclose(sampled, found.explained_alone[0], atol=0.2)
 
 
-def test_correlated_inputs_of_the_expansion_are_told_by_rows():
+def test_correlated_inputs_of_the_expansion_are_explained_by_rows():
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], size=400)
     pce = PolynomialChaosRegressor(1).fit(X, X[:, 0])
@@ -174,7 +174,7 @@ def test_correlated_inputs_of_the_expansion_are_told_by_rows():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_four_named_parts_of_which_the_policy_feels_two(seed):
+def test_four_named_parts_of_which_the_policy_depends_on_two(seed):
     rng = np.random.default_rng(seed)
     parts = {name: [5 * i + k for k in range(5)] for i, name in enumerate("abcd")}
     source = rng.normal(size=(100, 4))
@@ -242,7 +242,7 @@ def test_predicted_changes_are_those_of_rewards_solved_again(seed):
     assert "retains less than half of a move of" in str(found)
 
 
-def test_what_is_kept_of_a_move_is_the_projection():
+def test_what_is_retained_of_a_move_is_the_projection():
     X = np.random.default_rng(0).normal(size=(50, 5)) @ np.diag([5, 4, 3, 2, 1.0])
     model = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, X[:, 0])
     V = model[0].components_

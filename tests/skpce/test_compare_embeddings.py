@@ -50,9 +50,9 @@ def pls(**parameters):
 
 
 def felt_and_loud(n_members=90, seed=0):
-    """Twelve coordinates of a reward; the policy feels the two of least variance.
+    """Twelve coordinates of a reward; the policy depends on those of least variance.
 
-    Step a feels both, also the square of the first; step b feels nothing.
+    Step a depends on two, also on the square of the first; step b on none.
     """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 12)) * np.r_[[3.0] * 10, 1, 1]
@@ -94,7 +94,7 @@ def grid_search(candidates, scoring=None, dimensions=(1, 2), degrees=(1, 2)):
     )
 
 
-def test_an_embedding_that_finds_what_the_policy_feels_is_chosen(found):
+def test_an_embedding_of_what_the_policy_depends_on_is_chosen(found):
     assert found.best.name == "PLS"
     assert [choice.candidate for choice in found.best_of_all.choices] == ["PLS"] * 3
     assert found["PLS"].q2[0] > 0.6
@@ -163,7 +163,7 @@ def test_permuted_choices_are_grid_searches_of_permuted_policies(data, candidate
 def test_the_best_of_all_has_a_p_value_where_the_choice_is_permuted(data):
     X, y = data
     found = compare_embeddings(
-        {"felt": FunctionTransformer(column, kw_args={"j": 10}), "PCA": PCA()},
+        {"relevant": FunctionTransformer(column, kw_args={"j": 10}), "PCA": PCA()},
         X,
         y,
         dimensions=(1,),
@@ -172,8 +172,8 @@ def test_the_best_of_all_has_a_p_value_where_the_choice_is_permuted(data):
         permute_choice=True,
         **SMALL,
     )
-    felt, noise = found.best_of_all.verdict.steps
-    assert felt.p_value == pytest.approx(2 / 20)  # Holm over two steps
+    relevant, noise = found.best_of_all.verdict.steps
+    assert relevant.p_value == pytest.approx(2 / 20)  # Holm over two steps
     assert noise.p_value > 0.1
     assert found.permuted_choice
     assert "not tested" not in str(found)
@@ -225,7 +225,7 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
     assert min(largest) > np.mean(nested)
 
 
-def test_a_setting_chosen_on_all_members_flatters():
+def test_a_setting_chosen_on_all_members_is_optimistic():
     """Held fixed, it has seen who is held out; nested, it has not."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 30)), softmax(rng.normal(size=(40, 2)), axis=1)
@@ -312,7 +312,7 @@ def test_rewards_with_unequal_replicates_exchange_their_inputs(data):
     X, y = data
     reward = np.repeat(np.arange(60), np.tile([1, 2], 30))
     found = compare_embeddings(
-        {"felt": FunctionTransformer(column, kw_args={"j": slice(10, 12)})},
+        {"relevant": FunctionTransformer(column, kw_args={"j": slice(10, 12)})},
         X[reward],
         y[reward],
         reward,
@@ -324,8 +324,8 @@ def test_rewards_with_unequal_replicates_exchange_their_inputs(data):
         n_permutations=19,
         random_state=0,
     )
-    felt, noise = found["felt"].verdict.steps
-    assert felt.p_value == pytest.approx(2 / 20)
+    relevant, noise = found["relevant"].verdict.steps
+    assert relevant.p_value == pytest.approx(2 / 20)
     assert noise.p_value > 0.1
 
 
@@ -470,14 +470,18 @@ def test_tables_and_words(found):
         found["ICA"]
 
 
-def test_progress_is_told_and_may_stop(data):
+def test_progress_is_reported_and_may_stop(data):
     X, y = data
     arguments = {"dimensions": (1,), "degrees": (1,), "surrogate": surrogate(), **SMALL}
-    told = []
+    reported = []
     compare_embeddings(
-        {"PCA": PCA()}, X, y, progress=lambda *parts: told.append(parts), **arguments
+        {"PCA": PCA()},
+        X,
+        y,
+        progress=lambda *parts: reported.append(parts),
+        **arguments,
     )
-    assert told == [(part, 5) for part in range(1, 6)]
+    assert reported == [(part, 5) for part in range(1, 6)]
 
     def stop(done, total):
         raise KeyboardInterrupt

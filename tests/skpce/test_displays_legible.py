@@ -221,7 +221,7 @@ def lab_of_views(name):
 
 
 @pytest.mark.parametrize(("n_inputs", "least"), [(8, 15), (10, 15), (20, 8)])
-def test_colour_blind_readers_can_tell_colours_apart(n_inputs, least):
+def test_colour_blind_readers_can_distinguish_colours(n_inputs, least):
     names = [color(i) for i in range(n_inputs)]
     names += [INTERACTION_COLOR, UNEXPLAINED_COLOR]
     seen = {name: lab_of_views(name) for name in names}

@@ -22,7 +22,7 @@ from skpce.inspection import verdict
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-# The contract asks for no good fit; few epochs keep it short.
+# The contract does not require a good fit; few epochs make it quick.
 SHORT = {"max_epochs": 5, "random_state": 0}
 ESTIMATORS = [
     BetaVAE(**SHORT),

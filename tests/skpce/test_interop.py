@@ -214,9 +214,9 @@ def hidden():
     """A quadratic function of three directions of ten features, and noise."""
     rng = np.random.default_rng(0)
     rotation, _ = np.linalg.qr(rng.normal(size=(10, 10)))
-    germ = rng.normal(size=(120, 3))
-    y = germ[:, 0] + germ[:, 1] ** 2 - germ[:, 0] * germ[:, 2]
-    wide = np.column_stack([germ * [5, 4, 3], 0.1 * rng.normal(size=(120, 7))])
+    normal = rng.normal(size=(120, 3))
+    y = normal[:, 0] + normal[:, 1] ** 2 - normal[:, 0] * normal[:, 2]
+    wide = np.column_stack([normal * [5, 4, 3], 0.1 * rng.normal(size=(120, 7))])
     return wide @ rotation, y + 0.1 * rng.normal(size=120)
 
 

@@ -137,7 +137,7 @@ def test_a_masked_reference_gives_way_to_the_last_possible_part(reference, expec
     ] * 2
 
 
-def test_an_explicit_mask_tells_underflow_from_impossible():
+def test_an_explicit_mask_distinguishes_underflow_from_impossible():
     y = np.array([[0.0, 0.5, 0.5], [0.0, 0.1, 0.9]])
     inferred = LogRatioTransformer().fit(y)
     assert inferred.mask_.tolist() == [False, True, True]

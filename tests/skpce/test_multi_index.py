@@ -27,14 +27,14 @@ GRID = [
 
 
 def brute_force(n_features, degree, q, order):
-    """Every multi-index in the box, kept by the definition in exact fractions."""
-    kept = set()
+    """Every multi-index in the box that meets the definition in exact fractions."""
+    retained = set()
     for index in itertools.product(range(degree + 1), repeat=n_features):
         active = sum(i > 0 for i in index)
         norm = sum(i**q for i in index if i) ** (1 / q)
         if norm <= degree * (1 + 1e-9) and active <= (order or n_features):
-            kept.add(index)
-    return kept
+            retained.add(index)
+    return retained
 
 
 @pytest.mark.parametrize(("n_features", "degree", "q", "order"), GRID)

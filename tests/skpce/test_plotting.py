@@ -1,4 +1,4 @@
-"""Displays draw when told to, where told to, and never flatter."""
+"""Displays draw on request, on the given axes, and show what is not explained."""
 
 import subprocess
 import sys

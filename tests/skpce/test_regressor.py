@@ -78,7 +78,7 @@ def test_one_sample_predicts_itself():
     np.testing.assert_allclose(pce.predict([[0.3, 1.0], [2.0, 2.0]]), [5.0, 5.0])
 
 
-def test_a_constant_target_is_told(data):
+def test_a_constant_target_is_reported(data):
     """Its indices are 0: no silent share of one."""
     X, y = data
     message = "^y without variance: the Sobol indices are 0 and q2_ is NaN"
@@ -95,7 +95,7 @@ def test_a_constant_target_is_told(data):
     assert not pce.total_sobol_indices_[1].any()
 
 
-def test_a_constant_first_batch_is_not_told(data):
+def test_a_constant_first_batch_is_not_reported(data):
     """Later samples may vary."""
     X, y = data
     pce = PolynomialChaosRegressor(distribution=norm(0, 1), criterion="gcv")

@@ -64,7 +64,7 @@ def test_intervals_are_ordered_nested_and_repeatable(ensemble):
     np.testing.assert_array_equal(wide, intervals(0.95))
 
 
-def test_no_intervals_unless_asked(ensemble):
+def test_no_intervals_by_default(ensemble):
     fitted = CompositionalPCESurrogate(steps=WIDTHS).fit(*ensemble)
     assert not hasattr(fitted, "step_sobol_interval_")
     assert fitted.diagnostics_.permutation_p_values is None

@@ -91,7 +91,7 @@ def test_weights_reach_cross_validation(data):
     [PolynomialChaosRegressor(), PolynomialChaosRegressorCV((1,))],
     ids=["one", "cv"],
 )
-def test_weights_that_nobody_asked_for_are_refused(data, estimator):
+def test_weights_that_were_not_requested_are_refused(data, estimator):
     X, y, weights = data
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         pipeline(estimator).fit(X, y, sample_weight=weights)

@@ -32,7 +32,7 @@ def data():
 
 
 def as_problem(data, groups=None):
-    """One target a group unless told otherwise; the inputs are of degree one."""
+    """One target a group by default; the inputs are of degree one."""
     design, targets, weights = data
     groups = np.arange(targets.shape[1]) if groups is None else groups
     exponents = np.eye(design.shape[1], dtype=int)[:, 1:]
@@ -197,7 +197,7 @@ def test_a_weight_is_a_number_of_copies(solver, distribution):
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "paper"])
-def test_normalised_weights_do_not_flatter(solver):
+def test_normalised_weights_are_not_optimistic(solver):
     """Weights that sum to one leave out each sample, as unit weights do."""
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)

@@ -58,7 +58,7 @@ def test_sparse_bayesian_learning_finds_the_terms():
     "solver", ["lars", "omp", "subspace_pursuit", "weighted_ridge"]
 )
 def test_leave_one_out_is_that_of_refits(solver):
-    """With the terms and the penalty kept, by brute force."""
+    """With the terms and the penalty fixed, by brute force."""
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 3))
     y = X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=40)

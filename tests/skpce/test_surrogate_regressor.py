@@ -103,7 +103,7 @@ def test_indices_of_a_gaussian_process_are_those_of_the_truth():
     assert found.total_order[0, 0] > 0.9
 
 
-def test_fidelity_tells_of_a_coarse_expansion():
+def test_fidelity_is_low_for_a_coarse_expansion():
     """A sign has 2/π of its variance in the first Hermite polynomial."""
     X = np.random.default_rng(SEED).normal(size=(400, 1))
     y = softmax(np.column_stack([2 * np.sign(X[:, 0]), 0 * X[:, 0]]), axis=1)

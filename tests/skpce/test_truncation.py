@@ -41,18 +41,18 @@ class ContrastLaw(NormalLaw):
 
 
 def brute_force(n_features, degree, q, order, weights, largest, categorical):
-    """Every multi-index in a box that is large enough, kept by the definition."""
+    """Every multi-index in a sufficiently large box that meets the definition."""
     ends = [
         int(min(end, np.inf if kind else degree / weight + 1e-6))
         for weight, end, kind in zip(weights, largest, categorical, strict=True)
     ]
-    kept = set()
+    retained = set()
     for index in itertools.product(*(range(end + 1) for end in ends)):
         powers = np.where(categorical, np.minimum(index, 1), index)
         norm = np.sum((weights * powers) ** q) ** (1 / q)
         if norm <= degree * (1 + 1e-8) and np.count_nonzero(index) <= (order or 9):
-            kept.add(index)
-    return kept
+            retained.add(index)
+    return retained
 
 
 @st.composite
@@ -284,15 +284,15 @@ def test_explicit_rows_beyond_a_cap(row, message):
         explicit_multi_indices("Owner", rows, LAWS, ["a", "b", "c"], 9)
 
 
-def test_laws_are_asked_for_the_degree_that_they_get(monkeypatch):
-    asked = []
+def test_laws_are_checked_for_the_degree_that_they_get(monkeypatch):
+    checked = []
 
     def check_degree(self, owner, name, degree):
-        asked.append((owner, name, degree))
+        checked.append((owner, name, degree))
 
     monkeypatch.setattr(NormalLaw, "check_degree", check_degree)
     PolynomialChaosFeatures(4, distribution=norm(0, 1), anisotropy=[1, 2, 8]).fit(
         np.zeros((2, 3))
     )
     owner = "PolynomialChaosFeatures"
-    assert asked == [(owner, "x0", 4), (owner, "x1", 2), (owner, "x2", 0)]
+    assert checked == [(owner, "x0", 4), (owner, "x1", 2), (owner, "x2", 0)]
