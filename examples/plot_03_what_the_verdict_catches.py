@@ -59,7 +59,7 @@ for name, (inputs, y, target) in ensembles.items():
     print(verdicts[name].steps[0], end="\n\n")
 
 # %%
-# The pictures. Grey is what the inputs do not explain.
+# The Sobol indices of the three ensembles. Grey is the unexplained share.
 
 figure, axes = plt.subplots(3, 1, figsize=(8, 4.2), layout="constrained")
 for ax, name in zip(axes, ensembles, strict=True):

@@ -41,14 +41,14 @@ print("R², held-out rows       ", round(pipeline.score(X_test, y_test), 2))
 
 # %%
 # Sobol indices of the pipeline in its ten features assume that these are independent.
-# They are not, and the result says so.
+# They are not, and the result has a reason that names the correlation.
 
 independent = sobol_indices(pipeline, X_train, random_state=0)
 print(independent)
 
 # %%
-# The indices behind the embedding. The law is that of the components, which PCA makes
-# uncorrelated. Everything is in closed form.
+# The indices behind the embedding. The distribution is that of the components, which
+# PCA makes uncorrelated. All indices are in closed form.
 
 behind = original_space_indices(pipeline, X_train)
 print(behind)

@@ -319,7 +319,7 @@ def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
 HEAD = """# Which embedding predicts which choice
 
 Cross-fitted Q² of exact Buchwald–Hartwig policies, per step, embedding and number of
-inputs d. What each embedding is stands in [Embeddings](embeddings.md).
+inputs d. [Embeddings](embeddings.md) describes each embedding.
 
 Embedding and surrogate are refitted in each of five folds. **Bold**: attributable by
 `skpce.inspection.verdict` (Q² of 0.25 at least, p ≤ 0.05 over the four steps).
