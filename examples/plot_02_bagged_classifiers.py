@@ -6,8 +6,8 @@ One hundred logistic regressions, each on another bootstrap sample of the wine d
 judge three bottles on which they disagree. What differs between the members is their
 sample. Which property of the sample explains which judgement?
 
-The answer depends on the inputs that describe a sample. Two descriptions are compared by
-the verdict.
+The answer depends on the inputs that describe a sample. The verdict compares two
+descriptions.
 """
 
 # %%
