@@ -1,7 +1,7 @@
 """Run every task with some presets and write the table of ``docs/tasks/table.md``.
 
 Each run is a process of its own, so that its memory is its own. Finished runs in the
-folder are kept: delete a folder to run it again.
+folder are not repeated: delete a folder to run it again.
 
 Run: ``python benchmarks/all_tasks.py --presets default paper --out runs
 --write docs/tasks/table.md``

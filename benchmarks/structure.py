@@ -28,7 +28,7 @@ ESTIMATORS = frozenset(
         "PolynomialChaosRegressorCV",
     }
 )
-"""Whose ``isinstance`` asks which of our estimators a fitted thing is."""
+"""Classes whose ``isinstance`` distinguishes our estimators."""
 
 _LEARNED_BY_ANYONE = frozenset(
     {"bandwidth_", "classes_", "coef_", "feature_names_in_", "n_features_in_"}
@@ -276,7 +276,7 @@ class Package:
 
     @property
     def estimator_switches(self) -> list[str]:
-        """Where ``isinstance`` asks for one of our estimators, or for its marks."""
+        """Where ``isinstance`` tests for one of our estimators, or for its marks."""
         return [
             f"{module}:{node.lineno}"
             for module, node in self._switch_calls()
@@ -296,13 +296,15 @@ class Package:
 
 def _asks_for_an_estimator(node: ast.Call) -> bool:
     """Whether the class is one of our estimators, or the attribute a learned one."""
-    asked = node.args[-1]
-    if isinstance(asked, ast.Constant):
-        name = str(asked.value)
+    tested = node.args[-1]
+    if isinstance(tested, ast.Constant):
+        name = str(tested.value)
         return name.endswith("_") and not (
             name.startswith("__") or name in _LEARNED_BY_ANYONE
         )
-    names = {getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(asked)}
+    names = {
+        getattr(part, "id", getattr(part, "attr", "")) for part in ast.walk(tested)
+    }
     return bool(names & ESTIMATORS)
 
 

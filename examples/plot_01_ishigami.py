@@ -3,10 +3,10 @@ Closed-form Sobol indices: the Ishigami function
 ================================================
 
 The Ishigami function has three uniform inputs on :math:`[-\pi, \pi]` and Sobol indices
-that are known exactly. A polynomial chaos expansion gives them from its coefficients:
-no sampling beyond the data of the fit.
+that are known exactly. A polynomial chaos expansion gives them from its coefficients,
+without sampling beyond the data of the fit.
 
-Two things decide how close they are: the degree, and whether the law of the inputs is
+Their error depends on the degree, and on whether the distribution of the inputs is
 *frozen* (known) or *learned* from the data.
 """
 
@@ -35,8 +35,8 @@ total = variance_1 + variance_2 + variance_13
 exact = np.array([variance_1 + variance_13, variance_2, variance_13]) / total
 
 # %%
-# One fit on 1,000 samples. ``uniform(-np.pi, 2 * np.pi)`` is a frozen law of
-# ``scipy.stats``: it learns nothing from the data.
+# One fit on 1,000 samples. ``uniform(-np.pi, 2 * np.pi)`` is a frozen distribution of
+# ``scipy.stats``: no parameter is learned from the data.
 
 X = np.random.default_rng(0).uniform(-np.pi, np.pi, size=(1000, 3))
 y = ishigami(X)
@@ -49,8 +49,8 @@ print("total order", model.total_sobol_indices_[0].round(4))
 print("exact      ", exact.round(4))
 
 # %%
-# The error falls fast with the degree while the law is frozen. With bounds learned
-# from the data it stops at the error of these bounds.
+# With a frozen distribution the error decreases fast with the degree. With bounds
+# learned from the data it is limited by the error of these bounds.
 
 degrees = range(2, 14, 2)
 errors = {"frozen": [], "learned": []}

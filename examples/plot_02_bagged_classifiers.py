@@ -1,13 +1,13 @@
 """
-An ensemble that is no GFlowNet: bagged classifiers
-===================================================
+Bagged classifiers: an ensemble without GFlowNets
+=================================================
 
 One hundred logistic regressions, each on another bootstrap sample of the wine data,
 judge three bottles on which they disagree. What differs between the members is their
-sample. Which property of the sample drives which judgement?
+sample. Which property of the sample explains which judgement?
 
-The answer depends on how a sample is described. We try two descriptions, and let the
-verdict say which of them supports an attribution.
+The answer depends on the inputs that describe a sample. The verdict compares two
+descriptions.
 """
 
 # %%
@@ -74,7 +74,7 @@ for name, X in descriptions.items():
 
 # %%
 # Grey is what the description does not predict. Read the cautions as well: copies are
-# counts and have no normal law, so their shares are approximate.
+# counts and not normally distributed, so their shares are approximate.
 
 figure, axes = plt.subplots(2, 1, figsize=(8, 5), layout="constrained")
 for ax, (name, surrogate) in zip(axes, surrogates.items(), strict=True):

@@ -2,14 +2,14 @@
 What the verdict catches
 ========================
 
-Three ensembles of the same size. In the first, the inputs drive the policies. In the
-second they have nothing to do with them. In the third they do, but most of what
-differs between the members is noise of their training. The closed-form Sobol indices
-look equally firm in all three; the verdict tells them apart.
+Three ensembles have the same size. In the first, the policies depend on the inputs. In
+the second they do not. In the third they do, but most of the variance between the
+members is noise of their training. The closed-form Sobol indices look alike in all
+three; the verdict distinguishes them.
 """
 
 # %%
-# A policy over four actions, driven by the first two of three inputs. The noise is
+# A policy over four actions depends on the first two of three inputs. The noise is
 # added to the log-probabilities of the members.
 
 import matplotlib.pyplot as plt
@@ -59,7 +59,7 @@ for name, (inputs, y, target) in ensembles.items():
     print(verdicts[name].steps[0], end="\n\n")
 
 # %%
-# The pictures. Grey is what the inputs do not explain.
+# The Sobol indices of the three ensembles. Grey is the unexplained share.
 
 figure, axes = plt.subplots(3, 1, figsize=(8, 4.2), layout="constrained")
 for ax, name in zip(axes, ensembles, strict=True):

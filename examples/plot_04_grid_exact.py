@@ -5,7 +5,7 @@ Exact GFlowNets on a grid
 A walker starts in the corner of a 5 × 5 board, makes up to five moves, and stops. The
 reward of the last cell is uncertain: each quadrant of the board has a level that we
 know only up to a uniform law. Every reward is solved exactly by dynamic programming,
-so there is no training noise. Which quadrant drives which move?
+so there is no training noise. Which quadrant explains which move?
 
 This example needs torch.
 """
@@ -77,7 +77,7 @@ print(found)
 print("D² on held-out members", round(surrogate.score(levels[test], along.y[test]), 5))
 
 # %%
-# Left: the near quadrant drives the first moves, the others come in later. Right:
+# Left: the near quadrant explains the first moves, the others later ones. Right:
 # intervals on the 200 held-out members.
 
 figure, (left, right) = plt.subplots(

@@ -2,16 +2,16 @@ r"""
 Which feature? Indices behind a PCA
 ===================================
 
-An expansion after a PCA speaks of principal components. Readers ask for the original
-features. These are dependent, so three questions that coincide for independent inputs
-come apart:
+An expansion after a PCA has indices of principal components, while indices of the
+original features are of interest. These are dependent, so three measures that coincide
+for independent inputs differ:
 
-- What does knowing the feature tell about the prediction? (first order)
-- How does the prediction answer when this feature alone changes? (derivatives)
-- How is the variance shared, so that the shares add up? (Shapley effects)
+- the share of the variance that the feature explains (first order);
+- the change of the prediction when this feature alone changes (derivatives);
+- shares of the variance that add up to one (Shapley effects).
 
-Permutation importance asks a fourth one: how much does the score lose on rows whose
-feature was exchanged?
+Permutation importance is a fourth one: the loss of the score on rows whose feature was
+permuted.
 """
 
 # %%
@@ -41,14 +41,14 @@ print("R², held-out rows       ", round(pipeline.score(X_test, y_test), 2))
 
 # %%
 # Sobol indices of the pipeline in its ten features assume that these are independent.
-# They are not, and the result says so.
+# They are not, and the result has a reason that names the correlation.
 
 independent = sobol_indices(pipeline, X_train, random_state=0)
 print(independent)
 
 # %%
-# The indices behind the embedding. The law is that of the components, which PCA makes
-# uncorrelated. Everything is in closed form.
+# The indices behind the embedding. The distribution is that of the components, which
+# PCA makes uncorrelated. All indices are in closed form.
 
 behind = original_space_indices(pipeline, X_train)
 print(behind)
@@ -61,10 +61,11 @@ permuted = permutation_importance(
 ).importances_mean
 
 # %%
-# Four answers. ``sex`` alone tells nothing about the prediction, yet the prediction
-# answers to it: its effect is hidden by correlated features, and both derivatives and
-# permutations find it. ``s6`` is the opposite: it tells a lot by its correlations, and
-# changing it changes little. First-order shares overlap: they add up to almost three.
+# The four measures differ. ``sex`` alone explains nothing of the prediction, yet the
+# prediction depends on it: its effect is hidden by correlated features, and both
+# derivatives and permutations find it. ``s6`` is the opposite: it explains a large
+# share by its correlations, and changing it changes little. First-order shares
+# overlap: they add up to almost three.
 
 measures = {
     "first order,\nwith what PCA drops": behind.first_order_with_residual[0],

@@ -8,7 +8,7 @@ ends in one, takes the names of the inputs from it, and keeps the numbers it dra
 
 # %%
 # An ensemble: what differs between the members are twelve measurements of five hidden
-# quantities. They drive three decisions; the second decision is mostly noise.
+# quantities. Three decisions depend on them; the second decision is mostly noise.
 
 import numpy as np
 from scipy.special import softmax
@@ -55,7 +55,7 @@ pipeline = make_pipeline(
 pipeline.fit(X[:120], y[:120])
 
 # %%
-# The verdict first. Every display that is given it says which steps it does not
+# The verdict first. Displays with ``verdict=`` mark the steps that it does not
 # support.
 
 found = verdict(pipeline, X[:120], y[:120], n_permutations=99, random_state=0)
@@ -82,7 +82,7 @@ PrismDisplay.from_estimator(pipeline, y[:120], verdict=found)
 StepVarianceDisplay.from_estimator(pipeline, y[:120], verdict=found)
 
 # %%
-# What the inputs change on their own, and in pairs.
+# Effects of single inputs, and of pairs.
 
 MainEffectsDisplay.from_estimator(
     pipeline, targets=["catalyst:0", "halide:0", "base:0"], verdict=found
@@ -93,7 +93,7 @@ MainEffectsDisplay.from_estimator(
 InteractionDisplay.from_estimator(pipeline, step=0, verdict=found)
 
 # %%
-# Do the inputs look as the expansion assumes, and are there enough members?
+# The inputs compared with the assumed distributions, and the number of members.
 
 EmbeddingDisplay.from_estimator(pipeline)
 

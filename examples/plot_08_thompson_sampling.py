@@ -2,7 +2,7 @@ r"""
 Decide, observe, learn: Thompson sampling
 =========================================
 
-An ensemble knows many plausible rewards; one of them is the true one. Each round a
+An ensemble describes many plausible rewards; the true one is not known. Each round a
 product is made and its reward measured, with noise.
 :class:`skpce.decision.ThompsonPolicy` draws the inputs from what is believed of them,
 acts by the surrogate's policy there, and updates the belief.
@@ -43,7 +43,7 @@ X = rng.normal(size=(n_members, n_inputs))
 steps = {"catalyst": 6, **{f"base after {c}": 5 for c in range(6)}}
 surrogate = CompositionalPCESurrogate(2, steps=steps).fit(X, policies(X))
 outcome = PolynomialChaosRegressor(2).fit(X, reward(X))
-# The regressor is wrong by its leave-one-out error: part of the noise.
+# The leave-one-out error of the regressor is added to the noise.
 total_sd = np.sqrt(noise_sd**2 + outcome.loo_error_)
 
 # %%
@@ -63,7 +63,7 @@ print(policy.belief_)
 
 # %%
 # Forty campaigns, each with another true reward that no member has. All arms of a
-# campaign meet the same noise. *Sampled* takes actions by the probabilities of the
+# campaign have the same noise. *Sampled* takes actions by the probabilities of the
 # policy, *greedy* the likeliest.
 
 
@@ -173,7 +173,7 @@ for (name, greedy), regret in found.items():
     print(f"{name:22} {how:8} {last.mean():5.1f}   {gap.mean():+5.1f} ± {half:.1f}")
 
 # %%
-# Whoever learns loses far less than the fixed mean policy. Among the learners no arm
-# is clearly the best here: thirty members with weights do as well as the surrogate, and
+# The arms that learn lose far less than the fixed mean policy. None of them is clearly
+# the best here: thirty members with weights do as well as the surrogate, and
 # the greedy mean, which never explores, is often right at once. The page on decisions
 # in the user guide compares more arms, for 10 to 300 members.

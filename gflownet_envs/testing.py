@@ -31,13 +31,13 @@ def check_environment(
 ) -> None:
     """Raise AssertionError if an environment breaks a rule of the contract.
 
-    Random trajectories are looked at, and all states where they can be listed.
+    Random trajectories are checked, and all states where they can be listed.
 
     Parameters
     ----------
     environment : Environment
     n_trajectories : int, default=64
-        Uniformly random trajectories that the checks look at.
+        Uniformly random trajectories that the checks use.
     seed : int, default=0
 
     Examples

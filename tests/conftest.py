@@ -1,4 +1,4 @@
-"""What scikit-learn asks of transformers beside ``check_estimator``."""
+"""What scikit-learn requires of transformers beside ``check_estimator``."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @pytest.mark.parametrize(("n_features", "degree"), [(1, 6), (2, 4), (3, 3), (4, 2)])
-def test_t1_kept_terms_are_those_up_to_the_total_degree(n_features, degree):
+def test_t1_retained_terms_are_those_up_to_the_total_degree(n_features, degree):
     grid = itertools.product(range(degree + 1), repeat=n_features)
     expected = {j for j in grid if sum(j) <= degree}
     kept = build_multi_indices(n_features, degree).tolist()

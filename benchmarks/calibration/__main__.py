@@ -2,7 +2,7 @@
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.calibration --cache runs/calibration
 --out runs/calibration.json --write docs/user_guide/coverage_tables.md``; the proxies of
-Buchwald-Hartwig are trained once and kept in the cache. ``--tables
+Buchwald-Hartwig are trained once and stored in the cache. ``--tables
 runs/calibration.json`` writes the page of a finished run.
 """
 

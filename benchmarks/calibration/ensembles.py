@@ -115,7 +115,7 @@ def default_preset(task: str, n_fit: int, n_held_out: int) -> Preset:
 
 
 def exact_policies(task: str, preset: Preset, seed: int, cache: Path) -> PolicyDataset:
-    """Solve every reward of a task; trained proxies are kept in the cache."""
+    """Solve every reward of a task; trained proxies are stored in the cache."""
 
     def silent(*_: object) -> None:
         """Report no progress."""
@@ -184,7 +184,7 @@ def wine_classifiers(n_fit: int, n_held_out: int, seed: int, cache: Path) -> Ens
 
     The inputs are the hyper-parameters, drawn from uniform laws: the logarithm of the
     penalty's inverse and of the weight of the first class. The bootstrap sample is no
-    input: what it does is left to the residual law.
+    input: its effect is left to the residual distribution.
     """
     wine, grape = scale(load_wine().data), load_wine().target
     others = np.setdiff1d(np.arange(len(wine)), BOTTLES)

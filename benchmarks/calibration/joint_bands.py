@@ -1,7 +1,7 @@
 """How often joint bands hold a whole policy whose law is known.
 
 Log-ratios are linear in two normal inputs plus independent normal residuals, in twelve
-steps of one width, fitted by least squares. A band of each step is asked to hold all
+steps of one width, fitted by least squares. A band of each step is to contain all
 of its parts; figures are means over 300 new members, the steps and the seeds.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.calibration.joint_bands``

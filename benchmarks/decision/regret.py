@@ -240,19 +240,20 @@ def main() -> None:
     parser.add_argument("--members", type=int, nargs="+", default=[10, 30, 100, 300])
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
-    asked = parser.parse_args()
-    for n_members in asked.members:
+    arguments = parser.parse_args()
+    for n_members in arguments.members:
         start = time.process_time()
         settings = [
-            Setting(n_members, asked.rounds, seed) for seed in range(asked.repetitions)
+            Setting(n_members, arguments.rounds, seed)
+            for seed in range(arguments.repetitions)
         ]
-        found = np.array([regrets(setting, asked.arms) for setting in settings])
+        found = np.array([regrets(setting, arguments.arms) for setting in settings])
         seconds = time.process_time() - start
         print(
-            f"{n_members} members, {asked.rounds} rounds, {len(found)} repetitions, "
-            f"{seconds:.0f} s CPU\n"
+            f"{n_members} members, {arguments.rounds} rounds, {len(found)} "
+            f"repetitions, {seconds:.0f} s CPU\n"
         )
-        print(table(found, asked.arms), end="\n\n", flush=True)
+        print(table(found, arguments.arms), end="\n\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -175,7 +175,7 @@ def findings(results: Results, n_seeds: int) -> str:
         f"the flow is normal on its members in {flow['all normal fit']:.0f} seeds and "
         f"on others in {flow['all normal test']:.0f}, with a correlation of "
         f"{_number(flow['ρ test'])}.",
-        "**Coverage does not tell embeddings apart** from inputs that know nothing. "
+        "**Coverage does not distinguish embeddings** from random inputs. "
         f"The paper's four have {low:.3f} to {high:.3f} with trained policies, five "
         f"random numbers {trained[RANDOM]['coverage']:.3f}; with exact policies "
         f"{least:.3f} to {most:.3f} and {random['coverage']:.3f}. 56 terms and thirty "

@@ -11,7 +11,7 @@ Ensembles, each with 50 members to fit and 100 fresh ones:
 
 Per embedding into five inputs: R² of the reconstruction, on the rows of the fit and on
 fresh members; the largest correlation of two inputs; how many inputs a Shapiro–Wilk
-test at 5 % lets pass as normal; the epoch that was kept; CPU seconds of the fit. "to
+test at 5 % lets pass as normal; the epoch that was used; CPU seconds of the fit. "to
 the end" trains all epochs without held-out rows. Medians over seeds, which are those of
 the ensemble and of the embedding (*yields*: of the embedding alone).
 

@@ -113,7 +113,7 @@ Rules by indices: *less* and *more* where the interval of the difference leaves 
 {findings}
 ## Limits
 
-- One data set and one choice. Intervals speak of other draws of the known reactions and
+- One data set and one choice. Intervals are for other draws of the known reactions and
   of other networks, not of other choices.
 - A newly measured yield is a row like any other, and a quarter of the networks do not
   see it. Fragility here is partly this resampling; measuring all would not bring it to

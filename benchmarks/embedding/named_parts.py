@@ -1,4 +1,4 @@
-"""A reward of four named parts, of which the policy feels two: are they found?
+"""A reward of four named parts, of which the policy depends on two: are they found?
 
 log R(x) = mean(x) + Σ_k z_k part_k(x), with z_k independent standard normal. Each part
 lives on reactions of its own:
@@ -8,7 +8,7 @@ lives on reactions of its own:
   variance of log R.
 
 Explained are the choices of base and solvent after XPhos. The other ligands' reactions
-are behind other branches and leave them as they are. (The choice of the ligand feels
+are behind other branches and do not affect them. (The choice of the ligand depends on
 all four parts, and is left out.)
 
 **Truth.** Shares of the Aitchison variance of a step under the laws of z. Of the
@@ -166,12 +166,12 @@ def true_indices() -> tuple[np.ndarray, np.ndarray]:  # shapes: (2, 4)
     tensor = log_ratios(policies(log_reward(z))).reshape(*shape, -1)
     everyone = range(len(NAMES))
 
-    def told(players: tuple[int, ...]) -> np.ndarray:  # shape: (2,)
+    def explained(players: tuple[int, ...]) -> np.ndarray:  # shape: (2,)
         known = _mean_over(tensor, weights, set(everyone) - set(players))
         square = (known - _mean_over(known, weights, set(players))) ** 2
         return by_step(_mean_over(square, weights, set(players)).ravel())
 
-    value = {s: told(s) for k in range(5) for s in combinations(everyone, k)}
+    value = {s: explained(s) for k in range(5) for s in combinations(everyone, k)}
     whole = value[tuple(everyone)]
     first = np.stack([value[(i,)] for i in everyone], axis=1)
     shapley = np.zeros_like(first)
@@ -187,7 +187,7 @@ def _mean_over(
     weights: np.ndarray,  # shape: (n,)
     axes: set[int],
 ) -> np.ndarray:
-    """Return the weighted mean over some axes, which are kept with length 1."""
+    """Return the weighted mean over some axes, which remain with length 1."""
     for axis in axes:
         tensor = np.expand_dims(np.tensordot(weights, tensor, (0, axis)), axis)
     return tensor

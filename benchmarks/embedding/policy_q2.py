@@ -127,7 +127,7 @@ PERMUTATIONS = {PLS: N_REFITTED, PLS_SCALED: N_UNTESTED}
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Members, and the embeddings that are asked about them.
+    """Members, and the embeddings that are compared on them.
 
     Attributes
     ----------
@@ -244,33 +244,33 @@ def measure(cell: Cell, ensemble: Ensemble, reactions: Reactions) -> Figures:
 
 
 class Results:
-    """Figures by cell, kept in a file after each, so that a run can go on."""
+    """Figures by cell, stored in a file after each, so that a run can go on."""
 
     def __init__(self, path: str | None) -> None:
         self._path = Path(path) if path else None
-        self._kept: dict[str, Any] = {}
+        self._figures: dict[str, Any] = {}
         if self._path is not None and self._path.exists():
-            self._kept = json.loads(self._path.read_text(encoding="utf-8"))
+            self._figures = json.loads(self._path.read_text(encoding="utf-8"))
 
     def __getitem__(self, cell: Cell) -> Figures:
-        return self._kept[str(cell)]["steps"]
+        return self._figures[str(cell)]["steps"]
 
     @property
     def cpu_seconds(self) -> float:
-        return sum(each["cpu_seconds"] for each in self._kept.values())
+        return sum(each["cpu_seconds"] for each in self._figures.values())
 
     def fill(self, cell: Cell, ensemble: Ensemble, reactions: Reactions) -> None:
         """Measure a cell that is not there."""
-        if str(cell) in self._kept:
+        if str(cell) in self._figures:
             return
         started = time.process_time()
         steps = measure(cell, ensemble, reactions)
         seconds = time.process_time() - started
-        self._kept[str(cell)] = {"steps": steps, "cpu_seconds": seconds}
+        self._figures[str(cell)] = {"steps": steps, "cpu_seconds": seconds}
         print(f"{cell}: {seconds:.1f} CPU s", file=sys.stderr, flush=True)
         if self._path is not None:
             part = self._path.with_suffix(".part")
-            part.write_text(json.dumps(self._kept, indent=1), encoding="utf-8")
+            part.write_text(json.dumps(self._figures, indent=1), encoding="utf-8")
             part.replace(self._path)
 
 
@@ -319,7 +319,7 @@ def counts(results: Results, wanted: list[Cell], steps: list[str]) -> str:
 HEAD = """# Which embedding predicts which choice
 
 Cross-fitted Q² of exact Buchwald–Hartwig policies, per step, embedding and number of
-inputs d. What each embedding is stands in [Embeddings](embeddings.md).
+inputs d. [Embeddings](embeddings.md) describes each embedding.
 
 Embedding and surrogate are refitted in each of five folds. **Bold**: attributable by
 `skpce.inspection.verdict` (Q² of 0.25 at least, p ≤ 0.05 over the four steps).

@@ -1,7 +1,7 @@
 """Buchwald–Hartwig reactions for the studies of embeddings.
 
 Rewards are yields predicted by networks that each saw 30 % of the data, policies are
-exact along the reference trajectory. Trained networks are kept in a folder, so that
+exact along the reference trajectory. Trained networks are stored in a folder, so that
 the studies train each network once.
 """
 
@@ -127,8 +127,8 @@ class Reactions:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add where trained networks are kept and where the page goes."""
-    parser.add_argument("--blocks", help="folder where trained networks are kept")
+    """Add where trained networks are stored and where the page goes."""
+    parser.add_argument("--blocks", help="folder where trained networks are stored")
     parser.add_argument("--write", help="file of the page, Markdown; else printed only")
 
 

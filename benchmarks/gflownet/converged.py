@@ -110,7 +110,7 @@ def expressions(scores: np.ndarray) -> Iterator[Space]:
 
 
 def settings_of(space: Space, chosen: list[str]) -> Iterator[tuple[str, TrainingSpec]]:
-    """Yield the settings of a space that were asked for, with labels."""
+    """Yield the settings of a space that were selected, with labels."""
     if "default" in chosen:
         yield "default", TrainingSpec()
     if "own" in chosen and space.own is not None:

@@ -1,6 +1,6 @@
 """Two processes against one: wall time of training an ensemble.
 
-The Buchwald–Hartwig shape, 150 members. Wall time is what is asked here, so the
+The Buchwald–Hartwig shape, 150 members. Wall time is measured here, so the
 machine should be quiet; the first call of each kind (which starts the processes) is
 left out.
 

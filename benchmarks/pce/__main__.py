@@ -68,7 +68,7 @@ def merge(paths: list[Path]) -> dict[str, Any]:
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run what was asked for; the file grows with every shape."""
+    """Run the selected methods; the file grows with every shape."""
     results = {"record": record(sys.argv[1:])}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
 

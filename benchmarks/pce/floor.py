@@ -2,7 +2,7 @@
 
 One symmetric eigendecomposition (of the smaller of the two Gram matrices), 17 penalties
 by generalised cross-validation for every output, products of matrices to predict. The
-intercept is free. The index set is given; nothing is validated and nothing is kept
+intercept is free. The index set is given; nothing is validated and nothing is stored
 but the coefficients.
 """
 

@@ -81,7 +81,7 @@ LOG_RADIUS = (7.71, 1.0056)
 
 
 def borehole(X: FloatArray) -> FloatArray:
-    """Water flow through a borehole; column 1 is the standard normal germ of r."""
+    """Water flow through a borehole; column 1 is the standardised input of r."""
     radius = np.exp(LOG_RADIUS[0] + LOG_RADIUS[1] * X[:, 1])
     rw, _, t_upper, h_upper, t_lower, h_lower, length, conductivity = X.T
     log_ratio = np.log(radius / rw)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.int64]
 
-#: Rows evaluated at once where the design matrix is not kept.
+#: Rows evaluated at once where the design matrix is not stored.
 BLOCK = 2048
 
 
@@ -35,7 +35,7 @@ def _centre_and_scale(laws: tuple[Any, ...]) -> tuple[FloatArray, FloatArray]:
     return centre, scale
 
 
-def to_germ(X: FloatArray, laws: Sequence[Any]) -> FloatArray:
+def standardise(X: FloatArray, laws: Sequence[Any]) -> FloatArray:
     """Map normal inputs to mean 0 and variance 1, uniform ones to [-1, 1]."""
     centre, scale = _centre_and_scale(tuple(laws))
     return (X - centre) / scale
@@ -89,9 +89,10 @@ def _products(n_features: int, degree: int) -> tuple[tuple[int, int, int], ...]:
 
 def design_columns(X: FloatArray, laws: Sequence[Any], degree: int) -> FloatArray:
     """Values of all terms; shape (n_terms, n_samples), one contiguous row a term."""
-    germ = to_germ(X, laws)
+    standardised = standardise(X, laws)
     values = [
-        univariate(germ[:, i], is_normal(law), degree) for i, law in enumerate(laws)
+        univariate(standardised[:, i], is_normal(law), degree)
+        for i, law in enumerate(laws)
     ]
     steps = _products(len(laws), degree)
     columns = np.empty((len(steps) + 1, X.shape[0]))

@@ -22,7 +22,7 @@ TEST_SEED = 987_654
 
 @dataclass(frozen=True)
 class Target:
-    """What we want to reach; ``None`` where nothing is asked.
+    """Targets of time and accuracy; ``None`` where there is none.
 
     ``as_accurate_as`` names a peer: its error in the same run times 1.1 is the limit.
     """

@@ -8,7 +8,7 @@ policies with random streams of their own, and is solved exactly. A preset gives
   difference with a bootstrap interval over rewards, and what makes the difference: the
   part of the bias of training that depends on the reward. Policies of one reward share
   it, so replicates see an effect there and exact policies an error. Below the table,
-  which action carries most of that bias. Beside it, what a control tells: members
+  which action carries most of that bias. Beside it, the share from a control: members
   trained on one fixed reward.
 - *fragility*: the same split of the divergence to the barycentre and of the total
   variation between members, beside one less the dispersion of the exact policies over
@@ -16,7 +16,7 @@ policies with random streams of their own, and is solved exactly. A preset gives
 - *verdict*: what ``verdict(..., reward=)`` says, from replicates alone.
 
 Intervals are at 90 %. Run: ``python benchmarks/verdict/training_noise.py``, with the
-data at hand. With ``--blocks FOLDER`` finished training is kept and read again.
+data at hand. With ``--blocks FOLDER`` finished training is stored and read again.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def print_fragility(data: Replicated) -> None:
 
 
 def print_verdict(data: Replicated, preset: Preset, seed: int) -> None:
-    """Print the verdict at degree 1 on the components that the preset asks for."""
+    """Print the verdict at degree 1 on the components of the preset."""
     surrogate = CompositionalPCESurrogate(
         1,
         steps=dict(zip(data.step_names, data.shape["steps"], strict=True)),

@@ -53,7 +53,7 @@ class Environment(ABC):
         Why not, where `is_enumerable` is False; else empty.
     is_tree : bool
         Whether each state has a single parent, from which a single action leads to
-        it; `action_history` then tells how a state was made.
+        it; `action_history` then returns the actions that led to a state.
     """
 
     name: str

@@ -297,10 +297,10 @@ class SymbolicExpressionEnvironment(TokenSequenceEnvironment):
         values at eight points of [0, 2π], and the mean of their squares, of the
         expression that it would finish. Where no operand may follow, all are the
         expression itself. A mean squared error to a target that is smooth between the
-        points is close to linear in them. Beside them stand a one-hot step, the last
-        token, one-hot, and the digits of the tokens as one number, which tells
-        expressions of equal values apart. Policies that read actions
-        (``policy="gru"``) see none of this.
+        points is close to linear in them. Further inputs are the step and the last
+        token, one-hot, and the digits of the tokens as one number, by which
+        expressions of equal values differ. Policies that read actions
+        (``policy="gru"``) do not use this encoding.
 
     Examples
     --------

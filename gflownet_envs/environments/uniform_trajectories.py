@@ -1,4 +1,4 @@
-"""Trajectories of the uniform policy, which the checks of environments look at."""
+"""Trajectories of the uniform policy, which the checks of environments use."""
 
 from dataclasses import dataclass
 
@@ -67,7 +67,7 @@ def sample_uniformly(
 
 
 def environment_digest(environment: Environment) -> str:
-    """Return a checksum of random walks, which tells apart spaces of the same name."""
+    """Return a checksum of random walks, which differs for spaces of the same name."""
     rng = np.random.default_rng(0)  # the same numbers in every version of torch
     state = environment.initial_state((_N_DIGESTED,))
     seen = []

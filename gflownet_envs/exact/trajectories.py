@@ -170,7 +170,7 @@ def policies_along(
 
     Each step contributes the actions `environment.step_actions` names, the parts of a
     composition. Masked ones stay, with probability 0 and False in the mask. Others have
-    a probability of at least e⁻⁷⁰⁰, which double precision tells from 0.
+    a probability of at least e⁻⁷⁰⁰, which is not 0 in double precision.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def _last_choice(source: SourceResults) -> str:
 
 
 def indistinguishable_claim(n_passed: int, n_pairs: int) -> PaperClaim:
-    """Claim how many pairs of action and step a two-sample test cannot tell apart."""
+    """Claim how many pairs of action and step a two-sample test cannot distinguish."""
 
     def measure(source: SourceResults) -> tuple[str, bool]:
         test = source.dataset.test
@@ -108,7 +108,7 @@ def indistinguishable_claim(n_passed: int, n_pairs: int) -> PaperClaim:
         return f"{passed} of {found.n_pairs}", agrees
 
     return PaperClaim(
-        "pairs of action and step that Kolmogorov–Smirnov cannot tell apart",
+        "pairs of action and step that Kolmogorov–Smirnov cannot distinguish",
         f"{n_passed} of {n_pairs}",
         measure,
     )

@@ -47,7 +47,7 @@ _jobs = click.option(
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="skpce")
 def main() -> None:
-    """Train ensembles of GFlowNets under uncertain rewards and say what drives them."""
+    """Train GFlowNets under uncertain rewards and attribute their variance."""
     # Before torch and BLAS start: threads lose time on arrays this small.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")

@@ -33,10 +33,6 @@ from gflownet_envs.storage import (
 )
 from skpce._report.page import HtmlReport
 
-# The share of the noise in a record, and its interval.
-_SHARES = ("noise_share", "noise_share_low", "noise_share_high")
-
-
 def build_report(
     results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> HtmlReport:
@@ -283,18 +279,6 @@ def _paper_record(results: RunResults) -> list[dict[str, Any]]:
     if table is None:
         return []
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-
-
-def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:
-    """Return the training noise from each source; None where it is not known."""
-    if noise is None:
-        return None
-    names = ("between", "within", *_SHARES)
-    rows = {"replicates": noise.replicates, "control": noise.control}
-    return {"exact": None if noise.exact is None else asdict(noise.exact)} | {
-        source: None if row is None else {name: getattr(row, name) for name in names}
-        for source, row in rows.items()
-    }
 
 
 def _source_record(source: SourceResults) -> dict[str, Any]:

@@ -399,7 +399,7 @@ class Task(ABC):
         ax.set_axis_off()
 
     def claims(self, preset: Preset) -> tuple[PaperClaim, ...]:
-        """Return the paper's claims that a preset can speak about. Here: all."""
+        """Return the paper's claims that a preset can test; all by default."""
         return self.paper_claims
 
     def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:

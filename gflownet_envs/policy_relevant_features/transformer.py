@@ -100,7 +100,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
 
     under *one* policy, the pilot, of the mean reward :math:`\overline{\log R}` of the
     members seen in ``fit``: linear functionals of a member's log R, one for each
-    allowed action at each step of one trajectory. No policy of a member is looked at.
+    allowed action at each step of one trajectory. No policy of a member is used.
 
     Parameters
     ----------

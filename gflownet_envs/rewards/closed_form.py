@@ -60,7 +60,7 @@ def quadrant_shift_rewards(
     all five moves (right three times, down twice, to the cell (2, 3)); it favours the
     diagonal, which keeps both directions open (the likeliest action has probability
     0.41 to 0.67 along that walk); and the small last term breaks the symmetry of rows
-    and columns. Quadrant 0 drives the first choices, 1 and 3 the last ones. ``"flat"``
+    and columns. Quadrant 0 decides the first choices, 1 and 3 the last ones. ``"flat"``
     is b = 0, where most walks stop early.
 
     Parameters

@@ -456,8 +456,8 @@ def level_descriptors(
     n_columns = values.shape[1]
     if n_columns == 0:
         raise ValueError(
-            "smiles must be of at least two molecules that some descriptor tells "
-            f"apart, got {list(smiles)}"
+            "smiles must contain at least two molecules that differ in some "
+            f"descriptor, got {list(smiles)}"
         )
     standard = (values - values.mean(axis=0)) / values.std(axis=0)
     table = np.zeros((len(present), n_columns + (not present.all())))

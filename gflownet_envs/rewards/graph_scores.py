@@ -253,8 +253,8 @@ def bge_scores(
 
     Examples
     --------
-    The first column drives the second; the edge scores higher than no edge, and alike
-    in both directions.
+    The second column depends on the first; the edge scores higher than no edge, and
+    equally in both directions.
 
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=100)

@@ -258,7 +258,7 @@ def reference_chains(
     """Draw different chains of toy fragments, those that the proxies may see.
 
     Each proxy sees 30 % of the paper's 500 reference molecules (Methods; the text of
-    the results speaks of 30 % of the space, which has 3.2 million chains).
+    the results has 30 % of the space, which has 3.2 million chains).
 
     Examples
     --------

@@ -23,7 +23,7 @@ MAX_DISTANCE = 0.03
 """Members further than this from their exact law have not converged."""
 
 MIN_EFFECTIVE_SAMPLE_SHARE = 0.5
-"""Where no exact law is at hand, members below this have not converged."""
+"""Where no exact distribution is known, members below this have not converged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +67,8 @@ class TrainingDiagnostics:
     def converged(self) -> np.ndarray:  # shape: (E,), bool
         """Whether a member is within 0.03 of exact.
 
-        Where no exact law is at hand: whether its effective sample share is at least
-        0.5, which is necessary and not sufficient.
+        Where no exact distribution is known: whether its effective sample share is at
+        least 0.5, which is necessary and not sufficient.
         """
         return np.where(
             np.isfinite(self.distance),

@@ -69,7 +69,7 @@ def test_vargrad_gradient_is_that_of_trajectory_balance_at_the_best_log_z():
     torch.testing.assert_close(from_variance, from_balance * 3 / 2)
 
 
-def test_vargrad_does_not_feel_a_constant_of_the_reward():
+def test_vargrad_does_not_depend_on_a_constant_of_the_reward():
     log_pf, log_pb, log_reward = tensors()
     torch.testing.assert_close(
         vargrad_loss(log_pf, log_pb, log_reward + 5),

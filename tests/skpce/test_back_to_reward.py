@@ -152,7 +152,7 @@ def test_a_nonlinear_embedding_is_moved_before_it():
     assert found.latent_names == ("kernelpca0", "kernelpca1", "kernelpca2")
 
 
-def test_what_a_column_tells_is_the_closed_form(fitted):
+def test_what_a_column_explains_alone_is_the_closed_form(fitted):
     pipeline, X = fitted
     found = back_to_reward(pipeline, X)
     closed = original_space_indices(pipeline, X)

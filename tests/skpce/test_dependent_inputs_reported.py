@@ -1,4 +1,4 @@
-"""What indices of dependent inputs say of themselves, and what they refuse."""
+"""Messages of the indices of dependent inputs: text, cautions and errors."""
 
 from __future__ import annotations
 

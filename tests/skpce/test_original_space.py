@@ -120,7 +120,7 @@ def test_a_feature_without_loading_has_index_zero():
     assert found.shapley[0, 2] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_faint_copy_tells_as_much_as_the_original():
+def test_a_faint_copy_explains_as_much_as_the_original():
     """Under the law of the embedding; what it drops makes the difference."""
     rng = np.random.default_rng(0)
     source = rng.normal(size=400)

@@ -1,4 +1,4 @@
-"""The number of members that a fitted expansion asks for."""
+"""The number of members that a fitted expansion requires."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def policies(n_members=80, noise=0.2, seed=SEED, **options):
     second = noise * rng.normal(size=(n_members, 4))
     y = np.hstack([softmax(first, axis=1), softmax(second, axis=1)])
     surrogate = CompositionalPCESurrogate(
-        2, steps={"driven": 3, "noise": 4}, distribution=NORMAL, **options
+        2, steps={"signal": 3, "noise": 4}, distribution=NORMAL, **options
     )
     return surrogate.fit(X, y), X, y
 
@@ -157,7 +157,7 @@ def test_steps_without_signal_or_choice():
     surrogate, _, _ = policies()
     with pytest.warns(VacuousBoundWarning, match="says nothing about noise: the noise"):
         found = required_ensemble_size(surrogate, tolerance=0.2)
-    assert found.names == ("driven", "noise")
+    assert found.names == ("signal", "noise")
     assert np.isfinite(found.n_required[0])
     if surrogate.diagnostics_.loo_q2[1] <= 0:
         assert found.n_required[1] == math.inf

@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Run what was asked for; the file grows with every row."""
+    """Run the selected peers; the file grows with every row."""
     about_run = record([])
     about_run["command"] = command(sys.argv[1:], arguments.peer_python)
     about_run["versions"] = {}

@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 
 
 class NotSupportedError(Exception):
-    """The package cannot do what is asked; the message is printed in the table."""
+    """The package lacks the method; the message is printed in the table."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def make(solver: str) -> Fit:
 
 
 def bootstrap(solver: str) -> Bootstrap:
-    """Return the batched bootstrap of one solver: one fit, penalties and terms kept."""
+    """Return the batched bootstrap of a solver: one fit, penalties and terms fixed."""
 
     def resample(
         X: FloatArray,

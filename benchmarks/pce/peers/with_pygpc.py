@@ -55,8 +55,8 @@ def make(sparse: bool) -> Fit:
         )
 
         def predict(points: FloatArray) -> FloatArray:
-            germ = grid.get_normalized_coordinates(points)
-            found = model.get_approximation(coefficients, germ)
+            standardised = grid.get_normalized_coordinates(points)
+            found = model.get_approximation(coefficients, standardised)
             return centre + scale * np.asarray(found).reshape(len(points), -1)
 
         def total_indices() -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..recurrences import is_normal, to_germ
+from ..recurrences import is_normal, standardise
 from .base import Fit, Fitted, Method
 
 FloatArray = NDArray[np.float64]
@@ -32,7 +32,7 @@ def make(sparse: bool) -> Fit:
         kinds = ["HG" if is_normal(law) else "LU" for law in laws]
         indices = get_mi(degree, len(laws))
         basis = PCRV(1, len(laws), kinds, mi=indices)
-        design = basis.evalBases(to_germ(X, laws), 0)
+        design = basis.evalBases(standardise(X, laws), 0)
         found = np.array([coefficients(design, y) for y in Y.T])
 
         def total_indices() -> FloatArray:
@@ -40,7 +40,7 @@ def make(sparse: bool) -> Fit:
             return np.asarray(model.computeTotSens()).reshape(len(found), -1)
 
         return Fitted(
-            lambda points: basis.evalBases(to_germ(points, laws), 0) @ found.T,
+            lambda points: basis.evalBases(standardise(points, laws), 0) @ found.T,
             total_indices,
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..recurrences import is_normal, to_germ
+from ..recurrences import is_normal, standardise
 from .base import Fit, Fitted, Method, NotSupportedError, column_wise
 
 FloatArray = NDArray[np.float64]
@@ -21,13 +21,13 @@ def make(fit_type: str) -> Fit:
     def fit(X: FloatArray, Y: FloatArray, laws: Sequence[Any], degree: int) -> Fitted:
         if any(is_normal(law) for law in laws):
             raise NotSupportedError("uniform inputs only")
-        germ = to_germ(X, laws)
+        standardised = standardise(X, laws)
 
         def fit_one(column: FloatArray) -> Fitted:
             model = PCEReg(order=degree, fit_type=fit_type, normalized=True)
-            model.fit(germ, column)
+            model.fit(standardised, column)
             return Fitted(
-                lambda points: model.predict(to_germ(points, laws)),
+                lambda points: model.predict(standardise(points, laws)),
                 lambda: np.array(model.sensitivity_indices()),
             )
 

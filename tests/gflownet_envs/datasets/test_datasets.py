@@ -272,7 +272,7 @@ def test_without_network_the_message_says_what_to_do(tmp_path, closed_port):
     assert names_in(tmp_path) == []
 
 
-def test_nothing_is_downloaded_unasked(tmp_path, synthetic, monkeypatch):
+def test_nothing_is_downloaded_by_default(tmp_path, synthetic, monkeypatch):
     monkeypatch.setenv("SKPCE_DATA", str(tmp_path / "empty"))
     with serve([RAW]) as (url, requests):
         synthetic(url)

@@ -273,7 +273,7 @@ def test_the_real_fragments():
     assert [list(atoms) for atoms in bunch.attachments] == [a for _, a in content]
 
 
-def test_inhibitors_are_medians_of_the_kept_records(given):
+def test_inhibitors_are_medians_of_the_retained_records(given):
     pytest.importorskip("pandas")
     assert _molecules.convert_raw(SEH_RAW.encode()).decode() == SEH_TIDY
     bunch = given("seh")(as_frame=True)

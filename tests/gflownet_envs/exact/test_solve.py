@@ -167,7 +167,7 @@ def from_table(log_reward):
     return lambda members, objects: log_reward[members][:, objects]
 
 
-def test_a_float32_table_is_kept_and_solved_in_float64():
+def test_a_float32_table_is_not_copied_and_solved_in_float64():
     env = GridEnvironment()
     log_reward = random_log_reward(3, env.n_objects).float()
     solution = solve_exact(env, log_reward)

@@ -96,7 +96,7 @@ def test_the_verdict_keeps_replicates_together(copies):
     assert given["exact"]["reward"] is None
 
 
-def test_exact_policies_tell_the_verdict_its_noise_also_with_replicates(copies):
+def test_the_verdict_takes_its_noise_from_exact_policies_also_with_replicates(copies):
     """They see a bias that depends on the reward; replicates do not."""
     noise = copies[1].noise
     steps = copies[1].sources["trained"].main.verdict.steps

@@ -160,7 +160,7 @@ def test_changes_far_beyond_rounding_stay_finite():
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
 
 
-def test_changes_of_kept_steps_alone():
+def test_changes_of_retained_steps_alone():
     X = log_rewards(SELECTION)
     fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
     less = clone(fitted).set_params(exclude_steps=("b",)).fit(X)

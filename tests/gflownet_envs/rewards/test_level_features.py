@@ -98,11 +98,11 @@ def test_a_level_never_seen_is_predicted_from_similar_ones():
 
 
 def test_bad_arguments(chem):
-    with pytest.raises(ValueError, match=r"some descriptor tells apart, got \['CCO'\]"):
+    with pytest.raises(ValueError, match=r"some descriptor, got \['CCO'\]"):
         level_descriptors(["CCO"])
-    with pytest.raises(ValueError, match=r"tells apart, got \[None, None\]"):
+    with pytest.raises(ValueError, match=r"some descriptor, got \[None, None\]"):
         level_descriptors([None, None])
-    with pytest.raises(ValueError, match="some descriptor tells apart"):
+    with pytest.raises(ValueError, match="molecules that differ in some descriptor"):
         level_descriptors(["CCO", "CCN"], names=[])
     with pytest.raises(ValueError, match="readable by RDKit, got 'no molecule'"):
         level_descriptors(["CCO", "no molecule"])

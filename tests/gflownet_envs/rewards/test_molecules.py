@@ -187,7 +187,7 @@ def test_the_exact_law_needs_no_table(chain_reward):
     torch.testing.assert_close(law, target, atol=1e-6, rtol=0)
 
 
-def test_checksums_tell_rewards_apart(chain_reward):
+def test_checksums_of_different_rewards_differ(chain_reward):
     _, reward, _ = chain_reward
     first, second = (reward.select(slice(i, i + 1)) for i in range(2))
     assert first.n_members == second.n_members == 1

@@ -123,7 +123,7 @@ def test_short_sequences_by_hand():
     np.testing.assert_allclose(reward.scores(states)[0], expected, atol=1e-4)
 
 
-def test_log_rewards_agree_wherever_they_are_asked_for():
+def test_log_rewards_of_all_methods_agree():
     env, _, _, reward = strategies()
     objects = torch.tensor([3, 999, 500, 3])
     states = env.object_states(objects)
@@ -197,7 +197,7 @@ def test_features_are_standardised_over_all_objects():
     )
 
 
-def test_digest_tells_members_seeds_and_temperatures_apart():
+def test_digest_differs_between_members_seeds_and_temperatures():
     env, problems, labels, reward = strategies()
     warm = ProcessRewardSpec(n_epochs=30, temperature=1.0)
     others = [

@@ -131,7 +131,7 @@ def test_a_recurrent_policy_learns_sequences():
     assert distance_to_exact(solution.graph, policy, table).max() < 0.02
 
 
-def test_sources_select_move_and_tell_themselves_apart():
+def test_sources_select_move_and_have_different_digests():
     reward = FunctionReward(token_counts, [[0.5], [1.0]])
     assert isinstance(reward, RewardSource)
     assert reward.select(slice(1, 2)).parameters.tolist() == [[1.0]]

@@ -76,7 +76,7 @@ def test_members_stop_one_by_one():
     assert at[0] < at[3]
     early = at < 600
     assert (diagnostics.distance[early] <= 0.04).all()
-    # what was kept is the policy at that moment, not a later one
+    # the parameters are those of the policy at that moment, not of a later one
     graph = StateGraph.from_environment(GRID)
     table = stopped.log_policy_table(graph)
     np.testing.assert_allclose(

@@ -234,7 +234,7 @@ def test_paper_settings_start_log_z_at_five_and_keep_it_slow():
     assert ensemble.diagnostics.log_z[0] == pytest.approx(5.0, abs=0.02)
 
 
-def test_log_z_starts_at_zero_when_told_so():
+def test_log_z_starts_at_a_given_zero():
     spec = replace(SHORT, objective="trajectory_balance", log_z_init=0.0)
     spec = replace(spec, n_iterations=1)
     ensemble = train_ensemble(GRID, random_log_reward(1, GRID) + 100, spec)
@@ -304,7 +304,7 @@ def test_other_runs_are_not_taken_from_the_store(change):
     assert len(store.blocks) == 2
 
 
-def test_spaces_of_one_name_are_told_apart_in_the_store():
+def test_spaces_of_one_name_have_different_keys_in_the_store():
     tokens = ["a", "b", "c"]
     store = DictStore()
     for end in ("a", "c"):

@@ -137,7 +137,7 @@ class PLSScores(PLSRegression):
         return self.fit(X, np.log(y)).transform(X)
 
 
-def test_a_supervised_embedding_does_not_fool_the_verdict():
+def test_a_supervised_embedding_does_not_mislead_the_verdict():
     """PLS has seen the member that leave-one-out leaves out; the verdict refits it."""
     fooled, honest = [], []
     for seed in range(4):

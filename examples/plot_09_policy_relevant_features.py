@@ -1,21 +1,20 @@
 r"""
-What the policy feels: embeddings of a reward
-=============================================
+Policy-relevant features: embeddings of a reward
+================================================
 
 A reward has one entry per product, an ensemble has a hundred members. An embedding
-makes a few inputs of the entries. Principal components keep what varies most. The
-policy may feel something else: the *policy-relevant features* are the expected log R
-behind each choice.
+maps the entries to a few inputs. Principal components retain what varies most. The
+policy may depend on something else: the *policy-relevant features* are the expected
+log R behind each choice.
 """
 
 # %%
 # 180 products: five catalysts, three bases, twelve additives. Members disagree
 #
-# - most, about the yield of *all* products at once, which moves no choice;
-# - much, about the additives where the catalyst is not the best one: choices that the
-#   trajectory below never meets;
-# - a little, about each catalyst and each base, which is what the first two choices
-#   are about.
+# - most about the yield of *all* products at once, which affects no choice;
+# - much about the additives where the catalyst is not the best one: choices that are
+#   not on the trajectory below;
+# - a little about each catalyst and each base, on which the first two choices depend.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,9 +49,9 @@ def draw(n_members):
     elsewhere = np.where(catalyst > 0, per_additive[:, additive], 0.0)
     per_catalyst = 0.4 * rng.normal(size=(n_members, 5))
     per_base = 0.4 * rng.normal(size=(n_members, 3))
-    felt = per_catalyst[:, catalyst] + per_base[:, base]
+    relevant = per_catalyst[:, catalyst] + per_base[:, base]
     noise = 0.3 * rng.normal(size=(n_members, environment.n_objects))
-    return everything + elsewhere + felt + noise
+    return everything + elsewhere + relevant + noise
 
 
 log_reward = draw(100)
@@ -86,15 +85,16 @@ for name, embedding in {
         print(f"  {step.step}: Q² = {step.q2:.2f}, {word}")
 
 # %%
-# The second embedding holds next to nothing of the reward, and nearly all that two
-# choices feel. Variance held says nothing about attribution.
+# The second embedding retains next to nothing of the reward, and nearly all on which
+# two choices depend. The variance that an embedding retains does not measure its value
+# for attribution.
 #
-# Back to the reward: which products does each choice answer to? All products of one
-# catalyst go together. Shares add up to one, and are negative where the other products
-# make up for a group: what lifts all products cancels. The base is chosen after
-# catalyst 0, so it answers to that one's products. The bars of the additive are
-# hatched: these inputs do not explain that choice. Two thousand draws of the reward
-# make shorter error bars than a hundred members would; they need no policies.
+# The last figure shows on which products each choice depends. All products of one
+# catalyst form a group. Shares add up to one, and are negative where the other products
+# compensate a group: an effect on all products cancels. The base is chosen after
+# catalyst 0, so it depends on the products of this catalyst. The bars of the additive
+# are hatched: these inputs do not explain that choice. Two thousand draws of the reward
+# give shorter error bars than a hundred members would; they need no policies.
 
 groups = {f"catalyst {i}": np.flatnonzero(catalyst == i) for i in range(5)}
 RewardEffectsDisplay.from_estimator(
