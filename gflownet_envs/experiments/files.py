@@ -33,6 +33,7 @@ from gflownet_envs.storage import (
 )
 from skpce._report.page import HtmlReport
 
+
 def build_report(
     results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> HtmlReport:
