@@ -1,17 +1,15 @@
 """Checks of parameters, weights and names, and what every part of the package shares.
 
-Checks of estimator parameters, with scikit-learn's wording.
+Checks of parameters have scikit-learn's wording: its own validator is private, so the
+few rules that are needed are here. Every check happens in ``fit``; ``__init__`` only
+stores.
 
-scikit-learn's own validator is private, so the few rules that are needed live
-here. Every check happens in ``fit``: ``__init__`` only stores.
-
-One BLAS thread for small fits.
-
-On a busy machine a second thread costs a small factorisation one to two orders of
-magnitude. threadpoolctl comes with scikit-learn. Its limits hold for the process, so
-fits that overlap in several threads share one: the first sets it, the last lifts it.
-Since threadpoolctl 3.8 only the thread that once set a limit of OpenBLAS may change it,
-and calls from others do nothing: whoever sets or lifts ours takes that right first.
+On a busy machine a second BLAS thread costs a small factorisation one to two orders of
+magnitude, so small fits use one. The limits of threadpoolctl, which comes with
+scikit-learn, hold for the process: fits that overlap in several threads share one
+limit, which the first sets and the last lifts. Since threadpoolctl 3.8 only the thread
+that once set a limit of OpenBLAS may change it, and calls from others do nothing: each
+thread takes that right before it sets or lifts the limit.
 """
 
 from __future__ import annotations
@@ -49,6 +47,23 @@ def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
     return ValueError(
         f"The {name!r} parameter of {owner} must be {expected}. Got {value!r} instead."
     )
+
+
+def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
+    """Return a copy as an array of finite floats, or raise ``ValueError``."""
+    try:
+        values = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise fail(owner, name, expected, value) from None
+    if not values.size or not np.isfinite(values).all():
+        raise fail(owner, name, expected, value)
+    return values
+
+
+def is_position(value: Any, size: int) -> bool:
+    """Return whether a value is an int from 0 to ``size - 1``."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    return is_integer and 0 <= int(value) < size
 
 
 def check_integer(
@@ -118,13 +133,7 @@ def check_alphas(owner: str, value: Any) -> None:
 def check_positive_weights(
     owner: str, name: str, value: Any, n_features: int
 ) -> NDArray[np.float64]:
-    """Return one positive finite weight per feature; ones for None.
-
-    Raises
-    ------
-    ValueError
-        If the value is no array of positive finite floats, one per feature.
-    """
+    """Return one positive finite weight per feature; ones for None."""
     if value is None:
         return np.ones(n_features)
     expected = "None or an array-like of positive finite floats, one per feature"
@@ -144,18 +153,11 @@ def check_positive_weights(
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of positive weight.
+    """Samples of positive weight."""
 
-    Parameters
-    ----------
-    inputs : ndarray of shape (n_samples, n_features)
-    targets : ndarray of shape (n_samples, n_targets)
-    weights : ndarray of shape (n_samples,)
-    """
-
-    inputs: FloatArray
-    targets: FloatArray
-    weights: FloatArray
+    inputs: FloatArray  # shape: (n_samples, n_features)
+    targets: FloatArray  # shape: (n_samples, n_targets)
+    weights: FloatArray  # shape: (n_samples,)
 
     def copy(self) -> Samples:
         """Return samples that no caller can change."""
@@ -164,8 +166,8 @@ class Samples:
     def at_least_one_copy(self) -> Samples:
         """Scale weights that add up to less than the number of samples up to it.
 
-        Weights are frequencies. Such weights are normalised ones: taken as they are,
-        they would say that there is less than one sample.
+        Weights are frequencies, and these are normalised ones, not those of less than
+        one sample.
         """
         total, count = float(self.weights.sum()), float(len(self.weights))
         if total >= count * (1.0 - 1e-9):
@@ -174,13 +176,7 @@ class Samples:
 
 
 def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
-    """Return float weights of shape (n_samples,); None means one copy of each row.
-
-    Raises
-    ------
-    ValueError
-        If the weights have another shape, are negative, not finite, or all zero.
-    """
+    """Return float weights of shape (n_samples,); None means one copy of each row."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     if isinstance(sample_weight, Real):
@@ -202,14 +198,7 @@ def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> Flo
 
 
 def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list[str]:
-    """Return the names of the inputs of a fitted estimator.
-
-    Raises
-    ------
-    ValueError
-        If ``input_features`` has another length than X, or differs from the names
-        seen in ``fit``.
-    """
+    """Return the names of the inputs of a fitted estimator."""
     seen = getattr(estimator, "feature_names_in_", None)
     names = _positions(estimator.n_features_in_) if seen is None else list(seen)
     return chosen_names(input_features, names)
@@ -218,12 +207,7 @@ def input_names(estimator: Any, input_features: ArrayLike | None = None) -> list
 def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[str]:
     """Return the names given, or those seen in ``fit`` for None.
 
-    Names that are only positions (``x0, x1, ...``) give way to any others.
-
-    Raises
-    ------
-    ValueError
-        If their number is another one, or they differ from names seen in ``fit``.
+    Names that are only positions (``x0, x1, ...``) are replaced by any others.
     """
     if input_features is None:
         return list(seen)
@@ -243,22 +227,16 @@ def refuse_other_names(
 ) -> None:
     """Refuse inputs that have other names than expected, or another order.
 
-    Names that are only positions (``x0, x1, ...``) or unknown (None) fit any.
-
-    Raises
-    ------
-    ValueError
-        If both have names and they differ.
+    Names that are only positions (``x0, x1, ...``) or unknown (None) match any.
     """
-    lists = [
-        None if some is None else [str(name) for name in some]
-        for some in (given, names)
-    ]
-    if any(some is None or some == _positions(len(some)) for some in lists):
+    if given is None or names is None:
         return
-    if lists[0] != lists[1]:
+    first, second = ([str(name) for name in some] for some in (given, names))
+    if _positions(len(first)) == first or _positions(len(second)) == second:
+        return
+    if first != second:
         raise ValueError(
-            f"{what} has the inputs {lists[0]}; expected {lists[1]}, in this order."
+            f"{what} has the inputs {first}; expected {second}, in this order."
         )
 
 
@@ -274,7 +252,7 @@ def make_generator(random_state: Any) -> np.random.Generator:
 
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
-    """Take back every attribute that was set inside, if an exception leaves it."""
+    """Undo every attribute that was set inside, if an exception leaves it."""
     before = dict(vars(estimator))
     try:
         yield
@@ -290,7 +268,7 @@ _SMALL = 4_000_000
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Look for the thread pools once; the look costs milliseconds."""
+    """Find the thread pools once, as this takes milliseconds."""
     return ThreadpoolController()
 
 
@@ -303,7 +281,7 @@ def _clear_controlling_thread() -> None:
 
 
 class _SharedLimit:
-    """A limit of one thread that is held while anybody needs it."""
+    """A limit of one thread for as long as any fit needs it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -344,24 +322,18 @@ def one_thread_if_small(n_entries: int) -> Iterator[None]:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file in one piece: a reader never finds half of it."""
+    """Write a file in one piece, so that no reader finds half of it."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
-        temporary.write_bytes(content)  # rights as umask has them
+        temporary.write_bytes(content)  # with the rights of umask
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def import_pandas() -> Any:
-    """Return the pandas module.
-
-    Raises
-    ------
-    ImportError
-        With the command that installs it.
-    """
+    """Return pandas, or raise ``ImportError`` with the command that installs it."""
     try:
         import pandas
     except ImportError as error:
@@ -447,8 +419,5 @@ def _with_checked_inputs(
 
 
 def attribute_of(attribute: str, read: Callable[[Any], Any]) -> property:
-    """Return a fitted attribute that is read off another one.
-
-    Before ``fit`` the other one is missing, and so is this one.
-    """
+    """Return a fitted attribute that is read from another one."""
     return property(lambda self: read(getattr(self, attribute)))

@@ -22,6 +22,7 @@ from gflownet_envs.experiments.task import (
     RunResults,
     SourceResults,
     Table,
+    TrainingNoise,
 )
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
@@ -243,11 +244,24 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "members_not_converged": None
         if results.policies.ensemble is None
         else results.policies.not_converged,
-        "training_noise": None if results.noise is None else asdict(results.noise),
+        "training_noise": _noise_record(results.noise),
         "beside_the_paper": _paper_record(results),
         "policies": {
             name: _source_record(source) for name, source in results.sources.items()
         },
+    }
+
+
+def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:
+    if noise is None:
+        return None
+    names = ("between", "within", "noise_share", "noise_share_low", "noise_share_high")
+    splits = {"replicates": noise.replicates, "control": noise.control}
+    return {"exact": None if noise.exact is None else asdict(noise.exact)} | {
+        source: None
+        if split is None
+        else {name: getattr(split, name) for name in names}
+        for source, split in splits.items()
     }
 
 

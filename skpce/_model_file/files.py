@@ -238,15 +238,15 @@ def _members(content: bytes) -> dict[str, bytes]:
             "it does not end in the SHA-256 of its content. It is another archive, or "
             "it was cut off, damaged or edited after it was written"
         )
-    members: dict[str, bytes] = {}
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for entry in archive.infolist():
-            name = entry.filename
-            if entry.compress_type != zipfile.ZIP_STORED or name in members:
-                raise ValueError(
-                    f"its part {shown(name)} is compressed, or there twice"
-                )
-            members[name] = archive.read(entry)
+        entries = archive.infolist()
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise ValueError("its parts are compressed")
+        if sum(entry.file_size for entry in entries) > len(content):
+            raise ValueError("its parts are larger than the file")
+        members = {entry.filename: archive.read(entry) for entry in entries}
+    if len(members) < len(entries):
+        raise ValueError("a part is there twice")
     if _JSON not in members:
         raise ValueError(f"it has no part {_JSON}")
     return members

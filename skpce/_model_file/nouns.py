@@ -97,12 +97,16 @@ def _scipy_distribution(
     return found(*arguments, **keywords)
 
 
+#: Class of a discrete distribution that was made from a table.
+_TABLE = type(stats.rv_discrete(values=([0.0], [1.0])))
+
+
 def _family_and_table(family: Any) -> tuple[str, Any]:
     """Return the name of a distribution and the table that it was made from."""
-    if isinstance(family, stats.rv_histogram):
+    if type(family) is stats.rv_histogram:
         counts, edges = family._histogram
         return "rv_histogram", (counts, edges, family._density)
-    if hasattr(family, "xk"):
+    if type(family) is _TABLE:
         return "rv_discrete", (family.xk, family.pk)
     return family.name, None
 

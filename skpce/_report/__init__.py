@@ -32,7 +32,8 @@ def report(
     The verdict comes first, then Q², fragility, Sobol indices with the unexplained
     part, and coverage on members that were held out. The page has no script and asks
     nothing of another host; the same arguments give the same bytes. All arguments
-    are checked before anything is computed or written.
+    are checked before anything is computed or written: a ``ValueError`` says which
+    data, verdict or path does not fit.
 
     Parameters
     ----------
@@ -60,17 +61,6 @@ def report(
     -------
     page : str
         The HTML text.
-
-    Raises
-    ------
-    ValueError
-        If the last estimator is no surrogate, the data do not fit it (a data frame:
-        its columns too), there are fewer than two members, the verdict is about other
-        steps, or the path is a folder, in a missing one or one without write access.
-    NotFittedError
-        If the estimator is not fitted.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------

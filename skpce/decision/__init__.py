@@ -1,4 +1,4 @@
-"""Act on what a surrogate knows, and learn from what is observed."""
+"""Decide by a surrogate under uncertain inputs, and learn from observed outcomes."""
 
 from ._belief import DegenerateBeliefWarning, InputBelief
 from ._policy import Decision, ThompsonPolicy

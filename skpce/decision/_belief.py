@@ -1,7 +1,5 @@
 r"""What is believed of the inputs, what was observed, and the update by weights.
 
-Update a belief by importance weights.
-
 The weight of a particle is multiplied by the likelihood of what was observed there.
 Where that would leave too few particles with weight, the likelihood :math:`L` is taken
 in powers, :math:`L = L^{\gamma_1} L^{\gamma_2} \cdots`, each the largest that keeps
@@ -39,6 +37,7 @@ from .._checks import (
     check_integer,
     checked_sample_weight,
     fail,
+    finite_floats,
     import_pandas,
     refuse_other_names,
 )
@@ -54,7 +53,8 @@ _LARGEST_WEIGHT = 1e290
 class InputBelief:
     """Draws of the inputs with weights: what is believed of them.
 
-    A belief never changes; an update makes a new one.
+    A belief never changes; an update makes a new one. Particles that are no finite
+    table are a ``ValueError``.
 
     Parameters
     ----------
@@ -80,11 +80,6 @@ class InputBelief:
         Square root of its diagonal.
     effective_sample_size : float
         ``1 / sum(weights ** 2)``: how many equally weighted draws would be as good.
-
-    Raises
-    ------
-    ValueError
-        If particles are no finite table, or weights or names do not fit them.
 
     Examples
     --------
@@ -141,7 +136,7 @@ class InputBelief:
         return effective_sample_size(self.weights)
 
     def quantile(self, probabilities: ArrayLike) -> FloatArray:
-        """Return weighted quantiles of each input.
+        """Return the smallest particles at which the weights reach given probabilities.
 
         Parameters
         ----------
@@ -151,12 +146,7 @@ class InputBelief:
         Returns
         -------
         quantiles : ndarray of shape (n_probabilities, n_features)
-            The smallest particle at which the weights reach the probability.
-
-        Raises
-        ------
-        ValueError
-            If the probabilities are no list of numbers between 0 and 1.
+            Of each input.
         """
         wanted = np.asarray(probabilities, dtype=np.float64)
         if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
@@ -171,20 +161,7 @@ class InputBelief:
         return found
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw particles by their weights, with replacement.
-
-        Parameters
-        ----------
-        size : int
-            Number of draws.
-        generator : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        inputs : ndarray of shape (size, n_features)
-            Whole particles.
-        """
+        """Draw whole particles by their weights: ndarray (size, n_features)."""
         check_integer("InputBelief.sample", "size", size, low=1)
         chosen = generator.choice(len(self.weights), size=size, p=self.weights)
         return self.particles[chosen]
@@ -194,73 +171,34 @@ class InputBelief:
     ) -> InputBelief:
         """Return the same inputs with other draws.
 
-        Parameters
-        ----------
-        particles : ndarray of shape (n_particles, n_features)
-            Their values.
-        weights : ndarray of shape (n_particles,) or None
-            None means equal ones.
-        resampled : int, default=0
-            How many resamplings lie between.
-
-        Returns
-        -------
-        belief : InputBelief
-            The new belief.
+        Particles have shape (n_particles, n_features); weights (n_particles,) of None
+        are equal ones; ``resampled`` says how many resamplings lie between.
         """
         count = self.n_resampled + resampled
-        return replace(
-            self,
-            particles=particles,
-            weights=weights,  # type: ignore[arg-type]
-            n_resampled=count,
-        )
+        draws: Any = {"particles": particles, "weights": weights}
+        return replace(self, **draws, n_resampled=count)
 
     def outside(self, particles: FloatArray) -> NDArray[np.bool_]:
-        """Tell which values lie outside the supports of the laws.
-
-        Parameters
-        ----------
-        particles : ndarray of shape (n_particles, n_features)
-            Values of the inputs.
-
-        Returns
-        -------
-        outside : ndarray of bool of shape (n_particles, n_features)
-            All False without laws.
-        """
+        """Return whether values are outside the supports; both (n, n_features)."""
         found = np.zeros(particles.shape, dtype=bool)
         for i, law in enumerate(self.laws):
             found[:, i] = law.outside(particles[:, i])
         return found
 
     def to_frame(self) -> Any:
-        """Return one row per input as a pandas data frame.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``input``, ``mean``, ``sd``, ``low`` and ``high`` (quantiles at 5
-            and 95 %). Needs pandas.
-        """
+        """Return a data frame of mean, sd, low (5 %) and high (95 %) per input."""
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
-        return import_pandas().DataFrame(
-            {
-                "input": np.array(self.names, dtype=object),
-                "mean": self.mean,
-                "sd": self.standard_deviation,
-                "low": low,
-                "high": high,
-            }
-        )
+        columns = {"input": np.array(self.names, dtype=object), "mean": self.mean}
+        columns |= {"sd": self.standard_deviation, "low": low, "high": high}
+        return import_pandas().DataFrame(columns)
 
     def __str__(self) -> str:
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
+        size, mean, spread = len(self.weights), self.mean, self.standard_deviation
         lines = [
-            f"{len(self.weights)} particles (effective "
-            f"{self.effective_sample_size:.1f}), {self.n_resampled} resamplings"
+            f"{size} particles (effective {self.effective_sample_size:.1f}), "
+            f"{self.n_resampled} resamplings"
         ]
-        mean, spread = self.mean, self.standard_deviation
         lines += [
             f"- {name}: mean {mean[i]:.3g}, sd {spread[i]:.3g}, "
             f"90 % in [{low[i]:.3g}, {high[i]:.3g}]"
@@ -283,11 +221,8 @@ def effective_sample_size(weights: FloatArray) -> float:
 
 def _checked_particles(particles: Any) -> FloatArray:
     expected = "a finite table of shape (n_particles, n_features) with a row or more"
-    try:
-        values = np.array(particles, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise fail("InputBelief", "particles", expected, particles) from None
-    if values.ndim != 2 or not values.size or not np.isfinite(values).all():
+    values = finite_floats("InputBelief", "particles", particles, expected)
+    if values.ndim != 2:
         raise fail("InputBelief", "particles", expected, particles)
     return values
 
@@ -312,18 +247,7 @@ def reweighted(
     shrinkage: float,
     generator: np.random.Generator,
 ) -> InputBelief:
-    """Multiply weights by a likelihood, in as few powers as the threshold allows.
-
-    Raises
-    ------
-    ValueError
-        If the likelihood is zero at every particle.
-
-    Warns
-    -----
-    DegenerateBeliefWarning
-        When a few particles are to become all of them.
-    """
+    """Multiply weights by a likelihood, in as few powers as the threshold allows."""
     smallest = resample_below * len(belief.weights)
     left = 1.0
     for stage in range(_MOST_STAGES):
@@ -332,9 +256,8 @@ def reweighted(
         power = left
         if smallest and stage < _MOST_STAGES - 1:
             power = _largest_power(belief.weights, logs, left, smallest)
-        belief = belief.with_draws(
-            belief.particles, _tempered(belief.weights, logs, power)
-        )
+        weights = _tempered(belief.weights, logs, power)
+        belief = belief.with_draws(belief.particles, weights)
         left -= power
         if left <= 0.0:
             break
@@ -375,14 +298,11 @@ def _tempered(weights: FloatArray, logs: FloatArray, power: float) -> FloatArray
 def _largest_power(
     weights: FloatArray, logs: FloatArray, left: float, smallest: float
 ) -> float:
-    """Return the largest power up to ``left`` that keeps the effective size.
-
-    0 when the particles that are possible are too few already.
-    """
+    """Return the largest power up to ``left`` that keeps the effective size, or 0."""
 
     def enough(power: float) -> bool:
-        size = effective_sample_size(_tempered(weights, logs, power))
-        return size >= smallest
+        tempered = _tempered(weights, logs, power)
+        return effective_sample_size(tempered) >= smallest
 
     if enough(left):
         return left
@@ -396,11 +316,9 @@ def _largest_power(
 def liu_west(
     belief: InputBelief, shrinkage: float, generator: np.random.Generator
 ) -> InputBelief:
-    """Resample, shrink to the mean and jitter: mean and covariance are kept.
-
-    A value that would leave the support of its law stays at its shrunk place; where
-    this is outside too (an input of single values) it is not moved at all.
-    """
+    """Resample, shrink to the mean and jitter: mean and covariance are kept."""
+    # A value that would leave the support of its law stays at its shrunk place; where
+    # this is outside too (an input of single values) it is not moved at all.
     mean, root = belief.mean, _square_root(belief.covariance)
     drawn = belief.particles[_systematic(belief.weights, generator)]
     shrunk = shrinkage * drawn + (1.0 - shrinkage) * mean
@@ -431,21 +349,11 @@ LogLikelihood = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Observation:
-    """Outcomes that are a function of the inputs plus normal noise.
+    """Outcomes that are a function of the inputs plus normal noise."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_outcomes,)
-        What was observed.
-    noise_variance : ndarray of shape (n_outcomes,)
-        Of the independent noise of each.
-    outcome : callable
-        Inputs (n, n_features) to the outcomes (n, n_outcomes) without noise.
-    """
-
-    values: FloatArray
-    noise_variance: FloatArray
-    outcome: Callable[[FloatArray], FloatArray]
+    values: FloatArray  # (n_outcomes,)
+    noise_variance: FloatArray  # (n_outcomes,), of the independent noise of each
+    outcome: Callable[[FloatArray], FloatArray]  # (n, n_features) to (n, n_outcomes)
 
     def log_likelihood(self, inputs: FloatArray) -> FloatArray:
         """Return the log-density of the values at each row, up to a constant."""
@@ -461,14 +369,7 @@ def read_observation(
     which: Any,
     names: Sequence[str] | None = None,
 ) -> Observation:
-    """Check what the user says of an observation of inputs with these names.
-
-    Raises
-    ------
-    ValueError
-        If a value is missing, not finite or of another length, or the outcome is
-        neither a fitted regressor of the same inputs nor a callable.
-    """
+    """Check what the user says of an observation of inputs with these names."""
     values = _numbers(owner, "observed", observed, "a finite number, or several")
     expected = f"a positive finite float, or one for each of {len(values)} outcomes"
     noise = _numbers(owner, "noise_sd", noise_sd, expected)
@@ -477,12 +378,10 @@ def read_observation(
     predict = _as_function(owner, outcome, names)
     columns = None if which is None else _columns(owner, which, len(values))
 
-    def outcome_at(inputs: FloatArray) -> FloatArray:
-        predicted = np.asarray(predict(inputs), dtype=np.float64)
-        return _chosen(owner, predicted.reshape(len(predicted), -1), columns, inputs)
-
     def checked(inputs: FloatArray) -> FloatArray:
-        found = outcome_at(inputs)
+        predicted = np.asarray(predict(inputs), dtype=np.float64)
+        table = predicted.reshape(len(predicted), -1)
+        found = _chosen(owner, table, columns, len(inputs))
         if found.shape[1] != len(values):
             raise ValueError(
                 f"{owner}: the outcome has {found.shape[1]} columns but "
@@ -496,13 +395,7 @@ def read_observation(
 
 
 def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
-    """Wrap a user's function so that its values are checked.
-
-    Raises
-    ------
-    ValueError
-        If it is no callable.
-    """
+    """Wrap a user's function so that its values are checked."""
     if not callable(log_likelihood):
         raise fail(owner, "log_likelihood", "a callable of the inputs", log_likelihood)
 
@@ -522,11 +415,8 @@ def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
 
 def _numbers(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     """Return a number or a list of numbers as a vector."""
-    try:
-        numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise fail(owner, name, expected, value) from None
-    if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
+    numbers = np.atleast_1d(finite_floats(owner, name, value, expected))
+    if numbers.ndim != 1:
         raise fail(owner, name, expected, value)
     return numbers
 
@@ -556,12 +446,10 @@ def _columns(owner: str, which: Any, n_values: int) -> NDArray[np.int64]:
     return columns.astype(np.int64)
 
 
-def _chosen(
-    owner: str, predicted: FloatArray, columns: Any, inputs: FloatArray
-) -> FloatArray:
-    if len(predicted) != len(inputs):
+def _chosen(owner: str, predicted: FloatArray, columns: Any, n_rows: int) -> FloatArray:
+    if len(predicted) != n_rows:
         raise ValueError(
-            f"{owner}: the outcome returned {len(predicted)} rows for {len(inputs)} "
+            f"{owner}: the outcome returned {len(predicted)} rows for {n_rows} "
             "rows of inputs."
         )
     if columns is None:

@@ -1,6 +1,4 @@
-r"""Thompson sampling with a surrogate of policies: belief, choice, observation.
-
-Update a belief by a square-root ensemble Kalman filter.
+r"""Thompson sampling with a surrogate of policies, and Kalman's update of a belief.
 
 For an outcome :math:`h(x)` with noise of variance :math:`r`, let :math:`s` be the
 variance of :math:`h` over the particles and :math:`c` its covariances with the inputs.
@@ -40,10 +38,10 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    is_position,
     make_generator,
     refuse_other_names,
 )
-from .._compositions.fitted import FittedCompositions
 from .._compositions.predictive import input_sampler
 from .._compositions.steps import StepLayout
 from ..inspection._reading import compositions_of
@@ -112,11 +110,6 @@ class ThompsonPolicy(BaseEstimator):
     effective_sample_size_ : float
         Of the belief.
 
-    Raises
-    ------
-    ValueError
-        In ``fit``, for a bad parameter.
-
     See Also
     --------
     skpce.CompositionalPCESurrogate.sample : Draws of policies, with the residual law.
@@ -183,25 +176,7 @@ class ThompsonPolicy(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any = None, y: Any = None) -> ThompsonPolicy:
-        """Start from the first belief.
-
-        Parameters
-        ----------
-        X, y : object, default=None
-            Not used; scikit-learn's signature.
-
-        Returns
-        -------
-        self : ThompsonPolicy
-            Ready to choose. What was learned before is forgotten.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter.
-        NotFittedError
-            If the surrogate is not fitted.
-        """
+        """Start from the first belief again; X and y are not used."""
         self._check_parameters()
         reading, fitted = compositions_of(self.surrogate)
         generator = make_generator(self.random_state)
@@ -224,10 +199,7 @@ class ThompsonPolicy(BaseEstimator):
         check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")
 
     def _first_belief(
-        self,
-        fitted: FittedCompositions,
-        names: list[str],
-        generator: np.random.Generator,
+        self, fitted: Any, names: list[str], generator: np.random.Generator
     ) -> InputBelief:
         laws = tuple(fitted.basis.laws)
         if isinstance(self.inputs, InputBelief):
@@ -264,13 +236,6 @@ class ThompsonPolicy(BaseEstimator):
         decision : Decision
             Actions, and the policy they were taken by.
 
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        ValueError
-            For an unknown step or bad inputs.
-
         Examples
         --------
         >>> import numpy as np
@@ -304,20 +269,18 @@ class ThompsonPolicy(BaseEstimator):
             raise fail(owner, "inputs", f"{n_features} finite numbers", inputs)
         return values
 
-    def _policies(self, inputs: FloatArray) -> FloatArray:  # shape: (n, n_parts)
-        return self._fitted.policies_at(inputs)
-
     def _policy(self, given: FloatArray | None) -> tuple[FloatArray, Any]:
         """Return what actions are taken by, (n_parts,), and the one draw behind it."""
+        belief, policies_at = self.belief_, self._fitted.policies_at
         if self.rule == "mean":
-            return self.belief_.weights @ self._policies(self.belief_.particles), None
+            return belief.weights @ policies_at(belief.particles), None
         if self.rule == "vote":
-            voters = self.belief_.sample(self.n_draws, self._generator)
+            voters = belief.sample(self.n_draws, self._generator)
             layout = self._fitted.geometry.layout
-            return vote_shares(self._policies(voters), layout), None
+            return vote_shares(policies_at(voters), layout), None
         if given is None:
-            given = self.belief_.sample(1, self._generator)[0]
-        return self._policies(given[np.newaxis])[0], given
+            given = belief.sample(1, self._generator)[0]
+        return policies_at(given[np.newaxis])[0], given
 
     def update(
         self,
@@ -331,7 +294,8 @@ class ThompsonPolicy(BaseEstimator):
         """Learn from an outcome.
 
         Give what was observed with ``outcome`` and ``noise_sd``, or a
-        ``log_likelihood`` alone.
+        ``log_likelihood`` alone. An outcome that is impossible under the belief is a
+        ``ValueError``, and leaves the belief as it is.
 
         Parameters
         ----------
@@ -355,14 +319,6 @@ class ThompsonPolicy(BaseEstimator):
         self : ThompsonPolicy
             With a new ``belief_``.
 
-        Raises
-        ------
-        NotFittedError
-            Before ``fit``.
-        ValueError
-            For a bad argument, or an outcome that is impossible under the belief. The
-            belief is then unchanged.
-
         Warns
         -----
         DegenerateBeliefWarning
@@ -370,17 +326,16 @@ class ThompsonPolicy(BaseEstimator):
         """
         check_is_fitted(self)
         owner = f"{type(self).__name__}.update"
-        if log_likelihood is None:
-            observation = read_observation(
-                owner, observed, outcome, noise_sd, which, self.belief_.names
-            )
-            if self.method == "kalman":
-                belief = kalman_updated(self.belief_, observation)
-            else:
-                belief = self._reweighted(observation.log_likelihood)
-        else:
+        if log_likelihood is not None:
             self._refuse_both(owner, (observed, outcome, noise_sd, which))
             belief = self._reweighted(checked_log_likelihood(owner, log_likelihood))
+        else:
+            names = self.belief_.names
+            seen = read_observation(owner, observed, outcome, noise_sd, which, names)
+            if self.method == "kalman":
+                belief = kalman_updated(self.belief_, seen)
+            else:
+                belief = self._reweighted(seen.log_likelihood)
         self.belief_ = belief
         self.n_updates_ += 1
         return self
@@ -432,11 +387,10 @@ class Decision:
     inputs: FloatArray | None
 
     def __str__(self) -> str:
+        rows = zip(self.steps, self.labels, self.policy, self.actions, strict=True)
         return ", ".join(
             f"{step}: {label} ({policy[action]:.2f})"
-            for step, label, policy, action in zip(
-                self.steps, self.labels, self.policy, self.actions, strict=True
-            )
+            for step, label, policy, action in rows
         )
 
 
@@ -469,11 +423,8 @@ def most_likely(block: FloatArray, generator: np.random.Generator) -> int:
 
 
 def vote_shares(policies: FloatArray, layout: StepLayout) -> FloatArray:
-    """Return the share of the votes of each part, (n_parts,).
-
-    In each step each policy votes for its likeliest action; several equal ones share
-    the vote.
-    """
+    """Return the share of the votes of each part, (n_parts,)."""
+    # In each step each policy votes for its likeliest action; equal ones share it.
     shares = np.empty(policies.shape[1])
     for columns in layout.slices:
         ballots = policies[:, columns]
@@ -490,13 +441,7 @@ def drawn(block: FloatArray, generator: np.random.Generator) -> int:
 
 
 def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
-    """Return positions of steps given by name or position; None means all.
-
-    Raises
-    ------
-    ValueError
-        For a step that does not exist.
-    """
+    """Return positions of steps given by name or position; None means all."""
     if steps is None:
         return list(range(layout.n_steps))
     names = [str(name) for name in layout.step_names]
@@ -507,8 +452,7 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
         raise fail(owner, "steps", f"None, or some of {names}", steps) from None
     found = []
     for step in given:
-        is_position = isinstance(step, (int, np.integer)) and not isinstance(step, bool)
-        if is_position and 0 <= step < len(names):
+        if is_position(step, len(names)):
             found.append(int(step))
         elif isinstance(step, str) and step in names:
             found.append(names.index(step))
@@ -521,15 +465,7 @@ def read_steps(owner: str, steps: Any, layout: StepLayout) -> list[int]:
 
 
 def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief:
-    """Move the particles to the mean and covariance of Kalman's formulas.
-
-    Values that would leave the support of a law are set to its nearest end.
-
-    Raises
-    ------
-    ValueError
-        If an input has a law of single values, between which nothing can move.
-    """
+    """Move the particles to the mean and covariance of Kalman's formulas."""
     _refuse_single_values(belief)
     n_features = belief.particles.shape[1]
     # Inputs and outcomes move together.
@@ -538,6 +474,7 @@ def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief
     for k, (value, noise) in enumerate(pairs):
         state = _moved(state, n_features + k, value, noise, belief.weights)
     particles = state[:, :n_features]
+    # Values that would leave the support of a law are set to its nearest end.
     for i, law in enumerate(belief.laws):
         particles[:, i] = np.clip(particles[:, i], *law.support)
     return belief.with_draws(particles, belief.weights)

@@ -1,7 +1,7 @@
 """Embeddings beyond scikit-learn's, as transformers for a Pipeline.
 
-Import it by name: ``from skpce.embedding import BetaVAE``. torch and zuko are looked
-for in ``fit``, so that the import alone needs neither.
+Import it by name: ``from skpce.embedding import BetaVAE``. torch and zuko are imported
+in ``fit``, so that the import alone needs neither.
 """
 
 from ._beta_vae import BetaVAE

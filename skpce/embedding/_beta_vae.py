@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -19,14 +19,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import FloatArray, check_real
 from ._training import (
-    BestEpoch,
-    batches,
     check_training_parameters,
     checked_inputs,
+    descend,
     explained_share,
     import_for,
     one_torch_thread,
-    require_finite,
     split_rows,
 )
 
@@ -184,13 +182,6 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         self : BetaVAE
             The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, bad X, or a training that diverges.
-        ImportError
-            Without torch.
         """
         spec = self._spec()
         torch = import_for(type(self).__name__, "torch", "torch")
@@ -214,14 +205,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_real(owner, "beta", self.beta, low=0)
         check_real(owner, "noise_variance", self.noise_variance, low=0)
         return VAESpec(
-            n_components=self.n_components,
-            hidden_layer_sizes=self.hidden_layer_sizes,
-            beta=self.beta,
-            noise_variance=self.noise_variance,
-            learning_rate=self.learning_rate,
-            batch_size=self.batch_size,
-            max_epochs=self.max_epochs,
-            patience=self.patience,
+            **{each.name: getattr(self, each.name) for each in fields(VAESpec)}
         )
 
     def _keep(self, found: TrainedVAE, standard: FloatArray) -> None:
@@ -247,39 +231,18 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.mean_ + self.scale_ * apply_layers(self.decoder_, Z, np.tanh)
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the posterior means of the inputs.
+        """Return the posterior means, ndarray of shape (n_samples, n_components).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Members.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            A posterior mean is shrunk: its variance is below one.
+        A posterior mean is shrunk: its variance is below one. X has shape (n_samples,
+        n_features).
         """
         check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._encode(values)
+        return self._encode(validate_data(self, X, dtype=np.float64, reset=False))
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
-        """Return what the decoder makes of inputs.
+        """Return the members (n_samples, n_features) that the decoder makes of inputs.
 
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_components)
-            Inputs.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Reconstructed members.
-
-        Raises
-        ------
-        ValueError
-            If Z has another number of columns.
+        Z has shape (n_samples, n_components); another width is a ``ValueError``.
         """
         check_is_fitted(self)
         return self._decode(checked_inputs(self, Z))
@@ -298,16 +261,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class VAESpec:
-    """How to train.
-
-    Parameters
-    ----------
-    n_components : int
-    hidden_layer_sizes : sequence of int
-        Of the encoder; the decoder has them in reverse.
-    beta, noise_variance, learning_rate : float
-    batch_size, max_epochs, patience : int
-    """
+    """How to train; hidden layers are those of the encoder, reversed in the decoder."""
 
     n_components: int
     hidden_layer_sizes: Sequence[int]
@@ -321,15 +275,7 @@ class VAESpec:
 
 @dataclass(frozen=True)
 class TrainedVAE:
-    """Encoder (to means, then log-variances) and decoder.
-
-    Parameters
-    ----------
-    encoder, decoder : list of (weight, bias)
-    n_epochs : int
-        The epoch whose parameters these are.
-    stopped_early : bool
-    """
+    """Encoder (to means, then log-variances) and decoder, after which epoch."""
 
     encoder: Layers
     decoder: Layers
@@ -344,36 +290,15 @@ def train_vae(
     spec: VAESpec,
     rng: np.random.RandomState,
 ) -> TrainedVAE:
-    """Minimise the loss by Adam, from the optimum of the linear β-VAE on.
-
-    The loss is the same in rotated coordinates. Those along the right singular vectors
-    of X are few where rows are few, and spare Adam the others.
-
-    Parameters
-    ----------
-    torch : module
-    X : ndarray of shape (n_samples, n_features)
-        Of mean zero.
-    held_out : ndarray of shape (n_held_out, n_features)
-        Without rows, training runs to the last epoch.
-    spec : VAESpec
-    rng : RandomState
-        All random numbers come from here.
-
-    Raises
-    ------
-    ValueError
-        If the loss is not finite.
-    """
+    """Minimise the loss by Adam, from the optimum of the linear β-VAE on."""
+    # The loss is the same in rotated coordinates. Those along the right singular
+    # vectors of X are few where rows are few, and spare Adam the others.
     _, singular, axes = np.linalg.svd(X, full_matrices=False)
     rank = max(1, int((singular > _ROUNDING * singular[0]).sum()))
     axes, eigenvalues = axes[:rank], singular[:rank] ** 2 / len(X)
     encoder, decoder = linear_optimum(eigenvalues, spec)
     widths = tuple(spec.hidden_layer_sizes)
-    start = (
-        network_on(*encoder, widths, rng),
-        network_on(*decoder, widths[::-1], rng),
-    )
+    start = network_on(*encoder, widths, rng), network_on(*decoder, widths[::-1], rng)
     found = _descend(torch, X @ axes.T, held_out @ axes.T, start, spec, rng)
     return TrainedVAE(
         change_of_inputs(found.encoder, axes.T),
@@ -387,15 +312,10 @@ def linear_optimum(
     eigenvalues: FloatArray,  # shape: (n_axes,)
     spec: VAESpec,
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    r"""Return the (weight, bias) of the best linear encoder and decoder.
-
-    In coordinates of variances :math:`\lambda_1 \ge \lambda_2 \ge \dots` and with
-    :math:`s^2 = \beta \sigma^2` the decoder has the weights
-    :math:`(\lambda_k - s^2)_+^{1/2}`, the posterior the mean
-    :math:`(\lambda_k - s^2)_+^{1/2} x_k / \lambda_k` and the variance
-    :math:`\min(1, s^2 / \lambda_k)` (Lucas et al. 2019, section 4; Tipping and Bishop
-    1999).
-    """
+    """Return the (weight, bias) of the best linear encoder and decoder."""
+    # Lucas et al. 2019, section 4: in coordinates of variances λ_1 ≥ λ_2 ≥ ... and with
+    # s² = β σ² the decoder has the weights (λ_k - s²)_+^(1/2), the posterior the mean
+    # (λ_k - s²)_+^(1/2) x_k / λ_k and the variance min(1, s² / λ_k).
     n_axes, d = len(eigenvalues), spec.n_components
     level = spec.beta * spec.noise_variance
     variances = np.zeros(d)
@@ -418,37 +338,27 @@ def _descend(
 ) -> TrainedVAE:
     encoder, decoder = (_tensors(torch, layers) for layers in start)
     tensors = [tensor for layer in encoder + decoder for tensor in layer]
-    optimizer = torch.optim.Adam(tensors, lr=spec.learning_rate)
     judged = torch.from_numpy(np.tile(held_out, (_HELD_OUT_DRAWS, 1)))
     judged_noise = _noise(torch, len(judged), spec, rng)
 
     def loss(values: Any, noise: Any) -> Any:
         return negative_elbo(torch, encoder, decoder, values, noise, spec)
 
-    def is_over(epoch: int) -> bool:
-        if not len(held_out):
-            return False
-        with torch.no_grad():
-            return best.is_over(epoch, float(loss(judged, judged_noise)))
-
-    def kept(*, stopped_early: bool) -> TrainedVAE:
-        encoding, decoding = best.parameters
-        return TrainedVAE(encoding, decoding, best.epoch, stopped_early)
-
-    best = BestEpoch(lambda: (_arrays(encoder), _arrays(decoder)), spec.patience)
-    is_over(0)
-    for epoch in range(1, spec.max_epochs + 1):
-        for rows in batches(len(X), spec.batch_size, rng):
-            value = loss(torch.from_numpy(X[rows]), _noise(torch, len(rows), spec, rng))
-            require_finite("BetaVAE", value.item())
-            optimizer.zero_grad()
-            value.backward()
-            optimizer.step()
-        if is_over(epoch):
-            return kept(stopped_early=True)
-    if best.parameters is not None:
-        return kept(stopped_early=False)
-    return TrainedVAE(_arrays(encoder), _arrays(decoder), spec.max_epochs, False)
+    best = descend(
+        torch,
+        tensors,
+        lambda rows: loss(
+            torch.from_numpy(X[rows]), _noise(torch, len(rows), spec, rng)
+        ),
+        (lambda: loss(judged, judged_noise)) if len(held_out) else None,
+        lambda: (_arrays(encoder), _arrays(decoder)),
+        owner="BetaVAE",
+        n_rows=len(X),
+        settings=spec,
+        rng=rng,
+    )
+    encoding, decoding = best.parameters
+    return TrainedVAE(encoding, decoding, best.epoch, best.stopped_early)
 
 
 def negative_elbo(
@@ -498,19 +408,9 @@ def network_on(
     hidden: Sequence[int],
     rng: np.random.RandomState,
 ) -> Layers:
-    """Return a linear map with a network that as yet adds nothing.
-
-    Weights of hidden layers are uniform, after Glorot and Bengio (2010), those of the
-    last layer 0. Without hidden layers there is no network.
-
-    Examples
-    --------
-    >>> layers = network_on(np.eye(2), np.zeros(2), (3,), np.random.RandomState(0))
-    >>> [weight.shape for weight, _ in layers]
-    [(2, 2), (2, 3), (3, 2)]
-    >>> apply_layers(layers, np.array([[1.0, 2.0]]), np.tanh)
-    array([[1., 2.]])
-    """
+    """Return a linear map with a network that as yet adds nothing."""
+    # Weights of hidden layers are uniform, after Glorot and Bengio (2010), those of the
+    # last layer 0.
     layers = [(weight, bias)]
     if not hidden:
         return layers

@@ -19,14 +19,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import FloatArray, check_integer
 from ._training import (
-    BestEpoch,
-    batches,
     check_training_parameters,
     checked_inputs,
+    descend,
     explained_share,
     import_for,
     one_torch_thread,
-    require_finite,
     split_rows,
 )
 
@@ -151,8 +149,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training members; at least two. They vary in ``n_components`` directions
-            or more, for which there must be more members than that.
+            Training members; at least two, and more than the ``n_components``
+            directions in which they vary.
         y : None
             Not used.
 
@@ -160,14 +158,6 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         -------
         self : NormalizingFlow
             The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, bad X, more components than directions in which X
-            varies, or a training that diverges.
-        ImportError
-            Without zuko.
         """
         owner = type(self).__name__
         check_training_parameters(self)
@@ -185,10 +175,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         with one_torch_thread(torch):
             self.flow_: Any = self._initial_flow(torch, zuko, rng)
             self._train(torch, scores[train], scores[held_out], rng)
-        reconstructed = self.pca_.inverse_transform(scores)
-        self.reconstruction_r2_: float = explained_share(
-            values, reconstructed, self.pca_.mean_
-        )
+        back = self.pca_.inverse_transform(scores)
+        self.reconstruction_r2_: float = explained_share(values, back, self.pca_.mean_)
         return self
 
     def _refuse_rounding(self) -> None:
@@ -219,80 +207,49 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return flow
 
     def _train(
-        self,
-        torch: Any,
-        scores: FloatArray,
-        held_out: FloatArray,
-        rng: np.random.RandomState,
+        self, torch: Any, scores: FloatArray, held_out: FloatArray, rng: Any
     ) -> None:
         """Maximise the log-likelihood by Adam."""
         flow = self.flow_
-        optimizer = torch.optim.Adam(flow.parameters(), lr=self.learning_rate)
         rows, judged = torch.from_numpy(scores), torch.from_numpy(held_out)
 
         def loss(values: Any) -> Any:
             return -flow().log_prob(values).mean()
 
-        def held_out_loss() -> float:
-            with torch.no_grad():
-                return float(loss(judged))
-
-        best = BestEpoch(lambda: copy.deepcopy(flow.state_dict()), self.patience)
-        first = held_out_loss() if len(held_out) else math.nan
-        best.is_over(0, first)
-        self.n_epochs_: int = self.max_epochs
-        self.stopped_early_: bool = False
-        for epoch in range(1, self.max_epochs + 1):
-            for batch in batches(len(scores), self.batch_size, rng):
-                optimizer.zero_grad()
-                value = loss(rows[batch])
-                require_finite(type(self).__name__, value.item())
-                value.backward()
-                optimizer.step()
-            if len(held_out) and best.is_over(epoch, held_out_loss()):
-                self.stopped_early_ = True
-                break
-        if best.parameters is not None:
-            flow.load_state_dict(best.parameters)
-            self.n_epochs_ = best.epoch
+        with torch.no_grad():
+            first = float(loss(judged)) if len(held_out) else math.nan
+        best = descend(
+            torch,
+            list(flow.parameters()),
+            lambda batch: loss(rows[batch]),
+            (lambda: loss(judged)) if len(held_out) else None,
+            lambda: copy.deepcopy(flow.state_dict()),
+            owner=type(self).__name__,
+            n_rows=len(scores),
+            settings=self,
+            rng=rng,
+        )
+        flow.load_state_dict(best.parameters)
         flow.requires_grad_(False)
+        self.n_epochs_: int = best.epoch
+        self.stopped_early_: bool = best.stopped_early
         self.held_out_log_likelihood_: float = -best.loss if len(held_out) else math.nan
         self.held_out_log_likelihood_without_flow_: float = -first
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the inputs.
+        """Return the inputs, ndarray of shape (n_samples, n_components).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Members.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            About N(0, I) if X is like the rows of ``fit``.
+        They are about N(0, I) if X, of shape (n_samples, n_features), is like the rows
+        of ``fit``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self._through_flow(self.pca_.transform(X), inverse=False)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
-        """Return the members that have given inputs, within the subspace of PCA.
+        """Return the members (n_samples, n_features) of given inputs, as PCA sees them.
 
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_components)
-            Inputs.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Members.
-
-        Raises
-        ------
-        ValueError
-            If Z has another number of columns.
+        Z has shape (n_samples, n_components); another width is a ``ValueError``.
         """
         check_is_fitted(self)
         scores = self._through_flow(checked_inputs(self, Z), inverse=True)

@@ -108,11 +108,6 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         -------
         self : PLSTransformer
             The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, bad X or bad y.
         """
         X, targets = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
@@ -132,57 +127,22 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> FloatArray:
-        """Find the directions and return the scores of X alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training members.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            What their scores should go with.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            Scores.
-        """
+        """Find the directions and return the scores of X alone; as ``fit``."""
         return self.fit(X, y).transform(X)
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the scores.
+        """Return the scores (n_samples, n_components) of X (n_samples, n_features).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Members.
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-            Uncorrelated on the rows of ``fit``.
+        They are uncorrelated on the rows of ``fit``.
         """
         check_is_fitted(self)
-        return self.pls_.transform(
-            validate_data(self, X, dtype=np.float64, reset=False)
-        )
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.pls_.transform(X)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
-        """Return the members that scores stand for, by the loadings of X.
+        """Return the members (n_samples, n_features) of given scores, by the loadings.
 
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_components)
-            Scores.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Members, without what the scores do not hold.
-
-        Raises
-        ------
-        ValueError
-            If Z has another number of columns.
+        Z has shape (n_samples, n_components); another width is a ``ValueError``.
         """
         check_is_fitted(self)
         return self.pls_.inverse_transform(checked_inputs(self, Z))

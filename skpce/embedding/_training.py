@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -37,11 +37,8 @@ def check_training_parameters(estimator: Any) -> None:
 def split_rows(
     n_samples: int, fraction: float | None, rng: np.random.RandomState
 ) -> tuple[IndexArray, IndexArray]:
-    """Return the rows to train on and those held out; at least one of each.
-
-    Without a fraction none is held out.
-    """
-    if fraction is None:
+    """Return the rows to train on and those held out; at least one of each."""
+    if fraction is None:  # no row is held out
         return np.arange(n_samples), np.arange(0)
     n_held_out = min(max(1, round(fraction * n_samples)), n_samples - 1)
     order = rng.permutation(n_samples)
@@ -59,8 +56,45 @@ def batches(
     yield from np.array_split(order, math.ceil(n_rows / batch_size))
 
 
-def require_finite(owner: str, loss: float) -> None:
-    """Raise ``ValueError`` where training has diverged."""
+def descend(
+    torch: Any,
+    tensors: Sequence[Any],
+    loss: Callable[[IndexArray], Any],  # of the rows of a minibatch
+    held_out_loss: Callable[[], Any] | None,  # None without held-out rows
+    copy: Callable[[], Any],  # returns a copy of the parameters as they are
+    *,
+    owner: str,
+    n_rows: int,
+    settings: Any,  # learning_rate, batch_size, max_epochs, patience
+    rng: np.random.RandomState,
+) -> BestEpoch:
+    """Minimise by Adam; return the best epoch on the held-out rows, or the last."""
+    optimizer = torch.optim.Adam(tensors, lr=settings.learning_rate)
+    best = BestEpoch(copy, settings.patience)
+
+    def is_over(epoch: int) -> bool:
+        if held_out_loss is None:
+            return False
+        with torch.no_grad():
+            return best.is_over(epoch, float(held_out_loss()))
+
+    is_over(0)
+    for epoch in range(1, settings.max_epochs + 1):
+        for rows in batches(n_rows, settings.batch_size, rng):
+            value = loss(rows)
+            _require_finite(owner, value.item())
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+        best.stopped_early = is_over(epoch)
+        if best.stopped_early:
+            break
+    if best.parameters is None:
+        best.epoch, best.parameters = settings.max_epochs, copy()
+    return best
+
+
+def _require_finite(owner: str, loss: float) -> None:
     if not math.isfinite(loss):
         raise ValueError(
             f"the training of {owner} diverged: its loss is {loss}. Lower "
@@ -69,22 +103,13 @@ def require_finite(owner: str, loss: float) -> None:
 
 
 class BestEpoch:
-    """The epoch of smallest loss on the held-out rows, and a copy of its parameters.
-
-    Parameters
-    ----------
-    copy : callable
-        Returns a copy of the parameters as they are.
-    patience : int
-        Epochs without a smaller loss after which training stops.
-    """
+    """The epoch of smallest loss on the held-out rows, and a copy of its parameters."""
 
     def __init__(self, copy: Callable[[], Any], patience: int) -> None:
-        self._copy = copy
-        self._patience = patience
-        self.loss = math.inf
-        self.epoch = 0
+        self._copy, self._patience = copy, patience
+        self.loss, self.epoch = math.inf, 0
         self.parameters: Any = None
+        self.stopped_early = False
 
     def is_over(self, epoch: int, loss: float) -> bool:
         """Take note of an epoch; say whether the patience is at its end."""
@@ -94,14 +119,7 @@ class BestEpoch:
 
 
 def explained_share(X: FloatArray, predicted: FloatArray, mean: FloatArray) -> float:
-    """Return R² over all entries; NaN where X does not vary.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 1.0], [2.0, 3.0]])
-    >>> explained_share(X, X, X.mean(axis=0)), explained_share(X, X + 1, X.mean(axis=0))
-    (1.0, 0.0)
-    """
+    """Return R² over all entries; NaN where X does not vary."""
     total = np.square(X - mean).sum()
     if total == 0:
         return math.nan
@@ -121,13 +139,7 @@ def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
 
 
 def import_for(owner: str, module: str, extra: str) -> Any:
-    """Return an optional module.
-
-    Raises
-    ------
-    ImportError
-        If it is not installed; the message says what to install.
-    """
+    """Return an optional module; without it the error says what to install."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -3,11 +3,8 @@
 from ._back_to_reward import back_to_reward
 from ._dependent_inputs import dependent_sobol_indices
 from ._dependent_shapley import shapley_effects
-from ._embeddings.compare import (
-    ComparedEmbedding,
-    EmbeddingComparison,
-    compare_embeddings,
-)
+from ._embeddings.compare import compare_embeddings
+from ._embeddings.comparison import ComparedEmbedding, EmbeddingComparison
 from ._embeddings.held_out import HeldOutInputs
 from ._embeddings.search import EmbeddingSetting
 from ._input_tests import input_tests

@@ -10,28 +10,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, check_real
+from .._checks import FloatArray
 from .._dependence.tests import largest_correlation
-from .._expansion.marginals import variance_along
 from .._input_laws import NormalLaw
-from ._dependent_inputs import has_variance, q2_reasons
+from ._model import ratio_of_means
 from ._original_space import AffineMap, NormalParts, affine_map
 from ._reading import (
     OutsideDomainError,
     Reading,
     column_groups,
-    expansion_of,
     group_matrix,
-    group_shares,
-    refuse_categories,
+    has_variance,
+    numeric_expansion_of,
+    q2_reasons,
 )
 from ._result import Result, cautions_in_words, table_of_targets
 
 # Correlation of embedded inputs that is rounding, or nearly: components of a PCA.
 _UNCORRELATED = 0.05
 
-# Part of its own move below which a feature is worth a caution.
-_RETAINED = 0.5
+_RETAINED = 0.5  # part of its own move below which a feature is worth a caution
 
 
 def back_to_reward(
@@ -43,8 +41,8 @@ def back_to_reward(
 ) -> Result:
     r"""Say on which entries of the reward an expansion of embedded inputs depends.
 
-    The expansion speaks of components; the reader asks which reactions' yields, which
-    fragments, which problems. Their columns are moved before the embedding.
+    The expansion speaks of components, its reader of the yields of reactions, of
+    fragments, of problems. Their columns are moved before the embedding.
 
     Parameters
     ----------
@@ -64,12 +62,11 @@ def back_to_reward(
     Returns
     -------
     effects : Result
-        ``print`` says what is supported, and ``reasons`` what is not. ``to_frame()``
-        gives a table; ``effect_frame()`` one of the signed changes, with one row per
-        action (or output) and feature; ``latent_frame()`` one of total Sobol indices
-        of the inputs of the expansion, and their correlations with the columns of X.
-        Its attributes, beside ``target_names``, ``feature_names`` (columns of X or
-        groups of them) and ``cautions`` (what weakens the reading):
+        A table of targets and features (columns of X or groups of them).
+        ``effect_frame()`` is one of the signed changes, with one row per action (or
+        output) and feature; ``latent_frame()`` one of total Sobol indices of the
+        inputs of the expansion, and their correlations with the columns of X. Its
+        attributes, beside ``cautions`` (what weakens the reading):
 
         share, share_standard_error : ndarray of shape (n_targets, n_features)
             Covariance of the part of a column with the prediction, over the variance
@@ -123,25 +120,22 @@ def back_to_reward(
     :math:`f_g(x) = f(\bar x_{-g}, x_g)` of a group of columns,
 
     .. math:: \text{variance share}_g = \frac{\mathrm{Var} f_g}{\mathrm{Var} f},
-        \qquad \text{share}_g = \frac{\mathrm{Cov}(f_g, f)}{\mathrm{Var} f}.
+        \qquad \text{share}_g = \frac{\mathrm{Cov}(f_g, f)}{\mathrm{Var} f},
 
-    The variances are over the rows of X. ``variance_share`` says what the group does
-    on its own. Entries of a reward rise and fall together, so that each of thousands
-    can have a variance share near zero; ``share`` gives each its part of the whole, as
-    in the covariance decomposition [1]_. It is negative where the rest of the reward
-    makes up for the group. What the shares of a partition lack of one is interaction.
+    over the rows of X. Entries of a reward rise and fall together, so that each of
+    thousands can have a variance share near zero; ``share`` gives each its part of the
+    whole, as in the covariance decomposition [1]_. It is negative where the rest of the
+    reward makes up for the group. What a partition lacks of one is interaction.
 
-    ``explained_alone`` is the first-order index in X: what one column explains, also
-    by what goes with it. For uncorrelated normal inputs behind an affine embedding it
-    is the closed form of :func:`original_space_indices` with the dropped part as noise,
-    else the fit of a cubic to the rows.
+    ``explained_alone`` is the first-order index in X: for uncorrelated normal inputs
+    behind an affine embedding the closed form of :func:`original_space_indices` with
+    the dropped part as noise, else the fit of a cubic to the rows.
 
     The effect of a group is the mean of :math:`\{f(x + s_g) - f(x - s_g)\} / 2`, with
     :math:`s_g` one standard deviation of each of its columns. An affine embedding is
     moved by its loadings; any other one transforms the moved rows.
 
-    ``retained`` is the part of that move that an affine embedding sees. A few
-    components of thousands of entries retain next to nothing of one entry alone,
+    A few components of thousands of entries retain next to nothing of one entry alone,
     however well they predict: the entry then stands for what rises and falls with it,
     and solving again with that one entry changed is another question.
 
@@ -175,10 +169,8 @@ def back_to_reward(
     >>> back_to_reward(pipeline, X, groups=parts).share.round(2) + 0.0
     array([[1., 0.]])
     """
-    check_real("back_to_reward", "min_q2", min_q2, high=1, closed="right")
-    reading = expansion_of(pipeline, X)
+    reading = numeric_expansion_of("back_to_reward", pipeline, X, min_q2)
     expansion = reading.expansion
-    refuse_categories(expansion)
     names = reading.rows.names
     players = column_groups(groups, names, overlapping=True)
     moved = MovedColumns(reading)
@@ -258,7 +250,7 @@ def _cautions(
             f"the embedding retains less than half of a move of {faint.size} of "
             f"{len(names)} features on their own ({_first(faint, names)}): their "
             "figures follow what goes with them, and a policy solved again with such "
-            "a move can answer otherwise"
+            "a move can differ"
         )
     outside = np.flatnonzero(np.isnan(effect).any(axis=0))
     if outside.size:
@@ -292,34 +284,20 @@ def _shares(moved: MovedColumns, players: list[list[int]]) -> dict[str, FloatArr
         part = moved.alone(columns)
         part = part - part.mean(axis=0)
         for name, product in (("share", part * centred), ("variance_share", part**2)):
-            ratio, error = _ratio_of_means(product @ group.T, whole)
+            ratio, error = ratio_of_means(product @ group.T, whole)
             tables[name][:, player] = ratio
             tables[f"{name}_standard_error"][:, player] = error
     return tables
 
 
-def _ratio_of_means(
-    parts: FloatArray,  # shape: (n_samples, n_targets)
-    whole: FloatArray,  # shape: (n_samples, n_targets)
-) -> tuple[FloatArray, FloatArray]:
-    """Return a ratio of means and its standard error, by linearisation; 0 over 0."""
-    mean = whole.mean(axis=0)
-    safe = np.where(mean > 0, mean, 1.0)
-    ratio = np.where(mean > 0, parts.mean(axis=0) / safe, 0.0)
-    spread = (parts - ratio * whole).std(axis=0)
-    return ratio, np.where(mean > 0, spread / safe / np.sqrt(len(parts)), 0.0)
-
-
 def _explained_alone(moved: MovedColumns) -> FloatArray:
+    """Return the first-order indices of the columns: closed, else of a cubic."""
     expansion, embedding = moved.reading.expansion, moved.embedding
     laws = expansion.basis.laws
     normal = all(isinstance(law, NormalLaw) for law in laws)
     uncorrelated = not largest_correlation(moved.latent) > _UNCORRELATED
     if embedding is not None and normal and uncorrelated:
-        parts = NormalParts.of(embedding, laws)
-        faded = parts.directions * np.sqrt(parts.retained)[:, np.newaxis]
-        along = variance_along(expansion.coefficients, expansion.multi_indices, faded)
-        return group_shares(expansion, along)
+        return NormalParts.of(embedding, laws).first_order(expansion, noise=True)
     group = group_matrix(expansion)
     variance = group @ moved.values.var(axis=0, ddof=1) * has_variance(expansion)
     safe = np.where(variance > 0, variance, 1.0)[:, np.newaxis]
@@ -327,8 +305,7 @@ def _explained_alone(moved: MovedColumns) -> FloatArray:
     return np.where(variance[:, np.newaxis] > 0, alone, 0.0)
 
 
-# Degree of the curve of the prediction against one column.
-_CURVE_DEGREE = 3
+_CURVE_DEGREE = 3  # degree of the curve of the prediction against one column
 
 
 @dataclass(frozen=True)

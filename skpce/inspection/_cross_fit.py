@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,33 +63,46 @@ class CrossFit:
     geometry: LogRatioGeometry  # steps and mask, read from all of y
     zero_replacement: float  # for predictions and observations alike
 
-    def squared_errors(
-        self, order: IndexArray | None = None, *, inputs: IndexArray | None = None
-    ) -> FloatArray:  # shape: (n_members, n_active)
-        """Return squared clr errors of held-out members, permuted by the orders."""
-        X = self.X if inputs is None else take(self.X, inputs)
-        y = self.y if order is None else take(self.y, order)
-        observed = clr_of(y, self.geometry, self.zero_replacement, "y")
-        errors = np.full_like(observed, np.nan)
-        for train, test in self.splits:
-            model = clone(self.pipeline)
-            model.fit(take(X, train), take(y, train))
-            predicted = np.asarray(model.predict(take(X, test)), dtype=np.float64)
-            clr = clr_of(predicted, self.geometry, self.zero_replacement, "prediction")
-            errors[test] = np.square(observed[test] - clr)
-        return errors
+    def permuted(self, order: IndexArray, moves_policies: bool = True) -> CrossFit:
+        """Give each member the policy, or the inputs, of another one."""
+        if moves_policies:
+            return replace(self, y=take(self.y, order))
+        return replace(self, X=take(self.X, order))
+
+    def clr(self, policies: Any, name: str = "y") -> FloatArray:
+        """Return centred log-ratios of the possible parts."""
+        return clr_of(policies, self.geometry, self.zero_replacement, name)
+
+    def squared_errors(self) -> FloatArray:  # shape: (n_members, n_active)
+        """Return squared clr errors of held-out members; NaN where never held out."""
+
+        def predicted(train: IndexArray, test: IndexArray) -> FloatArray:
+            model = clone(self.pipeline).fit(take(self.X, train), take(self.y, train))
+            policies = np.asarray(model.predict(take(self.X, test)), dtype=np.float64)
+            return self.clr(policies, "prediction")
+
+        return self._squared_errors(self.clr(self.y), predicted)
 
     def mean_only_errors(self) -> FloatArray:
         """Return squared errors of the mean of the training members."""
-        observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
+        observed = self.clr(self.y)
+        return self._squared_errors(
+            observed, lambda train, test: observed[train].mean(axis=0)
+        )
+
+    def _squared_errors(
+        self,
+        observed: FloatArray,
+        predicted: Callable[[IndexArray, IndexArray], FloatArray],
+    ) -> FloatArray:
         errors = np.full_like(observed, np.nan)
         for train, test in self.splits:
-            errors[test] = np.square(observed[test] - observed[train].mean(axis=0))
+            errors[test] = np.square(observed[test] - predicted(train, test))
         return errors
 
     def squared_deviations(self) -> FloatArray:
         """Return squared deviations from the mean of all members; 0 where rounding."""
-        observed = clr_of(self.y, self.geometry, self.zero_replacement, "y")
+        observed = self.clr(self.y)
         spread = weighted_spread(observed, np.ones(len(observed)), LOG_RATIO_FLOOR)
         return np.where(spread > 0, np.square(observed - observed.mean(axis=0)), 0.0)
 
@@ -114,23 +127,33 @@ def bootstrap_q2(
     generator: np.random.Generator,
     reward: Any = None,
     n_resamples: int = 2000,
-) -> FloatArray:  # shape: (2, n_steps)
-    """Return percentile intervals of Q² over members, those of a reward together."""
+) -> FloatArray:  # shape: (3, n_steps)
+    """Return Q² and its percentile interval over members, or over rewards."""
     held_out = np.flatnonzero(~np.isnan(errors).any(axis=1))
     labels = np.arange(len(errors)) if reward is None else np.asarray(reward)
     names, group = np.unique(labels[held_out], return_inverse=True)
-    n_groups = len(names)
+    n_groups, n_steps = len(names), geometry.layout.n_steps
     counts = generator.multinomial(
         n_groups, np.full(n_groups, 1.0 / n_groups), size=n_resamples
     )
-    member = np.zeros((geometry.layout.n_steps, errors.shape[1]))
-    member[geometry.step_of_active, np.arange(errors.shape[1])] = 1.0
     together = (np.arange(n_groups)[:, np.newaxis] == group).astype(float)
-    press = counts @ (together @ errors[held_out] @ member.T)
-    spread = counts @ (together @ deviations[held_out] @ member.T)
+    press, spread = (
+        counts @ by_step(together @ one[held_out], geometry.step_of_active, n_steps)
+        for one in (errors, deviations)
+    )
     q2 = 1.0 - press / np.where(spread > 0, spread, np.nan)
     tail = (1.0 - confidence_level) / 2.0
-    return np.quantile(q2, [tail, 1.0 - tail], axis=0)
+    interval = np.quantile(q2, [tail, 1.0 - tail], axis=0)
+    return np.vstack([step_q2(errors, deviations, geometry), interval])
+
+
+def by_step(
+    values: FloatArray, step_of_column: IndexArray, n_steps: int
+) -> FloatArray:  # shape: (..., n_steps)
+    """Add up the columns of each step."""
+    membership = np.zeros((values.shape[-1], n_steps))
+    membership[np.arange(values.shape[-1]), step_of_column] = 1.0
+    return values @ membership
 
 
 # Enough to pay for sending a task to a process, few enough to show progress.
@@ -148,15 +171,11 @@ def permuted_q2(
     """Return Q² of every permutation, in their order, and the CPU time of all."""
     orders = permutations.orders
     size = _PERMUTATIONS_PER_TASK if closed is None else closed.permutations_at_once
-    tasks = (
-        delayed(_q2_of_orders)(
-            fit,
-            closed,
-            deviations,
-            Permutations(orders[start : start + size], permutations.moves_policies),
-        )
+    parts = (
+        replace(permutations, orders=orders[start : start + size])
         for start in range(0, len(orders), size)
     )
+    tasks = (delayed(_q2_of_orders)(fit, closed, deviations, part) for part in parts)
     if closed is not None:
         n_jobs = 1  # sending the data would take longer than the work
     values: list[FloatArray] = []
@@ -190,23 +209,14 @@ def _q2_of_orders(
     permutations: Permutations,
 ) -> tuple[list[FloatArray], float]:
     started = time.process_time()
-    errors: Iterable[FloatArray]
     with threadpool_limits(1):  # threads lose time on fits this small
+        errors: Iterable[FloatArray] = (
+            one.squared_errors() for one in permutations.fits(fit)
+        )
         if closed is not None:
             errors = closed.squared_errors(permutations.orders)
-        else:
-            name = "order" if permutations.moves_policies else "inputs"
-            errors = (
-                fit.squared_errors(**{name: order}) for order in permutations.orders
-            )
-        q2 = [
-            step_q2(
-                error,
-                deviations[order] if permutations.moves_policies else deviations,
-                fit.geometry,
-            )
-            for error, order in zip(errors, permutations.orders, strict=True)
-        ]
+        pairs = zip(errors, permutations.deviations(deviations), strict=True)
+        q2 = [step_q2(error, own, fit.geometry) for error, own in pairs]
     return q2, time.process_time() - started
 
 
@@ -245,6 +255,14 @@ class Permutations:
                 order[:] = first[moved][group]
         return cls(orders, bool(equal))
 
+    def fits(self, fit: CrossFit) -> Iterator[CrossFit]:
+        """Yield the cross-fit of each permutation."""
+        return (fit.permuted(order, self.moves_policies) for order in self.orders)
+
+    def deviations(self, given: FloatArray) -> Iterator[FloatArray]:
+        """Yield what the deviations of the policies are in each permutation."""
+        return (given[order] if self.moves_policies else given for order in self.orders)
+
 
 @dataclass(frozen=True)
 class FoldFactors:
@@ -275,23 +293,15 @@ class FoldFactors:
             (self.groups + shift).ravel(),
             self.solver.criterion,
         )
-        spread = self._spread_of_step(clr)[:, self.fitted.step_of_coordinate]
-        coefficients = without_slopes(fit.coefficients, spread.ravel())
+        columns, geometry = clr.transpose(1, 0, 2).reshape(n_train, -1), self.fitted
+        spread = weighted_spread(columns, np.ones(n_train), LOG_RATIO_FLOOR)
+        spread = spread.reshape(n_permutations, -1)
+        spread = by_step(spread, geometry.step_of_active, geometry.layout.n_steps)
+        spread = spread[:, geometry.step_of_coordinate].ravel()
+        coefficients = without_slopes(fit.coefficients, spread)
         coefficients = coefficients.reshape(n_permutations, n_coordinates, -1)
         by_term = self.fitted.from_coordinates(coefficients.transpose(0, 2, 1))
         return self.held_out @ by_term
-
-    def _spread_of_step(
-        self, clr: FloatArray
-    ) -> FloatArray:  # shape: (n_permutations, n_steps)
-        """Return sums of squares."""
-        n_permutations, n_train, n_active = clr.shape
-        columns = clr.transpose(1, 0, 2).reshape(n_train, -1)
-        spread = weighted_spread(columns, np.ones(n_train), LOG_RATIO_FLOOR)
-        by_step = np.zeros((self.fitted.layout.n_steps, n_permutations))
-        by_active = spread.reshape(n_permutations, n_active)
-        np.add.at(by_step, self.fitted.step_of_active, by_active.T)
-        return by_step.T
 
 
 @dataclass(frozen=True)
@@ -307,17 +317,13 @@ class PermutedFits:
     ) -> FloatArray:  # shape: (n_permutations, n_members, n_active)
         """Return ``CrossFit.squared_errors`` of each order of y."""
         fit = self.fit
-        observed = clr_of(fit.y, fit.geometry, fit.zero_replacement, "y")
+        observed = fit.clr(fit.y)
         errors = np.full((len(orders), *observed.shape), np.nan)
         for fold in self.folds:
             clr = fold.predict_clr(self.clr[orders[:, fold.train]])
             policies = fit.geometry.compositions(clr)
-            predicted = clr_of(
-                policies.reshape(-1, policies.shape[-1]),
-                fit.geometry,
-                fit.zero_replacement,
-                "prediction",
-            ).reshape(clr.shape)
+            rows = policies.reshape(-1, policies.shape[-1])
+            predicted = fit.clr(rows, "prediction").reshape(clr.shape)
             errors[:, fold.test] = np.square(observed[orders[:, fold.test]] - predicted)
         return errors
 
@@ -338,8 +344,13 @@ def factorise(fit: CrossFit, errors: FloatArray) -> PermutedFits | None:
     last check the closed form must reproduce ``errors``, those of the refits with the
     data as they are.
     """
-    last = fit.pipeline.steps[-1][1] if _is_pipeline(fit) else fit.pipeline
-    if not _is_plain_ridge(last) or not fit.geometry.n_coordinates:
+    last = fit.pipeline[-1] if isinstance(fit.pipeline, Pipeline) else fit.pipeline
+    plain_ridge = (
+        type(last) is CompositionalPCESurrogate
+        and last.solver in ("ridge", "ols")
+        and last.regressor is None
+    )
+    if not plain_ridge or not fit.geometry.n_coordinates:
         return None
     folds = []
     for train, test in fit.splits:
@@ -363,18 +374,6 @@ def factorise(fit: CrossFit, errors: FloatArray) -> PermutedFits | None:
     return found if same else None
 
 
-def _is_pipeline(fit: CrossFit) -> bool:
-    return isinstance(fit.pipeline, Pipeline)
-
-
-def _is_plain_ridge(estimator: Any) -> bool:
-    return (
-        type(estimator) is CompositionalPCESurrogate
-        and estimator.solver in ("ridge", "ols")
-        and getattr(estimator, "regressor", None) is None
-    )
-
-
 def _factorise_fold(
     model: CompositionalPCESurrogate,
     train: IndexArray,
@@ -385,15 +384,11 @@ def _factorise_fold(
     """Factorise the design of a fitted surrogate."""
     solver = make_solver(type(model).__name__, model.solver, model.alphas)
     assert isinstance(solver, RidgePathSolver)  # of a plain ridge
-    geometry = model.geometry_
-    fitted = geometry
+    fitted = model.geometry_
+    groups = np.arange(fitted.n_coordinates)
     if not model.alpha_per_target:  # one penalty per step, in an isometric system
-        fitted = LogRatioGeometry(geometry.layout, geometry.mask, "ilr", -1)
-    groups = (
-        np.arange(fitted.n_coordinates)
-        if model.alpha_per_target
-        else fitted.step_of_coordinate
-    )
+        fitted = LogRatioGeometry(fitted.layout, fitted.mask, "ilr", -1)
+        groups = fitted.step_of_coordinate
     decomposition = DesignDecomposition.from_design(
         model.basis_.evaluate(np.asarray(inputs, dtype=np.float64)),
         np.ones(len(train)),
@@ -408,10 +403,11 @@ def _inputs_without_y(
 ) -> tuple[Any, Any] | None:
     """Transform the rows of a fold; None if a transformer looks at y, or may do so."""
     X, held_out = take(fit.X, train), take(fit.X, test)
-    if not _is_pipeline(fit) or len(fit.pipeline) == 1:
+    if not isinstance(fit.pipeline, Pipeline) or len(fit.pipeline) == 1:
         return X, held_out
     before = fit.pipeline[:-1]
-    if any(_requires_y(step) for _, step in before.steps):
+    steps = [step for _, step in before.steps if step not in (None, "passthrough")]
+    if any(get_tags(step).target_tags.required for step in steps):
         return None
     outputs = []
     for y in (take(fit.y, train), None, take(fit.y, train[::-1])):
@@ -425,9 +421,3 @@ def _inputs_without_y(
             if not np.array_equal(np.asarray(one), np.asarray(two)):
                 return None
     return outputs[0]
-
-
-def _requires_y(step: Any) -> bool:
-    if step is None or isinstance(step, str):  # "passthrough"
-        return False
-    return bool(get_tags(step).target_tags.required)

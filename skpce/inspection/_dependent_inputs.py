@@ -10,31 +10,27 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import clone
 
-from .._checks import BoolArray, FloatArray, check_integer, check_real, make_generator
+from .._checks import FloatArray, check_integer, make_generator
 from .._dependence.maps import (
     IsoprobabilisticTransformer,
     NatafTransformer,
     RosenblattTransformer,
 )
 from .._dependence.scores import EmpiricalMap
-from .._expansion.expansion import Expansion
-from .._expansion.indices import SobolIndices
-from ._dependent_shapley import BATCHES, Redraws, combined
+from ._dependent_shapley import BATCHES, Redraws, Shares
 from ._input_tests import input_tests
 from ._reading import (
     Inputs,
     Reading,
     column_groups,
-    expansion_of,
     group_matrix,
-    refuse_categories,
+    has_variance,
+    numeric_expansion_of,
+    q2_reasons,
 )
 from ._result import Result, cautions_in_words, table_of_targets
 
 _KINDS = ("first_order", "total_order", "shapley")
-
-# Variance over the square of the mean that is rounding.
-_ROUNDING = 1e-24
 
 # Draws that are enough to say how many leave the laws of the expansion.
 _OUTSIDE_DRAWS = 1000
@@ -85,10 +81,8 @@ def dependent_sobol_indices(
     Returns
     -------
     indices : Result
-        ``print`` says what is supported, and how far the closed form is off;
-        ``to_frame`` gives a table. Its attributes, beside ``target_names``,
-        ``feature_names`` (columns of X or groups of them), ``reasons`` and
-        ``cautions`` (what weakens the reading):
+        A table of targets and features (columns of X or groups of them). Its
+        attributes, beside ``cautions`` (what weakens the reading):
 
         first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion under the joint law.
@@ -131,8 +125,8 @@ def dependent_sobol_indices(
         T_i = \frac{E\,\mathrm{Var}(f \mid x_{-i})}{\mathrm{Var} f},
 
     with the conditional laws of the joint law. For independent inputs they are the
-    Sobol indices. :math:`T_i` says what an input holds that no other input tells; it
-    may be smaller than :math:`S_i`, and is 0 where the others determine it. Shapley
+    Sobol indices. :math:`T_i` is what an input holds that no other one does; it may be
+    smaller than :math:`S_i`, and is 0 where the others determine it. Shapley
     effects [2]_ [3]_ share the variance: they are not negative and add up to one.
 
     Each conditional law is drawn from exactly, in the space of the normal scores: a
@@ -179,14 +173,12 @@ def dependent_sobol_indices(
     check_integer(owner, "n_samples", n_samples, low=BATCHES * 64)
     check_integer(owner, "n_permutations", n_permutations, low=1, none_allowed=True)
     check_integer(owner, "n_resamples", n_resamples, low=0)
-    check_real(owner, "min_q2", min_q2, high=1, closed="right")
     if law is not None and not isinstance(law, IsoprobabilisticTransformer):
         raise ValueError(
             f"The 'law' parameter of {owner} must be a NatafTransformer, a "
             f"RosenblattTransformer or None. Got {law!r} instead."
         )
-    reading = expansion_of(estimator, X)
-    refuse_categories(reading.expansion)
+    reading = numeric_expansion_of(owner, estimator, X, min_q2)
     players = column_groups(groups, reading.rows.names)
     generator = make_generator(random_state)
     fitted = clone(NatafTransformer() if law is None else law)
@@ -218,14 +210,13 @@ def _law_errors(
     rows: FloatArray,  # shape: (n_samples, n_features)
     n_resamples: int,
     generator: np.random.Generator,
-) -> SobolIndices:
+) -> Shares:
     """Return the spread of the shares over laws learned from resampled rows."""
-    whole = len(redraws.group), len(redraws.players)
+    shape = len(redraws.group), len(redraws.players)
     if n_resamples == 0:
-        unknown = np.full(whole, np.nan)
-        return SobolIndices(unknown, unknown, unknown[:, 0], unknown)
+        return {name: np.full(shape, np.nan) for name in _KINDS}
     law = clone(redraws.law)
-    if hasattr(redraws.law, "bandwidth_"):
+    if hasattr(redraws.law, "bandwidth_"):  # copies of a row would make it smaller
         law.set_params(bandwidth=redraws.law.bandwidth_)
     found = []
     for _ in range(n_resamples):
@@ -233,35 +224,38 @@ def _law_errors(
         counts = np.bincount(chosen, minlength=len(rows)).astype(float)
         again = clone(law).fit(rows, sample_weight=counts)
         found.append(replace(redraws, law=again).estimate()[0])
-    spread = 1 if n_resamples > 1 else 0
-    return combined(lambda tables: np.std(tables, axis=0, ddof=spread), found)
+    spread = min(n_resamples - 1, 1)
+    return {
+        name: np.std([one[name] for one in found], axis=0, ddof=spread)
+        for name in _KINDS
+    }
 
 
 def _result(
     reading: Reading,
     players: dict[str, list[int]],
     law: IsoprobabilisticTransformer,
-    estimates: tuple[SobolIndices, SobolIndices, SobolIndices],
+    estimates: tuple[Shares, Shares, Shares],
     min_q2: float,
     cautions: tuple[str, ...],
 ) -> Result:
     expansion = reading.expansion
     varies = has_variance(expansion)
     shares, errors, law_errors = (
-        combined(lambda tables: np.where(varies, tables[0].T, 0.0).T, [one])
-        for one in estimates
+        {name: np.where(varies, table.T, 0.0).T for name, table in tables.items()}
+        for tables in estimates
     )
     first, total = closed_form(reading, players)
     columns = {}
     for name in _KINDS:
-        columns[name] = getattr(shares, name)
-        columns[f"{name}_standard_error"] = getattr(errors, name)
-        columns[f"{name}_law_error"] = getattr(law_errors, name)
+        columns[name] = shares[name]
+        columns[f"{name}_standard_error"] = errors[name]
+        columns[f"{name}_law_error"] = law_errors[name]
     columns |= {"closed_form_first_order": first, "closed_form_total_order": total}
     independence = independence_words(
-        reading, tuple(players), total, shares.total_order, shares.shapley
+        reading, tuple(players), total, shares["total_order"], shares["shapley"]
     )
-    largest_error = np.max([getattr(errors, name) for name in _KINDS], axis=(0, 2))
+    largest_error = np.max([errors[name] for name in _KINDS], axis=(0, 2))
     return table_of_targets(
         expansion.group_names,
         tuple(players),
@@ -271,7 +265,7 @@ def _result(
             f"{type(law).__name__}, variance {variance:.3g} against {closed:.3g} for "
             f"independent inputs, largest standard error of sampling {error:.2g}"
             for variance, closed, error in zip(
-                shares.total_variance,
+                shares["variance"][:, 0],
                 expansion.total_variance,
                 largest_error,
                 strict=True,
@@ -281,10 +275,12 @@ def _result(
         notes=(
             f"Independence: {independence}.",
             *cautions_in_words(cautions),
-            _NO_SUM,
+            "Note: with dependent inputs first-order indices may add up to more than "
+            "one, and a total index may be below the first-order one. Shapley effects "
+            "add up to one.",
         ),
-        total_variance=shares.total_variance,
-        variance_standard_error=errors.total_variance,
+        total_variance=shares["variance"][:, 0],
+        variance_standard_error=errors["variance"][:, 0],
         closed_form_variance=expansion.total_variance,
         law=law,
         independence=independence,
@@ -307,35 +303,8 @@ def closed_form(
     return first, total
 
 
-def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
-    """Tell which targets vary; next to their constant term rounding is no variance."""
-    constant = np.square(expansion.term_norms[:, 0])
-    return np.asarray(expansion.total_variance > _ROUNDING * constant)
-
-
-def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ...]:
-    """Say, target by target, why the expansion does not predict."""
-    reasons: list[tuple[str, ...]] = []
-    for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
-        if np.isnan(q2) or not varies:
-            reasons.append(("the expansion has no variance",))
-        elif q2 < min_q2:
-            reasons.append(
-                (
-                    f"the expansion predicts {max(q2, 0.0):.0%} of the variance of y "
-                    f"(leave-one-out), less than {min_q2:.0%}",
-                )
-            )
-        else:
-            reasons.append(())
-    return tuple(reasons)
-
-
-# Level below which dependence is not put down to chance.
-_LEVEL = 0.01
-
-# Rows and columns of the tests, whose cost is their square.
-_MOST_ROWS = 1000
+_LEVEL = 0.01  # level below which dependence is not put down to chance
+_MOST_ROWS = 1000  # rows and columns of the tests, whose cost is their square
 _MOST_COLUMNS = 30
 
 # Quantiles of a marginal law, and excess of its standard deviation worth a caution.
@@ -348,7 +317,8 @@ _OUTSIDE_SHARE = 0.01
 
 def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     """Describe the clearest dependence of two columns; None when none is visible."""
-    tests = _tests(X)
+    stride = -(-len(X) // _MOST_ROWS)
+    tests = input_tests(X[::stride, :_MOST_COLUMNS])
     if not tests.smallest_dependence_p_value < _LEVEL:
         return None
     p_values = np.where(np.tri(len(tests.pearson)) > 0, np.nan, 1.0)
@@ -356,20 +326,12 @@ def dependence_seen(X: FloatArray, names: Sequence[str]) -> str | None:
     strength = np.nan_to_num(tests.distance) + np.abs(np.nan_to_num(tests.pearson))
     clearest = np.where(p_values <= np.nanmin(p_values), strength, -1.0)
     first, second = map(int, np.unravel_index(np.argmax(clearest), clearest.shape))
-    pearson = tests.pearson[first, second]
-    distance = tests.distance[first, second]
+    pearson, distance = tests.pearson[first, second], tests.distance[first, second]
     how = f"correlation {pearson:.2f}"
     if abs(pearson) < 0.5 * distance:
         how += f", distance correlation {distance:.2f}"
-    p_value = tests.smallest_dependence_p_value
-    return (
-        f"{names[first]} and {names[second]} are dependent ({how}, p = {p_value:.2g})"
-    )
-
-
-def _tests(X: FloatArray) -> Result:
-    stride = -(-len(X) // _MOST_ROWS)
-    return input_tests(X[::stride, :_MOST_COLUMNS])
+    how += f", p = {tests.smallest_dependence_p_value:.2g}"
+    return f"{names[first]} and {names[second]} are dependent ({how})"
 
 
 def independence_words(
@@ -384,11 +346,9 @@ def independence_words(
     seen = dependence_seen(inputs.values, inputs.names)
     if seen is None:
         n_columns = len(inputs.names)
-        tested = f"the first {_MOST_COLUMNS} of {n_columns} columns of "
-        head = (
-            "no dependence of two columns is visible in "
-            f"{tested if n_columns > _MOST_COLUMNS else ''}X"
-        )
+        tested = f"the first {_MOST_COLUMNS} of {n_columns} columns of X"
+        tested = tested if n_columns > _MOST_COLUMNS else "X"
+        head = f"no dependence of two columns is visible in {tested}"
     else:
         head = f"{seen}, and the closed form assumes that they are not"
     if np.isnan(closed_total).any():
@@ -416,9 +376,14 @@ def law_cautions(
     names = [str(name) for name in law.get_feature_names_out(inputs.names)]
     left = dependence_seen(law.transform(inputs.values), names)
     if left is not None:
+        remedy = "law=RosenblattTransformer() knows other copulas than the Gaussian one"
+        if isinstance(law, RosenblattTransformer):
+            remedy = (
+                "a column that is a function of others has no density, so leave it out"
+            )
         found.append(
             f"the joint law leaves dependence in X that it should take out: {left}; "
-            f"{_remedy(law)}"
+            f"{remedy}"
         )
     found += _tied_columns(inputs, law)
     Z, laws = reading.latent(draws), reading.expansion.basis.laws
@@ -430,12 +395,6 @@ def law_cautions(
             "expansion, which extrapolates there"
         )
     return tuple(found)
-
-
-def _remedy(law: IsoprobabilisticTransformer) -> str:
-    if isinstance(law, RosenblattTransformer):
-        return "a column that is a function of others has no density, so leave it out"
-    return "law=RosenblattTransformer() knows other copulas than the Gaussian one"
 
 
 def _tied_columns(inputs: Inputs, law: IsoprobabilisticTransformer) -> list[str]:
@@ -450,12 +409,6 @@ def _tied_columns(inputs: Inputs, law: IsoprobabilisticTransformer) -> list[str]
             found.append(
                 f"the joint law draws between the {len(one.values)} distinct values of "
                 f"{name}, whose standard deviation becomes {1 + excess:.2f} times that "
-                "of X; the share of what it drives is too large"
+                "of X; its share of the variance is too large"
             )
     return found
-
-
-_NO_SUM = (
-    "Note: with dependent inputs first-order indices may add up to more than one, and "
-    "a total index may be below the first-order one. Shapley effects add up to one."
-)

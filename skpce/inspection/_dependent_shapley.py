@@ -1,7 +1,5 @@
 r"""Shapley effects of dependent inputs: of any fitted model, and by drawing sets again.
 
-Variances that sets of dependent inputs leave, by drawing the set again.
-
 For a set :math:`w`, let :math:`x'` be :math:`x` with the inputs of :math:`w` drawn
 again given the others. Then [1]_
 
@@ -25,34 +23,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import norm, qmc
 
-from .._checks import FloatArray, check_option, make_generator
+from .._checks import FloatArray, IndexArray, check_option, make_generator
 from .._dependence.maps import IsoprobabilisticTransformer
 from .._dependence.tests import outside_reason, outside_share
-from .._expansion.indices import SobolIndices
+from .._expansion.expansion import Expansion
 from .._expansion.marginals import subset_variances, symmetric_tensors, tensors_fit
 from ._model import (
+    OUTSIDE_POINTS,
     ExpansionOptions,
     ModelExpansion,
-    check_limits,
     expand_model,
     fidelity_words,
-    sobol_indices,
+    indices_of,
 )
-from ._reading import FittedModel, fitted_model
+from ._reading import FittedModel, fitted_model, group_matrix
 from ._result import Result, table_of_targets
+from ._reward_groups import jackknife_error
 
-#: Subsets of more features than this are too many.
-LARGEST_GAME = 12
-
-# Design points that are enough to say how many lie outside the data.
-_OUTSIDE_POINTS = 1000
+_LARGEST_GAME = 12  # subsets of more features than this are too many
 
 
 def shapley_effects(
@@ -87,36 +82,22 @@ def shapley_effects(
         the covariance of X; at most 12 columns that vary. The covariance may be
         singular.
     response : str, default="auto"
-        What to ask, as in :func:`sobol_indices`.
+        What to call, as in :func:`sobol_indices`.
     distribution : str, frozen law, or list, default="empirical"
         The law of each column; only with ``dependence="independent"``.
-    degree : int or None, default=None
-        None lets leave-one-out choose.
-    n_samples, n_held_out : int
-        Design points of the fit (1000) and of the fidelity (500).
-    truncation : {"total_degree", "hyperbolic"}, default="total_degree"
-        How the index set is cut.
-    q : float, default=1.0
-        Exponent of the q-norm; only with ``truncation="hyperbolic"``.
-    interaction_order : int or None, default=None
-        Largest number of inputs in one term.
-    solver : str, default="ridge"
-        As in :class:`skpce.PolynomialChaosRegressor`.
-    min_fidelity : float, default=0.9
-        Smallest Q² of the expansion on held-out design points.
+    degree, n_samples, n_held_out, truncation, q, interaction_order, solver
+        How the model is expanded, as in :func:`sobol_indices`.
+    min_fidelity, max_outside : float
+        Limits of a supported share, as in :func:`sobol_indices`.
     max_correlation : float, default=0.3
         Largest correlation of two columns; only with ``dependence="independent"``.
-    max_outside : float, default=0.25
-        Largest share of design points that lie outside the data.
     random_state : int, RandomState instance or None, default=None
         Randomness of the design.
 
     Returns
     -------
     effects : Result
-        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
-        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
-        ``dependence``:
+        A table of targets and features. Its attributes, beside ``dependence``:
 
         effects : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion; they add up to one. Also
@@ -169,43 +150,40 @@ def shapley_effects(
     """
     owner = "shapley_effects"
     check_option(owner, "dependence", dependence, ("independent", "gaussian"))
-    if dependence == "independent":
-        found = sobol_indices(
-            estimator,
-            X,
-            response=response,
-            distribution=distribution,
-            degree=degree,
-            n_samples=n_samples,
-            n_held_out=n_held_out,
-            truncation=truncation,
-            q=q,
-            interaction_order=interaction_order,
-            solver=solver,
-            min_fidelity=min_fidelity,
-            max_correlation=max_correlation,
-            max_outside=max_outside,
-            random_state=random_state,
-        )
-        return _result(
-            found.target_names,
-            found.feature_names,
-            found.shapley,
-            found.reasons,
-            dependence=dependence,
-            total_variance=found.total_variance,
-            fidelity=found.fidelity,
-            fidelity_standard_error=found.fidelity_standard_error,
-        )
+    independent = dependence == "independent"
     options = ExpansionOptions(
-        degree, n_samples, n_held_out, norm(0, 1), truncation, q, interaction_order,
-        solver,
+        degree, n_samples, n_held_out, distribution if independent else norm(0, 1),
+        truncation, q, interaction_order, solver, min_fidelity,
+        max_correlation if independent else 1.0, max_outside,
     )  # fmt: skip
-    options.check(owner)
-    check_limits(owner, min_fidelity=min_fidelity, max_outside=max_outside)
-    model = fitted_model(owner, estimator, X, response)
-    design = NormalDesign(model, make_generator(random_state))
-    return _gaussian_effects(design, options, min_fidelity, max_outside)
+    generator = make_generator(random_state)
+    if independent:
+        found = indices_of(owner, estimator, X, response, options, generator)
+        effects, reasons = found.shapley, found.reasons
+        targets, features = found.target_names, found.feature_names
+        figures = found.total_variance, found.fidelity, found.fidelity_standard_error
+    else:
+        options.check(owner)
+        model = fitted_model(owner, estimator, X, response)
+        effects, reasons, expanded = _normal_effects(
+            NormalDesign(model, generator), options
+        )
+        targets, features = model.target_names(len(reasons)), model.inputs.names
+        variance = expanded.expansion.total_variance
+        figures = variance, expanded.fidelity, expanded.standard_error
+    variance, fidelity, error = figures
+    return table_of_targets(
+        targets,
+        features,
+        {"shapley": effects, "fidelity": fidelity},
+        reasons,
+        [f"{dependence} columns, {words}" for words in fidelity_words(fidelity, error)],
+        printed=("shapley",),
+        effects=effects,
+        dependence=dependence,
+        total_variance=variance,
+        fidelity_standard_error=error,
+    )
 
 
 @dataclass(frozen=True)
@@ -223,8 +201,8 @@ class NormalDesign:
         scale = np.where(np.ptp(values, axis=0) > 0, scale, 0.0)
         standard = (values - values.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
         _, singular, axes = np.linalg.svd(standard * (scale > 0), full_matrices=False)
-        kept = singular > 1e-6 * singular.max(initial=0.0)
-        axes = axes[kept].T * singular[kept] / np.sqrt(len(values))
+        retained = singular > 1e-6 * singular.max(initial=0.0)
+        axes = axes[retained].T * singular[retained] / np.sqrt(len(values))
         return scale[:, np.newaxis] * axes
 
     def draw(self, size: int) -> tuple[FloatArray, FloatArray]:
@@ -237,19 +215,16 @@ class NormalDesign:
         return self.model.inputs.values.mean(axis=0) + axes @ self.loading.T
 
 
-def _gaussian_effects(
-    design: NormalDesign,
-    options: ExpansionOptions,
-    min_fidelity: float,
-    max_outside: float,
-) -> Result:
-    inputs = design.model.inputs
+def _normal_effects(
+    design: NormalDesign, options: ExpansionOptions
+) -> tuple[FloatArray, tuple[tuple[str, ...], ...], ModelExpansion]:
+    """Expand a model in principal axes; return its effects and what speaks against."""
     loading = design.loading
     varying = np.flatnonzero(np.abs(loading).max(axis=1, initial=0.0) > 0)
-    if not 1 <= len(varying) <= LARGEST_GAME:
+    if not 1 <= len(varying) <= _LARGEST_GAME:
         raise ValueError(
             f"X has {len(varying)} columns that vary; dependence='gaussian' needs 1 to "
-            f"{LARGEST_GAME}, because it visits every subset."
+            f"{_LARGEST_GAME}, because it visits every subset."
         )
     rank = loading.shape[1]
     if options.degree is not None and not tensors_fit(rank, int(options.degree), 1):
@@ -257,88 +232,51 @@ def _gaussian_effects(
             f"degree={options.degree} is too high for {rank} dependent columns; "
             "expected a smaller one, or None."
         )
-    expansion = expand_model(
+    expanded = expand_model(
         design.draw,
         options,
         np.zeros((1, rank)),
         lambda degree: tensors_fit(rank, degree, 1),
     )
-    effects = np.zeros((len(expansion.fidelity), len(inputs.names)))
-    effects[:, varying] = _normal_effects(expansion, loading[varying])
-    axes = design.generator.normal(size=(_OUTSIDE_POINTS, rank))
-    outside = outside_share(inputs.values, design.rows(axes))
-    common = outside_reason(outside, max_outside)
-    reasons = tuple((*own, *common) for own in expansion.reasons(min_fidelity))
-    return _result(
-        design.model.target_names(len(reasons)),
-        inputs.names,
-        effects,
-        reasons,
-        dependence="gaussian",
-        total_variance=expansion.expansion.total_variance,
-        fidelity=expansion.fidelity,
-        fidelity_standard_error=expansion.standard_error,
-    )
+    effects = normal_shapley(expanded.expansion, loading, loading @ loading.T, varying)
+    assert effects is not None  # the sizes were checked above
+    axes = design.generator.normal(size=(OUTSIDE_POINTS, rank))
+    outside = outside_share(design.model.inputs.values, design.rows(axes))
+    common = outside_reason(outside, options.max_outside)
+    return effects, expanded.reasons(options.min_fidelity, *common), expanded
 
 
-def _result(
-    targets: Sequence[str],
-    features: Sequence[str],
-    effects: FloatArray,  # shape: (n_targets, n_features)
-    reasons: Sequence[tuple[str, ...]],
-    **figures: Any,
-) -> Result:
-    words = fidelity_words(figures["fidelity"], figures["fidelity_standard_error"])
-    return table_of_targets(
-        targets,
-        features,
-        {"shapley": effects, "fidelity": figures["fidelity"]},
-        reasons,
-        [f"{figures['dependence']} columns, {fidelity}" for fidelity in words],
-        printed=("shapley",),
-        effects=effects,
-        **figures,
-    )
+def normal_shapley(
+    expansion: Expansion,
+    loading: FloatArray,  # shape: (n_features, n_inputs)
+    covariance: FloatArray,  # shape: (n_features, n_features)
+    varying: IndexArray,
+) -> FloatArray | None:  # shape: (n_groups, n_features)
+    """Return effects of normal columns ``loading @ t`` + noise; None if too costly."""
+    degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
+    fits = tensors_fit(expansion.n_inputs, degree, 1)
+    if not 1 <= len(varying) <= _LARGEST_GAME or not fits:
+        return None
+    some = loading[varying].T, covariance[np.ix_(varying, varying)]
+    tensors = [
+        symmetric_tensors(row[np.newaxis], expansion.multi_indices)
+        for row in expansion.coefficients
+    ]
+    values = np.vstack([subset_variances(one, *some) for one in tensors])
+    group = group_matrix(expansion)
+    effects = np.zeros((len(group), len(loading)))
+    effects[:, varying] = subset_shapley(group @ values, len(varying))
+    return effects
 
 
-def _normal_effects(expansion: ModelExpansion, loading: FloatArray) -> FloatArray:
-    """Shapley effects of ``loading @ t`` for standard normal ``t``."""
-    effects = []
-    found = expansion.expansion
-    for row in found.coefficients:
-        tensors = symmetric_tensors(row[np.newaxis], found.multi_indices)
-        values = subset_variances(tensors, loading.T, loading @ loading.T)
-        effects.append(subset_shapley(values, len(loading))[0])
-    return np.array(effects)
+BATCHES = 16  # scrambled point sets; they give the standard error
+_LARGEST_WHOLE_GAME = 8  # with more players than this, orders are drawn at random
 
-
-#: Scrambled point sets; they give the standard error.
-BATCHES = 16
-
-#: With more players than this, orders are drawn at random.
-LARGEST_WHOLE_GAME = 8
-
-# Orders of a batch where none are asked for; each comes with its reverse.
+# Orders of a batch where their number is not given; each comes with its reverse.
 _ORDERS = 4
 
-
-class Redraw(NamedTuple):
-    """Means over a batch, per row of the expansion."""
-
-    cost: FloatArray  # (n_rows,): c(w)
-    variance: FloatArray  # (n_rows,): of f at both points together
-
-
-def combined(
-    function: Callable[[FloatArray], FloatArray], tables: Sequence[SobolIndices]
-) -> SobolIndices:
-    """Apply a function to tables put on top of each other, kind of index by kind."""
-    return SobolIndices(
-        **{
-            kind.name: function(np.array([getattr(one, kind.name) for one in tables]))
-            for kind in fields(SobolIndices)
-        }
-    )
+#: Shares of the variance by name, and the variance; each (n_targets, n_players or 1).
+Shares = dict[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -353,33 +291,28 @@ class Redraws:
     n_permutations: int | None  # of a batch; None lets the number of players decide
     seeds: Sequence[int]  # one per batch
 
-    def estimate(self) -> tuple[SobolIndices, SobolIndices]:
-        """Return the indices under the law and their standard errors (jackknife)."""
+    def estimate(self) -> tuple[Shares, Shares]:
+        """Return the shares and their standard errors, by the jackknife."""
         sums = np.array([self._batch(seed) for seed in self.seeds])
+        left = [_shares((sums.sum(axis=0) - one) / (len(sums) - 1)) for one in sums]
         whole = _shares(sums.mean(axis=0))
-        n = len(sums)
-        left = [
-            _shares((sums.sum(axis=0) - sums[batch]) / (n - 1)) for batch in range(n)
-        ]
-        return whole, combined(lambda parts: np.sqrt((n - 1) * parts.var(axis=0)), left)
+        errors = {
+            name: jackknife_error(np.array([one[name] for one in left]))
+            for name in whole
+        }
+        return whole, errors
 
     def _batch(self, seed: int) -> FloatArray:  # shape: (6, n_targets, n_players)
         """Return what the shares of one batch are made of."""
         batch = _Batch.draw(self, np.random.default_rng(seed))
-        n_players = len(self.players)
-        everyone = frozenset(range(n_players))
-        alone = [batch.redraw(frozenset([i])) for i in range(n_players)]
-        others = [batch.redraw(everyone - {i}) for i in range(n_players)]
-        tables = [
-            [one.cost for one in alone],
-            [one.variance for one in alone],
-            [one.cost for one in others],
-            [one.variance for one in others],
-        ]
-        parts = [self.group @ np.array(table).T for table in tables]
+        everyone = frozenset(range(len(self.players)))
+        sets = [frozenset([i]) for i in range(len(self.players))]
+        alone = np.array([batch.redraw(one) for one in sets])
+        others = np.array([batch.redraw(everyone - one) for one in sets])
+        parts = [self.group @ one[:, k].T for one in (alone, others) for k in (0, 1)]
         variance = self.group @ batch.variance
         parts.append(self._shapley(batch, variance))
-        parts.append(np.tile(variance[:, np.newaxis], n_players))
+        parts.append(np.tile(variance[:, np.newaxis], len(sets)))
         return np.array(parts)
 
     def _shapley(self, batch: _Batch, variance: FloatArray) -> FloatArray:
@@ -391,9 +324,9 @@ class Redraws:
                 return np.zeros_like(variance)
             if players == everyone:
                 return variance
-            return self.group @ batch.redraw(players).cost
+            return self.group @ batch.redraw(players)[0]
 
-        if self.n_permutations is None and n_players <= LARGEST_WHOLE_GAME:
+        if self.n_permutations is None and n_players <= _LARGEST_WHOLE_GAME:
             values = [
                 cost(frozenset(i for i in everyone if position >> i & 1))
                 for position in range(2**n_players)
@@ -421,7 +354,7 @@ class _Batch:
     noise: FloatArray
     values: FloatArray
     generator: np.random.Generator
-    known: dict[frozenset[int], Redraw] = field(default_factory=dict)
+    known: dict[frozenset[int], FloatArray] = field(default_factory=dict)
 
     @classmethod
     def draw(cls, setting: Redraws, generator: np.random.Generator) -> _Batch:
@@ -439,40 +372,35 @@ class _Batch:
     def variance(self) -> FloatArray:  # shape: (n_rows,)
         return self.values.var(axis=0)
 
-    def redraw(self, players: frozenset[int]) -> Redraw:
-        """Draw the columns of some players again, given the others."""
+    def redraw(self, players: frozenset[int]) -> FloatArray:  # shape: (2, n_rows)
+        """Return c(w) of some players, and the variance of f at both points."""
         if players not in self.known:
             self.known[players] = self._compare(players)
         return self.known[players]
 
-    def _compare(self, players: frozenset[int]) -> Redraw:
-        setting = self.setting
+    def _compare(self, players: frozenset[int]) -> FloatArray:
+        """Draw the columns of some players again, given the others."""
         if not players:
-            return Redraw(np.zeros_like(self.variance), self.variance)
-        kept = [
-            column
-            for i, columns in enumerate(setting.players)
-            if i not in players
-            for column in columns
-        ]
-        scores = setting.law.law_.redraw(self.scores, sorted(kept), self.noise)
+            return np.array([np.zeros_like(self.variance), self.variance])
+        setting = self.setting
+        drawn = [i for player in players for i in setting.players[player]]
+        given = sorted(set(range(self.scores.shape[1])) - set(drawn))
+        scores = setting.law.law_.redraw(self.scores, given, self.noise)
         again = setting.values(setting.law.from_scores(scores))
         cost = 0.5 * np.square(self.values - again).mean(axis=0)
-        together = np.concatenate([self.values, again])
-        return Redraw(cost, together.var(axis=0))
+        return np.array([cost, np.concatenate([self.values, again]).var(axis=0)])
 
 
-def _shares(sums: FloatArray) -> SobolIndices:
+def _shares(sums: FloatArray) -> Shares:
     """Divide by variances; 0 where there is none."""
     alone, alone_variance, others, others_variance, shapley, variance = sums
-    return SobolIndices(
-        first_order=np.where(
-            others_variance > 0, 1.0 - _ratio(others, others_variance), 0.0
-        ),
-        total_order=_ratio(alone, alone_variance),
-        shapley=_ratio(shapley, variance),
-        total_variance=variance[:, 0],
-    )
+    rest = _ratio(others, others_variance)
+    return {
+        "first_order": np.where(others_variance > 0, 1.0 - rest, 0.0),
+        "total_order": _ratio(alone, alone_variance),
+        "shapley": _ratio(shapley, variance),
+        "variance": variance[:, :1],
+    }
 
 
 def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -494,5 +422,4 @@ def subset_shapley(
         )
         gains = values[:, without | (1 << i)] - values[:, without]
         effects[:, i] = gains @ weight
-    whole = values[:, -1:]
-    return effects / np.where(whole > 0, whole, 1.0)
+    return _ratio(effects, values[:, -1:])

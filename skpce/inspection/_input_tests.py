@@ -14,8 +14,7 @@ from .._checks import FloatArray
 from ._reading import last_and_inputs
 from ._result import Result
 
-# Distances held at once.
-_LARGEST_BLOCK = 2**21
+_LARGEST_BLOCK = 2**21  # distances held at once
 
 # Above this size the p-value of Shapiro and Wilk's test is not accurate.
 _LARGEST_SHAPIRO = 5000

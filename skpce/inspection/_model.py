@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,46 +34,8 @@ from .._solvers.problem import q2_from_sums, weighted_spread
 from ._reading import FittedModel, fitted_model
 from ._result import Result, table_of_targets
 
-# Design points that are enough to say how many lie outside the data.
-_OUTSIDE_POINTS = 1000
-
-
-@dataclass(frozen=True)
-class IndependentDesign:
-    """Rows drawn from the law of each column of X, independently."""
-
-    model: FittedModel
-    basis: Any  # knows the law of each column
-    generator: np.random.Generator
-
-    @property
-    def varying(self) -> IndexArray:
-        """Columns that are not held fixed: a learned law of one value is no law."""
-        spread = np.ptp(self.model.inputs.values, axis=0)
-        learned = np.array([law.learned for law in self.basis.laws])
-        return np.flatnonzero((spread > 0) | ~learned)
-
-    def rows(self, size: int) -> FloatArray:
-        """Draw rows of X."""
-        data = self.model.inputs.values
-        drawn = self.basis.sample(size, self.generator)
-        fixed = np.setdiff1d(np.arange(data.shape[1]), self.varying)
-        drawn[:, fixed] = data[0, fixed]
-        return drawn
-
-    def draw(self, size: int) -> tuple[FloatArray, FloatArray]:
-        """Return the columns that vary, and the predictions."""
-        rows = self.rows(size)
-        return rows[:, self.varying], self.model(rows)
-
-    def accepts(self, degree: int) -> bool:
-        """Whether every law carries polynomials of this degree."""
-        try:
-            for i in self.varying:
-                self.basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)
-        except ValueError:
-            return False
-        return True
+#: Design points that are enough to say how many lie outside the data.
+OUTSIDE_POINTS = 1000
 
 
 def sobol_indices(
@@ -95,8 +58,8 @@ def sobol_indices(
 ) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
 
-    The model is asked at rows whose columns are drawn *independently* from the laws of
-    the columns of X. A polynomial chaos expansion of the answers gives the indices in
+    The model predicts rows whose columns are drawn *independently* from the laws of the
+    columns of X. A polynomial chaos expansion of the predictions gives the indices in
     closed form. Held-out rows of the same design say how faithful the expansion is.
 
     Parameters
@@ -105,27 +68,20 @@ def sobol_indices(
         Anything with ``predict`` (a pipeline, a forest, a network), or a function of
         a table of rows. Not changed.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows that the model is meant for, usually its training data. The laws are
-        learned from them. The estimator is asked in the same container.
+        Rows that the model is meant for, usually its training data, in the container
+        that it takes.
     response : str, default="auto"
-        What to ask: ``"predict"``, ``"predict_proba"``, ``"decision_function"`` or
-        ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of classifiers
-        (of two classes, the second).
+        The method to call: ``"predict"``, ``"predict_proba"``, ``"decision_function"``
+        or ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of
+        classifiers (of two classes, the second).
     distribution : str, frozen law, or list, default="empirical"
-        The law of each column, as in :class:`skpce.PolynomialChaosRegressor`. A name
-        is learned from X.
+        The law of each column; a name is learned from X.
     degree : int or None, default=None
         None tries degrees from 1 as long as there are at most half as many terms as
         design points, and takes the best leave-one-out Q².
     n_samples, n_held_out : int
         Design points of the fit (1000) and of the fidelity (500).
-    truncation : {"total_degree", "hyperbolic"}, default="total_degree"
-        How the index set is cut.
-    q : float, default=1.0
-        Exponent of the q-norm; only with ``truncation="hyperbolic"``.
-    interaction_order : int or None, default=None
-        Largest number of columns in one term.
-    solver : str, default="ridge"
+    truncation, q, interaction_order, solver
         As in :class:`skpce.PolynomialChaosRegressor`.
     min_fidelity : float, default=0.9
         Smallest Q² of the expansion on held-out design points.
@@ -139,8 +95,7 @@ def sobol_indices(
     Returns
     -------
     indices : Result
-        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
-        gives a table. Its attributes, beside ``target_names`` and ``feature_names``:
+        A table of targets and features. Its attributes:
 
         first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion. Shapley effects add up to one.
@@ -174,8 +129,8 @@ def sobol_indices(
 
     Notes
     -----
-    The indices speak about the *model*, not about the world: a model that predicts
-    nothing has indices too. They are conditional on the laws and on independence.
+    The indices speak about the *model*: one that predicts nothing has indices too. They
+    are conditional on the laws and on independence.
 
     With the model :math:`f`, the expansion :math:`g` and the mean squared difference
     :math:`e^2` on held-out points, the bounds of an index :math:`S` are
@@ -209,98 +164,70 @@ def sobol_indices(
     >>> found.supported, found.total_order.round(1)
     ((True,), array([[0.8, 0.2]]))
     """
-    owner = "sobol_indices"
     options = ExpansionOptions(
         degree, n_samples, n_held_out, distribution, truncation, q, interaction_order,
-        solver,
+        solver, min_fidelity, max_correlation, max_outside,
     )  # fmt: skip
-    options.check(owner)
-    check_limits(
-        owner,
-        min_fidelity=min_fidelity,
-        max_correlation=max_correlation,
-        max_outside=max_outside,
-    )
-    model = fitted_model(owner, estimator, X, response)
-    design = _independent_design(model, options, make_generator(random_state))
-    expansion = _expand(design, options)
-    data = model.inputs.values
-    outside = outside_share(data, design.rows(_OUTSIDE_POINTS))
-    common = (
-        *correlation_reason(data, max_correlation, model.inputs.names),
-        *outside_reason(outside, max_outside),
-    )
-    reasons = tuple((*own, *common) for own in expansion.reasons(min_fidelity))
-    return _result(design, expansion, outside, reasons)
+    generator = make_generator(random_state)
+    return indices_of("sobol_indices", estimator, X, response, options, generator)
 
 
-def _independent_design(
-    model: FittedModel, options: ExpansionOptions, generator: np.random.Generator
-) -> IndependentDesign:
-    """Learn the laws; refuse bad ones, and an X where nothing varies."""
-    features = PolynomialChaosFeatures(1, distribution=options.distribution)
-    features.fit(model.inputs.values)
-    design = IndependentDesign(model, features.basis_, generator)
-    if design.varying.size == 0:
-        raise ValueError("X has no column that varies; expected at least one.")
-    return design
-
-
-def _expand(design: IndependentDesign, options: ExpansionOptions) -> ModelExpansion:
-    """Expand over the columns that vary."""
-    varying = design.varying
-    law = options.distribution
-    if not isinstance(law, str) and hasattr(law, "__len__"):
-        law = [law[i] for i in varying]
-    chosen = ExpansionOptions(**{**vars(options), "distribution": law})
-    source = design.model.inputs.values[:, varying]
-    return expand_model(design.draw, chosen, source, design.accepts)
-
-
-def _result(
-    design: IndependentDesign,
-    expansion: ModelExpansion,
-    outside: float,
-    reasons: tuple[tuple[str, ...], ...],
+def indices_of(
+    owner: str,
+    estimator: Any,
+    X: Any,
+    response: str,
+    options: ExpansionOptions,
+    generator: np.random.Generator,
 ) -> Result:
-    inputs = design.model.inputs
-    indices = expansion.expansion.sobol_indices()
-    n_features, varying = inputs.values.shape[1], design.varying
-    first_order, total_order, shapley = (
-        _at_columns(shares, varying, n_features)
-        for shares in (indices.first_order, indices.total_order, indices.shapley)
+    """Return the indices of a model of independent columns."""
+    options.check(owner)
+    model = fitted_model(owner, estimator, X, response)
+    data, names = model.inputs.values, model.inputs.names
+    design = IndependentDesign.of(model, options.distribution, generator)
+    varying = design.varying
+    expanded = expand_model(
+        design.draw, options.of_columns(varying), data[:, varying], design.accepts
     )
-    first_bounds, total_bounds = map(expansion.bounds, (first_order, total_order))
-    columns = {
-        "total_order": total_order,
-        "total_order_low": total_bounds[0],
-        "total_order_high": total_bounds[1],
-        "first_order": first_order,
-        "first_order_low": first_bounds[0],
-        "first_order_high": first_bounds[1],
-        "shapley": shapley,
-        "fidelity": expansion.fidelity,
-    }
-    n_terms = len(expansion.expansion.multi_indices)
-    size = f"degree {expansion.degree}, {n_terms} terms"
+    outside = outside_share(data, design.rows(OUTSIDE_POINTS))
+    reasons = expanded.reasons(
+        options.min_fidelity,
+        *correlation_reason(data, options.max_correlation, names),
+        *outside_reason(outside, options.max_outside),
+    )
+    indices = expanded.expansion.sobol_indices()
+    shares = np.zeros((3, len(reasons), len(names)))
+    shares[:, :, varying] = indices.total_order, indices.first_order, indices.shapley
+    total, first, shapley = shares
+    first_bounds, total_bounds = map(expanded.bounds, (first, total))
+    n_terms = len(expanded.expansion.multi_indices)
     return table_of_targets(
-        design.model.target_names(len(reasons)),
-        inputs.names,
-        columns,
+        model.target_names(len(reasons)),
+        names,
+        {
+            "total_order": total,
+            "total_order_low": total_bounds[0],
+            "total_order_high": total_bounds[1],
+            "first_order": first,
+            "first_order_low": first_bounds[0],
+            "first_order_high": first_bounds[1],
+            "shapley": shapley,
+            "fidelity": expanded.fidelity,
+        },
         reasons,
         [
-            f"{fidelity}, {size}"
-            for fidelity in fidelity_words(expansion.fidelity, expansion.standard_error)
+            f"{fidelity}, degree {expanded.degree}, {n_terms} terms"
+            for fidelity in fidelity_words(expanded.fidelity, expanded.standard_error)
         ],
         printed=("total_order", "first_order", "shapley"),
         first_order_bounds=first_bounds,
         total_order_bounds=total_bounds,
         total_variance=indices.total_variance,
-        model_variance=expansion.model_variance,
-        fidelity_standard_error=expansion.standard_error,
-        degree=expansion.degree,
+        model_variance=expanded.model_variance,
+        fidelity_standard_error=expanded.standard_error,
+        degree=expanded.degree,
         n_terms=n_terms,
-        largest_correlation=largest_correlation(inputs.values),
+        largest_correlation=largest_correlation(data),
         outside_share=outside,
     )
 
@@ -311,33 +238,69 @@ def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str
     return [f"fidelity Q² = {q2:.3f} ± {error:.3f}" for q2, error in pairs]
 
 
-def _at_columns(
-    shares: FloatArray, columns: IndexArray, n_columns: int
-) -> FloatArray:  # shape: (n_targets, n_columns)
-    """Put shares of some columns to their places; 0 for the others."""
-    placed = np.zeros((len(shares), n_columns))
-    placed[:, columns] = shares
-    return placed
+@dataclass(frozen=True)
+class IndependentDesign:
+    """Rows drawn from the law of each column of X, independently."""
 
+    model: FittedModel
+    basis: Any  # knows the law of each column
+    generator: np.random.Generator
 
-#: Draws design points: (rows for the expansion, predictions of the model there).
-Draw = Callable[[int], tuple[FloatArray, FloatArray]]
+    @classmethod
+    def of(
+        cls, model: FittedModel, distribution: Any, generator: np.random.Generator
+    ) -> IndependentDesign:
+        """Learn the laws; refuse bad ones, and an X where nothing varies."""
+        features = PolynomialChaosFeatures(1, distribution=distribution)
+        found = cls(model, features.fit(model.inputs.values).basis_, generator)
+        if found.varying.size == 0:
+            raise ValueError("X has no column that varies; expected at least one.")
+        return found
+
+    @cached_property
+    def varying(self) -> IndexArray:
+        """Columns that are not held fixed: a learned law of one value is no law."""
+        spread = np.ptp(self.model.inputs.values, axis=0)
+        learned = np.array([law.learned for law in self.basis.laws])
+        return np.flatnonzero((spread > 0) | ~learned)
+
+    def rows(self, size: int) -> FloatArray:
+        """Draw rows of X."""
+        data = self.model.inputs.values
+        drawn = self.basis.sample(size, self.generator)
+        fixed = np.setdiff1d(np.arange(data.shape[1]), self.varying)
+        drawn[:, fixed] = data[0, fixed]
+        return drawn
+
+    def draw(self, size: int) -> tuple[FloatArray, FloatArray]:
+        """Return the columns that vary, and the predictions."""
+        rows = self.rows(size)
+        return rows[:, self.varying], self.model(rows)
+
+    def accepts(self, degree: int) -> bool:
+        """Whether every law carries polynomials of this degree."""
+        try:
+            for i in self.varying:
+                self.basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)
+        except ValueError:
+            return False
+        return True
+
 
 # Whose parameters the options are, for messages.
 _EXPANDED_BY = "PolynomialChaosRegressor"
 
-# Degrees that are tried when none is given.
-_LARGEST_DEGREE = 12
+_LARGEST_DEGREE = 12  # degrees that are tried when none is given
 
 # An expansion whose variance is more than this many times that of the model at the
 # design points owes it to tails that no point has seen, unless it is as good as exact.
-LARGEST_INFLATION = 1.25
+_LARGEST_INFLATION = 1.25
 _EXACT = 0.999
 
 
 @dataclass(frozen=True)
 class ExpansionOptions:
-    """How a model is expanded, as by ``PolynomialChaosRegressor``."""
+    """How a model is expanded, and what the expansion must fulfil."""
 
     degree: Any  # None lets leave-one-out choose
     n_samples: Any  # design points of the fit
@@ -347,6 +310,9 @@ class ExpansionOptions:
     q: Any
     interaction_order: Any
     solver: Any
+    min_fidelity: Any
+    max_correlation: Any
+    max_outside: Any
 
     def check(self, owner: str) -> None:
         """Raise ``ValueError`` for a bad parameter."""
@@ -355,6 +321,16 @@ class ExpansionOptions:
         degree = 1 if self.degree is None else self.degree
         replace(self, distribution="uniform").parameters(degree).check(1)
         make_solver(_EXPANDED_BY, self.solver, None)
+        check_real(owner, "min_fidelity", self.min_fidelity, high=1, closed="right")
+        for name in ("max_correlation", "max_outside"):
+            check_real(owner, name, getattr(self, name), low=0, high=1, closed="both")
+
+    def of_columns(self, columns: IndexArray) -> ExpansionOptions:
+        """Return the options for some of the columns."""
+        law = self.distribution
+        if isinstance(law, str) or not hasattr(law, "__len__"):
+            return self
+        return replace(self, distribution=[law[i] for i in columns])
 
     def parameters(self, degree: int) -> BasisParameters:
         """Return the parameters of the basis of a degree."""
@@ -416,12 +392,19 @@ class ModelExpansion:
     model_variance: FloatArray  # of the model under the design
     inflation: FloatArray  # variance of the expansion over that at all points
 
-    def reasons(self, min_fidelity: float) -> list[tuple[str, ...]]:
+    def reasons(self, min_fidelity: float, *common: str) -> tuple[tuple[str, ...], ...]:
         """Say, target by target, why the expansion cannot stand for the model."""
-        return [
-            (*fidelity_reason(q2, min_fidelity), *_inflation_reason(q2, inflation))
-            for q2, inflation in zip(self.fidelity, self.inflation, strict=True)
-        ]
+        found = []
+        for q2, inflation in zip(self.fidelity, self.inflation, strict=True):
+            own = fidelity_reason(q2, min_fidelity)
+            if inflation > _LARGEST_INFLATION and q2 < _EXACT:
+                own += (
+                    f"the expansion has {inflation:.2g} times the variance that the "
+                    "model shows at the design points: tails that no point has seen "
+                    "decide its indices",
+                )
+            found.append((*own, *common))
+        return tuple(found)
 
     def bounds(self, shares: FloatArray) -> FloatArray:  # (2, n_targets, n_features)
         """Bound the indices of the model: a projection does not lengthen ``f - g``."""
@@ -433,17 +416,8 @@ class ModelExpansion:
         return np.clip(np.square(edges) / whole[:, np.newaxis], 0.0, 1.0)
 
 
-def _inflation_reason(fidelity: float, inflation: float) -> tuple[str, ...]:
-    if not inflation > LARGEST_INFLATION or fidelity >= _EXACT:
-        return ()
-    return (
-        f"the expansion has {inflation:.2g} times the variance that the model shows at "
-        "the design points: tails that no point has seen decide its indices",
-    )
-
-
 def expand_model(
-    draw: Draw,
+    draw: Callable[[int], tuple[FloatArray, FloatArray]],  # inputs and predictions
     options: ExpansionOptions,
     law_source: FloatArray,
     accept: Callable[[int], bool] = lambda degree: True,
@@ -457,7 +431,7 @@ def expand_model(
         expansion = options.fit(degree, design, law_source)
         varies = ~np.isnan(expansion.q2)
         q2 = float(expansion.q2[varies].mean()) if varies.any() else 0.0
-        inflated = expansion.total_variance > LARGEST_INFLATION * variance
+        inflated = expansion.total_variance > _LARGEST_INFLATION * variance
         score = (not np.any(inflated & (expansion.q2 < _EXACT)), q2)
         if best is None or score > best_score:
             best, best_score = (expansion, degree), score
@@ -472,52 +446,37 @@ def _measured(
     inputs: FloatArray,
     values: FloatArray,
 ) -> ModelExpansion:
+    """Compare an expansion with the model on held-out points."""
     predicted = expansion(inputs)
     residuals = values - predicted
+    squares = np.square(residuals)
     spread = weighted_spread(values, np.ones(len(values)))
-    fidelity = q2_from_sums(np.square(residuals).sum(axis=0), spread)
-    sample = np.where(spread > 0, np.vstack([fitted, values]).var(axis=0), np.nan)
+    varies = spread > 0
+    _, error = ratio_of_means(squares, np.square(values - values.mean(axis=0)))
+    # Var f = Var g + 2 Cov(g, r) + Var r: the first is exact, and the rest is small
+    covariance = np.mean((predicted - predicted.mean(axis=0)) * residuals, axis=0)
+    variance = expansion.total_variance
+    corrected = variance + 2 * covariance + residuals.var(axis=0)
+    corrected = np.where(corrected > 0, corrected, spread / len(values))
+    sample = np.vstack([fitted, values]).var(axis=0)
     return ModelExpansion(
         expansion=expansion,
         degree=degree,
-        fidelity=fidelity,
-        standard_error=_standard_error(residuals, values, spread),
-        squared_distance=np.square(residuals).mean(axis=0),
-        model_variance=_model_variance(
-            expansion.total_variance, predicted, residuals, spread
-        ),
-        inflation=expansion.total_variance / sample,
+        fidelity=q2_from_sums(squares.sum(axis=0), spread),
+        standard_error=np.where(varies, error, np.nan),
+        squared_distance=squares.mean(axis=0),
+        model_variance=np.where(varies, corrected, 0.0),
+        inflation=variance / np.where(varies, sample, np.nan),
     )
 
 
-def _standard_error(
-    residuals: FloatArray, values: FloatArray, spread: FloatArray
-) -> FloatArray:
-    """Standard error of a ratio of means, by linearisation; NaN without variance."""
-    n = len(values)
-    scale = np.where(spread > 0, spread / n, np.nan)
-    ratio = np.square(residuals).mean(axis=0) / scale
-    deviations = np.square(values - values.mean(axis=0))
-    return (np.square(residuals) - ratio * deviations).std(axis=0) / scale / np.sqrt(n)
-
-
-def _model_variance(
-    variance: FloatArray,
-    predicted: FloatArray,
-    residuals: FloatArray,
-    spread: FloatArray,
-) -> FloatArray:
-    """Add 2 Cov(g, r) + Var r on held-out points, where the sum is positive."""
-    covariance = np.mean((predicted - predicted.mean(axis=0)) * residuals, axis=0)
-    corrected = variance + 2 * covariance + residuals.var(axis=0)
-    sample = spread / len(residuals)
-    return np.where(spread > 0, np.where(corrected > 0, corrected, sample), 0.0)
-
-
-def check_limits(owner: str, **limits: Any) -> None:
-    """Check the thresholds of a supported attribution."""
-    for name, value in limits.items():
-        if name == "min_fidelity":
-            check_real(owner, name, value, high=1, closed="right")
-        else:
-            check_real(owner, name, value, low=0, high=1, closed="both")
+def ratio_of_means(
+    parts: FloatArray,  # shape: (n_samples, n_targets)
+    whole: FloatArray,  # shape: (n_samples, n_targets)
+) -> tuple[FloatArray, FloatArray]:
+    """Return a ratio of means and its standard error, by linearisation; 0 over 0."""
+    mean = whole.mean(axis=0)
+    safe = np.where(mean > 0, mean, 1.0)
+    ratio = np.where(mean > 0, parts.mean(axis=0) / safe, 0.0)
+    spread = (parts - ratio * whole).std(axis=0)
+    return ratio, np.where(mean > 0, spread / safe / np.sqrt(len(parts)), 0.0)

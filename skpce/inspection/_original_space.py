@@ -14,34 +14,27 @@ from .._expansion.expansion import Expansion
 from .._expansion.marginals import (
     explained_share,
     gradient_moments,
-    subset_variances,
-    symmetric_tensors,
-    tensors_fit,
     variance_along,
 )
 from .._input_laws import InputLaw, NormalLaw
-from ._dependent_shapley import LARGEST_GAME, subset_shapley
+from ._dependent_shapley import normal_shapley
 from ._reading import (
     Inputs,
-    expansion_of,
     group_matrix,
     group_shares,
+    numeric_expansion_of,
+    q2_reasons,
     read_inputs,
-    refuse_categories,
 )
 from ._result import Result, cautions_in_words, table_of_targets
 
-# Batches of the sampled indices; they give the standard error.
-_BATCHES = 16
+_BATCHES = 16  # batches of the sampled indices; they give the standard error
+_CAUTION_LEVEL = 0.01  # below this an embedded input does not have its stated law
 
-# Below this an embedded input does not have its stated law.
-_CAUTION_LEVEL = 0.01
-
-# A feature of which the embedding keeps less than this is worth a caution.
+# A feature of which the embedding retains less than this is worth a caution.
 _RETAINED = 0.5
 
-# Share of the variance of a feature that is rounding.
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # share of the variance of a feature that is rounding
 
 
 def original_space_indices(
@@ -56,11 +49,11 @@ def original_space_indices(
     r"""Carry the indices of an expansion back through a linear embedding.
 
     For a pipeline such as StandardScaler, PCA, PolynomialChaosRegressor: the expansion
-    speaks of principal components, the reader asks for the original features.
+    speaks of principal components, its reader of the original features.
 
     Parameters
     ----------
-    pipeline : fitted Pipeline
+    pipeline : fitted Pipeline, or a search over one
         Affine steps, then :class:`skpce.PolynomialChaosRegressor` or
         :class:`skpce.CompositionalPCESurrogate` (whose steps are the targets, in
         Aitchison geometry). Not changed.
@@ -80,9 +73,8 @@ def original_space_indices(
     Returns
     -------
     indices : Result
-        ``print`` says what is supported, and ``reasons`` what is not; ``to_frame``
-        gives a table. Its attributes, beside ``target_names``, ``feature_names`` and
-        ``cautions`` (what weakens the reading):
+        A table of targets and features. Its attributes, beside ``cautions`` (what
+        weakens the reading):
 
         first_order : ndarray of shape (n_targets, n_features)
             Share of the variance that a feature explains alone, under the law of the
@@ -137,7 +129,7 @@ def original_space_indices(
           u^j \Big\}^2 .
 
     A feature with a small loading can have a large index: on the subspace even a faint
-    copy of :math:`z_1` tells :math:`z_1`. With the dropped part :math:`e_i` as noise
+    copy of :math:`z_1` determines it. With the dropped part :math:`e_i` as noise
     the term of degree k is multiplied by :math:`r_i^{2k}`, where :math:`r_i^2` is the
     retained variance; this is ``first_order_with_residual``, and for a feature of
     which little is retained it is the one to read. With other laws both are sampled:
@@ -146,13 +138,11 @@ def original_space_indices(
     *Derivatives.* With :math:`z = W x + b`,
     :math:`\nu_i = E[(\partial f / \partial x_i)^2] = (W^\top C W)_{ii}` and
     :math:`C = E[\nabla_z f \nabla_z f^\top]` in closed form [1]_. It says how the
-    *prediction* answers to a change of one feature alone, a change that may leave the
-    data.
+    *prediction* changes with one feature alone, a move that may leave the data.
 
-    *No total index.* Given all other features, a feature is determined (on the
-    subspace, or nearly so in X); what it adds last is zero or noise. First-order
-    shares of dependent features overlap and do not add up to one. The Shapley effects
-    [2]_ do; they are closed forms when X is jointly normal.
+    *No total index.* The other features determine a feature (on the subspace, or nearly
+    so in X); what it adds last is zero or noise. First-order shares of dependent
+    features overlap. Shapley effects [2]_ add up to one.
 
     References
     ----------
@@ -179,11 +169,9 @@ def original_space_indices(
     """
     owner = "original_space_indices"
     check_integer(owner, "n_samples", n_samples, low=_BATCHES * 256)
-    check_real(owner, "min_q2", min_q2, high=1, closed="right")
     check_real(owner, "max_correlation", max_correlation, low=0, high=1, closed="both")
-    reading = expansion_of(pipeline)
+    reading = numeric_expansion_of(owner, pipeline, X, min_q2)
     expansion = reading.expansion
-    refuse_categories(expansion)
     embedding = affine_map(reading.steps, X)
     if embedding.matrix.shape[0] != expansion.n_inputs:
         raise ValueError(
@@ -194,15 +182,19 @@ def original_space_indices(
     parts = NormalParts.of(embedding, laws)
     normal = all(isinstance(law, NormalLaw) for law in laws)
     if normal:
-        first, with_residual = _closed_first_order(expansion, parts)
+        first = parts.first_order(expansion, noise=False)
+        with_residual = parts.first_order(expansion, noise=True)
         error = np.zeros_like(first)
     else:
         first, with_residual, error = _sampled_first_order(
             expansion, embedding, parts, int(n_samples), make_generator(random_state)
         )
     measure = _derivative_measure(expansion, embedding)
-    variance_of_x = embedding.inputs.values.var(axis=0)
-    reasons = _reasons(expansion, embedding, min_q2, max_correlation)
+    activity = measure * embedding.inputs.values.var(axis=0)
+    whole = activity.sum(axis=1, keepdims=True)
+    names = [f"embedded input {i}" for i in range(embedding.outputs.shape[1])]
+    common = correlation_reason(embedding.outputs, max_correlation, names)
+    reasons = [(*own, *common) for own in q2_reasons(expansion, min_q2)]
     cautions = _cautions(expansion, embedding, parts)
     how = "closed form" if normal else "sampled"
     return table_of_targets(
@@ -214,8 +206,8 @@ def original_space_indices(
             "first_order_standard_error": error,
             "retained_variance": parts.retained[np.newaxis],
             "derivative_measure": measure,
-            "activity_share": _shares(measure * variance_of_x),
-            "shapley": _normal_shapley(expansion, parts) if normal else None,
+            "activity_share": activity / np.where(whole > 0, whole, 1.0),
+            "shapley": parts.shapley(expansion) if normal else None,
         },
         reasons,
         [f"{how}, variance {variance:.3g}" for variance in expansion.total_variance],
@@ -225,7 +217,11 @@ def original_space_indices(
             "activity_share",
             "shapley",
         ),
-        notes=(*cautions_in_words(cautions), _NO_SUM),
+        notes=(
+            *cautions_in_words(cautions),
+            "Note: the features are dependent, so first-order shares do not add up to "
+            "one, and there is no total index: the other features determine a feature.",
+        ),
         retained_variance=parts.retained,
         total_variance=expansion.total_variance,
         sampled=not normal,
@@ -252,37 +248,34 @@ class NormalParts:
 
     @property
     def retained(self) -> FloatArray:
-        """Share of the variance of each feature that the embedding keeps."""
-        kept = np.square(self.loading).sum(axis=1)
-        whole = kept + np.diag(self.residual_covariance)
-        return kept / np.where(kept > 0, whole, 1.0)
+        """Share of the variance of each feature that the embedding retains."""
+        retained = np.square(self.loading).sum(axis=1)
+        whole = retained + np.diag(self.residual_covariance)
+        return retained / np.where(retained > 0, whole, 1.0)
 
-    @property
-    def directions(self) -> FloatArray:
-        """Rows of the loading, of length one (zero where nothing is kept)."""
+    def first_order(self, expansion: Expansion, *, noise: bool) -> FloatArray:
+        """Return closed first-order indices; what is dropped is noise, or is not."""
         length = np.sqrt(np.square(self.loading).sum(axis=1, keepdims=True))
-        return self.loading / np.where(length > 0, length, 1.0)
+        along = self.loading / np.where(length > 0, length, 1.0)
+        if noise:
+            along *= np.sqrt(self.retained)[:, np.newaxis]
+        coefficients, multi_indices = expansion.coefficients, expansion.multi_indices
+        return group_shares(
+            expansion, variance_along(coefficients, multi_indices, along)
+        )
+
+    def shapley(self, expansion: Expansion) -> FloatArray | None:
+        """Shapley effects when X is jointly normal; None where they cost too much."""
+        rest = self.residual_covariance
+        varying = np.flatnonzero((self.retained > 0) | (np.diag(rest) > 0))
+        covariance = self.loading @ self.loading.T + rest
+        return normal_shapley(expansion, self.loading, covariance, varying)
 
 
 def _standard_deviation(law: InputLaw) -> float:
     nodes, weights = law.quadrature(2)
     mean = weights @ nodes
     return float(np.sqrt(weights @ np.square(nodes - mean)))
-
-
-def _closed_first_order(
-    expansion: Expansion, parts: NormalParts
-) -> tuple[FloatArray, FloatArray]:
-    directions = parts.directions
-    faded = directions * np.sqrt(parts.retained)[:, np.newaxis]
-    first, with_residual = (
-        group_shares(
-            expansion,
-            variance_along(expansion.coefficients, expansion.multi_indices, d),
-        )
-        for d in (directions, faded)
-    )
-    return first, with_residual
 
 
 def _sampled_first_order(
@@ -294,16 +287,14 @@ def _sampled_first_order(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return both first-order indices and the larger of their standard errors."""
     loading, residuals = embedding.loading, embedding.residuals
-    kept = np.flatnonzero(parts.retained > 0)
     group = group_matrix(expansion)
-    shape = (_BATCHES, 2, len(group), len(loading))
-    found = np.zeros(shape)
+    found = np.zeros((_BATCHES, 2, len(group), len(loading)))
     for batch in range(_BATCHES):
         Z = expansion.basis.sample(n_samples // _BATCHES, generator)
         values = expansion.basis.evaluate(Z) @ expansion.coefficients.T
         noise = residuals[generator.integers(len(residuals), size=len(Z))]
         on_subspace = Z @ loading.T
-        for i in kept:
+        for i in np.flatnonzero(parts.retained > 0):
             for kind, x in enumerate((on_subspace, on_subspace + noise)):
                 found[batch, kind, :, i] = explained_share(x[:, i], values, group)
     mean = found.mean(axis=0)
@@ -317,59 +308,6 @@ def _derivative_measure(expansion: Expansion, embedding: AffineMap) -> FloatArra
     )
     W = embedding.matrix
     return group_matrix(expansion) @ np.einsum("ai,tab,bi->ti", W, moments, W)
-
-
-def _shares(parts: FloatArray) -> FloatArray:
-    whole = parts.sum(axis=1, keepdims=True)
-    return parts / np.where(whole > 0, whole, 1.0)
-
-
-def _normal_shapley(expansion: Expansion, parts: NormalParts) -> FloatArray | None:
-    """Shapley effects when X is jointly normal; None where they cost too much."""
-    varying = np.flatnonzero(
-        (parts.retained > 0) | (np.diag(parts.residual_covariance) > 0)
-    )
-    degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
-    fits = tensors_fit(expansion.n_inputs, degree, 1)
-    if not 1 <= len(varying) <= LARGEST_GAME or not fits:
-        return None
-    loading = parts.loading[varying]
-    covariance = loading @ loading.T
-    covariance += parts.residual_covariance[np.ix_(varying, varying)]
-    values = np.array(
-        [
-            subset_variances(
-                symmetric_tensors(row[np.newaxis], expansion.multi_indices),
-                loading.T,
-                covariance,
-            )[0]
-            for row in expansion.coefficients
-        ]
-    )
-    group = group_matrix(expansion)
-    effects = np.zeros((len(group), len(parts.loading)))
-    effects[:, varying] = subset_shapley(group @ values, len(varying))
-    return effects
-
-
-def _reasons(
-    expansion: Expansion, embedding: AffineMap, min_q2: float, max_correlation: float
-) -> tuple[tuple[str, ...], ...]:
-    names = [f"embedded input {i}" for i in range(embedding.outputs.shape[1])]
-    common = correlation_reason(embedding.outputs, max_correlation, names)
-    reasons = []
-    for q2, variance in zip(expansion.q2, expansion.total_variance, strict=True):
-        if np.isnan(q2) or variance == 0:
-            own: tuple[str, ...] = ("the expansion has no variance",)
-        elif q2 < min_q2:
-            own = (
-                f"the expansion predicts {max(q2, 0.0):.0%} of the variance of y "
-                f"(leave-one-out), less than {min_q2:.0%}",
-            )
-        else:
-            own = ()
-        reasons.append((*own, *common))
-    return tuple(reasons)
 
 
 def _cautions(
@@ -390,23 +328,16 @@ def _cautions(
     if faint:
         shown = ", ".join(faint[:5]) + (", ..." if len(faint) > 5 else "")
         found.append(
-            f"the embedding keeps less than half of the variance of {shown}: read "
+            f"the embedding retains less than half of the variance of {shown}: read "
             "first_order_with_residual there"
         )
     return tuple(found)
 
 
-_NO_SUM = (
-    "Note: the features are dependent, so first-order shares do not add up to one, and "
-    "there is no total index: the other features determine a feature."
-)
-
-
 # Departure from an affine map that is rounding, relative to the spread of the output.
 _TOLERANCE = 1e-6
 
-# Entries of a table of perturbed rows.
-_LARGEST_TABLE = 2**22
+_LARGEST_TABLE = 2**22  # entries of a table of perturbed rows
 
 
 @dataclass(frozen=True)
@@ -438,15 +369,11 @@ def affine_map(steps: Sequence[tuple[str, Any]], X: Any) -> AffineMap:
     """Compose the steps; refuse one that is not affine on the rows of X."""
     first = inputs = read_inputs(X, smallest=3)
     table = X
-    active = [
-        (name, step)
-        for name, step in steps
-        if step is not None and step != "passthrough"
-    ]
-    for name, step in active:
+    steps = [one for one in steps if one[1] is not None and one[1] != "passthrough"]
+    for name, step in steps:
         table, inputs = _checked_step(name, step, table, inputs)
-    if active:
-        blocks = _slopes([step for _, step in active], first)
+    if steps:
+        blocks = _slopes([step for _, step in steps], first)
         matrix = np.hstack([slopes.T for _, slopes in blocks])
     else:
         matrix = np.eye(first.values.shape[1])
@@ -463,17 +390,16 @@ def _checked_step(
 ) -> tuple[Any, Inputs]:
     """Transform a table; refuse a step that is not affine on it."""
     X = inputs.values
-    answer = step.transform(table)
+    table = step.transform(table)
     try:
-        outputs = read_inputs(answer, smallest=1)
+        outputs = read_inputs(table, smallest=1)
     except (TypeError, ValueError):
         raise _not_affine(
             name, step, "its output is not a finite numeric table"
         ) from None
     centred = X - X.mean(axis=0)
-    base = np.asarray(
-        step.transform(inputs.like(X.mean(axis=0, keepdims=True))), dtype=np.float64
-    )[0]
+    mean = inputs.like(X.mean(axis=0, keepdims=True))
+    base = np.asarray(step.transform(mean), dtype=np.float64)[0]
     expected = np.tile(base, (len(X), 1))
     for columns, slopes in _slopes([step], inputs):
         expected += centred[:, columns] @ slopes
@@ -487,13 +413,13 @@ def _checked_step(
             step,
             f"on X it departs from an affine map by {worst:.2g} of its range",
         )
-    return answer, outputs
+    return table, outputs
 
 
 def _slopes(
     steps: list[Any], inputs: Inputs
 ) -> Iterator[tuple[slice, FloatArray]]:  # shapes: (n_columns, n_outputs)
-    """Yield what the steps answer to a move of each column, some columns at a time."""
+    """Yield the slopes of the steps in each column, some columns at a time."""
     X = inputs.values
     n_features = X.shape[1]
     mean, scale = X.mean(axis=0), X.std(axis=0)
@@ -504,10 +430,10 @@ def _slopes(
         moves = scale[columns]
         probes = np.tile(mean, (len(moves) + 1, 1))
         probes[np.arange(1, len(probes)), np.arange(start, columns.stop)] += moves
-        answer = inputs.like(probes)
+        moved = inputs.like(probes)
         for step in steps:
-            answer = step.transform(answer)
-        images = np.asarray(answer, dtype=np.float64)
+            moved = step.transform(moved)
+        images = np.asarray(moved, dtype=np.float64)
         yield columns, (images[1:] - images[0]) / moves[:, np.newaxis]
 
 

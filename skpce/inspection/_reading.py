@@ -15,7 +15,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import FloatArray, check_option, refuse_other_names
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    check_option,
+    check_real,
+    refuse_other_names,
+)
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
 from .._expansion.marginals import checked_features
@@ -24,8 +30,8 @@ from .._regressor import PolynomialChaosRegressor
 from .._regressor_cv import PolynomialChaosRegressorCV
 from .._surrogate import CompositionalPCESurrogate
 
-#: Estimators that end in an expansion.
-EXPANSIONS = (
+# Estimators that have an expansion once they are fitted.
+_EXPANSIONS = (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
     CompositionalPCESurrogate,
@@ -33,15 +39,9 @@ EXPANSIONS = (
 
 
 class NoExpansionError(ValueError):
-    """A pipeline ends in no polynomial expansion.
+    """A pipeline ends in no polynomial expansion."""
 
-    Parameters
-    ----------
-    last : object
-        What it ends in.
-    """
-
-    def __init__(self, last: Any) -> None:
+    def __init__(self, last: Any) -> None:  # what it ends in
         self.last = last
         super().__init__(
             f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
@@ -88,14 +88,8 @@ class Reading:
     @cached_property
     def rows(self) -> Inputs:
         """X as numbers; columns other than those of the fit are refused."""
-        rows = read_inputs(self.X, smallest=3)
         first = self.steps[0][1] if self.steps else self.estimator
-        expected = getattr(first, "n_features_in_", None)
-        if expected is not None and expected != rows.values.shape[1]:
-            raise ValueError(
-                f"X has {rows.values.shape[1]} features but the estimator was fitted "
-                f"on {expected}."
-            )
+        rows = read_inputs(self.X, smallest=3, fitted=first)
         if not isinstance(first, ColumnTransformer):  # which takes columns by name
             seen = getattr(first, "feature_names_in_", None)
             refuse_other_names("X", rows.names, seen)
@@ -144,13 +138,7 @@ def expansion_of(
 def compositions_of(
     pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
 ) -> tuple[Reading, FittedCompositions]:
-    """Read a fitted surrogate of compositions as :func:`expansion_of` does.
-
-    Raises
-    ------
-    ValueError
-        If the last estimator is no surrogate of compositions.
-    """
+    """Read a surrogate of compositions like :func:`expansion_of`; refuse others."""
     try:
         reading = expansion_of(pipeline, X, input_features)
         last, compositions = reading.estimator, reading.compositions
@@ -170,7 +158,7 @@ def _fitted_parts(
     """Return the expansion of an estimator, the problem and the compositions."""
     if isinstance(last, Expansion):
         return last, None, None
-    if isinstance(last, EXPANSIONS):
+    if isinstance(last, _EXPANSIONS):
         check_is_fitted(last)
     expansion = getattr(last, "expansion_", None)
     if not isinstance(expansion, Expansion):
@@ -245,14 +233,17 @@ def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[st
     return [str(entry) for entry in given]
 
 
-def refuse_categories(expansion: Expansion) -> None:
-    """Raise ``ValueError`` for an input that is no number."""
-    for i, law in enumerate(expansion.basis.laws):
+def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Reading:
+    """Read an expansion whose inputs are numbers, and check its smallest Q²."""
+    check_real(owner, "min_q2", min_q2, high=1, closed="right")
+    reading = expansion_of(estimator, X)
+    for i, law in enumerate(reading.expansion.basis.laws):
         if not law.is_polynomial:
             raise ValueError(
                 f"Embedded input {i} has a {type(law).__name__}; expected a law of "
                 "numbers: categories have no linear embedding and no derivatives."
             )
+    return reading
 
 
 def group_matrix(expansion: Expansion) -> FloatArray:  # shape: (n_groups, n_outputs)
@@ -272,7 +263,27 @@ def group_shares(
     return (group_matrix(expansion) @ parts) / safe[:, np.newaxis]
 
 
-#: What may be asked of an estimator.
+def has_variance(expansion: Expansion) -> BoolArray:  # shape: (n_groups,)
+    """Return which targets vary; next to the constant term rounding is no variance."""
+    constant = np.square(expansion.term_norms[:, 0])
+    return np.asarray(expansion.total_variance > 1e-24 * constant)
+
+
+def q2_reasons(expansion: Expansion, min_q2: float) -> tuple[tuple[str, ...], ...]:
+    """Say, target by target, why the expansion does not predict."""
+    reasons = []
+    for q2, varies in zip(expansion.q2, has_variance(expansion), strict=True):
+        reason = (
+            f"the expansion predicts {max(q2, 0.0):.0%} of the variance of y "
+            f"(leave-one-out), less than {min_q2:.0%}"
+        )
+        if np.isnan(q2) or not varies:
+            reason = "the expansion has no variance"
+        reasons.append(() if q2 >= min_q2 and varies else (reason,))
+    return tuple(reasons)
+
+
+#: Methods of an estimator that give predictions.
 RESPONSES = ("auto", "predict", "predict_proba", "decision_function", "transform")
 
 
@@ -291,12 +302,17 @@ class Inputs:
         return self.container(dict(zip(self.names, values.T, strict=True)))
 
 
-def read_inputs(X: Any, *, smallest: int = 2) -> Inputs:
+def read_inputs(X: Any, *, smallest: int = 2, fitted: Any = None) -> Inputs:
     """Check that X is a finite numeric table; remember its container and names."""
     columns = getattr(X, "columns", None)
     values = check_array(X, dtype=np.float64, ensure_min_samples=smallest)
+    n_features, expected = values.shape[1], getattr(fitted, "n_features_in_", None)
+    if expected is not None and expected != n_features:
+        raise ValueError(
+            f"X has {n_features} features but the estimator was fitted on {expected}."
+        )
     if columns is None or not all(isinstance(name, str) for name in columns):
-        return Inputs(values, tuple(f"x{i}" for i in range(values.shape[1])), None)
+        return Inputs(values, tuple(f"x{i}" for i in range(n_features)), None)
     if len(set(columns)) < len(columns):
         raise ValueError(f"X has columns of one name: {list(columns)}.")
     return Inputs(values, tuple(columns), type(X))
@@ -314,23 +330,23 @@ class FittedModel:
         self, values: FloatArray
     ) -> FloatArray:  # shape: (n_samples, n_targets)
         """Return the predictions."""
-        answer = self.call(self.inputs.like(values))
-        if isinstance(answer, list):
+        output = self.call(self.inputs.like(values))
+        if isinstance(output, list):
             raise ValueError(
-                f"The estimator answers with a list of {len(answer)} arrays; expected "
+                f"The estimator returns a list of {len(output)} arrays; expected "
                 "one array. Give a callable that returns one."
             )
         try:
-            predictions = np.asarray(answer, dtype=np.float64)
+            predictions = np.asarray(output, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(
                 "The estimator predicts values that are not numbers, such as "
-                f"{np.ravel(np.asarray(answer))[0]!r}; expected numbers. For a "
+                f"{np.ravel(np.asarray(output))[0]!r}; expected numbers. For a "
                 "classifier use response='predict_proba'."
             ) from None
         if predictions.ndim not in (1, 2) or len(predictions) != len(values):
             raise ValueError(
-                f"The estimator answers with shape {predictions.shape} for "
+                f"The estimator returns shape {predictions.shape} for "
                 f"{len(values)} rows; expected ({len(values)},) or "
                 f"({len(values)}, n_targets)."
             )
@@ -352,18 +368,11 @@ class FittedModel:
 def fitted_model(owner: str, estimator: Any, X: Any, response: Any) -> FittedModel:
     """Check an estimator and its inputs, and make it callable."""
     check_option(owner, "response", response, RESPONSES)
-    call, classes = _answer(owner, estimator, response)
-    inputs = read_inputs(X)
-    expected = getattr(estimator, "n_features_in_", None)
-    if expected is not None and expected != inputs.values.shape[1]:
-        raise ValueError(
-            f"X has {inputs.values.shape[1]} features but the estimator was fitted on "
-            f"{expected}."
-        )
-    return FittedModel(call, inputs, classes)
+    call, classes = _call(owner, estimator, response)
+    return FittedModel(call, read_inputs(X, fitted=estimator), classes)
 
 
-def _answer(
+def _call(
     owner: str, estimator: Any, response: str
 ) -> tuple[Callable[[Any], Any], tuple[str, ...] | None]:
     """Return the function to call and the names of the classes."""

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import format_cell, html_table, import_pandas
 
-# Rows of the printed table; the frame has them all.
-_PRINTED_ROWS = 12
+_PRINTED_ROWS = 12  # rows of the printed table; the frame has them all
 
 
 @dataclass(frozen=True, eq=False, repr=False)

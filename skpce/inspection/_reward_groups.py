@@ -1,9 +1,7 @@
 r"""Members of one reward: folds that hold them together, dispersion between and within.
 
-Dispersion between and within groups of members, and its error by the jackknife.
-
-Two kinds of dispersion are split here. Both come with the figures that are left when
-one group is taken out, which is all that a jackknife over groups needs.
+Two kinds of dispersion are split, with the figures that are left when one group is
+taken out, for a jackknife over groups.
 
 - Of a convex function :math:`\varphi`: the sum of :math:`\varphi(x_i)` less
   :math:`N \varphi(\bar x)`. With :math:`\varphi(x) = \lVert x \rVert^2` this is a
@@ -33,12 +31,8 @@ def check_replicates(X: Any, reward: Any) -> None:
     """Refuse members of one reward whose inputs differ."""
     if reward is None:
         return
-    labels, inputs = reward_labels(reward), np.asarray(X)
-    if labels.shape != (len(inputs),):
-        raise ValueError(
-            f"reward has shape {labels.shape}; expected ({len(inputs)},), one label "
-            "per member."
-        )
+    inputs = np.asarray(X)
+    labels = _reward_labels(reward, len(inputs))
     _, first, group = np.unique(labels, return_index=True, return_inverse=True)
     reference = inputs[first[group]]
     same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
@@ -113,11 +107,10 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
             )
 
 
-# Members whose distances to all others are held at once.
-_LARGEST_BLOCK = 512
+_LARGEST_BLOCK = 512  # members whose distances to all others are held at once
 
 
-def reward_labels(reward: Any) -> NDArray[Any]:
+def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     """Return labels that can be sorted; refuse missing and mixed ones."""
     labels = np.asarray(reward)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
@@ -128,22 +121,22 @@ def reward_labels(reward: Any) -> NDArray[Any]:
             f"reward has labels of the kinds {', '.join(sorted(kinds))}; give one "
             "label per member, all strings or all numbers."
         )
-    return labels
-
-
-def reward_groups(reward: Any, n_members: int) -> IndexArray:
-    """Number the rewards; refuse labels of other members or without repeats."""
-    labels = reward_labels(reward)
     if labels.shape != (n_members,):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({n_members},), one label "
             "per member."
         )
+    return labels
+
+
+def reward_groups(reward: Any, n_members: int) -> IndexArray:
+    """Number the rewards; refuse labels that do not fit the members or never repeat."""
+    labels = _reward_labels(reward, n_members)
     names, group = np.unique(labels, return_inverse=True)
     if len(names) == n_members:
         raise ValueError(
             "reward has no replicates: every member has a label of its own, so the "
-            "noise of training cannot be told from the effect of the reward."
+            "noise of training cannot be separated from the effect of the reward."
         )
     if len(names) < 2:
         raise ValueError(
@@ -194,13 +187,12 @@ class ConvexSums:
 
     def components(self, leave_out: bool = False) -> Components:
         """One-way random effects by analysis of variance, for unequal group sizes."""
-        kept = _Kept(leave_out)
-        size = kept.total(self.sizes[:, np.newaxis])
+        size = _total(self.sizes[:, np.newaxis], leave_out)
         n_groups = len(self.sizes) - int(leave_out)
-        of_means = kept.total(self.of_means)
-        within = (kept.total(self.of_members) - of_means) / (size - n_groups)
-        between = of_means - size * self.function(kept.total(self.sums) / size)
-        square = kept.total(np.square(self.sizes)[:, np.newaxis])
+        of_means = _total(self.of_means, leave_out)
+        within = (_total(self.of_members, leave_out) - of_means) / (size - n_groups)
+        between = of_means - size * self.function(_total(self.sums, leave_out) / size)
+        square = _total(np.square(self.sizes)[:, np.newaxis], leave_out)
         typical = (size - square / size) / (n_groups - 1)
         within = np.maximum(within, 0.0)
         return Components(
@@ -209,10 +201,9 @@ class ConvexSums:
 
     def dispersion(self, leave_out: bool = False) -> FloatArray:
         """Dispersion of the group means over the number of members less one."""
-        kept = _Kept(leave_out)
-        size = kept.total(self.sizes[:, np.newaxis])
-        mean = kept.total(self.sums) / size
-        between = kept.total(self.of_means) - size * self.function(mean)
+        size = _total(self.sizes[:, np.newaxis], leave_out)
+        mean = _total(self.sums, leave_out) / size
+        between = _total(self.of_means, leave_out) - size * self.function(mean)
         return np.maximum(between, 0.0) / (size - 1)
 
 
@@ -233,16 +224,12 @@ class PairSums:
     ) -> PairSums:
         """Sum total variation distances, one array of parts per step."""
         members = [np.flatnonzero(group == name) for name in range(group.max() + 1)]
-        own = np.array(
-            [
-                [
-                    weights[rows]
-                    @ _distances_to(parts[rows], parts[rows], weights[rows])
-                    for parts in steps
-                ]
-                for rows in members
-            ]
-        )
+
+        def own_of(rows: IndexArray, parts: FloatArray) -> Any:
+            distances = _distances_to(parts[rows], parts[rows], weights[rows])
+            return weights[rows] @ distances
+
+        own = np.array([[own_of(rows, parts) for parts in steps] for rows in members])
         to_all = np.stack(
             [weights * _distances_to(parts, parts, weights) for parts in steps], axis=1
         )
@@ -251,18 +238,19 @@ class PairSums:
 
     def components(self, leave_out: bool = False) -> Components:
         """Mean distance within groups, and how much more between them (DISCO)."""
-        kept = _Kept(leave_out)
-        size = kept.total(self.sizes[:, np.newaxis])
-        square = kept.total(np.square(self.sizes)[:, np.newaxis])
+        size = _total(self.sizes[:, np.newaxis], leave_out)
+        square = _total(np.square(self.sizes)[:, np.newaxis], leave_out)
         n_groups = len(self.sizes) - int(leave_out)
-        within = kept.total(self.own / self.sizes[:, np.newaxis]) / (size - n_groups)
-        other = self._all_pairs(leave_out) - kept.total(self.own)
+        within = _total(self.own / self.sizes[:, np.newaxis], leave_out) / (
+            size - n_groups
+        )
+        other = self._all_pairs(leave_out) - _total(self.own, leave_out)
         different = other / (size**2 - square)
         return Components(different - within, within, np.ones_like(size))
 
     def dispersion(self, leave_out: bool = False) -> FloatArray:
         """Mean distance of two members."""
-        size = _Kept(leave_out).total(self.sizes[:, np.newaxis])
+        size = _total(self.sizes[:, np.newaxis], leave_out)
         return self._all_pairs(leave_out) / (size * (size - 1))
 
     def _all_pairs(self, leave_out: bool) -> FloatArray:
@@ -270,15 +258,10 @@ class PairSums:
         return total - 2 * self.all + self.own if leave_out else total
 
 
-@dataclass(frozen=True)
-class _Kept:
+def _total(per_group: FloatArray, leave_out: bool) -> FloatArray:
     """Sum over all groups, or over all but each one in turn."""
-
-    leave_out: bool
-
-    def total(self, per_group: FloatArray) -> FloatArray:
-        total = per_group.sum(axis=0)
-        return total - per_group if self.leave_out else total
+    total = per_group.sum(axis=0)
+    return total - per_group if leave_out else total
 
 
 def _distances_to(

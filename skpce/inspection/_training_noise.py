@@ -23,9 +23,9 @@ from .._compositions.log_ratio import (
     sum_by_step,
 )
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
+from ._cross_fit import by_step
 from ._result import Result
 from ._reward_groups import (
-    Components,
     ConvexSums,
     PairSums,
     jackknife_error,
@@ -47,8 +47,8 @@ def training_noise_share(
 ) -> FloatArray:
     """Return the share of the variance of y that is noise of the training, per step.
 
-    Variances are Aitchison (total) variances of the centred log-ratios. Exactly one
-    source of knowledge is given.
+    Of Aitchison (total) variances, from exactly one of ``exact``, ``reward`` and
+    ``control``.
 
     Parameters
     ----------
@@ -58,18 +58,12 @@ def training_noise_share(
         What the same members would be without training noise:
         ``Var(trained - exact) / Var(trained)``. A constant bias does not count.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member; members of one reward are replicates:
-        variance within rewards over the sum of the variances within and between
-        (one-way random effects), as :func:`variance_decomposition` gives it with an
-        interval.
+        Label of the reward of each member: variance within rewards over the sum of
+        the variances within and between, as in :func:`variance_decomposition`.
     control : array-like of shape (n_control, n_parts) or None, default=None
         Members trained on ONE fixed reward: ``Var(control) / Var(trained)``.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part.
+    steps, mask, zero_replacement
+        As in :func:`variance_decomposition`.
 
     Returns
     -------
@@ -80,8 +74,8 @@ def training_noise_share(
     Raises
     ------
     ValueError
-        If not exactly one of ``exact``, ``reward`` and ``control`` is given, or
-        there are no replicates, or fewer than two members.
+        If not exactly one is given, or there are no replicates, or fewer than two
+        members.
 
     See Also
     --------
@@ -110,9 +104,8 @@ def training_noise_share(
             "Give exactly one of exact=, reward= and control=; got "
             f"{sum(given)} of them."
         )
-    check_real(
-        "training_noise_share", "zero_replacement", zero_replacement, low=0, high=1
-    )
+    owner = "training_noise_share"
+    check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
     if exact is None:
         return variance_decomposition(
             y,
@@ -122,7 +115,7 @@ def training_noise_share(
             mask=mask,
             zero_replacement=zero_replacement,
         ).noise_share
-    geometry = composition_geometry(y, steps, mask, "training_noise_share")
+    geometry = composition_geometry(y, steps, mask, owner)
     trained = clr_of(y, geometry, zero_replacement, "y")
     if len(trained) < 2:
         raise ValueError(f"y has {len(trained)} member; a variance needs two.")
@@ -150,9 +143,8 @@ def variance_decomposition(
 ) -> Result:
     r"""Split the disagreement of members into reward and training noise, per step.
 
-    Members that were trained on the same reward differ by their training alone. So
-    replicates (``reward``), or a control on one fixed reward (``control``), say how
-    much of the disagreement would remain if the reward were known.
+    Members that were trained on one reward, replicates (``reward``) or a control
+    (``control``), show the disagreement that would remain if the reward were known.
 
     Parameters
     ----------
@@ -280,23 +272,19 @@ def variance_decomposition(
     if (reward is None) == (control is None):
         given = "neither" if reward is None else "both"
         raise ValueError(f"Give exactly one of reward= and control=; got {given}.")
-    check_real(
-        "variance_decomposition", "confidence_level", confidence_level, low=0, high=1
-    )
-    check_real(
-        "variance_decomposition", "zero_replacement", zero_replacement, low=0, high=1
-    )
-    geometry = composition_geometry(y, steps, mask, "variance_decomposition")
+    owner = "variance_decomposition"
+    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
+    check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
+    geometry = composition_geometry(y, steps, mask, owner)
     if len(np.asarray(y)) < 2:
         raise ValueError(f"y has {len(np.asarray(y))} member; a variance needs two.")
     weights = checked_sample_weight(sample_weight, np.asarray(y, dtype=np.float64))
     used = weights > 0
     ensemble = _Ensemble.of(y, geometry, zero_replacement, "y").rows(used)
     weights = weights[used]
-    varies = ensemble.varies(weights)
     if reward is not None:
         group = _groups_of(reward, used, weights)
-        splits = _from_replicates(ensemble, group, weights, varies, confidence_level)
+        splits = _from_replicates(ensemble, group, weights, confidence_level)
         n_rewards, n_control = int(group.max()) + 1, None
     else:
         fixed = _Ensemble.of(control, geometry, zero_replacement, "control")
@@ -308,7 +296,7 @@ def variance_decomposition(
                 f"sample_weight sums to {weights.sum():.3g}; a variance needs more "
                 "than one member."
             )
-        splits = _from_control(ensemble, fixed, weights, varies, confidence_level)
+        splits = _from_control(ensemble, fixed, weights, confidence_level)
     figures = {
         "source": "replicates" if control is None else "control",
         "n_members": len(weights),
@@ -316,7 +304,10 @@ def variance_decomposition(
         "n_control": n_control,
         "confidence_level": confidence_level,
     }
-    return _result(geometry.layout.step_names, np.array(splits), figures)
+    spread = weighted_spread(ensemble.clr, weights, LOG_RATIO_FLOOR)
+    varies = sum_by_step(spread, geometry) > 0
+    found = np.where(varies, np.array(splits), np.nan)
+    return _result(geometry.layout.step_names, found, figures)
 
 
 def _result(
@@ -394,25 +385,18 @@ class _Ensemble:
     def rows(self, rows: NDArray[Any]) -> _Ensemble:
         return _Ensemble(self.geometry, self.clr[rows], self.closed[rows])
 
-    def varies(self, weights: FloatArray) -> NDArray[np.bool_]:
-        """Whether members differ by more than rounding; shape (n_steps,)."""
-        spread = weighted_spread(self.clr, weights, LOG_RATIO_FLOOR)
-        return sum_by_step(spread, self.geometry) > 0
-
     def sums(
         self, group: IndexArray, weights: FloatArray
     ) -> tuple[ConvexSums | PairSums, ...]:
         """Return the sums over groups, in the order of ``MEASURES``."""
-        layout = self.geometry.layout
+        layout, n_steps = self.geometry.layout, self.geometry.layout.n_steps
         centre = np.average(self.clr, axis=0, weights=weights)
 
         def square(values: FloatArray) -> FloatArray:
-            return _by_step(
-                np.square(values), self.geometry.step_of_active, layout.n_steps
-            )
+            return by_step(np.square(values), self.geometry.step_of_active, n_steps)
 
         def negative_entropy(values: FloatArray) -> FloatArray:
-            return _by_step(xlogy(values, values), layout.step_of_part, layout.n_steps)
+            return by_step(xlogy(values, values), layout.step_of_part, n_steps)
 
         return (
             ConvexSums.of(square, self.clr - centre, group, weights),
@@ -421,60 +405,31 @@ class _Ensemble:
         )
 
 
-def _by_step(
-    values: FloatArray, step_of_column: IndexArray, n_steps: int
-) -> FloatArray:
-    membership = np.zeros((values.shape[-1], n_steps))
-    membership[np.arange(values.shape[-1]), step_of_column] = 1.0
-    return values @ membership
-
-
 def _from_replicates(
-    ensemble: _Ensemble,
-    group: IndexArray,
-    weights: FloatArray,
-    varies: NDArray[np.bool_],
-    confidence_level: float,
-) -> list[FloatArray]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return [
-            _split_of_components(
-                sums.components(), sums.components(True), varies, confidence_level
-            )
-            for sums in ensemble.sums(group, weights)
-        ]
+    ensemble: _Ensemble, group: IndexArray, weights: FloatArray, confidence_level: float
+) -> list[tuple[FloatArray, ...]]:
+    """Return between, within and the three ``SHARES`` of each measure."""
 
-
-def _split_of_components(
-    whole: Components,
-    without: Components,
-    varies: NDArray[np.bool_],
-    confidence_level: float,
-) -> FloatArray:
     def share(ratio: FloatArray) -> FloatArray:
         return 1.0 / (1.0 + np.maximum(ratio, 0.0))
 
-    low, high = ratio_interval(whole, without, confidence_level)
-    return _split(
-        np.maximum(whole.between, 0.0),
-        whole.within,
-        share(whole.ratio),
-        share(high),
-        share(low),
-        varies=varies,
-    )
+    splits: list[tuple[FloatArray, ...]] = []
+    for sums in ensemble.sums(group, weights):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            whole, without = sums.components(), sums.components(True)
+            low, high = ratio_interval(whole, without, confidence_level)
+        between = np.maximum(whole.between, 0.0)
+        shares = share(whole.ratio), share(high), share(low)
+        splits.append((between, whole.within, *shares))
+    return splits
 
 
 def _from_control(
-    ensemble: _Ensemble,
-    fixed: _Ensemble,
-    weights: FloatArray,
-    varies: NDArray[np.bool_],
-    confidence_level: float,
-) -> list[FloatArray]:
+    ensemble: _Ensemble, fixed: _Ensemble, weights: FloatArray, confidence_level: float
+) -> list[tuple[FloatArray, ...]]:
     """Compare the dispersion of the control with that of all members."""
     n_members, n_control = len(weights), len(fixed.clr)
-    splits = []
+    splits: list[tuple[FloatArray, ...]] = []
     for of_all, of_control in zip(
         ensemble.sums(np.arange(n_members), weights),
         fixed.sums(np.arange(n_control), np.ones(n_control)),
@@ -491,24 +446,9 @@ def _from_control(
             half = student_quantile(confidence_level, freedom) * np.sqrt(one + two)
             known = np.isfinite(half) & (n_members > 2) & (n_control > 2)
             factor = np.where(known, np.exp(half), np.nan)
-        splits.append(
-            _split(
-                np.maximum(total - within, 0.0),
-                within,
-                share,
-                share / factor,
-                share * factor,
-                varies=varies,
-            )
-        )
+        shares = share, share / factor, share * factor
+        splits.append((np.maximum(total - within, 0.0), within, *shares))
     return splits
-
-
-def _split(
-    *figures: FloatArray,  # each (n_steps,): between, within and the three SHARES
-    varies: NDArray[np.bool_],
-) -> FloatArray:
-    return np.where(varies, np.array(figures), np.nan)
 
 
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")

@@ -60,9 +60,8 @@ def verdict(
 ) -> Result:
     """Say, step by step, whether an attribution is supported.
 
-    The WHOLE pipeline is refitted in every fold and every permutation (or solved in a
-    closed form that gives the same numbers), so that an embedding (PCA, PLS) never
-    sees the member that is held out. A step is
+    The WHOLE pipeline is refitted in every fold and every permutation, so that an
+    embedding (PCA, PLS) never sees the member that is held out. A step is
     *attributable* when its cross-fitted Q² is at least ``min_q2``, the permutation
     p-value (Holm over the steps) is at most ``significance_level``, and training
     noise, where it is known, makes up less than ``max_noise_share`` of the variance.
@@ -78,11 +77,10 @@ def verdict(
     y : array-like of shape (n_members, n_parts) or data frame
         Policies, the steps side by side.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member. Members of one reward are replicates:
-        they stay in one fold, are permuted together, and give the share of training
-        noise with an interval, by :func:`variance_decomposition` (unless
-        ``noise_share`` is given). Their rows of X must be equal. Without it, a caution
-        reports equal rows in training and in test.
+        Label of the reward of each member. Members of one reward are replicates, with
+        equal rows of X: they stay in one fold, are permuted together, and give the
+        share of training noise by :func:`variance_decomposition`. Without it, a
+        caution reports equal rows in training and in test.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
@@ -110,8 +108,7 @@ def verdict(
     closed_form : bool, default=True
         Take all permutations of a fold from one factorisation where that is exact:
         a surrogate with ``solver="ridge"`` or ``"ols"``, alone or behind
-        transformers that do not look at y (found out by fitting them with y, without
-        it and with permuted y). Else, and with False, every permutation is a refit.
+        transformers that do not look at y. Else every permutation is a refit.
     n_jobs : int or None, default=None
         Processes for the refits of the permutations; the closed form needs none. The
         result does not depend on it.
@@ -122,8 +119,7 @@ def verdict(
     Returns
     -------
     verdict : Result
-        One row per step (``steps``), with attributes as below; ``attributable`` of
-        the verdict has one flag per step, and ``print`` gives it in words. Of a step:
+        One row per step (``steps``); ``print`` gives it in words. Of a step:
 
         attributable : bool
             Whether every condition holds.
@@ -144,8 +140,7 @@ def verdict(
             Each condition that failed.
 
         Of the whole verdict, beside ``n_members``, ``n_permutations``,
-        ``confidence_level`` and ``cpu_seconds`` (of the permutations, over all
-        processes):
+        ``confidence_level`` and ``cpu_seconds`` (of all permutations):
 
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
@@ -177,9 +172,8 @@ def verdict(
     members held out, in Aitchison geometry: free of any reference action.
 
     A permutation gives the policies to other members (or rewards, with ``reward``);
-    inputs and folds stay. Where rewards have unequal numbers of replicates the
-    inputs are permuted instead. Hence the factorisation of a fold holds for all
-    permutations.
+    inputs and folds stay, so that the factorisation of a fold holds for all of them.
+    Where rewards have unequal numbers of replicates the inputs are permuted instead.
 
     The share of training noise counts by its estimate. A caution names the steps whose
     interval holds ``max_noise_share``: there the members at hand do not settle it.
@@ -197,13 +191,13 @@ def verdict(
     >>> from skpce.inspection import verdict
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 3)) * [3, 2, 1]
-    >>> driven = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
+    >>> explained = softmax(np.c_[X[:, 0], np.zeros((60, 2))], axis=1)
     >>> noise = softmax(rng.normal(size=(60, 3)), axis=1)
     >>> model = make_pipeline(
     ...     PCA(2, whiten=True), CompositionalPCESurrogate(2, steps={"a": 3, "b": 3})
     ... )
     >>> found = verdict(
-    ...     model, X, np.hstack([driven, noise]), n_permutations=99, random_state=0
+    ...     model, X, np.hstack([explained, noise]), n_permutations=99, random_state=0
     ... )
     >>> found.attributable
     (True, False)
@@ -222,55 +216,47 @@ def verdict(
         n_jobs=n_jobs,
         progress=progress,
     )
-    inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
-    policies: Any = y if hasattr(y, "columns") else _as_table(y)
-    if len(inputs) != len(policies):
-        raise ValueError(f"X has {len(inputs)} members but y has {len(policies)}.")
     generator = make_generator(random_state)
     fit = _make_cross_fit(
-        pipeline, inputs, policies, reward, steps, mask, cv, zero_replacement, generator
+        pipeline, X, y, reward, steps, mask, cv, zero_replacement, generator
     )
+    n_members = len(fit.X)
     noise = _training_noise(fit, reward, noise_share, confidence_level)
     errors = fit.squared_errors()
     deviations = fit.squared_deviations()
-    q2 = step_q2(errors, deviations, fit.geometry)
-    permutations = Permutations.draw(len(inputs), reward, n_permutations, generator)
-    closed = None
-    if closed_form and permutations.moves_policies:
-        closed = factorise(fit, errors)
+    permutations = Permutations.draw(n_members, reward, n_permutations, generator)
+    exact = closed_form and permutations.moves_policies
+    closed = factorise(fit, errors) if exact else None
     permuted, cpu_seconds = permuted_q2(
         fit, permutations, closed, deviations, n_jobs, progress
     )
-    exceed = np.sum(permuted >= q2, axis=0)
-    p_values = holm(np.where(np.isnan(q2), np.nan, (1 + exceed) / (1 + n_permutations)))
-    interval = bootstrap_q2(
+    q2, low, high = bootstrap_q2(
         errors, deviations, fit.geometry, confidence_level, generator, reward
     )
-    mean_only = step_q2(fit.mean_only_errors(), deviations, fit.geometry)
-    degree_one = _degree_one_q2(fit, deviations)
-    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
+    p_values = permutation_p_values(q2, permuted)
     limits = (min_q2, significance_level, max_noise_share)
     columns = {
         "q2": q2,
-        "q2_low": interval[0],
-        "q2_high": interval[1],
-        "mean_only_q2": mean_only,
-        "degree_one_q2": degree_one,
+        "q2_low": low,
+        "q2_high": high,
+        "mean_only_q2": step_q2(fit.mean_only_errors(), deviations, fit.geometry),
+        "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": p_values,
         "noise_share": noise[0],
         "noise_share_low": noise[1],
         "noise_share_high": noise[2],
     }
+    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
     names = fit.geometry.layout.step_names
     figures = {
-        "n_members": len(inputs),
+        "n_members": n_members,
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "cautions": (
             *permutation_caution(n_permutations, significance_level, q2),
             *noise_cautions(names, columns, max_noise_share),
-            *repetition_caution(inputs, reward, fit.splits),
-            *_cautions(tests, n_terms, len(inputs)),
+            *repetition_caution(fit.X, reward, fit.splits),
+            *_cautions(tests, n_terms, n_members),
         ),
         "cpu_seconds": cpu_seconds,
         "inputs": tests,
@@ -354,11 +340,6 @@ def _check_arguments(**values: Any) -> None:
         raise fail("verdict", "progress", "callable or None", progress)
 
 
-def _as_table(y: Any) -> Any:
-    refuse_ragged(y)
-    return np.asarray(y, dtype=np.float64)
-
-
 def _make_cross_fit(
     pipeline: Any,
     X: Any,
@@ -370,6 +351,13 @@ def _make_cross_fit(
     zero_replacement: float,
     generator: np.random.Generator,
 ) -> CrossFit:
+    """Check the data and read the steps; draw the folds."""
+    X = X if hasattr(X, "iloc") else np.asarray(X)
+    if not hasattr(y, "columns"):
+        refuse_ragged(y)
+        y = np.asarray(y, dtype=np.float64)
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
     _, last = final_estimator(pipeline)
     if steps is None:
         steps = getattr(last, "steps", None)
@@ -409,13 +397,15 @@ def _training_noise(
             zero_replacement=fit.zero_replacement,
         )
     found = np.full((3, n_steps), np.nan)
+    interval: Any = np.nan
     if isinstance(noise_share, Result) and "measure" in noise_share.keys:
         _refuse_other_steps(noise_share.step_names, fit.geometry.layout.step_names)
         split = noise_share.aitchison_variance
-        _check_length(split.noise_share, n_steps)
-        found[:] = split.noise_share, split.noise_share_low, split.noise_share_high
-    elif noise_share is not None:
+        noise_share = split.noise_share
+        interval = split.noise_share_low, split.noise_share_high
+    if noise_share is not None:
         found[0] = _given_share(noise_share, n_steps)
+        found[1:] = interval
     return found
 
 
@@ -438,21 +428,17 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
         raise ValueError(
             f"noise_share must be {n_steps} numbers, got {noise_share!r}."
         ) from None
-    _check_length(share, n_steps)
+    if share.shape != (n_steps,):
+        raise ValueError(
+            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
+            "per step (NaN where not known)."
+        )
     if np.any(share < 0) or np.any(np.isinf(share)):
         raise ValueError(
             f"noise_share must be finite and not negative (NaN where not known), "
             f"got {share.tolist()}."
         )
     return share
-
-
-def _check_length(share: FloatArray, n_steps: int) -> None:
-    if share.shape != (n_steps,):
-        raise ValueError(
-            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
-            "per step (NaN where not known)."
-        )
 
 
 def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
@@ -463,8 +449,7 @@ def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
     return step_q2(linear.squared_errors(), deviations, fit.geometry)
 
 
-# Level below which a departure of the inputs is worth a caution.
-_CAUTION_LEVEL = 0.01
+_CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
 
 
 def failed_conditions(
@@ -491,6 +476,15 @@ def failed_conditions(
             f"{max_noise_share:.0%}"
         )
     return tuple(reasons)
+
+
+def permutation_p_values(
+    q2: FloatArray,  # shape: (n_steps,)
+    permuted: FloatArray,  # shape: (n_permutations, n_steps)
+) -> FloatArray:  # shape: (n_steps,)
+    """Return p-values with Holm's adjustment over the steps."""
+    found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
+    return holm(np.where(np.isnan(q2), np.nan, found))
 
 
 def holm(p_values: FloatArray) -> FloatArray:
@@ -525,7 +519,7 @@ def noise_cautions(
     if np.isnan(columns["noise_share"][tested]).any():
         found.append(
             "the share of training noise is not known; replicate members per reward "
-            "would tell"
+            "would show it"
         )
     low, high = columns["noise_share_low"], columns["noise_share_high"]
     is_open = tested & (low < max_noise_share) & (max_noise_share <= high)

@@ -1,7 +1,7 @@
-"""Calibration and sharpness: do intervals and draws cover members not seen in a fit?
+"""Calibration of intervals and draws: do they cover members that no fit has seen?
 
-Every score is given per step, over the possible parts of steps that have a choice: a
-masked part is always "covered", which would make the score too good.
+Every score is given per step, over the possible parts of steps that have a choice:
+a masked part is always "covered" and would flatter the figure.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 from scipy.stats import kstest
 from sklearn.utils import check_random_state
 
-from .._checks import BoolArray, FloatArray, check_option, check_real
+from .._checks import FloatArray, check_option, check_real
 from .._compositions.composition import refuse_masked, refuse_negative
 from .._compositions.log_ratio import (
     LogRatioGeometry,
@@ -27,11 +27,7 @@ from .._compositions.log_ratio import (
 def _read(
     owner: str, y_true: Any, steps: Any, mask: Any, **bounds: Any
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
-    """Check shapes and select the active parts of everything.
-
-    ``mask="infer"`` masks the columns that are 0 in all tables: a part that no
-    held-out member chose may still be predicted.
-    """
+    """Check shapes; keep the parts of all tables that are positive in any of them."""
     mask = _inferred(mask, y_true, bounds)
     geometry = composition_geometry(y_true, steps, mask, owner)
     observed = np.asarray(y_true, dtype=np.float64)
@@ -70,7 +66,7 @@ def _inferred(mask: Any, y_true: Any, others: dict[str, Any]) -> Any:
 
 def _inside(
     owner: str, y_true: Any, lower: Any, upper: Any, steps: Any, mask: Any
-) -> tuple[LogRatioGeometry, BoolArray]:
+) -> tuple[LogRatioGeometry, NDArray[np.bool_]]:
     """Return which active parts lie in their interval; (n_members, n_active)."""
     geometry, observed, bounds = _read(
         owner, y_true, steps, mask, lower=lower, upper=upper
@@ -94,7 +90,8 @@ def marginal_coverage_score(
     """Return the share of probabilities inside their interval, per step.
 
     The mean over members and parts; the paper's coverage. A good 95 % interval scores
-    0.95; more is too wide, less is too narrow.
+    0.95; more is too wide, less is too narrow. Tables of other shapes are a
+    ``ValueError``.
 
     Parameters
     ----------
@@ -112,11 +109,6 @@ def marginal_coverage_score(
     -------
     coverage : ndarray of shape (n_steps,)
         NaN for a step without choice.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree.
 
     Examples
     --------
@@ -141,7 +133,7 @@ def joint_coverage_score(
 ) -> FloatArray:
     """Return the share of members with ALL parts of a step inside, per step.
 
-    Marginal intervals do not aim at it: expect less than their level.
+    Marginal intervals are not made for it: expect less than their level.
 
     Parameters
     ----------
@@ -213,8 +205,8 @@ def crps_score(
     r"""Return the mean continuous ranked probability score, per step.
 
     :math:`\mathrm{CRPS} = E|Y - y| - \tfrac12 E|Y - Y'|` for draws :math:`Y, Y'` of
-    the predictive distribution [1]_, averaged over members and parts; in probability,
-    smaller is better. Sharpness and calibration in one figure.
+    the predictive law [1]_, averaged over members and parts; in probability, smaller
+    is better. Sharpness and calibration in one figure.
 
     Parameters
     ----------
@@ -296,7 +288,7 @@ def coverage_interval(
     Members are independent, the parts of one member are not: the number of trials
     is the number :math:`n` of members. Joint coverage is then binomial. For marginal
     coverage the share of covered parts of one member has at most the variance
-    :math:`c (1 - c)` of a coin, so the interval is conservative.
+    :math:`c (1 - c)` of a coin, so the interval is on the safe side.
 
     Parameters
     ----------
@@ -315,11 +307,6 @@ def coverage_interval(
     -------
     interval : CoverageInterval
         ``coverage``, ``lower`` and ``upper`` of shape (n_steps,), ``n_members``.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree or a parameter is not one of those listed.
 
     References
     ----------
@@ -378,11 +365,9 @@ def _ranks(
     """Return the randomised PIT of active parts; (n_members, n_active)."""
     geometry, table, drawn = read_draws(owner, y_true, draws, steps, mask)
     observed = table[:, geometry.active_parts]
-    below = np.zeros(observed.shape)
-    equal = np.zeros(observed.shape)
-    for draw in drawn[..., geometry.active_parts]:
-        below += draw < observed
-        equal += draw == observed
+    active = drawn[..., geometry.active_parts]
+    below = sum((draw < observed for draw in active), np.zeros(observed.shape))
+    equal = sum((draw == observed for draw in active), np.zeros(observed.shape))
     coin = check_random_state(random_state).uniform(size=observed.shape)
     return geometry, (below + coin * (equal + 1.0)) / (len(drawn) + 1.0)
 
@@ -403,20 +388,14 @@ def pit_values(
               \quad V \sim U(0, 1),
 
     is uniform on (0, 1) for every :math:`m`, with ties or without, when :math:`y`
-    has the distribution of the draws [1]_. A histogram with the shape of a U shows
-    draws that are too narrow; a hump, too wide; a slope, biased.
+    has the law of the draws [1]_. A histogram with the shape of a U shows draws that
+    are too narrow; a hump, too wide; a slope, biased.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_members, n_parts)
-        Probabilities of held-out members.
-    draws : array-like of shape (n_draws, n_members, n_parts) or (n_draws, 1, n_parts)
-        From :meth:`skpce.CompositionalPCESurrogate.sample`.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        ``y_true`` and in all draws.
+    y_true, draws, steps, mask
+        As in :func:`crps_score`; a table with NaN, negative entries or positive ones
+        on a masked part is a ``ValueError``.
     random_state : int, RandomState instance or None, default=None
         Randomness of :math:`V`.
 
@@ -424,16 +403,6 @@ def pit_values(
     -------
     pit : ndarray of shape (n_members, n_parts)
         Between 0 and 1; NaN for masked parts and for a step without choice.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or an entry is NaN, negative, or positive on a
-        masked part.
-
-    See Also
-    --------
-    pit_uniformity : A summary.
 
     References
     ----------
@@ -492,9 +461,9 @@ def pit_uniformity(
     """Summarise how far the probability integral transform is from uniform.
 
     A uniform PIT is necessary for calibrated draws, not sufficient [1]_. Each part is
-    assessed over the members, which are independent. The parts of a step are not (of
-    two parts one has the PIT of the other, mirrored), so they are not pooled; a step
-    has Bonferroni's p-value.
+    judged over the members, which are independent. The parts of a step
+    are not (of two parts one has the PIT of the other, mirrored), so they are not
+    pooled; a step has Bonferroni's p-value.
 
     Parameters
     ----------
@@ -507,11 +476,6 @@ def pit_uniformity(
     uniformity : PITUniformity
         Mean, dispersion and Kolmogorov-Smirnov test per part; dispersion and p-value
         per step.
-
-    Raises
-    ------
-    ValueError
-        As in :func:`pit_values`, or for fewer than two members.
 
     See Also
     --------
@@ -561,16 +525,14 @@ def pit_uniformity(
 def read_draws(
     owner: str, y_true: Any, draws: Any, steps: Any, mask: Any
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
-    """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
+    """Return the geometry, held-out members and draws; ``"infer"`` looks at both."""
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
-    tables = []
-    for values, name in ((y_true, "y_true"), (draws, "draws")):
-        table = np.asarray(values, dtype=np.float64)
+    observed, drawn = (np.asarray(x, dtype=np.float64) for x in (y_true, draws))
+    for table, name in ((observed, "y_true"), (drawn, "draws")):
         rows = table.reshape(-1, table.shape[-1])
         refuse_negative(rows, geometry.layout, name)
         refuse_masked(rows, geometry.mask, geometry.layout, name)
-        tables.append(table)
-    return geometry, tables[0], tables[1]
+    return geometry, observed, drawn
 
 
 def scatter(values: FloatArray, geometry: LogRatioGeometry) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The disagreement of the members of an ensemble, step by step, and policy distances.
+"""How much the members of an ensemble disagree, and distances between policies.
 
 Variances of log-ratios have no upper bound and grow with the number of actions; the
 paper's ALR sum also depends on the reference action. Distances of probabilities do
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
 from .._checks import (
-    BoolArray,
     FloatArray,
     IndexArray,
     check_boolean,
@@ -59,9 +58,8 @@ class PolicyFragility:
         Mean Jensen-Shannon divergence to the mean policy, in nats.
     mutual_information : ndarray of shape (n_steps,)
         Generalised Jensen-Shannon divergence of all members, in nats.
-    normalized_total_variation, normalized_pairwise_total_variation : ndarray
-        Over the largest possible value with K parts; shape (n_steps,), in [0, 1].
-    normalized_jensen_shannon, normalized_mutual_information : ndarray
+    normalized_total_variation, normalized_pairwise_total_variation, \
+            normalized_jensen_shannon, normalized_mutual_information : ndarray
         Over the largest possible value with K parts; shape (n_steps,), in [0, 1].
     aitchison_variance : ndarray of shape (n_steps,)
         Total variance: sum of the variances of the centred log-ratios.
@@ -89,12 +87,7 @@ class PolicyFragility:
     alr_reference: tuple[str, ...]
 
     def to_frame(self) -> Any:
-        """Return all measures side by side, one row per step.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Indexed by the name of the step. Needs pandas.
+        """Return a pandas data frame of all measures, one row per step.
 
         Examples
         --------
@@ -137,7 +130,7 @@ def policy_fragility(
     ``alr_sum``                  :math:`\sum_{k \ne r} \mathrm{Var}(\log p_k / p_r)`
     ============================ ==========================================
 
-    The first four are bounded and free of a reference, and a rare action hardly counts.
+    The first four are bounded, have no reference, and a rare action hardly counts.
     The others weigh relative changes of rare actions as much as those of frequent
     ones.
 
@@ -152,8 +145,8 @@ def policy_fragility(
         True where a part is possible. ``"infer"`` masks the columns that are 0 for
         every member.
     reference : int, default=-1
-        Reference part :math:`r` of ``alr_sum`` within each step; where it is
-        masked, the last possible part takes its place.
+        Reference part :math:`r` of ``alr_sum`` within each step; a masked one gives
+        way to the last possible part.
     sample_weight : array-like of shape (n_members,) or None, default=None
         Frequency of each member: weight 2 is two equal members.
     zero_replacement : float, default=1e-12
@@ -164,14 +157,7 @@ def policy_fragility(
     -------
     fragility : PolicyFragility
         One array of shape (n_steps,) per measure; ``to_frame()`` puts them side by
-        side. A step without choice has 0 everywhere, and NaN where the measure is
-        divided by 0.
-
-    Raises
-    ------
-    ValueError
-        If y is not 2-D, is empty, has NaN, negative entries or positive entries on a
-        masked part, or a parameter does not fit.
+        side.
 
     See Also
     --------
@@ -185,21 +171,9 @@ def policy_fragility(
     :math:`K\, \mathrm{Var}(\mathrm{clr}_r)`.
 
     ``normalized_*`` divides by the largest value that any ensemble can have with
-    :math:`K` parts. All four are convex in each :math:`p_i`, so the largest value
-    belongs to members that choose one action each, split evenly over the :math:`K`
-    actions:
-
-    ============================ ==========================================
-    measure                      largest value
-    ============================ ==========================================
-    ``total_variation``          :math:`1 - 1/K`
-    ``pairwise_total_variation`` :math:`(1 - 1/K)\, W / (W - 1)`
-    ``jensen_shannon``           :math:`\log 2 - \tfrac12 \left[(1 + \tfrac1K)
-                                 \log(1 + \tfrac1K) + \tfrac1K \log K\right]`
-    ``mutual_information``       :math:`\log K`
-    ============================ ==========================================
-
-    1 is reached when :math:`K` divides the number of members.
+    :math:`K` parts (see the user guide). All four are convex in each
+    :math:`p_i`, so it belongs to members that choose one action each, split evenly over
+    the :math:`K` actions; 1 is reached when :math:`K` divides the number of members.
 
     References
     ----------
@@ -225,9 +199,7 @@ def policy_fragility(
     owner = "policy_fragility"
     values = read_table(y, "y")
     layout = resolve_layout(y, steps, values.shape[1], owner)
-    check_log_ratio_parameters(
-        owner, reference=reference, zero_replacement=zero_replacement, layout=layout
-    )
+    check_zero_replacement(owner, zero_replacement, layout, reference)
     weights = checked_sample_weight(sample_weight, values)
     closed = close_compositions(values, layout, "renormalize")
     possible = resolve_mask(mask, closed, layout, owner)
@@ -235,22 +207,21 @@ def policy_fragility(
     refuse_masked(closed, possible, layout)
     clr = clr_of(closed, geometry, zero_replacement, "y")
     n_possible = sum_steps(possible.astype(np.int64), layout)
-    disagreement = _disagreement(closed, weights, layout, n_possible > 1)
+    found = _disagreement(closed, weights, layout, n_possible > 1)
     largest = _largest_disagreement(n_possible, float(weights.sum()))
-    normalized = {
-        f"normalized_{name}": _ratio(disagreement[name], largest[name])
-        for name in disagreement
-    }
+    ratios = {f"normalized_{key}": _ratio(found[key], largest[key]) for key in found}
     variance = _sum_of_variances(clr, weights, geometry.step_of_active, layout)
-    alr, step_of_alr = geometry.to_coordinates(clr), geometry.step_of_coordinate
+    coordinates = geometry.to_coordinates(clr)
     return PolicyFragility(
         step_names=layout.step_names,
         n_possible=n_possible,
-        **disagreement,
-        **normalized,
+        **found,
+        **ratios,
         aitchison_variance=variance,
         variance_per_freedom=_ratio(variance, n_possible - 1.0),
-        alr_sum=_sum_of_variances(alr, weights, step_of_alr, layout),
+        alr_sum=_sum_of_variances(
+            coordinates, weights, geometry.step_of_coordinate, layout
+        ),
         alr_reference=_reference_names(layout, possible, int(reference)),
     )
 
@@ -259,18 +230,20 @@ def _disagreement(
     closed: FloatArray,  # shape: (n_members, n_parts)
     weights: FloatArray,  # shape: (n_members,)
     layout: StepLayout,
-    choice: BoolArray,  # shape: (n_steps,)
+    choice: NDArray[np.bool_],  # shape: (n_steps,)
 ) -> dict[str, FloatArray]:
     """Return the four measures on probabilities; each (n_steps,)."""
     share = weights / weights.sum()
     mean = share @ closed
-    means = np.broadcast_to(mean, closed.shape)
-    pairs = sum_steps(_mean_absolute_difference(closed, weights), layout)
-    information = share @ sum_steps(rel_entr(closed, means), layout)
+    row = mean[np.newaxis]
+    distance = sum_steps(np.abs(closed - mean), layout)
+    differences = sum_steps(_mean_absolute_difference(closed, weights), layout)
+    information = share @ sum_steps(rel_entr(closed, row), layout)
+    rows = np.broadcast_to(row, closed.shape)
     found = {
-        "total_variation": share @ (0.5 * sum_steps(np.abs(closed - mean), layout)),
-        "pairwise_total_variation": 0.5 * pairs,
-        "jensen_shannon": share @ js_by_step(closed, means, layout),
+        "total_variation": share @ (0.5 * distance),
+        "pairwise_total_variation": 0.5 * differences,
+        "jensen_shannon": share @ js_by_step(closed, rows, layout),
         "mutual_information": np.maximum(information, 0.0),
     }
     # Without a choice the mean of ones is 1 up to rounding, not exactly.
@@ -281,7 +254,8 @@ def _mean_absolute_difference(
     values: FloatArray,  # shape: (n_members, n_parts)
     weights: FloatArray,  # shape: (n_members,)
 ) -> FloatArray:  # shape: (n_parts,)
-    """Return the mean of ``|x_i - x_j|`` over pairs i ≠ j, by order statistics."""
+    """Return the mean of ``|x_i - x_j|`` over pairs i ≠ j by order statistics."""
+    # Each gap between neighbours counts once for every pair that it separates.
     total = weights.sum()
     if total < 2:
         return np.full(values.shape[1], np.nan)
@@ -327,7 +301,7 @@ def _sum_of_variances(
 
 
 def _reference_names(
-    layout: StepLayout, possible: BoolArray, reference: int
+    layout: StepLayout, possible: NDArray[np.bool_], reference: int
 ) -> tuple[str, ...]:
     """Name the reference part of each step as the geometry chooses it."""
     names = []
@@ -376,15 +350,6 @@ def total_variation_distance(
     distance : ndarray of shape (n_members, n_steps)
         Between 0 and 1; 0 for a step without choice.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or a table has negative entries or NaN.
-
-    See Also
-    --------
-    policy_fragility : How much the members of an ensemble disagree.
-
     References
     ----------
     .. [1] D. A. Levin and Y. Peres, "Markov Chains and Mixing Times", 2nd ed.,
@@ -414,11 +379,8 @@ def jensen_shannon_divergence(
 
     Parameters
     ----------
-    p, q : array-like of shape (n_members, n_parts) or (1, n_parts)
-        Policies, the steps side by side. One row is compared with every row of the
-        other.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
+    p, q, steps
+        As in :func:`total_variation_distance`.
     square_root : bool, default=False
         Return the metric :math:`\sqrt{\mathrm{JS}}`.
 
@@ -426,11 +388,6 @@ def jensen_shannon_divergence(
     -------
     divergence : ndarray of shape (n_members, n_steps)
         0 for a step without choice.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or a table has negative entries or NaN.
 
     References
     ----------
@@ -469,11 +426,8 @@ def aitchison_distance(
 
     Parameters
     ----------
-    p, q : array-like of shape (n_members, n_parts) or (1, n_parts)
-        Policies, the steps side by side. One row is compared with every row of the
-        other.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
+    p, q, steps
+        As in :func:`total_variation_distance`.
     mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
         True where a part is possible. ``"infer"`` masks the columns that are 0 in
         both tables.
@@ -484,12 +438,6 @@ def aitchison_distance(
     -------
     distance : ndarray of shape (n_members, n_steps)
         0 for a step without choice.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or a table has negative entries, NaN, or positive
-        entries on a masked part.
 
     References
     ----------
@@ -506,9 +454,8 @@ def aitchison_distance(
     0.9803
     """
     squared = squared_aitchison(
-        p,
-        q,
-        names=("p", "q"),
+        (p, q),
+        ("p", "q"),
         steps=steps,
         mask=mask,
         zero_replacement=zero_replacement,
@@ -518,40 +465,60 @@ def aitchison_distance(
 
 
 def squared_aitchison(
-    p: Any,
-    q: Any,
+    tables: tuple[Any, Any],
+    names: tuple[str, str],  # for messages
     *,
-    names: tuple[str, str],
     steps: Any,
     mask: Any,
     zero_replacement: Any,
     owner: str,
 ) -> FloatArray:  # shape: (n_members, n_steps)
-    """Return squared Aitchison distances; ``names`` are for messages."""
-    layout, first, second = read_pair(p, q, names, steps, owner)
-    check_log_ratio_parameters(owner, zero_replacement=zero_replacement, layout=layout)
-    possible = resolve_mask(mask, np.vstack([first, second]), layout, owner)
+    """Return squared Aitchison distances."""
+    layout, *closed = read_pair(*tables, names, steps, owner)
+    check_zero_replacement(owner, zero_replacement, layout)
+    possible = resolve_mask(mask, np.vstack(closed), layout, owner)
     geometry = LogRatioGeometry(layout, possible, "clr", -1)
-    clr = []
-    for table, name in zip((first, second), names, strict=True):
+    for table, name in zip(closed, names, strict=True):
         refuse_masked(table, possible, layout, name)
-        positive = replace_zeros(table, possible, layout, zero_replacement)
-        clr.append(geometry.clr(positive))
-    squares = np.zeros(first.shape)
-    squares[:, geometry.active_parts] = np.square(clr[0] - clr[1])
+    first, second = (
+        geometry.clr(replace_zeros(table, possible, layout, zero_replacement))
+        for table in closed
+    )
+    squares = np.zeros(closed[0].shape)
+    squares[:, geometry.active_parts] = np.square(first - second)
     return sum_steps(squares, layout)
+
+
+def check_zero_replacement(
+    owner: str, value: Any, layout: StepLayout, reference: Any = -1
+) -> None:
+    """Raise ``ValueError`` where a replacement or reference does not fit the steps."""
+    check_log_ratio_parameters(
+        owner,
+        log_ratio="alr",
+        reference=reference,
+        zero_replacement=value,
+        closure="renormalize",
+        layout=layout,
+    )
 
 
 def read_table(values: Any, name: str) -> FloatArray:
     """Return a finite 2-D table of floats with at least one row."""
-    refuse_ragged(values, name)
-    refuse_nan(values, name)
-    table = np.asarray(values, dtype=np.float64)
+    table = finite_table(values, name)
     if table.ndim != 2 or not table.size:
         raise ValueError(
             f"{name} has shape {table.shape}; expected (n_members, n_parts) with at "
             "least one member and one part."
         )
+    return table
+
+
+def finite_table(values: Any, name: str) -> FloatArray:
+    """Return a table of finite floats."""
+    refuse_ragged(values, name)
+    refuse_nan(values, name)
+    table = np.asarray(values, dtype=np.float64)
     if np.isinf(table).any():
         raise ValueError(f"{name} has infinite entries.")
     return table

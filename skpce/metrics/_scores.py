@@ -1,4 +1,4 @@
-"""Losses and scores of predicted policies and of draws, and scorers of scikit-learn.
+"""Losses and scores of predicted policies and of draws, and scorers made of them.
 
 scikit-learn's own scorers do not fit: its log loss and its Poisson deviance refuse
 several targets.
@@ -23,21 +23,16 @@ from .._checks import (
     check_real,
     checked_sample_weight,
 )
-from .._compositions.log_ratio import check_log_ratio_parameters, clr_of
-from .._compositions.steps import refuse_nan, refuse_ragged
+from .._compositions.log_ratio import clr_of
 from ._coverage import _mean_by_step, read_draws, scatter
-from ._fragility import squared_aitchison
+from ._fragility import check_zero_replacement, finite_table, squared_aitchison
 
 
 def _read_predictions(y_true: Any, y_pred: Any) -> tuple[FloatArray, FloatArray]:
     """Return two finite tables of one shape; a single column may be flat."""
     tables = []
     for values, name in ((y_true, "y_true"), (y_pred, "y_pred")):
-        refuse_ragged(values, name)
-        refuse_nan(values, name)
-        table = np.asarray(values, dtype=np.float64)
-        if not np.isfinite(table).all():
-            raise ValueError(f"{name} has infinite entries.")
+        table = finite_table(values, name)
         tables.append(table[:, np.newaxis] if table.ndim == 1 else table)
     truth, predicted = tables
     if truth.shape != predicted.shape or truth.ndim != 2 or not truth.size:
@@ -62,14 +57,15 @@ def kl_divergence_loss(
 
     averaged over members [1]_. The last two sums cancel when both sides are
     compositions. Without them a prediction that adds up to more than its truth
-    would score too well: columns are summed over all steps, which are not known
-    here. The expected loss is least for the mean policy, so the loss is
-    proper.
+    would score too well, since the steps are not known here: columns are summed
+    over all steps. The expected loss is least for the mean policy, so the loss is
+    proper. Tables of two shapes, with NaN or negative truth are a ``ValueError``.
 
     Parameters
     ----------
     y_true : array-like of shape (n_members, n_parts)
-        Probabilities, the steps side by side. A zero contributes :math:`\hat y_k`.
+        Probabilities, the steps side by side. Zeros are welcome: they contribute
+        :math:`\hat y_k`.
     y_pred : array-like of shape (n_members, n_parts)
         Predicted probabilities.
     sample_weight : array-like of shape (n_members,) or None, default=None
@@ -82,15 +78,6 @@ def kl_divergence_loss(
     -------
     loss : float
         0 for a perfect prediction, else positive.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, ``y_true`` has negative entries, or there are NaN.
-
-    See Also
-    --------
-    neg_kl_divergence_scorer : The scorer.
 
     References
     ----------
@@ -125,29 +112,18 @@ def policy_mean_absolute_error(
     :math:`(n K)^{-1} \sum_{ik} |y_{ik} - \hat y_{ik}|` over members and columns: the
     "policy MAE" of the paper's table 1, which is
     :func:`sklearn.metrics.mean_absolute_error`. Masked columns count as 0 and
-    lower the error; it is small for steps with many actions whatever the model,
+    flatter the figure; it is small for steps with many actions whatever the model,
     and it is least at the median, not the mean policy.
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_members, n_parts)
-        Probabilities and their predictions, the steps side by side.
-    sample_weight : array-like of shape (n_members,) or None, default=None
-        Frequency of each member.
+    y_true, y_pred, sample_weight
+        As in :func:`kl_divergence_loss`.
 
     Returns
     -------
     error : float
         0 for a perfect prediction.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or there are NaN.
-
-    See Also
-    --------
-    neg_policy_mae_scorer : The scorer.
 
     Examples
     --------
@@ -177,28 +153,18 @@ def aitchison_loss(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_members, n_parts)
-        Probabilities and their predictions, the steps side by side.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        both tables: in cross-validation give the mask itself.
+    y_true, y_pred, sample_weight
+        As in :func:`kl_divergence_loss`; zeros are replaced.
+    steps, mask
+        As in :func:`marginal_coverage_score`: in cross-validation give the mask
+        itself. Positive entries on a masked part are a ``ValueError``.
     zero_replacement : float, default=1e-12
         Probability put in place of a zero of a possible part.
-    sample_weight : array-like of shape (n_members,) or None, default=None
-        Frequency of each member.
 
     Returns
     -------
     loss : float
         0 for a perfect prediction.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or a table has negative entries, NaN, or positive
-        entries on a masked part.
 
     See Also
     --------
@@ -214,9 +180,8 @@ def aitchison_loss(
     truth, predicted = _read_predictions(y_true, y_pred)
     weights = checked_sample_weight(sample_weight, truth)
     squared = squared_aitchison(
-        y_true if hasattr(y_true, "columns") else truth,
-        predicted,
-        names=("y_true", "y_pred"),
+        (y_true if hasattr(y_true, "columns") else truth, predicted),
+        ("y_true", "y_pred"),
         steps=steps,
         mask=mask,
         zero_replacement=zero_replacement,
@@ -232,13 +197,9 @@ def aitchison_scorer(
 
     Parameters
     ----------
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. Give it in cross-validation: a rare action may
-        vanish in a fold.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part.
+    steps, mask, zero_replacement
+        As in :func:`aitchison_loss`. Give the mask in cross-validation: a rare action
+        may vanish in a fold.
 
     Returns
     -------
@@ -246,10 +207,6 @@ def aitchison_scorer(
         ``scorer(estimator, X, y, sample_weight=None)``, a scorer of scikit-learn:
         at most 0, larger is better. It raises ``ValueError`` for an estimator that
         leaves the simplex.
-
-    See Also
-    --------
-    aitchison_loss : The function behind it.
 
     Examples
     --------
@@ -314,7 +271,7 @@ Examples
 """
 
 
-# Distances between draws in memory at a time: 32 MiB.
+# Distances between draws held at once: 32 MiB.
 _BLOCK_ENTRIES = 4_194_304
 
 
@@ -330,22 +287,15 @@ def energy_score(
     r"""Return the mean energy score of predicted policies, per step.
 
     :math:`\mathrm{ES} = E\lVert Y - y \rVert - \tfrac12 E\lVert Y - Y' \rVert` for
-    draws :math:`Y, Y'` of the predictive distribution [1]_, averaged over members;
-    smaller is better, and least on average for the true distribution. It generalises
-    the CRPS to all parts of a step at once, so that it also depends on the dependence
-    between them.
+    draws :math:`Y, Y'` of the predictive law [1]_, averaged over members; smaller is
+    better, and least on average for the true law. It generalises the CRPS to all
+    parts of a step at once, so that it also sees wrong dependence between them.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_members, n_parts)
-        Probabilities of held-out members.
-    draws : array-like of shape (n_draws, n_members, n_parts) or (n_draws, 1, n_parts)
-        From :meth:`skpce.CompositionalPCESurrogate.sample`.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        ``y_true`` and in all draws.
+    y_true, draws, steps, mask
+        As in :func:`crps_score`; a table with NaN, negative entries or positive ones
+        on a masked part is a ``ValueError``.
     space : {"aitchison", "probability"}, default="aitchison"
         Euclidean distance of the centred log-ratios, which weighs relative errors of
         rare actions, or of the probabilities.
@@ -358,19 +308,13 @@ def energy_score(
         NaN for a step without choice. With two parts and ``"probability"`` it is
         :math:`\sqrt2` times the CRPS.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or an entry is NaN, negative, or positive on a
-        masked part.
-
     See Also
     --------
     crps_score : Part by part.
 
     Notes
     -----
-    The expectations are over the empirical distribution of the draws. The second one costs
+    The expectations are over the draws as an empirical law. The second one costs
     ``n_draws ** 2`` distances per member; once only when the draws are shared.
 
     References
@@ -390,9 +334,7 @@ def energy_score(
     owner = "energy_score"
     check_option(owner, "space", space, ("aitchison", "probability"))
     geometry, observed, drawn = read_draws(owner, y_true, draws, steps, mask)
-    check_log_ratio_parameters(
-        owner, zero_replacement=zero_replacement, layout=geometry.layout
-    )
+    check_zero_replacement(owner, zero_replacement, geometry.layout)
     if space == "aitchison":
         observed = clr_of(observed, geometry, zero_replacement, "y_true")
         rows = drawn.reshape(-1, drawn.shape[-1])
@@ -426,7 +368,7 @@ def _mean_distance(points: FloatArray) -> float:
     return float(total) / n_points**2
 
 
-# The exact distribution of the statistic takes n_members x n_draws operations.
+# The exact law of the statistic takes n_members x n_draws operations.
 _EXACT_PRODUCT = 10_000_000
 
 
@@ -469,12 +411,12 @@ def ks_indistinguishable_fraction(
     mask: Any = "infer",
     alpha: float = 0.05,
 ) -> KSComparison:
-    r"""Test, action by action, whether members and draws have the same distribution.
+    r"""Test, action by action, whether members and draws have the same law.
 
     For each of the :math:`m` action-step pairs the two-sample Kolmogorov-Smirnov test
     compares the probabilities of held-out members with those of draws; a pair is
-    indistinguishable when :math:`p > \alpha / m` (Bonferroni). When the distributions
-    are equal, the probability that any pair is rejected is at most :math:`\alpha`,
+    indistinguishable when :math:`p > \alpha / m` (Bonferroni). When the laws are
+    equal, the probability that any pair is rejected is at most :math:`\alpha`,
     whatever the dependence between pairs. The fraction is the paper's (supplementary
     tables). Not rejected is not the same as equal: with few members every model
     passes.
@@ -486,24 +428,15 @@ def ks_indistinguishable_fraction(
     y_samples : array-like of shape (n_draws, n_parts)
         Policies drawn with the inputs drawn too:
         ``CompositionalPCESurrogate.sample(n)`` without X.
-    steps : sequence of int, dict of str to int, or None, default=None
-        Width of each step.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 in
-        both tables.
+    steps, mask
+        As in :func:`marginal_coverage_score`.
     alpha : float, default=0.05
         Level of all tests together.
 
     Returns
     -------
     comparison : KSComparison
-        ``fraction``, ``step_fractions``, ``p_values`` and the tests behind them.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not agree, or an entry is NaN, negative, or positive on a
-        masked part, or ``alpha`` is not between 0 and 1.
+        ``fraction``, ``step_fractions``, ``p_values`` and what they rest on.
 
     Notes
     -----
@@ -537,8 +470,8 @@ def ks_indistinguishable_fraction(
             f"parts of y_true, of shape {np.shape(y_true)}. Draws at given inputs "
             "have another axis: draw without X."
         )
-    drawn = drawn[:, np.newaxis]
-    geometry, observed, draws = read_draws(owner, y_true, drawn, steps, mask)
+    tables = y_true, drawn[:, np.newaxis]
+    geometry, observed, draws = read_draws(owner, *tables, steps, mask)
     parts = geometry.active_parts
     tests = [_test(observed[:, part], draws[:, 0, part]) for part in parts]
     statistics, p_values = np.array(tests, dtype=np.float64).reshape(-1, 2).T

@@ -1,4 +1,4 @@
-"""Displays in scikit-learn's manner. Matplotlib is imported when one is drawn."""
+"""Displays in scikit-learn's manner; matplotlib is imported when one is drawn."""
 
 from ._conditions import ConvergenceDisplay, EmbeddingDisplay
 from ._effects import InteractionDisplay, MainEffectsDisplay

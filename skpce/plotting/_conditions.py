@@ -14,6 +14,7 @@ from .._checks import (
     check_integer,
     check_option,
     check_real,
+    is_position,
     make_generator,
 )
 from .._compositions.log_ratio import composition_geometry
@@ -31,11 +32,11 @@ from ._style import (
     make_axes,
     make_panels,
     name_columns,
+    series_style,
     target_q2,
 )
 
 QUANTITIES = ("q2", "first_order", "total_order")
-_MARKERS = "osD^vP"
 # Q² far below zero says no more than "useless" and would hide the rest.
 _LOWEST = -1.0
 
@@ -62,10 +63,8 @@ class ConvergenceDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where the lines are.
-    figure_ : matplotlib Figure
-        Of these axes.
     lines_ : list of matplotlib Line2D
         The medians, one per curve.
 
@@ -97,8 +96,7 @@ class ConvergenceDisplay:
         self.sizes: NDArray[np.int64] = np.asarray(sizes, dtype=np.int64)
         self.values: FloatArray = np.asarray(values, dtype=np.float64)
         self.curve_names: list[str] = list(curve_names)
-        self.quantity = quantity
-        self.title = title
+        self.quantity, self.title = quantity, title
 
     @classmethod
     def from_estimator(
@@ -145,16 +143,6 @@ class ConvergenceDisplay:
         ax, **kwargs
             As in :meth:`plot`.
 
-        Returns
-        -------
-        display : ConvergenceDisplay
-            After :meth:`plot`.
-
-        Raises
-        ------
-        ValueError
-            If an argument is bad or a size is larger than what is not held out.
-
         Notes
         -----
         Behind a PCA each fit has components of its own: the curve of an input is
@@ -188,36 +176,20 @@ class ConvergenceDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> ConvergenceDisplay:
-        """Draw the curves.
+        """Draw the curves, on ``ax`` or, without one, in a new figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.plot`` for the medians.
-
-        Returns
-        -------
-        display : ConvergenceDisplay
-            With ``ax_``, ``figure_`` and ``lines_``.
+        ``kwargs`` are passed on to ``Axes.plot`` for the medians.
         """
         ax = make_axes(ax, (7.0, 4.0))
         is_q2 = self.quantity == "q2"
         self.lines_: list[Any] = []
         for curve, name in enumerate(self.curve_names):
-            rows, shade = self.values[:, :, curve], color(curve)
+            rows = self.values[:, :, curve]
             if np.isnan(rows).all():
                 name = f"{name} (no variance)"
-            ax.plot(self.sizes, rows.T, color=shade, linewidth=0.7, alpha=0.35)
-            style = {
-                "color": shade,
-                "marker": _MARKERS[curve % len(_MARKERS)],
-                "linewidth": 1.8,
-                "label": label(name),
-            }
-            median = np.median(rows, axis=0)
-            self.lines_ += ax.plot(self.sizes, median, **(style | kwargs))
+            ax.plot(self.sizes, rows.T, color=color(curve), linewidth=0.7, alpha=0.35)
+            style = series_style(curve, name) | {"linewidth": 1.8} | kwargs
+            self.lines_ += ax.plot(self.sizes, np.median(rows, axis=0), **style)
         ax.set_xscale("log")
         ax.set_xticks(self.sizes, [str(size) for size in self.sizes])
         ax.minorticks_off()
@@ -234,8 +206,7 @@ class ConvergenceDisplay:
             ax.set_title("\n".join(notes), fontsize=9)
         legend_right(ax)
         hide_spines(ax)
-        self.ax_: Any = ax
-        self.figure_: Any = ax.figure
+        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
@@ -288,20 +259,13 @@ class _Refit:
 
 
 def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
-    """Return increasing sizes; without a choice up to six of them.
-
-    Raises
-    ------
-    ValueError
-        For a size that is no int from 2 to ``n_train``, or none at all.
-    """
+    """Return increasing sizes; without a choice up to six of them."""
     if sizes is None:
         smallest = min(max(8, n_train // 8), n_train)
         steps = np.geomspace(smallest, n_train, 6).round().astype(np.int64)
         return np.unique(steps).tolist()
     for size in sizes:
-        is_integer = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        if not is_integer or not 2 <= size <= n_train:
+        if not is_position(size, n_train + 1) or size < 2:
             raise ValueError(
                 f"sizes holds {size!r}; expected ints from 2 to {n_train}, the "
                 "members that are not held out."
@@ -313,8 +277,6 @@ def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
 
 # Draws that stand for a law; its quantiles have no common closed form.
 _LAW_DRAWS = 200_000
-
-
 _PANEL = 4.6  # inches
 # More bars have no numbers above them.
 _MOST_NUMBERS = 10
@@ -342,12 +304,10 @@ class EmbeddingDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The first panel.
     axes_ : list of matplotlib Axes
         Two or three panels.
-    figure_ : matplotlib Figure
-        Of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first panel, and the figure.
 
     Examples
     --------
@@ -376,11 +336,11 @@ class EmbeddingDisplay:
         self.law_quantiles: FloatArray = np.asarray(law_quantiles, dtype=np.float64)
         self.data_quantiles: FloatArray = np.asarray(data_quantiles, dtype=np.float64)
         self.input_names: list[str] = list(input_names)
-        self.explained_variance_ratio: FloatArray | None = (
-            None
-            if explained_variance_ratio is None
-            else np.asarray(explained_variance_ratio, dtype=np.float64)
-        )
+        self.explained_variance_ratio: FloatArray | None = None
+        if explained_variance_ratio is not None:
+            self.explained_variance_ratio = np.asarray(
+                explained_variance_ratio, dtype=np.float64
+            )
 
     @classmethod
     def from_estimator(
@@ -397,76 +357,44 @@ class EmbeddingDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate, a regressor, or a Pipeline that ends in one. The variance
-            kept is read from the last step with ``explained_variance_ratio_``.
+        pipeline, input_features
+            As in :meth:`SobolDisplay.from_fit`. The variance kept is read from the
+            last step with ``explained_variance_ratio_``.
         X : array-like of shape (n_members, n_features) or None, default=None
             Members, before any embedding. None takes those that a surrogate was
             fitted on; a regressor needs X.
-        input_features : sequence of str or None, default=None
-            Names of the inputs; None asks the pipeline.
         random_state : int, default=0
             Of the draws that give the quantiles of the laws.
         ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : EmbeddingDisplay
-            After :meth:`plot`.
-
-        Raises
-        ------
-        ValueError
-            If X is needed and missing, or has fewer than two members.
         """
         reading = expansion_of(pipeline, X, input_features)
         inputs = reading.table
         if inputs is None:
-            raise ValueError(
-                f"X=None, but {type(reading.estimator).__name__} keeps no inputs; give "
-                "X."
-            )
+            owner = type(reading.estimator).__name__
+            raise ValueError(f"X=None, but {owner} keeps no inputs; give X.")
         if len(inputs) < 2:
             raise ValueError(f"X has {len(inputs)} members; expected two or more.")
         law, data = _quantiles(reading.expansion.basis.laws, inputs, random_state)
-        display = cls(
-            _correlation(inputs),
-            law,
-            data,
-            reading.expansion.input_names,
-            explained_variance_ratio=_kept_variance(reading),
-        )
+        shown = _correlation(inputs), law, data, reading.expansion.input_names
+        display = cls(*shown, explained_variance_ratio=_kept_variance(reading))
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> EmbeddingDisplay:
-        """Draw the panels.
+        """Draw the panels on ``ax``, which is divided, or on one each.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, sequence of Axes or None, default=None
-            Where to draw: one to be divided, or one per panel. None makes a figure.
-        **kwargs
-            Passed on to ``Axes.plot`` for the quantiles.
-
-        Returns
-        -------
-        display : EmbeddingDisplay
-            With ``axes_``, ``ax_`` and ``figure_``.
+        ``kwargs`` are passed on to ``Axes.plot`` for the quantiles.
         """
-        n_panels = 2 if self.explained_variance_ratio is None else 3
-        size = len(self.input_names)
+        kept, size = self.explained_variance_ratio, len(self.input_names)
+        n_panels = 2 if kept is None else 3
         widths = [max(_PANEL, 2.2 + 0.27 * size)] + [_PANEL] * (n_panels - 1)
-        height = max(3.6, 1.4 + 0.27 * size)
-        self.axes_: list[Any] = make_panels(
-            ax, n_panels, (sum(widths), height), width_ratios=widths
-        )
+        figsize = sum(widths), max(3.6, 1.4 + 0.27 * size)
+        self.axes_ = make_panels(ax, n_panels, figsize, width_ratios=widths)
         self._plot_correlation(self.axes_[0])
         self._plot_quantiles(self.axes_[1], kwargs)
-        if n_panels == 3:
-            self._plot_kept_variance(self.axes_[2])
-        self.ax_: Any = self.axes_[0]
-        self.figure_: Any = self.axes_[0].figure
+        if kept is not None:
+            self._plot_kept_variance(self.axes_[2], kept)
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
 
     def _plot_correlation(self, ax: Any) -> None:
@@ -482,24 +410,15 @@ class EmbeddingDisplay:
         ends = np.array([np.nanmin(both), np.nanmax(both)])
         ax.plot(ends, ends, color="black", linewidth=1, linestyle=":")
         for i, name in enumerate(self.input_names):
-            style = {
-                "marker": _MARKERS[i % len(_MARKERS)],
-                "color": color(i),
-                "markersize": 3.5,
-                "linestyle": "",
-                "label": label(name, 18),
-            }
-            ax.plot(
-                self.law_quantiles[:, i], self.data_quantiles[:, i], **(style | kwargs)
-            )
+            style = series_style(i, name, 18) | {"markersize": 3.5, "linestyle": ""}
+            pair = self.law_quantiles[:, i], self.data_quantiles[:, i]
+            ax.plot(*pair, **(style | kwargs))
         ax.set_xlabel("quantile of the law (standardised)")
         ax.set_ylabel("quantile of the members")
         legend_right(ax)
         hide_spines(ax)
 
-    def _plot_kept_variance(self, ax: Any) -> None:
-        kept = self.explained_variance_ratio
-        assert kept is not None
+    def _plot_kept_variance(self, ax: Any, kept: FloatArray) -> None:
         rest = max(1.0 - float(kept.sum()), 0.0)
         places = np.arange(len(kept) + 1)
         ax.bar(places[:-1], kept, color=color(0))

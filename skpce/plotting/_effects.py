@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, check_integer, check_option, make_generator
+from .._checks import (
+    FloatArray,
+    check_integer,
+    check_option,
+    is_position,
+    make_generator,
+)
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
 from .._expansion.marginals import checked_features, main_effects
@@ -58,12 +64,10 @@ class MainEffectsDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The first panel.
     axes_ : list of matplotlib Axes
         One per input.
-    figure_ : matplotlib Figure
-        Of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first panel, and the figure.
     lines_ : list of list of matplotlib Line2D
         One list per input, one line per target.
 
@@ -100,9 +104,7 @@ class MainEffectsDisplay:
         categorical: Sequence[bool] | None = None,
         supported: Sequence[bool] | None = None,
     ) -> None:
-        self.grids: list[FloatArray] = [
-            np.asarray(grid, dtype=np.float64) for grid in grids
-        ]
+        self.grids: list[FloatArray] = [np.asarray(x, dtype=np.float64) for x in grids]
         self.effects: list[FloatArray] = [
             np.asarray(effect, dtype=np.float64) for effect in effects
         ]
@@ -111,8 +113,7 @@ class MainEffectsDisplay:
         self.rugs: list[NDArray[Any]] | None = (
             None if rugs is None else [np.asarray(rug) for rug in rugs]
         )
-        self.quantity = quantity
-        self.categorical = categorical
+        self.quantity, self.categorical = quantity, categorical
         self.supported = supported
 
     @classmethod
@@ -136,8 +137,8 @@ class MainEffectsDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate, a regressor, or a Pipeline that ends in one.
+        pipeline, verdict, input_features
+            As in :meth:`SobolDisplay.from_fit`.
         X : array-like of shape (n_samples, n_features) or None, default=None
             Data for the rug and the range of the curves, before any embedding. None
             takes those that a surrogate was fitted on; for a regressor the range is
@@ -153,10 +154,6 @@ class MainEffectsDisplay:
             probabilities are means over draws of the other inputs. With a
             ``regressor`` of its own both are those of the expansion of its
             predictions (``fidelity_`` says how good that is).
-        verdict : Result or None, default=None
-            Marks the targets of steps whose attribution is not supported.
-        input_features : sequence of str or None, default=None
-            Names of the inputs; None asks the pipeline.
         n_points : int, default=61
             Points of a curve.
         n_samples : int, default=1000
@@ -165,16 +162,6 @@ class MainEffectsDisplay:
             Randomness of the draws.
         ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : MainEffectsDisplay
-            After :meth:`plot`.
-
-        Raises
-        ------
-        ValueError
-            If an argument is bad, or there is no polynomial expansion.
         """
         owner = "MainEffectsDisplay.from_estimator"
         check_option(owner, "quantity", quantity, QUANTITIES)
@@ -219,19 +206,9 @@ class MainEffectsDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> MainEffectsDisplay:
-        """Draw the curves on one scale.
+        """Draw the curves on one scale: on ``ax``, which is divided, or on one each.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, sequence of Axes or None, default=None
-            Where to draw: one to be divided, or one per input. None makes a figure.
-        **kwargs
-            Passed on to ``Axes.plot``.
-
-        Returns
-        -------
-        display : MainEffectsDisplay
-            With ``axes_``, ``ax_``, ``figure_`` and ``lines_``.
+        ``kwargs`` are passed on to ``Axes.plot``.
         """
         n_panels = len(self.grids)
         n_columns = min(n_panels, _COLUMNS)
@@ -250,36 +227,25 @@ class MainEffectsDisplay:
             else:
                 axes.set_ylabel(f"change of {self.quantity}")
         legend_right(self.axes_[n_columns - 1])
-        self.ax_: Any = self.axes_[0]
-        self.figure_: Any = self.axes_[0].figure
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
 
     def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
         ax.axhline(0.0, color="#999999", linewidth=0.8)
-        points = {}
-        if self.categorical is not None and self.categorical[panel]:
-            points = {"marker": "o", "linestyle": ":"}
+        is_dotted = self.categorical is not None and self.categorical[panel]
+        points = {"marker": "o", "linestyle": ":"} if is_dotted else {}
         lines = []
         for target, name in enumerate(self.target_names):
             style = {"color": color(target), "label": _target_label(name)} | points
             if self.supported is not None and not self.supported[target]:
                 style["label"] += f"\n({NOT_SUPPORTED})"
                 style.setdefault("linestyle", "--")
-            (line,) = ax.plot(
-                self.grids[panel], self.effects[panel][:, target], **(style | kwargs)
-            )
-            lines.append(line)
+            effect = self.effects[panel][:, target]
+            lines += ax.plot(self.grids[panel], effect, **(style | kwargs))
         if self.rugs is not None:
-            rug = self.rugs[panel]
-            ax.plot(
-                rug,
-                np.full(len(rug), 0.02),
-                "|",
-                color="black",
-                alpha=0.4,
-                markersize=6,
-                transform=ax.get_xaxis_transform(),
-            )
+            rug, height = self.rugs[panel], np.full(len(self.rugs[panel]), 0.02)
+            ticks = {"color": "black", "alpha": 0.4, "markersize": 6}
+            ax.plot(rug, height, "|", **ticks, transform=ax.get_xaxis_transform())
         ax.set_xlabel(label(self.input_names[panel], 22))
         ax.locator_params(axis="x", nbins=5)
         hide_spines(ax)
@@ -309,11 +275,10 @@ def _expansion_effects(
 ) -> list[FloatArray]:
     """Return exact main effects, each (n_points, n_outputs)."""
     basis, coefficients = expansion.basis, expansion.coefficients
+    rows = (np.repeat(grid[:, None], len(basis.laws), 1) for grid in grids)
     return [
-        main_effects(basis, coefficients, np.repeat(grid[:, None], len(basis.laws), 1))[
-            :, i
-        ]
-        for grid, i in zip(grids, features, strict=True)
+        main_effects(basis, coefficients, inputs)[:, i]
+        for inputs, i in zip(rows, features, strict=True)
     ]
 
 
@@ -368,11 +333,7 @@ def _chosen_targets(
     for target in targets:
         if isinstance(target, str) and target in labels:
             chosen.append(list(labels).index(target))
-        elif (
-            isinstance(target, Integral)
-            and not isinstance(target, bool)
-            and 0 <= int(target) < len(labels)
-        ):
+        elif is_position(target, len(labels)):
             chosen.append(int(target))
         else:
             listed = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
@@ -411,10 +372,8 @@ class InteractionDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where the map is.
-    figure_ : matplotlib Figure
-        Of these axes.
     image_ : matplotlib AxesImage
         The map.
 
@@ -446,11 +405,9 @@ class InteractionDisplay:
         supported: bool = True,
     ) -> None:
         self.values: FloatArray = np.asarray(values, dtype=np.float64)
-        self.higher_order: float = float(higher_order)
-        self.unexplained: float = float(unexplained)
+        self.higher_order, self.unexplained = float(higher_order), float(unexplained)
         self.input_names: list[str] = list(input_names)
-        self.title = title
-        self.supported = supported
+        self.title, self.supported = title, supported
 
     @classmethod
     def from_estimator(
@@ -467,27 +424,12 @@ class InteractionDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate, a regressor, or a Pipeline that ends in one.
         step : int, default=0
             Which step or target.
-        verdict : Result or None, default=None
-            Gives the unexplained share, and says when the step is not attributable.
-            None takes the leave-one-out.
-        input_features : sequence of str or None, default=None
-            Names of the inputs; None asks the pipeline.
+        pipeline, verdict, input_features
+            As in :meth:`SobolDisplay.from_fit`.
         ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : InteractionDisplay
-            After :meth:`plot`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such step, or no polynomial expansion.
         """
         expansion = expansion_of(pipeline, None, input_features).expansion
         found = Support.of(expansion, verdict)
@@ -500,30 +442,16 @@ class InteractionDisplay:
         for subset, share in zip(indices.subsets, shares, strict=True):
             values[subset[-1], subset[0]] = share
         higher = max(explained - float(shares.sum()), 0.0)
-        display = cls(
-            values,
-            0.0 if higher < 1e-12 else higher,
-            unexplained,
-            expansion.input_names,
-            title=expansion.group_names[step],
-            supported=found.supported is None or found.supported[step],
-        )
+        shown = values, 0.0 if higher < 1e-12 else higher, unexplained
+        title = expansion.group_names[step]
+        good = found.supported is None or found.supported[step]
+        display = cls(*shown, expansion.input_names, title=title, supported=good)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> InteractionDisplay:
-        """Draw the map.
+        """Draw the map, on ``ax`` or, without one, in a new figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.imshow``. The colours start at 0.
-
-        Returns
-        -------
-        display : InteractionDisplay
-            With ``ax_``, ``figure_`` and ``image_``.
+        ``kwargs`` are passed on to ``Axes.imshow``. The colours start at 0.
         """
         size = len(self.input_names)
         each = 0.62 if size <= 12 else 0.4  # too many for numbers in the cells
@@ -531,14 +459,12 @@ class InteractionDisplay:
         above = np.triu(np.ones((size, size), dtype=bool), k=1)
         shown = np.where(above, np.nan, self.values)
         largest = max(float(np.nanmax(shown)), 0.1) if self.supported else 1.0
-        style: dict[str, Any] = {"cmap": "cividis", "vmin": 0.0, "vmax": largest}
-        style |= kwargs
+        style: Any = {"cmap": "cividis", "vmin": 0.0, "vmax": largest} | kwargs
         names = self.input_names
-        self.image_: Any = draw_heat_map(ax, shown, names, names, **style)
+        self.image_ = draw_heat_map(ax, shown, names, names, **style)
         ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
         ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
-        self.ax_: Any = ax
-        self.figure_: Any = ax.figure
+        self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _heads(self) -> list[str]:

@@ -13,13 +13,11 @@ from ..inspection import Result, back_to_reward
 from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
-    INTERACTION_COLOR,
+    HATCH,
     NO_VARIANCE,
     NOT_SUPPORTED,
-    UNEXPLAINED_COLOR,
     Support,
     check_position,
-    color,
     draw_heat_map,
     hide_spines,
     label,
@@ -27,6 +25,9 @@ from ._style import (
     make_axes,
     make_panels,
     refuse_other_steps,
+    refused,
+    share_colors,
+    share_names,
 )
 
 KINDS = ("stacked", "bars", "heatmap")
@@ -59,10 +60,8 @@ class SobolDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where the shares are.
-    figure_ : matplotlib Figure
-        Of these axes.
     bars_ : list of matplotlib BarContainer
         One per input, then interactions, then the unexplained share. Not for a heat
         map.
@@ -99,8 +98,7 @@ class SobolDisplay:
         self.unexplained: FloatArray = np.asarray(unexplained, dtype=np.float64)
         self.step_names: list[str] = list(step_names)
         self.input_names: list[str] = list(input_names)
-        self.supported = supported
-        self.sampled = sampled
+        self.supported, self.sampled = supported, sampled
 
     @property
     def shares(self) -> FloatArray:
@@ -115,7 +113,7 @@ class SobolDisplay:
     @property
     def column_names(self) -> list[str]:
         """What the columns of ``shares`` are."""
-        return [*self.input_names, "interactions", "unexplained"]
+        return share_names(self.input_names)
 
     @classmethod
     def from_estimator(
@@ -138,11 +136,6 @@ class SobolDisplay:
             As in :meth:`from_fit`.
         kind, ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : SobolDisplay
-            After :meth:`plot`.
         """
         display = cls.from_fit(
             pipeline,
@@ -181,17 +174,6 @@ class SobolDisplay:
             before it, ``pipeline[:-1].get_feature_names_out()``.
         step_names : sequence of str or None, default=None
             Names of the steps or targets; None takes those of the estimator.
-
-        Returns
-        -------
-        display : SobolDisplay
-            Call :meth:`plot` to draw it.
-
-        Raises
-        ------
-        ValueError
-            If the estimator has no indices, a verdict is about other steps, or names
-            have another length.
         """
         reading = expansion_of(pipeline, input_features=input_features)
         expansion = reading.expansion
@@ -220,16 +202,6 @@ class SobolDisplay:
             One bar per step, bars side by side, or a table in colours.
         **kwargs
             Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
-
-        Returns
-        -------
-        display : SobolDisplay
-            With ``ax_``, ``figure_`` and ``bars_`` or ``image_``.
-
-        Raises
-        ------
-        ValueError
-            If ``kind`` is none of the three, or negative shares are to be stacked.
         """
         check_option("SobolDisplay.plot", "kind", kind, KINDS)
         if kind == "heatmap":
@@ -240,7 +212,6 @@ class SobolDisplay:
         return self
 
     def _plot_bars(self, ax: Any, is_stacked: bool, kwargs: dict[str, Any]) -> None:
-        from matplotlib.patches import Patch
 
         n_steps, names = len(self.step_names), self.column_names
         shares = self.shares
@@ -253,8 +224,7 @@ class SobolDisplay:
         each = 0.55 if is_stacked else 0.3 + 0.14 * len(names)
         height = max(1.4 + each * n_steps, 0.9 + 0.24 * len(names))
         ax = make_axes(ax, (8.0, height))
-        colors = [color(i) for i in range(len(self.input_names))]
-        colors += [INTERACTION_COLOR, UNEXPLAINED_COLOR]
+        colors = share_colors(len(self.input_names))
         left = np.zeros(n_steps)
         shares[np.isnan(self.unexplained)] = 0.0  # no choice, no bar
         positions = np.arange(n_steps)[::-1]
@@ -272,45 +242,34 @@ class SobolDisplay:
             )
             left += shares[:, column]
             self.bars_.append(bars)
-        self._mark_bars(ax, positions)
+        for step, position in enumerate(positions):
+            self._mark_step(ax, step, position)
         ax.set_yticks(positions, [label(name) for name in self.step_names])
         ax.set_xlim(1.1 * lowest, 1.0)
         if lowest < 0.0:
             ax.axvline(0.0, color="black", linewidth=0.8)
         ax.set_xlabel(self._axis_label())
         ax.set_ylim(-0.6, n_steps - 0.4)
-        # Patches of their own: those of the bars may be hatched.
-        handles = [
-            Patch(facecolor=shade, label=label(name))
-            for name, shade in zip(names, colors, strict=True)
-        ]
-        legend_right(ax, handles=handles)
+        legend_right(ax, zip(names, colors, strict=True))
         hide_spines(ax)
         self.ax_: Any = ax
 
-    def _mark_bars(self, ax: Any, positions: NDArray[np.int64]) -> None:
-        for step, position in enumerate(positions):
-            if np.isnan(self.unexplained[step]):
-                ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
-            elif self._is_refused(step):
-                for bars in self.bars_[:-1]:
-                    bars[step].set_hatch("////")
-                ax.text(
-                    0.985,
-                    position,
-                    NOT_SUPPORTED,
-                    ha="right",
-                    va="center",
-                    fontsize=9,
-                    bbox={"facecolor": "white", "alpha": 0.85, "linewidth": 0},
-                )
+    def _mark_step(self, ax: Any, step: int, position: int) -> None:
+        if np.isnan(self.unexplained[step]):
+            ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
+        elif self._refused[step]:
+            for bars in self.bars_[:-1]:
+                bars[step].set_hatch(HATCH)
+            style = {"ha": "right", "va": "center", "fontsize": 9}
+            box = {"facecolor": "white", "alpha": 0.85, "linewidth": 0}
+            ax.text(0.985, position, NOT_SUPPORTED, bbox=box, **style)
 
     def _plot_heat_map(self, ax: Any, kwargs: dict[str, Any]) -> None:
         names, n_steps = self.column_names, len(self.step_names)
         ax = make_axes(ax, (2.6 + 0.7 * len(names), 1.9 + 0.45 * n_steps))
         shares = self.shares
         shares[np.isnan(self.unexplained)] = np.nan
-        marks = [" *" if self._is_refused(step) else "" for step in range(n_steps)]
+        marks = [" *" if is_refused else "" for is_refused in self._refused]
         for step in np.flatnonzero(np.isnan(self.unexplained)):
             marks[step] = f" ({NO_VARIANCE})"
         style = {"cmap": "cividis", "vmin": 0.0, "vmax": 1.0} | kwargs
@@ -318,7 +277,7 @@ class SobolDisplay:
             ax, shares, self.step_names, names, marks=marks, **style
         )
         ax.figure.colorbar(self.image_, ax=ax, label=self._axis_label("\n"))
-        if any(self._is_refused(step) for step in range(n_steps)):
+        if self._refused.any():
             ax.set_title(f"* {NOT_SUPPORTED}", fontsize=9, loc="left")
         self.ax_ = ax
 
@@ -326,10 +285,9 @@ class SobolDisplay:
         tail = f"{separator}(indices by sampling)" if self.sampled else ""
         return f"share of the variance{tail}"
 
-    def _is_refused(self, step: int) -> bool:
-        if self.supported is None or np.isnan(self.unexplained[step]):
-            return False
-        return not self.supported[step]
+    @property
+    def _refused(self) -> Any:  # shape: (n_steps,)
+        return refused(self.supported, ~np.isnan(self.unexplained))
 
 
 #: What the bars may be, with the label of their axis.
@@ -358,10 +316,8 @@ class RewardEffectsDisplay:
     ----------
     axes_ : list of matplotlib Axes
         One per step; of a heat map one.
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         The first of them.
-    figure_ : matplotlib Figure
-        Of these axes.
     bars_ : list of matplotlib BarContainer
         One per step. Not for a heat map.
     image_ : matplotlib AxesImage
@@ -420,17 +376,6 @@ class RewardEffectsDisplay:
             takes the leave-one-out Q².
         ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : RewardEffectsDisplay
-            After :meth:`plot`.
-
-        Raises
-        ------
-        ValueError
-            As :func:`skpce.inspection.back_to_reward` does, or when the verdict is
-            about other steps.
         """
         effects = back_to_reward(pipeline, X, groups=groups)
         supported = unexplained = None
@@ -442,21 +387,10 @@ class RewardEffectsDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def leading(self, target: int, measure: str, n_shown: int = 10) -> NDArray[np.intp]:
-        """Return the positions of the features that are largest in size.
+        """Return the positions of at most ``n_shown`` features, the largest first.
 
-        Parameters
-        ----------
-        target : int
-            Step or output.
-        measure : {"share", "variance_share", "effect_size"}
-            What counts.
-        n_shown : int, default=10
-            How many, at most.
-
-        Returns
-        -------
-        positions : ndarray of int
-            The largest first; the order of the columns where they are the same.
+        ``target`` is the position of a step or output; ``measure`` is ``"share"``,
+        ``"variance_share"`` or ``"effect_size"``.
         """
         size = np.abs(getattr(self.effects, measure)[target])
         return np.argsort(-size, kind="stable")[:n_shown]
@@ -489,16 +423,6 @@ class RewardEffectsDisplay:
             How many features.
         **kwargs
             Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
-
-        Returns
-        -------
-        display : RewardEffectsDisplay
-            With ``axes_``, ``ax_``, ``figure_`` and ``bars_`` or ``image_``.
-
-        Raises
-        ------
-        ValueError
-            For an unknown measure or kind, or a step that does not exist.
         """
         owner = "RewardEffectsDisplay.plot"
         check_option(owner, "measure", measure, MEASURES)
@@ -506,11 +430,12 @@ class RewardEffectsDisplay:
         check_integer(owner, "n_shown", n_shown, low=1)
         if kind == "heatmap":
             target = check_position("target", target, len(self.effects.target_names))
-            self._plot_heat_map(ax, target, measure, n_shown, kwargs)
+            self._plot_heat_map(
+                ax, target, self.leading(target, measure, n_shown), kwargs
+            )
         else:
             self._plot_bars(ax, measure, n_shown, kwargs)
-        self.ax_: Any = self.axes_[0]
-        self.figure_: Any = self.ax_.figure
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
 
     def _plot_bars(
@@ -521,27 +446,23 @@ class RewardEffectsDisplay:
         n_columns = min(len(names), 2)
         n_rows = -(-len(names) // n_columns)
         size = 5.6 * n_columns, n_rows * (1.8 + 0.36 * n_bars)
-        self.axes_: list[Any] = make_panels(ax, len(names), size, n_columns=n_columns)
-        self.bars_: list[Any] = []
-        for target, panel in enumerate(self.axes_):
-            self.bars_.append(
-                self._draw_target(panel, target, measure, n_shown, kwargs)
+        self.axes_ = make_panels(ax, len(names), size, n_columns=n_columns)
+        self.bars_: list[Any] = [
+            self._draw_target(
+                panel, target, measure, self.leading(target, measure, n_shown), kwargs
             )
+            for target, panel in enumerate(self.axes_)
+        ]
 
     def _draw_target(
-        self, ax: Any, target: int, measure: str, n_shown: int, kwargs: dict[str, Any]
+        self, ax: Any, target: int, measure: str, shown: Any, kwargs: dict[str, Any]
     ) -> Any:
-        shown = self.leading(target, measure, n_shown)
         values = getattr(self.effects, measure)[target, shown]
         errors = getattr(self.effects, f"{measure}_standard_error", None)
         places = np.arange(len(shown))[::-1]
         style = {"color": COLORS[0], "height": 0.7, "ecolor": "black"} | kwargs
-        bars = ax.barh(
-            places,
-            values,
-            xerr=None if errors is None else 2.0 * errors[target, shown],
-            **style,
-        )
+        double = None if errors is None else 2.0 * errors[target, shown]
+        bars = ax.barh(places, values, xerr=double, **style)
         features = self.effects.feature_names
         ax.set_yticks(places, [label(features[i], 28, 1) for i in shown])
         ax.axvline(0.0, color="black", linewidth=0.8)
@@ -549,7 +470,7 @@ class RewardEffectsDisplay:
         ax.set_title(self._title(target), loc="left", fontsize=10)
         if not self.supported[target]:
             for bar in bars:
-                bar.set_hatch("////")
+                bar.set_hatch(HATCH)
         hide_spines(ax)
         return bars
 
@@ -562,25 +483,18 @@ class RewardEffectsDisplay:
         return f"{name}\nunexplained: {unexplained:.2f}{tail}"
 
     def _plot_heat_map(
-        self, ax: Any, target: int, measure: str, n_shown: int, kwargs: dict[str, Any]
+        self, ax: Any, target: int, shown: Any, kwargs: dict[str, Any]
     ) -> None:
         effects = self.effects
         rows = np.flatnonzero(effects.row_targets == target)
-        shown = self.leading(target, measure, n_shown)
         table = effects.effect[np.ix_(rows, shown)].T
         largest = float(np.abs(np.nan_to_num(table)).max(initial=0.0)) or 1.0
-        size = 4.0 + 0.7 * len(rows), 2.4 + 0.4 * len(shown)
-        ax = make_axes(ax, size)
+        ax = make_axes(ax, (4.0 + 0.7 * len(rows), 2.4 + 0.4 * len(shown)))
         prefix = f"{effects.target_names[target]}:"
         style: dict[str, Any] = {"cmap": "PuOr", "vmin": -largest, "vmax": largest}
-        style |= kwargs
-        self.image_: Any = draw_heat_map(
-            ax,
-            table,
-            [effects.feature_names[i] for i in shown],
-            [effects.row_names[row].removeprefix(prefix) for row in rows],
-            **style,
-        )
+        features = [effects.feature_names[i] for i in shown]
+        columns = [effects.row_names[row].removeprefix(prefix) for row in rows]
+        self.image_: Any = draw_heat_map(ax, table, features, columns, **style | kwargs)
         ax.figure.colorbar(self.image_, ax=ax, label=MEASURES["effect_size"])
         ax.set_title(self._title(target), loc="left", fontsize=10)
         self.axes_ = [ax]

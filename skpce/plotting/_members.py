@@ -1,4 +1,4 @@
-"""Members and the policies that are predicted for them."""
+"""Members, and the policies that are predicted for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from .._compositions.composition import checked_policies
 from .._compositions.fitted import QUANTILE
 from ..inspection._reading import compositions_of
 from ..metrics import marginal_coverage_score
-from ._style import check_position, color, hide_spines, label, legend_below, make_axes
+from ._style import (
+    check_position,
+    color,
+    hide_spines,
+    label,
+    legend_below,
+    make_axes,
+    series_style,
+)
 
 
 class PolicyDistributionDisplay:
@@ -29,14 +37,12 @@ class PolicyDistributionDisplay:
         Title.
     horizontal : bool or None, default=None
         Whether parts are rows. None makes them rows when their names are too long
-        to stand side by side.
+        for a column each.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where the points are.
-    figure_ : matplotlib Figure
-        Of these axes.
 
     Examples
     --------
@@ -57,11 +63,9 @@ class PolicyDistributionDisplay:
         step_name: str = "",
         horizontal: bool | None = None,
     ) -> None:
-        self.mean = mean
-        self.spread = spread
+        self.mean, self.spread = mean, spread
         self.part_names: list[str] = list(part_names)
-        self.step_name = step_name
-        self.horizontal = horizontal
+        self.step_name, self.horizontal = step_name, horizontal
 
     @classmethod
     def from_samples(
@@ -77,11 +81,6 @@ class PolicyDistributionDisplay:
             Labels of the parts.
         step_name : str, default=""
             Title.
-
-        Returns
-        -------
-        display : PolicyDistributionDisplay
-            Call :meth:`plot` to draw it.
         """
         arrays = {name: np.asarray(values) for name, values in samples.items()}
         return cls(
@@ -105,7 +104,7 @@ class PolicyDistributionDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> PolicyDistributionDisplay:
-        """Draw the predictive law of a step beside an ensemble.
+        """Draw the predictive distribution of a step beside an ensemble.
 
         Parameters
         ----------
@@ -116,26 +115,15 @@ class PolicyDistributionDisplay:
         step : int, default=0
             Which step.
         part_names : sequence of str of length n_parts or None, default=None
-            Labels of all parts; None takes those that the surrogate saw in ``fit``.
+            Labels of all parts; None takes those seen in ``fit``.
         horizontal : bool or None, default=None
             Whether parts are rows; None decides by the length of their names.
         n_samples : int, default=2000
-            Draws of the predictive law.
+            Draws of the predictive distribution.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
         ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : PolicyDistributionDisplay
-            After :meth:`plot`.
-
-        Raises
-        ------
-        ValueError
-            If y does not fit the surrogate, there is no such step, or there are
-            other numbers of names.
         """
         reading, fitted = compositions_of(pipeline)
         geometry, surrogate = fitted.geometry, reading.estimator
@@ -145,10 +133,7 @@ class PolicyDistributionDisplay:
         columns = layout.slices[step]
         shown = np.arange(columns.start, columns.stop)[geometry.mask[columns]]
         draws = surrogate.sample(n_samples, random_state=random_state)
-        samples = {
-            "ensemble": y[:, shown],
-            "surrogate": draws[:, shown],
-        }
+        samples = {"ensemble": y[:, shown], "surrogate": draws[:, shown]}
         labels = layout.part_names if part_names is None else list(part_names)
         if len(labels) != layout.n_parts:
             raise ValueError(
@@ -169,19 +154,9 @@ class PolicyDistributionDisplay:
         return len(self.part_names) * longest > 30
 
     def plot(self, ax: Any = None, **kwargs: Any) -> PolicyDistributionDisplay:
-        """Draw means with bars of one standard deviation, cut at 0 and 1.
+        """Draw means, and bars of one standard deviation that end at 0 and 1.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.errorbar``.
-
-        Returns
-        -------
-        display : PolicyDistributionDisplay
-            With ``ax_`` and ``figure_``.
+        ``ax`` None makes a figure; ``kwargs`` are passed on to ``Axes.errorbar``.
         """
         n_parts = len(self.part_names)
         lying = self.is_horizontal
@@ -194,20 +169,18 @@ class PolicyDistributionDisplay:
             # A probability has no values beyond 0 and 1.
             error = np.stack([np.minimum(spread, mean), np.minimum(spread, 1.0 - mean)])
             is_cut = is_cut or bool(np.any(error < spread))
-            style = {
+            style: dict[str, Any] = {
                 "fmt": "os^D"[position % 4],
                 "color": color(position),
-                "capsize": 2,
-                "markersize": 4,
                 "label": label(name),
                 "xerr" if lying else "yerr": error,
             }
-            ax.errorbar(
-                *((mean, places) if lying else (places, mean)), **(style | kwargs)
-            )
+            centre = (mean, places) if lying else (places, mean)
+            style |= {"capsize": 2, "markersize": 4}
+            ax.errorbar(*centre, **(style | kwargs))
         labels = [label(name, 60, 1) for name in self.part_names]
         what = f"(mean ± 1 s.d.{', cut at 0 and 1' if is_cut else ''})"
-        # A little room under zero, so that small probabilities are whole markers.
+        # A margin under zero, so that small probabilities are whole markers.
         if lying:
             ax.set_yticks(np.arange(n_parts), labels)
             ax.set_ylim(n_parts - 0.5, -0.5)
@@ -222,12 +195,8 @@ class PolicyDistributionDisplay:
         ax.set_title(label(self.step_name, 50))
         legend_below(ax)
         hide_spines(ax)
-        self.ax_: Any = ax
-        self.figure_: Any = ax.figure
+        self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-MARKERS = "osD^vP"
 
 
 class CoverageDisplay:
@@ -244,10 +213,8 @@ class CoverageDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where the lines are.
-    figure_ : matplotlib Figure
-        Of these axes.
     lines_ : list of matplotlib Line2D
         One per kind of interval.
 
@@ -306,35 +273,20 @@ class CoverageDisplay:
             Randomness of the draws.
         ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : CoverageDisplay
-            After :meth:`plot`.
-
-        Raises
-        ------
-        ValueError
-            If X or y does not fit the surrogate.
         """
         reading, fitted = compositions_of(pipeline, X)
         geometry, surrogate = fitted.geometry, reading.estimator
         inputs = reading.inputs
         y = checked_policies(y, surrogate, len(inputs))
-        kinds = {
-            "given the inputs": {"X": inputs},
-            "ignoring the inputs": {"X": None},
-            "push-forward alone": {"X": None, "residual": None},
-        }
+        kinds = interval_kinds(inputs)
+        layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
         coverages: dict[str, list[float]] = {name: [] for name in kinds}
         for name, arguments in kinds.items():
             for level in levels:
                 interval = surrogate.predict_interval(
                     confidence_level=level, random_state=random_state, **arguments
                 )
-                score = marginal_coverage_score(
-                    y, *interval, steps=geometry.layout.widths, mask=geometry.mask
-                )
+                score = marginal_coverage_score(y, *interval, **layout)
                 coverages[name].append(float(np.nanmean(score)))
         display = cls(levels, coverages, n_members=len(inputs))
         return display.plot(ax=ax, **kwargs)
@@ -358,76 +310,57 @@ class CoverageDisplay:
         y : array-like of shape (n_members, n_parts)
             Policies of held-out members.
         draws : mapping of str to array-like of shape (n_draws, n_members, n_parts)
-            Draws of each predictive law by name; (n_draws, 1, n_parts) for one law
-            for all members.
+            Draws of each predictive distribution by name; (n_draws, 1, n_parts) for
+            one that all members share.
         levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
             Nominal levels.
         steps, mask
             As in :func:`skpce.metrics.marginal_coverage_score`.
         ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : CoverageDisplay
-            After :meth:`plot`.
         """
         coverages: dict[str, list[float]] = {name: [] for name in draws}
         for name, values in draws.items():
             for level in levels:
                 tail = (1.0 - level) / 2.0
-                low, high = np.quantile(
-                    np.asarray(values), [tail, 1.0 - tail], axis=0, method=QUANTILE
-                )
-                score = marginal_coverage_score(y, low, high, steps=steps, mask=mask)
+                tails = [tail, 1.0 - tail]
+                bounds = np.quantile(np.asarray(values), tails, axis=0, method=QUANTILE)
+                score = marginal_coverage_score(y, *bounds, steps=steps, mask=mask)
                 coverages[name].append(float(np.nanmean(score)))
         display = cls(levels, coverages, n_members=len(np.asarray(y)))
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> CoverageDisplay:
-        """Draw the lines.
+        """Draw the lines, on ``ax`` or, without one, in a new figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to ``Axes.plot`` for the lines.
-
-        Returns
-        -------
-        display : CoverageDisplay
-            With ``ax_``, ``figure_`` and ``lines_``.
+        ``kwargs`` are passed on to ``Axes.plot`` for the lines.
         """
         ax = make_axes(ax, (5.2, 4.6))
         grid = np.linspace(0.0, 1.0, 101)
         ax.plot(grid, grid, color="black", linewidth=1, linestyle=":", label="nominal")
         if self.n_members is not None:
             half = 1.96 * np.sqrt(grid * (1.0 - grid) / self.n_members)
-            ax.fill_between(
-                grid,
-                np.maximum(grid - half, 0.0),
-                np.minimum(grid + half, 1.0),
-                color="black",
-                alpha=0.08,
-                linewidth=0,
-                label="95 % chance band",
-            )
+            low, high = np.maximum(grid - half, 0.0), np.minimum(grid + half, 1.0)
+            shade = {"color": "black", "alpha": 0.08, "linewidth": 0}
+            ax.fill_between(grid, low, high, **shade, label="95 % chance band")
         self.lines_: list[Any] = []
         for position, (name, values) in enumerate(self.coverages.items()):
-            style = {
-                "marker": MARKERS[position % len(MARKERS)],
-                "color": color(position),
-                "label": label(name),
-            }
-            (line,) = ax.plot(self.levels, values, **(style | kwargs))
-            self.lines_.append(line)
+            style = series_style(position, name) | kwargs
+            self.lines_ += ax.plot(self.levels, values, **style)
         ax.set_xlim(min(0.4, self.levels.min()), 1.0)
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("nominal level")
         ax.set_ylabel("share of held-out probabilities inside")
         legend_below(ax)
         hide_spines(ax)
-        self.ax_: Any = ax
-        self.figure_: Any = ax.figure
+        self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def interval_kinds(inputs: FloatArray) -> dict[str, dict[str, Any]]:
+    """Return, by name, the arguments of three kinds of intervals of a surrogate."""
+    return {
+        "given the inputs": {"X": inputs},
+        "ignoring the inputs": {"X": None},
+        "push-forward alone": {"X": None, "residual": None},
+    }

@@ -16,7 +16,7 @@ from ..inspection._reading import compositions_of
 from ..metrics import PolicyFragility, policy_fragility
 from ._indices import SobolDisplay
 from ._style import (
-    INTERACTION_COLOR,
+    HATCH,
     NOT_SUPPORTED,
     UNEXPLAINED_COLOR,
     Support,
@@ -26,6 +26,9 @@ from ._style import (
     legend_right,
     make_axes,
     make_panels,
+    refused,
+    share_colors,
+    share_names,
 )
 
 #: What each measure is called on its axis.
@@ -67,12 +70,10 @@ class StepVarianceDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The first panel.
     axes_ : list of matplotlib Axes
         One per measure.
-    figure_ : matplotlib Figure
-        Of these axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first panel, and the figure.
     bars_ : list of matplotlib BarContainer
         One per measure, of full length.
 
@@ -126,11 +127,6 @@ class StepVarianceDisplay:
             As in :func:`skpce.metrics.policy_fragility`.
         measures, ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : StepVarianceDisplay
-            After :meth:`plot`.
         """
         found = policy_fragility(y, steps=steps, mask=mask)
         return cls(found).plot(ax=ax, measures=measures, **kwargs)
@@ -150,20 +146,12 @@ class StepVarianceDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate or a Pipeline that ends in one. Gives steps and mask.
+        pipeline, verdict
+            As in :meth:`SobolDisplay.from_fit`; of a surrogate.
         y : array-like of shape (n_members, n_parts)
             Policies of the members.
-        verdict : Result or None, default=None
-            Gives the unexplained share, and marks steps that are not attributable.
-            None takes the leave-one-out of the surrogate.
         measures, ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : StepVarianceDisplay
-            After :meth:`plot`.
         """
         reading, _ = compositions_of(pipeline)
         found = fragility_of(reading.estimator, y)
@@ -189,16 +177,6 @@ class StepVarianceDisplay:
             Fields of the fragility, one panel each.
         **kwargs
             Passed on to ``Axes.barh``.
-
-        Returns
-        -------
-        display : StepVarianceDisplay
-            With ``axes_``, ``ax_``, ``figure_`` and ``bars_``.
-
-        Raises
-        ------
-        ValueError
-            If a measure is unknown.
         """
         measures = list(measures)
         for name in measures:
@@ -206,7 +184,7 @@ class StepVarianceDisplay:
                 raise ValueError(f"measure {name!r} is none of {sorted(MEASURES)}.")
         n_steps = len(self.fragility.step_names)
         size = (2.6 + 2.6 * len(measures), 1.6 + 0.4 * n_steps)
-        self.axes_: list[Any] = make_panels(ax, len(measures), size)
+        self.axes_ = make_panels(ax, len(measures), size)
         self.bars_: list[Any] = [
             self._plot_measure(panel, name, position, kwargs)
             for position, (panel, name) in enumerate(
@@ -214,28 +192,18 @@ class StepVarianceDisplay:
             )
         ]
         self._add_legend()
-        self.ax_: Any = self.axes_[0]
-        self.figure_: Any = self.axes_[0].figure
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
 
     def _add_legend(self) -> None:
-        """Name the two parts of split bars; the keys are never hatched."""
-        from matplotlib.patches import Patch
-
+        """Name the two parts of bars that are split."""
         for panel in self.axes_:
             bars, names = panel.get_legend_handles_labels()
             if bars:
-                keys = [
-                    Patch(facecolor=bar.patches[0].get_facecolor(), label=name)
-                    for bar, name in zip(bars, names, strict=True)
-                ]
-                legend_right(self.axes_[-1], handles=keys[::-1])
+                shades = [bar.patches[0].get_facecolor() for bar in bars]
+                keys = list(zip(names, shades, strict=True))
+                legend_right(self.axes_[-1], keys[::-1])
                 return
-
-    def _is_refused(self, step: int) -> bool:
-        if self.supported is None or self.fragility.n_possible[step] < 2:
-            return False
-        return not self.supported[step]
 
     def _plot_measure(
         self, ax: Any, name: str, position: int, kwargs: dict[str, Any]
@@ -248,21 +216,14 @@ class StepVarianceDisplay:
         # The colour of "explained" belongs to bars that are split.
         plain = color(0) if self.unexplained is None or is_variance else "#555555"
         style = {"height": 0.66, "color": plain} | kwargs
+        is_refused = refused(self.supported, self.fragility.n_possible > 1)
         if unexplained is not None:
-            whole = ax.barh(
-                places,
-                lengths,
-                **(style | {"color": UNEXPLAINED_COLOR, "label": "unexplained"}),
-            )
+            rest = {"color": UNEXPLAINED_COLOR, "label": "unexplained"}
+            whole = ax.barh(places, lengths, **(style | rest))
             explained = lengths * (1.0 - np.nan_to_num(unexplained, nan=1.0))
-            parts = ax.barh(
-                places,
-                explained,
-                **(style | {"label": "explained by the inputs"}),
-            )
-            for step, part in enumerate(parts):
-                if self._is_refused(step):
-                    part.set(hatch="////", edgecolor="white", linewidth=0.0)
+            parts = ax.barh(places, explained, **style, label="explained by the inputs")
+            for step in np.flatnonzero(is_refused):
+                parts[step].set(hatch=HATCH, edgecolor="white", linewidth=0.0)
         else:
             whole = ax.barh(places, lengths, **style)
         longest = max(float(lengths.max(initial=0.0)), np.finfo(float).tiny)
@@ -272,7 +233,7 @@ class StepVarianceDisplay:
             start = 0.0 if np.isnan(value) else value
             ax.text(start + 0.02 * longest, place, text, va="center", fontsize=8)
         names = [
-            label(name) + (f"\n({NOT_SUPPORTED})" if self._is_refused(step) else "")
+            label(name) + (f"\n({NOT_SUPPORTED})" if is_refused[step] else "")
             for step, name in enumerate(self.fragility.step_names)
         ]
         ax.set_yticks(places, names if position == 0 else [""] * len(names))
@@ -339,10 +300,8 @@ class PrismDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_ : matplotlib Axes and Figure
         Where the ribbons are.
-    figure_ : matplotlib Figure
-        Of these axes.
     ribbons_ : dict of (int, int) to matplotlib PathPatch
         By row and column of ``flows``; none where the width is 0.
 
@@ -373,8 +332,7 @@ class PrismDisplay:
         self.flows: FloatArray = np.asarray(flows, dtype=np.float64)
         self.input_names: list[str] = list(input_names)
         self.step_names: list[str] = list(step_names)
-        self.supported = supported
-        self.measure = measure
+        self.supported, self.measure = supported, measure
 
     @classmethod
     def from_estimator(
@@ -393,8 +351,6 @@ class PrismDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate or a Pipeline that ends in one.
         y : array-like of shape (n_members, n_parts)
             Policies of members: how much they disagree gives the heights of the
             steps.
@@ -403,20 +359,10 @@ class PrismDisplay:
             Of the disagreement. Summed variances grow with the number of actions.
             The cut of a step into inputs is that of its Aitchison variance,
             whatever the measure.
-        unexplained, verdict, input_features
-            As in :meth:`SobolDisplay.from_fit`.
+        pipeline, unexplained, verdict, input_features
+            As in :meth:`SobolDisplay.from_fit`; of a surrogate.
         ax, **kwargs
             As in :meth:`plot`.
-
-        Returns
-        -------
-        display : PrismDisplay
-            After :meth:`plot`.
-
-        Raises
-        ------
-        ValueError
-            If the measure is unknown, or the members agree at every step.
         """
         check_option("PrismDisplay.from_estimator", "measure", measure, PRISM_MEASURES)
         reading, _ = compositions_of(pipeline)
@@ -440,19 +386,9 @@ class PrismDisplay:
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> PrismDisplay:
-        """Draw the ribbons.
+        """Draw the ribbons, on ``ax`` or, without one, in a new figure.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        **kwargs
-            Passed on to each ribbon, a ``matplotlib.patches.PathPatch``.
-
-        Returns
-        -------
-        display : PrismDisplay
-            With ``ax_``, ``figure_`` and ``ribbons_``.
+        ``kwargs`` are passed on to each ribbon, a ``matplotlib.patches.PathPatch``.
         """
         n_nodes = max(self.flows.shape)
         ax = make_axes(ax, (8.4, max(3.8, 1.2 + 0.46 * n_nodes)))
@@ -463,77 +399,46 @@ class PrismDisplay:
         ax.set_ylim(lowest - 0.01, 1.01)
         self.ribbons_: dict[tuple[int, int], Any] = {}
         from_top, to_top = tops_left.copy(), tops_right.copy()
+        shades = share_colors(len(self.input_names))
+        is_refused = refused(self.supported, right > 0)
         for row, column in np.ndindex(*self.flows.shape):
             width = float(self.flows[row, column])
             if width > 0:
                 tops = float(from_top[row]), float(to_top[column])
-                patch = self._ribbon(tops, width, (row, column), kwargs)
+                style = {"facecolor": shades[row], "alpha": 0.6, "linewidth": 0.0}
+                if row < len(shades) - 1 and is_refused[column]:
+                    style |= {"hatch": HATCH, "edgecolor": "white"}
+                patch = _ribbon(tops, width, style | kwargs)
                 self.ribbons_[row, column] = ax.add_patch(patch)
             from_top[row] -= width
             to_top[column] -= width
-        self._draw_ends(ax, tops_left, left, tops_right, right)
+        sources = [label(name, 24, 2) for name in share_names(self.input_names)]
+        _draw_nodes(ax, sources, tops_left, left, shades)
+        targets = [
+            label(name, 24, 2) + (f" ({NOT_SUPPORTED})" if is_refused[step] else "")
+            for step, name in enumerate(self.step_names)
+        ]
+        _draw_nodes(ax, targets, tops_right, right)
         ax.set_xticks([])
         ax.set_yticks([])
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+        hide_spines(ax, ax.spines)
         what = PRISM_MEASURES.get(self.measure, self.measure)
         ax.set_xlabel(f"widths are shares of {what}", fontsize=9)
-        self.ax_: Any = ax
-        self.figure_: Any = ax.figure
+        self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _colors(self) -> list[str]:
-        shades = [color(i) for i in range(len(self.input_names))]
-        return [*shades, INTERACTION_COLOR, UNEXPLAINED_COLOR]
 
-    def _is_refused(self, step: int) -> bool:
-        return self.supported is not None and not self.supported[step]
+def _ribbon(tops: tuple[float, float], width: float, style: dict[str, Any]) -> Any:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
 
-    def _ribbon(
-        self,
-        tops: tuple[float, float],
-        width: float,
-        cell: tuple[int, int],
-        kwargs: dict[str, Any],
-    ) -> Any:
-        from matplotlib.patches import PathPatch
-        from matplotlib.path import Path
-
-        start, end, middle = _NODE, 1.0 - _NODE, 0.5
-        (a, b), (c, d) = tops, (tops[0] - width, tops[1] - width)
-        vertices = [(start, a), (middle, a), (middle, b), (end, b)]
-        vertices += [(end, d), (middle, d), (middle, c), (start, c), (start, a)]
-        curve = [Path.CURVE4] * 3
-        codes = [Path.MOVETO, *curve, Path.LINETO, *curve, Path.CLOSEPOLY]
-        row, column = cell
-        style = {"facecolor": self._colors()[row], "alpha": 0.6, "linewidth": 0.0}
-        if row < len(self.flows) - 1 and self._is_refused(column):
-            style |= {"hatch": "////", "edgecolor": "white"}
-        return PathPatch(Path(vertices, codes), **(style | kwargs))
-
-    def _draw_ends(
-        self,
-        ax: Any,
-        tops_left: FloatArray,
-        left: FloatArray,
-        tops_right: FloatArray,
-        right: FloatArray,
-    ) -> None:
-        from matplotlib.patches import Rectangle
-
-        names = [*self.input_names, "interactions", "unexplained"]
-        for top, height, shade in zip(tops_left, left, self._colors(), strict=True):
-            ax.add_patch(Rectangle((0, top - height), _NODE, height, color=shade, lw=0))
-        for top, height in zip(tops_right, right, strict=True):
-            corner = (1.0 - _NODE, top - height)
-            ax.add_patch(Rectangle(corner, _NODE, height, color="#333333", lw=0))
-        sources = [label(name, 24, 2) for name in names]
-        _write_labels(ax, sources, tops_left, left, is_left=True)
-        targets = [label(name, 24, 2) for name in self.step_names]
-        for step, name in enumerate(targets):
-            if right[step] > 0 and self._is_refused(step):
-                targets[step] = f"{name} ({NOT_SUPPORTED})"
-        _write_labels(ax, targets, tops_right, right, is_left=False)
+    start, end, middle = _NODE, 1.0 - _NODE, 0.5
+    (a, b), (c, d) = tops, (tops[0] - width, tops[1] - width)
+    vertices = [(start, a), (middle, a), (middle, b), (end, b)]
+    vertices += [(end, d), (middle, d), (middle, c), (start, c), (start, a)]
+    curve = [Path.CURVE4] * 3
+    codes = [Path.MOVETO, *curve, Path.LINETO, *curve, Path.CLOSEPOLY]
+    return PathPatch(Path(vertices, codes), **style)
 
 
 def _tops(heights: FloatArray) -> FloatArray:
@@ -543,44 +448,40 @@ def _tops(heights: FloatArray) -> FloatArray:
     return 1.0 - np.concatenate([[0.0], np.cumsum(spaces)[:-1]])
 
 
-def _write_labels(
-    ax: Any, names: Sequence[str], tops: FloatArray, heights: FloatArray, is_left: bool
+def _draw_nodes(
+    ax: Any,
+    names: Sequence[str],
+    tops: FloatArray,
+    heights: FloatArray,
+    shades: Sequence[str] | None = None,
 ) -> None:
-    """Write names beside the nodes, moved apart where nodes are thin."""
+    """Draw inputs with their colours on the left, or else the steps on the right."""
+    from matplotlib.patches import Rectangle
+
+    start, side, sign = (1.0 - _NODE, 1.0, 1) if shades is None else (0.0, 0.0, -1)
+    shades = ["#333333"] * len(heights) if shades is None else shades
+    for top, height, shade in zip(tops, heights, shades, strict=True):
+        corner = (start, top - height)
+        ax.add_patch(Rectangle(corner, _NODE, height, color=shade, lw=0))
     shown = np.flatnonzero(heights > 0)
     centres = (tops - heights / 2.0)[shown]
     low, high = ax.get_ylim()
     inches = ax.figure.get_size_inches()[1] * ax.get_position().height
-    # Two lines of nine points and a little air.
+    # Two lines of nine points and a little air; labels of thin nodes move apart.
     apart = (high - low) * (0.3 / max(inches, 0.3))
     places = spread_apart(centres, min(apart, (high - low) / max(len(shown), 1)))
-    side, sign = (0.0, -1) if is_left else (1.0, 1)
+    style = {"ha": "right" if sign < 0 else "left", "va": "center", "fontsize": 9}
     for node, centre, place in zip(shown.tolist(), centres, places, strict=True):
         if abs(place - centre) > 1e-9:
             ends = [side, side + sign * 0.02]
             ax.plot(ends, [centre, place], color="#999999", lw=0.7, clip_on=False)
-        ax.text(
-            side + sign * 0.028,
-            place,
-            f"{names[node]}  {heights[node]:.0%}",
-            ha="right" if is_left else "left",
-            va="center",
-            fontsize=9,
-            linespacing=1.1,
-        )
+        text = f"{names[node]}  {heights[node]:.0%}"
+        ax.text(side + sign * 0.028, place, text, linespacing=1.1, **style)
 
 
 def spread_apart(centres: FloatArray, apart: float) -> FloatArray:
-    """Move decreasing positions so that neighbours are at least ``apart``.
-
-    Each run of crowded labels stays centred on its nodes.
-
-    Examples
-    --------
-    >>> from skpce.plotting._steps import spread_apart
-    >>> spread_apart([1.0, 0.9, 0.3], 0.2).round(2)
-    array([1.05, 0.85, 0.3 ])
-    """
+    """Move decreasing positions so that neighbours are at least ``apart``."""
+    # Each run of crowded labels stays centred on its nodes.
     groups: list[tuple[float, int]] = []  # centre of a run, its length
     for centre in np.asarray(centres, dtype=np.float64):
         groups.append((float(centre), 1))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray
+from .._checks import FloatArray, is_position
 from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
@@ -18,15 +18,10 @@ from ..inspection import Result
 
 #: Okabe and Ito's palette, which colour-blind readers can tell apart.
 COLORS = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#F0E442",
-    "#000000",
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7"),
+    *("#56B4E9", "#D55E00", "#F0E442", "#000000"),
 )
+MARKERS = "osD^vP"
 
 #: Of what is not explained.
 UNEXPLAINED_COLOR = "#DDDDDD"
@@ -36,19 +31,15 @@ INTERACTION_COLOR = "#666666"
 NOT_SUPPORTED = "not attributable"
 #: What they say of a step with one possible action, or whose members agree.
 NO_VARIANCE = "no variance"
+#: Of what belongs to a step that is not attributable.
+HATCH = "////"
 
 # Points that a letter, a digit and a line take at ten points of type.
 _LETTER, _DIGIT, _LINE = 6.3, 5.5, 13.0
 
 
 def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
-    """Return the given axes, or those of a new figure.
-
-    Raises
-    ------
-    ImportError
-        With the command that installs matplotlib, when it is missing.
-    """
+    """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
     try:
@@ -61,22 +52,15 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     return ax
 
 
-def legend_below(ax: Any, handles: Any = None) -> Any:
-    """Put the legend under the label of the x axis, where no data are.
-
-    Half an inch holds tick labels and axis label, whatever the size of the axes.
-    """
+def legend_below(ax: Any) -> None:
+    """Put the legend under the label of the x axis, where no data are."""
     from matplotlib.transforms import ScaledTranslation
 
+    # Half an inch holds tick labels and axis label, whatever the size of the axes.
     shift = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
-    return ax.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=ax.transAxes + shift,
-        frameon=False,
-        ncols=2,
-    )
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    place["bbox_transform"] = ax.transAxes + shift
+    ax.legend(**place, frameon=False, ncols=2)
 
 
 def color(position: int) -> str:
@@ -91,12 +75,24 @@ def color(position: int) -> str:
     return "#" + "".join(f"{value:02X}" for value in mixed)
 
 
-def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
-    """Return a name that matplotlib draws as it stands, on short lines.
+def series_style(position: int, name: Any, width: int = 28) -> dict[str, Any]:
+    """Return colour, marker and label of the lines or points of one series."""
+    marker = MARKERS[position % len(MARKERS)]
+    return {"color": color(position), "marker": marker, "label": label(name, width)}
 
-    A dollar sign starts no formula, and a leading underscore does not hide the name
-    from a legend.
-    """
+
+def share_names(input_names: Sequence[str]) -> list[str]:
+    """Name what a step is cut into: inputs alone, together, and the rest."""
+    return [*input_names, "interactions", "unexplained"]
+
+
+def share_colors(n_inputs: int) -> list[str]:
+    """Return the colours that go with these names."""
+    return [*map(color, range(n_inputs)), INTERACTION_COLOR, UNEXPLAINED_COLOR]
+
+
+def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
+    """Return a name on short lines: ``$`` starts no formula, ``_`` hides nothing."""
     text = " ".join(str(name).split())
     lines = textwrap.wrap(text, width, max_lines=max_lines, placeholder=" …")
     if lines and lines[-1].strip() == "…":  # a word longer than the line
@@ -113,13 +109,7 @@ def make_panels(
     n_columns: int | None = None,
     width_ratios: Sequence[float] | None = None,
 ) -> list[Any]:
-    """Return axes in rows: of a new figure, inside the given axes, or as given.
-
-    Raises
-    ------
-    ValueError
-        If another number of axes is given, or axes that cannot be divided.
-    """
+    """Return axes in rows: of a new figure, inside the given axes, or as given."""
     n_columns = n_panels if n_columns is None else min(n_columns, n_panels)
     n_rows = -(-n_panels // n_columns)
     if ax is None:
@@ -142,24 +132,26 @@ def make_panels(
     else:
         ax.set_axis_off()
         figure = ax.figure
-        grid = ax.get_subplotspec().subgridspec(
-            n_rows, n_columns, width_ratios=width_ratios
-        )
+        spec = ax.get_subplotspec()
+        grid = spec.subgridspec(n_rows, n_columns, width_ratios=width_ratios)
     places = [divmod(panel, n_columns) for panel in range(n_panels)]
     return [figure.add_subplot(grid[row, column]) for row, column in places]
 
 
-def hide_spines(ax: Any) -> None:
-    """Leave only the axes on the left and below."""
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+def hide_spines(ax: Any, sides: Sequence[str] = ("top", "right")) -> None:
+    """Leave only the axes on the left and below, or none of the given sides."""
+    ax.spines[list(sides)].set_visible(False)
 
 
-def legend_right(ax: Any, **kwargs: Any) -> Any:
-    """Put the legend to the right of the axes, where no data are."""
-    return ax.legend(
-        loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, **kwargs
-    )
+def legend_right(ax: Any, keys: Iterable[tuple[str, Any]] | None = None) -> None:
+    """Put a legend beside the axes; of names with colours, which are never hatched."""
+    from matplotlib.patches import Patch
+
+    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+    if keys is not None:
+        handles = [Patch(facecolor=shade, label=label(name)) for name, shade in keys]
+        place["handles"] = handles
+    ax.legend(**place)
 
 
 def draw_heat_map(
@@ -168,21 +160,17 @@ def draw_heat_map(
     rows: Any,
     columns: Any,
     *,
-    marks: Sequence[str] | None = None,
+    marks: Sequence[str] | None = None,  # after names of rows, however short these
     **kwargs: Any,
 ) -> Any:
-    """Draw a table in colours, with its numbers, and return the image.
-
-    ``marks`` stand after the names of the rows, however short these are cut.
-    """
+    """Draw a table in colours, with its numbers, and return the image."""
     image = ax.imshow(values, aspect="auto", **kwargs)
     marks = [""] * len(rows) if marks is None else marks
     names = [f"{label(row)}{mark}" for row, mark in zip(rows, marks, strict=True)]
     ax.set_yticks(np.arange(len(rows)), names)
     name_columns(ax, columns)
     _write_cells(ax, image, np.asarray(values))
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    hide_spines(ax, ax.spines)
     ax.tick_params(length=0)
     return image
 
@@ -227,44 +215,28 @@ def _write_cells(ax: Any, image: Any, values: Any) -> None:
     for (row, column), text in texts.items():
         red, green, blue, _ = image.cmap(image.norm(values[row, column]))
         is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-        ax.text(
-            column,
-            row,
-            text,
-            ha="center",
-            va="center",
-            fontsize=size,
-            color="white" if is_dark else "black",
-        )
+        style = {"fontsize": size, "color": "white" if is_dark else "black"}
+        ax.text(column, row, text, ha="center", va="center", **style)
+
+
+def refused(supported: Sequence[bool] | None, has_variance: Any) -> Any:
+    """Return whether each step has a variance that a verdict does not attribute."""
+    if supported is None:
+        return np.zeros(len(has_variance), dtype=bool)
+    return has_variance & ~np.asarray(supported, dtype=bool)
 
 
 @dataclass(frozen=True)
 class Support:
-    """What stands behind the indices of each step, or of each target.
-
-    Parameters
-    ----------
-    expansion : Expansion
-        Whose indices they are.
-    unexplained : ndarray of shape (n_groups,)
-        One minus Q², in [0, 1]; NaN for a step without choice or variance.
-    supported : tuple of bool or None, default=None
-        Whether a verdict supports the attribution; None without a verdict.
-    """
+    """What stands behind the indices of each step, or of each target."""
 
     expansion: Expansion
-    unexplained: FloatArray
-    supported: tuple[bool, ...] | None = None
+    unexplained: FloatArray  # (n_groups,), one minus Q²; NaN without variance
+    supported: tuple[bool, ...] | None = None  # None without a verdict
 
     @classmethod
     def of(cls, expansion: Expansion, verdict: Result | None = None) -> Support:
-        """Take the leave-one-out Q² of an expansion, or what a verdict says.
-
-        Raises
-        ------
-        ValueError
-            When the verdict is about other steps.
-        """
+        """Take the leave-one-out Q² of an expansion, or what a verdict says."""
         found = cls(expansion, expansion.q2)
         if verdict is None:
             return found.with_unexplained(expansion.unexplained_share)
@@ -273,15 +245,7 @@ class Support:
         return found.with_unexplained(np.clip(1.0 - verdict.q2, 0.0, 1.0))
 
     def with_unexplained(self, share: ArrayLike) -> Support:
-        """Return the same with another unexplained share (n_groups,).
-
-        An expansion without variance explains nothing, whatever its Q².
-
-        Raises
-        ------
-        ValueError
-            For another number of shares, or one that is not from 0 to 1.
-        """
+        """Return the same with another unexplained share (n_groups,)."""
         given = np.asarray(share, dtype=np.float64)
         n_groups = self.expansion.n_groups
         if given.shape != (n_groups,):
@@ -296,6 +260,7 @@ class Support:
                 f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
                 "NaN for a step without choice."
             )
+        # An expansion without variance explains nothing, whatever its Q².
         flat = (self.expansion.total_variance <= 0) & ~np.isnan(given)
         return replace(self, unexplained=np.where(flat, 1.0, given))
 
@@ -313,31 +278,18 @@ def refuse_other_steps(verdict: Result, step_names: Sequence[str]) -> None:
 
 
 def check_position(name: str, value: Any, size: int) -> int:
-    """Return a position from 0 to ``size - 1``.
-
-    Raises
-    ------
-    ValueError
-        For anything else, with the value.
-    """
-    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_integer or not 0 <= value < size:
+    """Return a position from 0 to ``size - 1``."""
+    if not is_position(value, size):
         raise ValueError(f"{name}={value!r} must be an int from 0 to {size - 1}.")
     return int(value)
 
 
 def composition_q2(
-    y: ArrayLike,
-    predicted: ArrayLike,
-    geometry: LogRatioGeometry,
-    zero_replacement: float,
-) -> FloatArray:  # shape: (n_steps,)
-    """Return Q² per step in Aitchison geometry, about the mean of these members.
-
-    NaN for a step without choice, and where the members do not differ.
-    """
-    observed = clr_of(y, geometry, zero_replacement, "y")
-    clr = clr_of(predicted, geometry, zero_replacement, "prediction")
+    y: ArrayLike, predicted: ArrayLike, geometry: LogRatioGeometry, zero: float
+) -> FloatArray:  # shape: (n_steps,); NaN without choice, or where members agree
+    """Return Q² per step in Aitchison geometry, about the mean of these members."""
+    observed = clr_of(y, geometry, zero, "y")
+    clr = clr_of(predicted, geometry, zero, "prediction")
     press = sum_by_step(np.square(observed - clr).sum(axis=0), geometry)
     spread = weighted_spread(observed, np.ones(len(observed)), LOG_RATIO_FLOOR)
     q2 = q2_from_sums(press, sum_by_step(spread, geometry))
@@ -357,9 +309,5 @@ def surrogate_q2(surrogate: Any, inputs: Any, y: ArrayLike) -> FloatArray:
     """Return Q² per step of a fitted surrogate."""
     predicted = np.asarray(surrogate.predict(inputs), dtype=np.float64)
     values = np.asarray(y, dtype=np.float64)
-    return composition_q2(
-        values,
-        predicted.reshape(values.shape),
-        surrogate.geometry_,
-        surrogate.zero_replacement,
-    )
+    predicted, zero = predicted.reshape(values.shape), surrogate.zero_replacement
+    return composition_q2(values, predicted, surrogate.geometry_, zero)

@@ -19,10 +19,12 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    finite_floats,
 )
 
 #: What is known of the noise.
 METHODS = ("chi2", "f", "markov")
+_NOT_NEGATIVE: dict[str, Any] = {"low": 0, "high": math.inf, "closed": "left"}
 
 
 def smallest_eigenvalue(design: ArrayLike) -> float:
@@ -42,11 +44,6 @@ def smallest_eigenvalue(design: ArrayLike) -> float:
     eigenvalue : float
         0 for fewer members than terms, and where it is rounding.
 
-    Raises
-    ------
-    ValueError
-        If the design is no finite matrix with rows and columns.
-
     Examples
     --------
     >>> import numpy as np
@@ -55,9 +52,10 @@ def smallest_eigenvalue(design: ArrayLike) -> float:
     >>> round(smallest_eigenvalue(np.c_[np.ones(5), x]), 6)
     1.0
     """
-    values = np.asarray(design, dtype=np.float64)
-    if values.ndim != 2 or not values.size or not np.all(np.isfinite(values)):
-        raise fail("smallest_eigenvalue", "design", "a finite 2-D array", design)
+    owner, expected = "smallest_eigenvalue", "a finite 2-D array"
+    values = finite_floats(owner, "design", design, expected)
+    if values.ndim != 2:
+        raise fail(owner, "design", expected, design)
     n_members, n_terms = values.shape
     if n_members < n_terms:
         return 0.0
@@ -116,11 +114,6 @@ def coefficient_error_bound(
         ``inf`` for a design of less than full rank, and for ``method="f"`` without
         residual degrees of freedom (:math:`L \le P`).
 
-    Raises
-    ------
-    ValueError
-        For a bad argument.
-
     Notes
     -----
     With :math:`m` coordinates and :math:`s = \sum_k \sigma_k^2`, the bounds are
@@ -136,12 +129,7 @@ def coefficient_error_bound(
 
     :math:`s` is a trace, so the bound of a step is the same in every isometric
     log-ratio basis. The bound holds for least squares only: the bias of a penalty and
-    of missing terms is not in it.
-
-    References
-    ----------
-    The user guide, "How many members", has the proof. The paper's Theorem A is
-    :func:`paper_ensemble_size`.
+    of missing terms is not in it. Proof: user guide, "How many members".
 
     Examples
     --------
@@ -156,22 +144,15 @@ def coefficient_error_bound(
     variances = _checked_variances(owner, noise_variance)
     check_integer(owner, "n_members", n_members, low=1)
     check_integer(owner, "n_terms", n_terms, low=1)
-    check_real(
-        owner,
-        "smallest_eigenvalue",
-        smallest_eigenvalue,
-        low=0,
-        high=math.inf,
-        closed="left",
-    )
+    check_real(owner, "smallest_eigenvalue", smallest_eigenvalue, **_NOT_NEGATIVE)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, METHODS)
     check_boolean(owner, "isotropic", isotropic)
     if n_members < n_terms or smallest_eigenvalue == 0.0:
         return math.inf
-    quantile = mean_square_quantile(
-        n_members, n_terms, len(variances), 1.0 - confidence_level, method, isotropic
-    )
+    risk = 1.0 - confidence_level
+    sizes = n_members, n_terms, len(variances)
+    quantile = mean_square_quantile(*sizes, risk, method, isotropic)
     return float(
         variances.sum() * n_terms * quantile / (n_members * smallest_eigenvalue)
     )
@@ -209,8 +190,8 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
        |S(\hat c) - S(c)| \le
        \frac{\lVert\hat c - c\rVert}{\max(\sqrt{D}, \sqrt{\hat D})} .
 
-    The inequality holds for all weights at once and cannot be improved. For a step,
-    :math:`c` is the coefficients of all its coordinates together.
+    The inequality holds for all weights at once and cannot be improved (user guide,
+    "How many members"). For a step, :math:`c` is all coefficients of its coordinates.
 
     Parameters
     ----------
@@ -225,19 +206,9 @@ def sobol_error_bound(squared_error: ArrayLike, total_variance: ArrayLike) -> An
     bound : float or ndarray
         At most 1, and 1 where there is no variance.
 
-    Raises
-    ------
-    ValueError
-        If a value is negative or NaN, or a variance is infinite.
-
     See Also
     --------
     sobol_error_interval : Narrower for an index near 0 or 1.
-
-    References
-    ----------
-    The user guide, "How many members", has the proof. It takes the place of the
-    paper's "delta method" step in Theorem A.
 
     Examples
     --------
@@ -258,7 +229,7 @@ def sobol_error_interval(
     :math:`\sin\varphi = \min(1, \lVert\hat c - c\rVert/\sqrt{\hat D})` the true index
     lies between :math:`\cos^2\min(\hat\theta + \varphi, \pi/2)` and
     :math:`\cos^2\max(\hat\theta - \varphi, 0)`. Holds for all indices at once, as
-    :func:`sobol_error_bound`.
+    :func:`sobol_error_bound` (user guide, "How many members").
 
     Parameters
     ----------
@@ -274,15 +245,6 @@ def sobol_error_interval(
     -------
     interval : ndarray of shape (2, ...)
         Lower and upper ends, in the shape to which the arguments broadcast.
-
-    Raises
-    ------
-    ValueError
-        For an index outside [0, 1], a negative value or NaN.
-
-    References
-    ----------
-    The user guide, "How many members".
 
     Examples
     --------
@@ -326,12 +288,8 @@ def _checked_pair(
 
 def _checked_variances(owner: str, value: Any) -> FloatArray:
     expected = "a non-negative finite float, or a list with one per coordinate"
-    try:
-        variances = np.atleast_1d(np.asarray(value, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise fail(owner, "noise_variance", expected, value) from None
-    valid = variances.ndim == 1 and variances.size and np.all(np.isfinite(variances))
-    if not valid or np.any(variances < 0):
+    variances = np.atleast_1d(finite_floats(owner, "noise_variance", value, expected))
+    if variances.ndim != 1 or np.any(variances < 0):
         raise fail(owner, "noise_variance", expected, value)
     return variances
 
@@ -390,36 +348,17 @@ def paper_ensemble_size(
     n_members : int
         Smallest integer that satisfies the inequality.
 
-    Raises
-    ------
-    ValueError
-        For a bad argument.
-
     See Also
     --------
     required_ensemble_size : From a bound that is proved.
 
     Notes
     -----
-    Faults of the theorem (supplement of the paper, section "Sample complexity for
-    Sobol accuracy"):
-
-    - The proof uses Markov's inequality, which gives :math:`1/\delta`; the statement
-      has :math:`\log(1/\delta)`.
-    - :math:`T` steps are in its union bound and not in its formula.
-    - :math:`E\lVert\hat c - c\rVert^2 \le P\sigma^2/(L - P)` is not true of polynomial
-      designs: the mean is :math:`\sigma^2\,\mathrm{tr}(\hat G^{-1})/L`, and
-      :math:`\hat G` is far from the identity unless :math:`L \gg P`.
-    - :math:`\lVert c\rVert` is bounded by the *smallest* variance, :math:`\hat D` is
-      taken to be :math:`D`, terms of second order are dropped, and terms beyond the
-      degree and the bias of the ridge are left out.
-    - The paper's :math:`L^* = 57` is :math:`P + 1`: it needs
-      :math:`\sigma^2/D_{\min} \le 1.9 \cdot 10^{-6}`. It takes
-      :math:`K_{\mathrm{eff}} = 3` where the widest step has 24 actions.
-
-    References
-    ----------
-    The paper, Theorem A.
+    The user guide, "How many members", lists the faults of the proof (supplement of
+    the paper, section "Sample complexity for Sobol accuracy"): Markov's inequality
+    gives :math:`1/\delta`, not its logarithm, and :math:`E\lVert\hat c - c\rVert^2 \le
+    P\sigma^2/(L - P)` is not true of polynomial designs. The paper's :math:`L^* = 57`
+    is :math:`P + 1` and needs :math:`\sigma^2/D_{\min} \le 1.9 \cdot 10^{-6}`.
 
     Examples
     --------
@@ -434,9 +373,7 @@ def paper_ensemble_size(
     """
     owner = "paper_ensemble_size"
     check_integer(owner, "n_terms", n_terms, low=1)
-    check_real(
-        owner, "noise_variance", noise_variance, low=0, high=math.inf, closed="left"
-    )
+    check_real(owner, "noise_variance", noise_variance, **_NOT_NEGATIVE)
     check_real(owner, "signal_variance", signal_variance, low=0, high=math.inf)
     check_integer(owner, "n_features", n_features, low=1)
     check_integer(owner, "n_actions", n_actions, low=2)

@@ -125,18 +125,17 @@ def required_ensemble_size(
     Parameters
     ----------
     estimator : CompositionalPCESurrogate or PolynomialChaosRegressor
-        Fitted. The answer has one entry per step, or per target.
+        Fitted; alone, or at the end of a pipeline. The answer has one entry per step,
+        or per target.
     tolerance : float, default=0.1
         Largest error of an index, in (0, 1). By :func:`sobol_error_bound` it bounds
         :math:`\lVert\hat c - c\rVert/\sqrt D` as well.
     confidence_level : float, default=0.95
         Probability for one step (or target), given the design; all its indices at
         once.
-    method : {"chi2", "f", "markov"}, default="f"
+    method, isotropic
         As in :func:`coefficient_error_bound`. ``"f"`` knows that the noise will be
         estimated from the same members.
-    isotropic : bool, default=False
-        As in :func:`coefficient_error_bound`.
     noise_variance : float, array-like of shape (n_outputs,) or None, default=None
         :math:`\sigma^2`, summed over the coordinates of a step. None takes the
         residual variance of the fit: noise and missing terms together.
@@ -155,11 +154,6 @@ def required_ensemble_size(
     required : RequiredEnsembleSize
         ``n_required``, ``n_available``, ``n_terms``, ``bound``; prints as words.
 
-    Raises
-    ------
-    ValueError
-        For a bad argument, or another kind of estimator.
-
     Warns
     -----
     VacuousBoundWarning
@@ -173,12 +167,7 @@ def required_ensemble_size(
     is found by bisection. The bound is proved for least squares, Gaussian noise
     (``"markov"``: any noise) and no missing terms. The *number* is a plan: it takes
     estimates of :math:`\sigma^2` and :math:`D` for true. Laws learned from the data
-    count as known.
-
-    References
-    ----------
-    The user guide, "How many members". It replaces the paper's Theorem A, which is
-    :func:`paper_ensemble_size`.
+    count as known. See the user guide, "How many members".
 
     Examples
     --------
@@ -244,14 +233,9 @@ class _ShareBound:
         known = signal > 0.0 and np.isfinite(noise)
         if n_members < facts.n_terms or eigenvalue == 0.0 or not known:
             return 1.0
-        quantile = mean_square_quantile(
-            n_members,
-            facts.n_terms,
-            int(facts.n_coordinates[output]),
-            self.risk,
-            self.method,
-            self.isotropic,
-        )
+        sizes = n_members, facts.n_terms, int(facts.n_coordinates[output])
+        how = self.risk, self.method, self.isotropic
+        quantile = mean_square_quantile(*sizes, *how)
         squared = noise * facts.n_terms * quantile / (n_members * eigenvalue)
         return float(sobol_error_bound(squared, signal))
 
@@ -306,11 +290,8 @@ def _given(owner: str, name: str, value: Any, fitted: FloatArray) -> FloatArray:
 
 
 def _warn_if_vacuous(required: RequiredEnsembleSize) -> None:
-    names = [
-        name
-        for name, vacuous in zip(required.names, required.is_vacuous, strict=True)
-        if vacuous
-    ]
+    vacuous = zip(required.names, required.is_vacuous, strict=True)
+    names = [name for name, is_vacuous in vacuous if is_vacuous]
     if not names:
         return
     reason = "the noise is large beside the signal that leave-one-out finds"
@@ -339,20 +320,10 @@ _NEAR_ONE = 0.98
 
 
 class SimulatedDesigns:
-    r"""Several nested random designs, and the smallest eigenvalue of all of them.
+    """Several nested random designs, and the smallest eigenvalue of all of them."""
 
-    :math:`\lambda_{\min}(\Psi^\top\Psi)` of a design cannot shrink when rows are
-    added, so with nested designs a bound that divides by it falls with the size.
-
-    Parameters
-    ----------
-    basis : PolynomialBasis
-        Its laws give the inputs.
-    n_designs : int
-        Number of designs.
-    generator : Generator
-        Of the inputs.
-    """
+    # λ_min(Ψᵀ Ψ) of a design cannot shrink when rows are added, so with nested designs
+    # a bound that divides by it falls with the size.
 
     def __init__(
         self, basis: PolynomialBasis, n_designs: int, generator: np.random.Generator
@@ -361,10 +332,8 @@ class SimulatedDesigns:
         self._basis = basis
         self._generators = generator.spawn(n_designs)
         self._grams = np.zeros((n_designs, n_terms, n_terms))
-        work = min(
-            _MOST_MULTIPLICATIONS / (n_designs * n_terms**2),
-            _MOST_VALUES / (n_designs * n_terms),
-        )
+        values = n_designs * n_terms
+        work = min(_MOST_MULTIPLICATIONS / (values * n_terms), _MOST_VALUES / values)
         self._largest = max(int(work), 4 * n_terms)
         self.sizes: list[int] = []
         self.totals: list[float] = []  # smallest eigenvalue of the sum of squares
@@ -378,24 +347,19 @@ class SimulatedDesigns:
 
     def grow(self) -> None:
         """Add rows to every design."""
-        size = len(self._basis.multi_indices) + 1
-        if self.sizes:
-            size = math.ceil(self.sizes[-1] * _GROWTH)
-        more = size - (self.sizes[-1] if self.sizes else 0)
+        before = self.sizes[-1] if self.sizes else 0
+        size = math.ceil(before * _GROWTH) or len(self._basis.multi_indices) + 1
         for gram, generator in zip(self._grams, self._generators, strict=True):
-            inputs = self._basis.sample(more, generator)
+            inputs = self._basis.sample(size - before, generator)
             for _, design in self._basis.blocks(inputs):
                 gram += design.T @ design
         self.sizes.append(size)
         self.totals.append(min(smallest_of_gram(gram) for gram in self._grams))
 
     def eigenvalue(self, n_members: int) -> float:
-        """Return the smallest eigenvalue of the Gram matrix at a size.
-
-        Linear in the size between simulated ones; constant beyond them, which is
-        cautious: the smallest eigenvalue of a sum is at least the sum of those of its
-        parts. 0 below the smallest size.
-        """
+        """Return the smallest eigenvalue of the Gram matrix at a size, or a bound."""
+        # Linear between simulated sizes. Beyond them constant, which is cautious: the
+        # smallest eigenvalue of a sum is at least the sum of those of its parts.
         if n_members < self.sizes[0]:
             return 0.0
         if n_members >= self.sizes[-1]:
@@ -412,35 +376,15 @@ def smallest_of_gram(gram: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class FittedFacts:
-    """Noise and signal of each output (a step or a target).
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of the outputs.
-    noise_variance : ndarray of shape (n_outputs,)
-        Residual variance, summed over the coordinates of an output.
-    signal_variance : ndarray of shape (n_outputs,)
-        Variance of the expansion that leave-one-out confirms.
-    is_nothing : ndarray of bool of shape (n_outputs,)
-        Where there is nothing to attribute: no choice, or a constant target.
-    n_coordinates : ndarray of int of shape (n_outputs,)
-        Coordinates of an output.
-    n_members : int
-        Members of the fit; copies are counted.
-    gram : ndarray of shape (n_terms, n_terms)
-        Sum of squares and products of the design.
-    basis : PolynomialBasis
-        Laws and terms.
-    """
+    """Noise and signal of each output (a step or a target)."""
 
     names: tuple[str, ...]
-    noise_variance: FloatArray
-    signal_variance: FloatArray
-    is_nothing: BoolArray
-    n_coordinates: IndexArray
-    n_members: int
-    gram: FloatArray
+    noise_variance: FloatArray  # (n_outputs,), summed over the coordinates of each
+    signal_variance: FloatArray  # (n_outputs,), as far as leave-one-out confirms it
+    is_nothing: BoolArray  # (n_outputs,), no choice or a constant target
+    n_coordinates: IndexArray  # (n_outputs,)
+    n_members: int  # copies are counted
+    gram: FloatArray  # (n_terms, n_terms), sum of squares and products of the design
     basis: PolynomialBasis
 
     @property
@@ -450,15 +394,7 @@ class FittedFacts:
 
 
 def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
-    """Read what is needed from a fitted surrogate or regressor.
-
-    Raises
-    ------
-    ValueError
-        If it is neither, or a marginal expansion, which has no samples.
-    NotFittedError
-        If it is not fitted.
-    """
+    """Read what is needed from a fitted surrogate or regressor."""
     try:
         reading = expansion_of(estimator)
     except NoExpansionError:
@@ -506,10 +442,8 @@ def _free_coordinates(expansion: Expansion) -> IndexArray:
 def _confirmed(
     expansion: FloatArray, explained: FloatArray, q2: FloatArray
 ) -> FloatArray:
-    """Return the smaller of the variance of the expansion and of what it predicts.
-
-    Noise in the coefficients adds to the first. 0 where nothing is predicted.
-    """
+    """Return the variance of the expansion or, if less, what it predicts."""
+    # Noise in the coefficients adds to the first.
     smaller = np.fmin(expansion, np.where(q2 < 1.0, explained, np.inf))
     signal = np.where(q2 > 0.0, np.maximum(smaller, 0.0), 0.0)
     return np.where(np.isnan(q2), np.nan, signal)

@@ -230,7 +230,7 @@ def agreement_with_solving_again(n_components, seed):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_predicted_changes_are_those_of_rewards_solved_again(seed):
-    """If the embedding keeps the entries; else the result says that it does not."""
+    """If the embedding retains the entries; else the result says that it does not."""
     r2, found = agreement_with_solving_again(12, seed)
     assert r2 > 0.9
     np.testing.assert_allclose(found.retained, 1.0)

@@ -63,7 +63,9 @@ def test_the_binomial_interval_is_that_of_scipy(n_inside, method, level, kind):
 
 
 @pytest.mark.parametrize("method", ["wilson", "exact"])
-def test_a_coverage_interval_holds_the_scores_and_knows_no_choice(forecasts, method):
+def test_a_coverage_interval_contains_the_scores_and_is_nan_without_choice(
+    forecasts, method
+):
     y, draws = forecasts
     low, high = np.quantile(draws, [0.1, 0.9], axis=0)
     shape = {"steps": STEPS, "mask": MASK}
@@ -146,7 +148,7 @@ def test_the_mean_pit_shows_bias(forecasts):
     assert found.step_p_values[0] < 1e-6
 
 
-def test_uniformity_is_judged_part_by_part(forecasts):
+def test_uniformity_is_assessed_part_by_part(forecasts):
     y, draws = forecasts
     shape = {"steps": STEPS, "mask": MASK, "random_state": 0}
     found = pit_uniformity(y, draws, **shape)
@@ -229,11 +231,11 @@ def test_relabelling_actions_does_not_change_the_energy_score(forecasts, space):
     np.testing.assert_allclose(relabelled, found)
 
 
-def test_the_energy_score_sees_wrong_dependence_and_the_crps_does_not(forecasts):
+def test_the_energy_score_detects_wrong_dependence_and_the_crps_does_not(forecasts):
     rng = np.random.default_rng(2)
     y, draws = draw_policies(rng, (800,))[:, :3], draw_policies(rng, (800, 1))[..., :3]
-    # Shuffle each action by itself: the same marginals. Not on the simplex, but the
-    # score in probability does not ask.
+    # Shuffle each action by itself: the same marginals. Not on the simplex, which
+    # the score in probability does not need.
     shuffled = np.stack([rng.permutation(column) for column in draws[:, 0].T], axis=1)
     shuffled = shuffled[:, np.newaxis]
     np.testing.assert_allclose(crps_score(y, shuffled), crps_score(y, draws))

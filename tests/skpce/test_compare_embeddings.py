@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import softmax
+from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.ensemble import RandomForestRegressor
@@ -49,10 +52,10 @@ def pls(**parameters):
     return PLSTransformer(target_transformer=log_ratios, **parameters)
 
 
-def felt_and_loud(n_members=90, seed=0):
-    """Twelve coordinates of a reward; the policy depends on those of least variance.
+def quiet_and_loud(n_members=90, seed=0):
+    """Twelve coordinates of a reward; the policy follows the two of least variance.
 
-    Step a depends on two, also on the square of the first; step b on none.
+    Step a depends on both, also on the square of the first; step b on none.
     """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_members, 12)) * np.r_[[3.0] * 10, 1, 1]
@@ -64,7 +67,7 @@ def felt_and_loud(n_members=90, seed=0):
 
 @pytest.fixture(scope="module")
 def data():
-    return felt_and_loud()
+    return quiet_and_loud()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +97,7 @@ def grid_search(candidates, scoring=None, dimensions=(1, 2), degrees=(1, 2)):
     )
 
 
-def test_an_embedding_of_what_the_policy_depends_on_is_chosen(found):
+def test_an_embedding_that_finds_what_decides_the_policy_is_chosen(found):
     assert found.best.name == "PLS"
     assert [choice.candidate for choice in found.best_of_all.choices] == ["PLS"] * 3
     assert found["PLS"].q2[0] > 0.6
@@ -149,6 +152,50 @@ def test_nested_q2_is_that_of_a_grid_search_in_each_fold(data, candidates, found
         assert found[name].q2 == pytest.approx(q2_by_hand(y, predicted))
 
 
+def test_with_rewards_the_choices_are_grid_searches_of_the_inner_folds(data):
+    """Nested Q² by hand: a grid search over the folds drawn in each training set."""
+    reward = np.repeat(np.arange(30), 3)
+    X, y = data[0][reward], data[1]
+    rng = np.random.default_rng(0)
+    fit = _make_cross_fit(surrogate(), X, y, reward, None, "infer", 4, 1e-12, rng)
+    folds = NestedFolds.draw(fit.splits, 3, X, reward, rng)
+    read = read_candidates({"PCA": PCA()}, (1, 2), (0, 1), fit.pipeline, rng)
+    ours = NestedSearch(read, fit, folds, None).nested_errors()
+    predicted = np.empty_like(y)
+    for (train, test), inner, setting in zip(
+        folds.outer, folds.inner, ours.choices[0], strict=True
+    ):
+        rows = [tuple(np.searchsorted(train, part) for part in one) for one in inner]
+        searched = grid_search({"PCA": read[0].embedding}, degrees=(0, 1))
+        searched.set_params(cv=rows).fit(X[train], y[train])
+        predicted[test] = searched.predict(X[test])
+        found = searched.best_params_
+        assert setting.dimension == found["embedding__n_components"]
+        assert setting.degree == found["surrogate__degree"]
+    q2 = step_q2(ours.errors[0], fit.squared_deviations(), fit.geometry)
+    assert q2 == pytest.approx(q2_by_hand(y, predicted))
+
+
+class CountedPCA(PCA):
+    """Notes the number of rows of each fit."""
+
+    fits: ClassVar[list[int]] = []
+
+    def fit_transform(self, X, y=None):
+        self.fits.append(len(X))
+        return super().fit_transform(X, y)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_an_embedding_is_fitted_once_for_all_degrees(data, routing):
+    search, _ = search_of({"PCA": CountedPCA()}, *data, degrees=(0, 1, 2))
+    CountedPCA.fits.clear()
+    with config_context(enable_metadata_routing=routing):
+        search.nested_errors()
+    # Of three outer folds each trains in two inner ones, and once on all its members.
+    assert sorted(CountedPCA.fits) == [30] * 6 + [60] * 3
+
+
 def test_permuted_choices_are_grid_searches_of_permuted_policies(data, candidates):
     X, y = data
     order = np.random.default_rng(3).permutation(len(X))
@@ -163,7 +210,7 @@ def test_permuted_choices_are_grid_searches_of_permuted_policies(data, candidate
 def test_the_best_of_all_has_a_p_value_where_the_choice_is_permuted(data):
     X, y = data
     found = compare_embeddings(
-        {"relevant": FunctionTransformer(column, kw_args={"j": 10}), "PCA": PCA()},
+        {"decisive": FunctionTransformer(column, kw_args={"j": 10}), "PCA": PCA()},
         X,
         y,
         dimensions=(1,),
@@ -172,8 +219,8 @@ def test_the_best_of_all_has_a_p_value_where_the_choice_is_permuted(data):
         permute_choice=True,
         **SMALL,
     )
-    relevant, noise = found.best_of_all.verdict.steps
-    assert relevant.p_value == pytest.approx(2 / 20)  # Holm over two steps
+    decisive, noise = found.best_of_all.verdict.steps
+    assert decisive.p_value == pytest.approx(2 / 20)  # Holm over two steps
     assert noise.p_value > 0.1
     assert found.permuted_choice
     assert "not tested" not in str(found)
@@ -225,7 +272,7 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
     assert min(largest) > np.mean(nested)
 
 
-def test_a_setting_chosen_on_all_members_is_optimistic():
+def test_a_setting_chosen_on_all_members_flatters():
     """Held fixed, it has seen who is held out; nested, it has not."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 30)), softmax(rng.normal(size=(40, 2)), axis=1)
@@ -312,7 +359,7 @@ def test_rewards_with_unequal_replicates_exchange_their_inputs(data):
     X, y = data
     reward = np.repeat(np.arange(60), np.tile([1, 2], 30))
     found = compare_embeddings(
-        {"relevant": FunctionTransformer(column, kw_args={"j": slice(10, 12)})},
+        {"decisive": FunctionTransformer(column, kw_args={"j": slice(10, 12)})},
         X[reward],
         y[reward],
         reward,
@@ -324,8 +371,8 @@ def test_rewards_with_unequal_replicates_exchange_their_inputs(data):
         n_permutations=19,
         random_state=0,
     )
-    relevant, noise = found["relevant"].verdict.steps
-    assert relevant.p_value == pytest.approx(2 / 20)
+    decisive, noise = found["decisive"].verdict.steps
+    assert decisive.p_value == pytest.approx(2 / 20)
     assert noise.p_value > 0.1
 
 
@@ -431,11 +478,11 @@ def test_kinds_of_candidates(data):
     assert single.q2 == pytest.approx(single.fixed_q2)
     assert not any("permute_choice" in text for text in single.verdict.cautions)
     assert any("permute_choice" in text for text in several.verdict.cautions)
-    # The fitted pipeline keeps what the search leaves out.
+    # The fitted pipeline retains what the search leaves out.
     assert hasattr(found.best.pipeline[-1], "step_total_sobol_interval_")
 
 
-def test_a_surrogate_with_a_regressor_keeps_its_steps(data):
+def test_a_surrogate_with_a_regressor_retains_its_steps(data):
     found = compare_embeddings(
         {"PLS": pls()},
         *data,
@@ -473,15 +520,15 @@ def test_tables_and_words(found):
 def test_progress_is_reported_and_may_stop(data):
     X, y = data
     arguments = {"dimensions": (1,), "degrees": (1,), "surrogate": surrogate(), **SMALL}
-    reported = []
+    calls = []
     compare_embeddings(
         {"PCA": PCA()},
         X,
         y,
-        progress=lambda *parts: reported.append(parts),
+        progress=lambda *parts: calls.append(parts),
         **arguments,
     )
-    assert reported == [(part, 5) for part in range(1, 6)]
+    assert calls == [(part, 5) for part in range(1, 6)]
 
     def stop(done, total):
         raise KeyboardInterrupt

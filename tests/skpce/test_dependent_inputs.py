@@ -225,7 +225,7 @@ def test_an_input_without_effect_has_total_index_zero():
     law = NatafTransformer(NORMALS, correlation=R)
     found = dependent_sobol_indices(pce, X, law=law, n_samples=2048, random_state=0)
     assert found.total_order[0, 2] == pytest.approx(0, abs=1e-12)
-    assert found.first_order[0, 2] > 0.01  # by its correlation with x1
+    assert found.first_order[0, 2] > 0.01  # it tells x1
     assert found.shapley[0, 2] > 0
 
 
@@ -318,10 +318,10 @@ def test_random_orders_agree_with_all_subsets():
     assert np.all(np.abs(few.shapley - exact) < 4 * error + 1e-6)
     assert np.all(error < 0.05)
     np.testing.assert_allclose(few.shapley.sum(), 1.0, atol=1e-12)
-    single = dependent_sobol_indices(
+    one_order = dependent_sobol_indices(
         pce, X, law=law, n_samples=1024, n_permutations=1, random_state=0
     )
-    assert single.shapley_standard_error.mean() > error.mean()
+    assert one_order.shapley_standard_error.mean() > error.mean()
 
 
 def test_standard_errors_are_those_of_repetitions():

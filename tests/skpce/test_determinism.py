@@ -55,7 +55,7 @@ def test_the_order_of_rows_does_not_matter(data, solver):
     )
 
 
-def test_ard_with_more_terms_than_samples_does_not_see_the_order_of_rows():
+def test_ard_with_more_terms_than_samples_does_not_depend_on_the_order_of_rows():
     """Its iteration magnifies rounding there, to errors of the size of y."""
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(15, 20)), rng.integers(0, 3, size=15).astype(float)

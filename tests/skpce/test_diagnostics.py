@@ -1,4 +1,4 @@
-"""What a fit says of itself."""
+"""The diagnostics of a fit."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_leave_one_out_q2_is_that_of_refits(simulate):
     clr = [block - block.mean(axis=1, keepdims=True) for block in log]
     press = np.zeros(3)
     for row in range(30):
-        keep = np.arange(30) != row
+        others = np.arange(30) != row
         surrogate = CompositionalPCESurrogate(
             steps=WIDTHS, log_ratio="clr", **parameters
-        ).fit(X[keep], y[keep])
+        ).fit(X[others], y[others])
         predicted = np.split(surrogate.transform(X[row : row + 1])[0], [3, 5])
         press += [
             np.sum((block[row] - p) ** 2)

@@ -276,10 +276,10 @@ def test_embedding_of_a_pipeline(pipeline, ensemble):
     display = EmbeddingDisplay.from_estimator(pipeline)
     scores = pipeline[:-1].transform(X)
     np.testing.assert_allclose(display.correlation, np.eye(2), atol=1e-12)
-    kept = pipeline[1].explained_variance_ratio_
-    np.testing.assert_allclose(display.explained_variance_ratio, kept)
+    shares = pipeline[1].explained_variance_ratio_
+    np.testing.assert_allclose(display.explained_variance_ratio, shares)
     heights = [bar.get_height() for bar in display.axes_[2].patches]
-    np.testing.assert_allclose(heights, [*kept, 1 - kept.sum()])
+    np.testing.assert_allclose(heights, [*shares, 1 - shares.sum()])
     n = len(X)
     expected = norm.ppf((np.arange(n) + 0.5) / n)
     np.testing.assert_allclose(display.law_quantiles[:, 0], expected, atol=0.05)
@@ -510,7 +510,7 @@ def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
         MainEffectsDisplay.from_estimator(fitted, ax=loose)
 
 
-def test_inputs_that_pass_through_keep_their_names():
+def test_inputs_that_pass_through_retain_their_names():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = softmax(np.c_[X[:, 0], X[:, 1], np.zeros(40)], axis=1)

@@ -21,6 +21,7 @@ from skpce.plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from skpce.plotting._steps import spread_apart
 from skpce.plotting._style import INTERACTION_COLOR, UNEXPLAINED_COLOR, color, label
 from tests.skpce.verdicts import verdict_by_hand
 
@@ -57,7 +58,7 @@ def make_verdict(attributable=(True, False, True), names=STEPS):
 def shown_texts(figure):
     """Return text and box of what is drawn, in pixels."""
     figure.canvas.draw()
-    hidden = set()  # ticks outside the axes keep their labels
+    hidden = set()  # ticks outside the axes still have labels
     for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
         low, high = sorted(axis.get_view_interval())
         places = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
@@ -92,14 +93,18 @@ def sobol(kind, inputs, steps):
     )
 
 
-def embedding(n_inputs, n_kept=None):
+def embedding(n_inputs, n_components=None):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, n_inputs))
-    kept = None if n_kept is None else np.full(n_kept, 0.9 / n_kept)
+    ratios = None if n_components is None else np.full(n_components, 0.9 / n_components)
     correlation = np.corrcoef(X.T) if n_inputs > 1 else np.ones((1, 1))
     names = [f"x{i}" for i in range(n_inputs)]
     return EmbeddingDisplay(
-        correlation, np.sort(X, 0), np.sort(X, 0), names, explained_variance_ratio=kept
+        correlation,
+        np.sort(X, 0),
+        np.sort(X, 0),
+        names,
+        explained_variance_ratio=ratios,
     ).plot()
 
 
@@ -300,7 +305,7 @@ def test_what_explains_a_refused_step_is_hatched(fitted, ensemble):
 
 
 @pytest.mark.parametrize("quantity", ["probability", "log_ratio"])
-def test_curves_of_a_refused_step_are_dashed_and_say_so(fitted, quantity):
+def test_curves_of_a_refused_step_are_dashed_and_labelled(fitted, quantity):
     parts = ["first:0", "second:1"]
     if quantity == "log_ratio":
         parts = ["first:ilr1", "second:ilr0"]
@@ -379,3 +384,8 @@ def test_a_fitted_search_is_read_like_its_best_estimator(ensemble):
     expected = CoverageDisplay.from_estimator(best, X, y, levels=(0.9,)).coverages
     assert found == expected
     assert len(EmbeddingDisplay.from_estimator(search).axes_) == 3
+
+
+def test_crowded_labels_stay_centred_on_their_nodes():
+    np.testing.assert_allclose(spread_apart([1.0, 0.9, 0.3], 0.2), [1.05, 0.85, 0.3])
+    assert spread_apart([], 0.2).size == 0

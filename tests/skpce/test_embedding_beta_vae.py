@@ -101,15 +101,15 @@ def test_variances_and_r2_of_the_linear_one(max_epochs):
     ).fit(X)
     scaled = EIGENVALUES / (EIGENVALUES.sum() / X.shape[1])
     level = 2.0
-    kept = scaled > level
-    assert kept.tolist() == [True, True, True, False]
-    assert embedding.active_.tolist() == kept.tolist()
+    used = scaled > level
+    assert used.tolist() == [True, True, True, False]
+    assert embedding.active_.tolist() == used.tolist()
     tolerance = 1e-6 if max_epochs == 1 else 0.1
     Z = embedding.transform(X)
     np.testing.assert_allclose(
-        Z.var(axis=0), np.where(kept, 1 - level / scaled, 0), atol=tolerance
+        Z.var(axis=0), np.where(used, 1 - level / scaled, 0), atol=tolerance
     )
-    explained = scaled * np.where(kept, 1 - (level / scaled) ** 2, 0)
+    explained = scaled * np.where(used, 1 - (level / scaled) ** 2, 0)
     assert embedding.reconstruction_r2_ == pytest.approx(
         explained.sum() / scaled.sum(), abs=0.1 * tolerance
     )
@@ -118,7 +118,7 @@ def test_variances_and_r2_of_the_linear_one(max_epochs):
 
 
 def curve(n_samples, seed):
-    """A bent line in 20 dimensions: one number says where a row lies."""
+    """A bent line in 20 dimensions: one number determines a row."""
     rng = np.random.default_rng(seed)
     t = rng.normal(size=n_samples)
     axes = np.linalg.qr(np.random.default_rng(9).normal(size=(20, 2)))[0]

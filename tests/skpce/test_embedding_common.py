@@ -22,7 +22,7 @@ from skpce.inspection import verdict
 torch = pytest.importorskip("torch")
 pytest.importorskip("zuko")
 
-# The contract does not require a good fit; few epochs make it quick.
+# The contract needs no good fit, so few epochs suffice.
 SHORT = {"max_epochs": 5, "random_state": 0}
 ESTIMATORS = [
     BetaVAE(**SHORT),
@@ -122,12 +122,12 @@ def test_bad_parameters_are_refused(kind, parameter, value, message, X):
 
 
 @pytest.mark.parametrize("kind", [BetaVAE, NormalizingFlow])
-def test_a_training_that_diverges_says_so(kind, X):
+def test_a_training_that_diverges_is_reported(kind, X):
     with pytest.raises(ValueError, match="diverged: its loss is"):
         kind(learning_rate=1e150, random_state=0).fit(X)
 
 
-def test_the_import_needs_no_torch_and_the_fit_says_what_it_needs():
+def test_the_import_needs_no_torch_and_the_fit_names_what_it_needs():
     code = (
         "import sys\n"
         "class Missing:\n"
@@ -149,7 +149,7 @@ def test_the_import_needs_no_torch_and_the_fit_says_what_it_needs():
     ]
 
 
-def test_pls_regression_itself_cannot_stand_in_a_pipeline(X):
+def test_pls_regression_itself_does_not_work_in_a_pipeline(X):
     """The reason for `PLSTransformer`; should this pass one day, it can go."""
     with pytest.raises(ValueError, match="dim"):
         make_pipeline(PLSRegression(2), Ridge()).fit(X, X[:, :2])
@@ -165,7 +165,7 @@ def test_pls_scores_are_those_of_pls_regression(X):
     np.testing.assert_array_equal(fitted.inverse_transform(scores), back)
 
 
-def test_pls_of_a_constant_says_nothing(X):
+def test_pls_of_a_constant_explains_nothing(X):
     """A step of which all training members of a fold have the same policy."""
     fitted = PLSTransformer(2).fit(X, np.ones((len(X), 2)))
     np.testing.assert_array_equal(fitted.transform(X), 0)

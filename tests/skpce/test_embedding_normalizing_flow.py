@@ -1,4 +1,4 @@
-"""PCA and a flow: what it keeps, and when it is worth its parameters."""
+"""PCA and a flow: its reconstruction, and when it is worth its parameters."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ def test_relabelling_actions_and_members_changes_nothing_but_the_alr_sum():
         assert same == (name != "alr_sum"), name
 
 
-def test_steps_are_judged_apart(ensemble_of_three):
+def test_steps_are_assessed_separately(ensemble_of_three):
     found = policy_fragility(ensemble_of_three, steps=STEPS, mask=MASK)
     alone = policy_fragility(ensemble_of_three[:, :4])
     for name in MEASURES:

@@ -123,7 +123,7 @@ def test_selection_by_the_surrogate(ensemble):
 
 @pytest.mark.skipif(
     sklearn.__version__.startswith("1.6."),
-    reason="a Pipeline asks there for a score request of its own",
+    reason="a Pipeline needs a score request of its own there",
 )
 def test_sample_weight_is_routed(embedded):
     X, y = embedded
@@ -214,9 +214,13 @@ def hidden():
     """A quadratic function of three directions of ten features, and noise."""
     rng = np.random.default_rng(0)
     rotation, _ = np.linalg.qr(rng.normal(size=(10, 10)))
-    normal = rng.normal(size=(120, 3))
-    y = normal[:, 0] + normal[:, 1] ** 2 - normal[:, 0] * normal[:, 2]
-    wide = np.column_stack([normal * [5, 4, 3], 0.1 * rng.normal(size=(120, 7))])
+    standardised = rng.normal(size=(120, 3))
+    y = (
+        standardised[:, 0]
+        + standardised[:, 1] ** 2
+        - standardised[:, 0] * standardised[:, 2]
+    )
+    wide = np.column_stack([standardised * [5, 4, 3], 0.1 * rng.normal(size=(120, 7))])
     return wide @ rotation, y + 0.1 * rng.normal(size=120)
 
 

@@ -206,7 +206,7 @@ def test_the_bootstrap_misses_truncation_and_residual_bounds_do_not():
 
 
 @pytest.mark.parametrize("solver", ["ridge", "ols", "auto"])
-def test_a_fit_at_chance_says_nothing(solver):
+def test_a_fit_at_chance_has_wide_intervals(solver):
     rng = np.random.default_rng(SEED)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=(60, 4))
     interval = (
@@ -351,7 +351,7 @@ def test_bad_arguments_are_named(options, message):
         pce.sobol_interval(**options)
 
 
-def test_a_fit_from_sums_says_what_to_do():
+def test_a_fit_from_sums_names_the_remedy():
     pce = PolynomialChaosRegressor(1, distribution=norm(0, 1), criterion="gcv").fit(
         *noisy_data()
     )

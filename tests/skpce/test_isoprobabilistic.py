@@ -205,7 +205,7 @@ def test_the_second_column_can_be_fixed_too():
     assert abs(squared.mean() - mean) < 4 * squared.std() / np.sqrt(len(squared))
 
 
-def test_draws_keep_the_dependence_that_a_copula_of_correlations_loses():
+def test_draws_preserve_the_dependence_that_a_copula_of_correlations_loses():
     X = parabola()
     kernel = RosenblattTransformer().fit(X).sample(5000, random_state=0)
     gauss = NatafTransformer().fit(X).sample(5000, random_state=0)

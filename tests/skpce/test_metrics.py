@@ -81,7 +81,7 @@ def test_a_perfect_forecaster_scores_perfectly_and_a_wrong_one_does_not(forecast
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_exact_quantiles_cover_as_often_as_they_say(forecasts, level):
+def test_exact_quantiles_cover_as_often_as_they_claim(forecasts, level):
     y, draws = forecasts
     lower, upper = quantiles(draws, level)
     shape = {"steps": STEPS, "mask": MASK}

@@ -515,9 +515,18 @@ def test_an_archive_with_more_or_less(content, refused):
 
 
 def test_an_archive_that_would_grow(content, refused):
-    assert "is compressed" in refused(
+    assert "are compressed" in refused(
         archive_of(parts_of(content), zipfile.ZIP_DEFLATED)
     )
+
+
+def test_an_archive_whose_parts_overlap(content, refused):
+    """A part that is said to be longer than it is, as where many share their bytes."""
+    place = content.index(b"PK\x01\x02")  # sizes of the first part in the directory
+    sizes = (len(content) + 1).to_bytes(4, "little") * 2
+    body = content[: place + 20] + sizes + content[place + 28 : -64]
+    digest = hashlib.sha256(body).hexdigest().encode()
+    assert "its parts are larger than the file" in refused(body + digest)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

@@ -221,7 +221,7 @@ def test_many_inputs_need_long_keys():
     wide[:, [0, 30, 59]] = multi_indices
     every = [laws[1]] * 60
     every[0], every[30], every[59] = laws
-    # One linear term per input, without a coefficient, keeps all keys in play.
+    # One linear term per input, without a coefficient, needs all keys.
     wide = np.vstack([wide, 2 * np.eye(60, dtype=np.int64)[1:30]])
     padded = np.pad(coefficients, ((0, 0), (0, 29)))
     padded[:, -29:] = 1e-9

@@ -27,7 +27,7 @@ GRID = [
 
 
 def brute_force(n_features, degree, q, order):
-    """Every multi-index in the box that meets the definition in exact fractions."""
+    """Every multi-index in the box, retained by the definition in exact fractions."""
     retained = set()
     for index in itertools.product(range(degree + 1), repeat=n_features):
         active = sum(i > 0 for i in index)

@@ -106,7 +106,7 @@ def test_without_noise_nothing_is_corrected():
         np.testing.assert_allclose(found.total_order, pce.total_sobol_indices_)
 
 
-def test_halves_keep_the_strength_of_the_penalty():
+def test_halves_retain_the_strength_of_the_penalty():
     """Two halves that are copies of each other give the full fit twice."""
     X, y = noise(SEED, 20, 3)
     pce = expansion("ridge").fit(np.vstack([X, X]), np.vstack([y, y]))

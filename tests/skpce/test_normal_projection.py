@@ -22,7 +22,7 @@ def expansion():
     return coefficients, multi_indices
 
 
-def test_a_tensor_keeps_the_variance(expansion):
+def test_a_tensor_retains_the_variance(expansion):
     coefficients, multi_indices = expansion
     tensors = symmetric_tensors(coefficients, multi_indices)
     np.testing.assert_allclose(

@@ -108,12 +108,12 @@ def test_what_the_embedding_drops_is_noise():
 def test_a_feature_without_loading_has_index_zero():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3)) * [3, 2, 1]
-    kept = FunctionTransformer(lambda X: X[:, :2])
+    first_two = FunctionTransformer(lambda X: X[:, :2])
     X[:, 2] -= X[:, :2] @ np.linalg.lstsq(X[:, :2], X[:, 2], rcond=None)[0]
     X[:, :2] -= X[:, :2].mean(axis=0)
     X[:, 2] -= X[:, 2].mean()
     X[:, 2] -= X[:, :2] @ np.linalg.lstsq(X[:, :2], X[:, 2], rcond=None)[0]
-    found = original_space_indices(fitted(X, X[:, 0] * X[:, 1], kept), X)
+    found = original_space_indices(fitted(X, X[:, 0] * X[:, 1], first_two), X)
     assert found.first_order[0, 2] == 0
     assert found.first_order_with_residual[0, 2] == 0
     assert found.derivative_measure[0, 2] == 0

@@ -1,4 +1,4 @@
-"""Displays draw on request, on the given axes, and show what is not explained."""
+"""Displays draw when called, on the given axes, and are never too optimistic."""
 
 import subprocess
 import sys
@@ -173,7 +173,7 @@ def test_bars_are_the_shares_with_the_unexplained_drawn(fitted):
     assert legend == ["x0", "x1", "x2", "interactions", "unexplained"]
 
 
-def test_steps_that_are_not_supported_are_hatched_and_say_so(fitted):
+def test_steps_that_are_not_supported_are_hatched_and_labelled(fitted):
     display = SobolDisplay.from_estimator(fitted, verdict=make_verdict())
     hatched = [[bool(bar.get_hatch()) for bar in bars] for bars in display.bars_]
     assert hatched == [[False, True, False]] * 4 + [[False] * 3]

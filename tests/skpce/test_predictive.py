@@ -150,7 +150,7 @@ def test_the_push_forward_alone_is_too_narrow():
     np.testing.assert_allclose(point.upper, surrogate.predict(X[:4]), atol=1e-12)
 
 
-def test_residuals_keep_the_dependence_between_steps():
+def test_residuals_preserve_the_dependence_between_steps():
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(300, 1))
     shared = rng.normal(size=300)

@@ -158,7 +158,7 @@ def test_a_failed_fit_changes_nothing(data):
 
 
 @pytest.mark.parametrize("model", [pce(), PolynomialChaosRegressorCV(distribution=LAW)])
-def test_a_marginal_expansion_says_what_it_lacks(data, model):
+def test_a_marginal_expansion_names_what_it_lacks(data, model):
     marginal = model.fit(*data).marginal([0])
     assert marginal(data[0][:, :1]).shape == model.predict(data[0]).shape
     assert np.isnan(marginal.q2).all()
@@ -184,7 +184,7 @@ def test_bounds_of_an_index_and_its_total_agree():
         assert (found.shapley <= found.total_order).all()
 
 
-def test_a_fit_keeps_its_own_samples(data):
+def test_a_fit_stores_its_own_samples(data):
     X, y = data[0].copy(), np.c_[data[1], data[1] ** 2]
     model = pce().fit(X, y)
     before = model.sobol_interval(random_state=0).total_order

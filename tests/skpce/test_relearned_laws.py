@@ -63,20 +63,20 @@ def test_frozen_laws_and_categories_stay():
     rng = np.random.default_rng(SEED)
     X = np.column_stack([rng.normal(size=60), rng.integers(3, size=60)])
     y = softmax(np.c_[X[:, 0], X[:, 1] == 1, rng.normal(size=60)], axis=1)
-    kept = CompositionalPCESurrogate(
+    fixed = CompositionalPCESurrogate(
         2, solver="ols", distribution=[norm(0, 1), "categorical"], random_state=SEED
     ).fit(X, y)
-    found = kept.sobol_interval(n_resamples=20)
+    found = fixed.sobol_interval(n_resamples=20)
     draws = []
     for row in resample_counts(np.ones(60), 20, make_generator(SEED)):
-        problem = kept._fitted.problem.linear.resampled(row)
+        problem = fixed._fitted.problem.linear.resampled(row)
         root = np.sqrt(problem.weights)[:, np.newaxis]
         slopes = np.linalg.lstsq(
             root * problem.design, root * problem.targets, rcond=None
         )[0]
         squares = np.square(slopes[1:]).sum(axis=1)
-        alone = (kept.multi_indices_[1:] > 0) & (
-            (kept.multi_indices_[1:] > 0).sum(axis=1, keepdims=True) == 1
+        alone = (fixed.multi_indices_[1:] > 0) & (
+            (fixed.multi_indices_[1:] > 0).sum(axis=1, keepdims=True) == 1
         )
         draws.append(squares @ alone / squares.sum())
     expected = np.quantile(draws, [0.05, 0.95], axis=0)
@@ -86,10 +86,10 @@ def test_frozen_laws_and_categories_stay():
 def test_coverage_with_learned_laws():
     """Two actions, logit ``x1 + x2 ** 2 / 2``: first-order indices 2/3 and 1/3.
 
-    Intervals that keep the laws they learned hold the index of ``x1`` less often:
+    Intervals under the laws as first learned contain the index of ``x1`` less often:
     the scale of an input is as uncertain as its coefficient.
     """
-    held = {"learned": 0, "kept": 0}
+    held = {"learned": 0, "fixed": 0}
     truth = np.array([2 / 3, 1 / 3])
     n_ensembles = 60
     for seed in range(n_ensembles):
@@ -97,8 +97,8 @@ def test_coverage_with_learned_laws():
         X = rng.normal(size=(100, 2))
         logit = X[:, 0] + X[:, 1] ** 2 / 2 + 0.1 * rng.normal(size=100)
         y = softmax(np.column_stack([logit, 0 * logit]), axis=1)
-        kept = [norm(column.mean(), column.std()) for column in X.T]
-        for name, law in (("learned", "normal"), ("kept", kept)):
+        fixed = [norm(column.mean(), column.std()) for column in X.T]
+        for name, law in (("learned", "normal"), ("fixed", fixed)):
             surrogate = CompositionalPCESurrogate(
                 2, solver="ols", distribution=law, random_state=seed
             ).fit(X, y)
@@ -107,7 +107,7 @@ def test_coverage_with_learned_laws():
             ).first_order[:, 0]
             held[name] += np.mean((low <= truth) & (truth <= high))
     assert held["learned"] / n_ensembles == pytest.approx(0.8, abs=0.1)
-    assert held["kept"] / n_ensembles < 0.6
+    assert held["fixed"] / n_ensembles < 0.6
 
 
 def test_fit_has_the_same_intervals():
@@ -223,14 +223,14 @@ def test_coverage_of_a_regressor_with_learned_laws(distribution, method):
         "normal": (0.5, 2 / 3, norm(0, 1)),
         "uniform": (1.0, 15 / 19, uniform(-1, 2)),
     }[distribution]
-    n_designs, n_kept, held = 60, 10, {"learned": 0, "kept": 0}
+    n_designs, n_fixed, held = 60, 10, {"learned": 0, "fixed": 0}
     for seed in range(n_designs):
         X = true_law.rvs(size=(100, 2), random_state=seed)
         y = X[:, 0] + factor * X[:, 1] ** 2
         laws = {"learned": distribution}
-        if seed < n_kept:
+        if seed < n_fixed:
             family = true_law.dist
-            laws["kept"] = [family(*family.fit(column)) for column in X.T]
+            laws["fixed"] = [family(*family.fit(column)) for column in X.T]
         for name, law in laws.items():
             pce = PolynomialChaosRegressor(2, solver="ols", distribution=law).fit(X, y)
             low, high = pce.sobol_interval(
@@ -238,4 +238,4 @@ def test_coverage_of_a_regressor_with_learned_laws(distribution, method):
             ).first_order[:, 0, 0]
             held[name] += low <= truth <= high
     assert held["learned"] / n_designs == pytest.approx(0.8, abs=0.15)
-    assert held["kept"] / n_kept < 0.3
+    assert held["fixed"] / n_fixed < 0.3

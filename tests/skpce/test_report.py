@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skpce._report import page
 from skpce._report.page import HtmlReport
 
 PNG = b"\x89PNG any bytes"
@@ -79,16 +78,17 @@ def test_the_file_is_the_page_in_utf8_with_the_usual_rights(tmp_path):
     assert path.stat().st_mode == plain.stat().st_mode
 
 
-@pytest.mark.parametrize("failing", ["write_text", "replace"])
+@pytest.mark.parametrize("failing", ["write_bytes", "replace"])
 def test_a_failing_save_leaves_the_old_page(tmp_path, monkeypatch, failing):
     path = tmp_path / "report.html"
     path.write_text("old")
 
     def fail(target, *args, **kwargs):
-        Path(target).write_bytes(b"half")
+        with open(target, "wb") as file:
+            file.write(b"half")
         raise OSError("disk full")
 
-    owner = os if failing == "replace" else page.Path
+    owner = os if failing == "replace" else Path
     monkeypatch.setattr(owner, failing, fail)
     with pytest.raises(OSError, match="disk full"):
         HtmlReport("new").save(path)

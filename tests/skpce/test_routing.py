@@ -19,7 +19,7 @@ from skpce import (
 
 needs_score_requests = pytest.mark.skipif(
     sklearn.__version__.startswith("1.6."),
-    reason="a Pipeline asks there for a score request of its own",
+    reason="a Pipeline needs a score request of its own there",
 )
 
 
@@ -91,7 +91,7 @@ def test_weights_reach_cross_validation(data):
     [PolynomialChaosRegressor(), PolynomialChaosRegressorCV((1,))],
     ids=["one", "cv"],
 )
-def test_weights_that_were_not_requested_are_refused(data, estimator):
+def test_weights_without_a_request_are_refused(data, estimator):
     X, y, weights = data
     with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         pipeline(estimator).fit(X, y, sample_weight=weights)

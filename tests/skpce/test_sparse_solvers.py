@@ -58,7 +58,7 @@ def test_sparse_bayesian_learning_finds_the_terms():
     "solver", ["lars", "omp", "subspace_pursuit", "weighted_ridge"]
 )
 def test_leave_one_out_is_that_of_refits(solver):
-    """With the terms and the penalty fixed, by brute force."""
+    """With the terms and the penalty of the fit, by brute force."""
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(40, 3))
     y = X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=40)
@@ -103,16 +103,16 @@ def test_subspace_pursuit_finds_the_best_pair():
 
 
 def test_the_search_for_terms_has_its_price():
-    """Plain leave-one-out would keep terms on noise; the corrected one does not."""
-    kept = {name: [] for name in ("lars", "omp", "subspace_pursuit", "auto")}
+    """Plain leave-one-out would retain terms of noise; the corrected one does not."""
+    retained = {name: [] for name in ("lars", "omp", "subspace_pursuit", "auto")}
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(50, 4)), rng.normal(size=50)
-        for name, counts in kept.items():
+        for name, counts in retained.items():
             pce = PolynomialChaosRegressor(4, distribution=norm(0, 1), solver=name)
             pce.fit(X, y)
             counts.append(pce.total_variance_[0])
-    for name, variances in kept.items():
+    for name, variances in retained.items():
         assert np.median(variances) < 0.1, name
 
 

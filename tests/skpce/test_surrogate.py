@@ -119,10 +119,15 @@ def test_penalties_per_target(ensemble):
 def test_the_paper_by_an_independent_implementation(ensemble):
     """Eqs. (2)-(5): alr to the last action, Ψ'Ψ + λI, GCV per target."""
     X, y = ensemble
-    z = (X - X.mean(axis=0)) / X.std(axis=0)
-    h1, h2 = z, (z**2 - 1) / np.sqrt(2)
-    terms = [np.ones(len(X)), *h1.T, h2[:, 0], z[:, 0] * z[:, 1]]
-    terms += [z[:, 0] * z[:, 2], h2[:, 1], z[:, 1] * z[:, 2], h2[:, 2]]
+    standardised = (X - X.mean(axis=0)) / X.std(axis=0)
+    h1, h2 = standardised, (standardised**2 - 1) / np.sqrt(2)
+    terms = [np.ones(len(X)), *h1.T, h2[:, 0], standardised[:, 0] * standardised[:, 1]]
+    terms += [
+        standardised[:, 0] * standardised[:, 2],
+        h2[:, 1],
+        standardised[:, 1] * standardised[:, 2],
+        h2[:, 2],
+    ]
     design = np.column_stack(terms)
     n_members, n_terms = design.shape
     coefficients, logits = [], []

@@ -175,7 +175,7 @@ def test_the_bootstrap_is_a_loop_of_refits():
 
 
 @pytest.mark.parametrize("solver", ["ridge", "paper", "omp", "ard"])
-def test_the_bootstrap_keeps_the_choices_of_the_fit(ensemble, solver):
+def test_the_bootstrap_retains_the_choices_of_the_fit(ensemble, solver):
     X, y = ensemble
     fitted = CompositionalPCESurrogate(
         2, steps=(3, 2, 4), solver=solver, distribution=LAW
@@ -293,8 +293,8 @@ def test_the_unexplained_share_of_the_trajectory_by_hand():
     held_out = np.empty_like(clr)
     design = PolynomialChaosFeatures(2, distribution=LAW).fit_transform(X)
     for i in range(60):
-        kept = np.arange(60) != i
-        slopes = np.linalg.lstsq(design[kept], clr[kept], rcond=None)[0]
+        others = np.arange(60) != i
+        slopes = np.linalg.lstsq(design[others], clr[others], rcond=None)[0]
         held_out[i] = design[i] @ slopes
     expected = ((clr - held_out) ** 2).sum() / ((clr - clr.mean(axis=0)) ** 2).sum()
     frame = fitted.sobol_frame("trajectory")

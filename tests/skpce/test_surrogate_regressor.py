@@ -69,10 +69,10 @@ def test_a_regressor_of_the_inputs_predicts_by_itself(ensemble):
         missed = np.empty_like(ilr)
         order = np.lexsort(X.T)
         folds = KFold(5, shuffle=True, random_state=0).split(order)
-        for kept, out in ((order[kept], order[out]) for kept, out in folds):
-            missed[out] = ilr[out] - clone(neighbours).fit(X[kept], ilr[kept]).predict(
-                X[out]
-            )
+        for training, out in ((order[training], order[out]) for training, out in folds):
+            missed[out] = ilr[out] - clone(neighbours).fit(
+                X[training], ilr[training]
+            ).predict(X[out])
         held_out.append(np.sum(missed**2))
         total.append(np.sum((ilr - ilr.mean(axis=0)) ** 2))
     np.testing.assert_allclose(fitted.predict(X), np.hstack(expected), atol=1e-10)
@@ -103,7 +103,7 @@ def test_indices_of_a_gaussian_process_are_those_of_the_truth():
     assert found.total_order[0, 0] > 0.9
 
 
-def test_fidelity_is_low_for_a_coarse_expansion():
+def test_fidelity_shows_a_coarse_expansion():
     """A sign has 2/π of its variance in the first Hermite polynomial."""
     X = np.random.default_rng(SEED).normal(size=(400, 1))
     y = softmax(np.column_stack([2 * np.sign(X[:, 0]), 0 * X[:, 0]]), axis=1)

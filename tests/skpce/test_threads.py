@@ -19,7 +19,7 @@ SMALL, LARGE = 10, 10**8
 
 @pytest.fixture(autouse=True)
 def two_blas_threads():
-    """A limit to be restored that is not one, whatever the environment says."""
+    """A limit to be restored that is not one, whatever the environment."""
     with threadpool_limits(2, user_api="blas"):
         yield
 
@@ -94,7 +94,7 @@ def test_the_limit_is_lifted_by_the_last_of_fits_that_overlap():
 
 
 class Failing(Ridge):
-    """A regressor that says under which limit it did not fit."""
+    """A regressor that fails, and reports the limit."""
 
     def fit(self, X, y, sample_weight=None):
         raise RuntimeError(f"no fit under a limit of {blas_threads()}")

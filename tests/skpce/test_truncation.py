@@ -41,7 +41,7 @@ class ContrastLaw(NormalLaw):
 
 
 def brute_force(n_features, degree, q, order, weights, largest, categorical):
-    """Every multi-index in a sufficiently large box that meets the definition."""
+    """Every multi-index in a box that is large enough, retained by the definition."""
     ends = [
         int(min(end, np.inf if kind else degree / weight + 1e-6))
         for weight, end, kind in zip(weights, largest, categorical, strict=True)

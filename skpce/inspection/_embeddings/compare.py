@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -16,16 +15,12 @@ from ..._checks import (
     FloatArray,
     check_boolean,
     fail,
-    import_pandas,
     make_generator,
 )
 from ..._surrogate import CompositionalPCESurrogate
 from .._cross_fit import (
     CrossFit,
     Permutations,
-    Split,
-    bootstrap_q2,
-    step_q2,
     take,
     with_parameters,
 )
@@ -33,22 +28,20 @@ from .._input_tests import fitted_inputs
 from .._reading import final_estimator, last_and_inputs
 from .._result import Result
 from .._verdict import (
-    _as_table,
     _check_arguments,
     _make_cross_fit,
     _training_noise,
     failed_conditions,
-    holm,
     table_of_steps,
     verdict,
 )
-from .held_out import HeldOutInputs, held_out_inputs
+from .comparison import ComparedEmbedding, EmbeddingComparison
+from .held_out import held_out_inputs
 from .search import (
     BEST_OF_ALL,
     OWNER,
     Candidate,
     Choice,
-    EmbeddingSetting,
     NestedFolds,
     NestedSearch,
     check_dimensions,
@@ -118,14 +111,14 @@ def compare_embeddings(
         Outer and inner folds. An int shuffles the members (or the rewards) into so
         many.
     noise_share : array-like of shape (n_steps,) or Result, default=None
-        Share of training noise per step, as in :func:`verdict`.
+        As in :func:`verdict`.
     n_permutations : int, default=199
         Permutations behind the p-values; at least 19.
     permute_choice : bool, default=False
         Repeat the whole choice in each permutation, by refits: the p-value is then
-        valid, for each candidate and for the best of all. Else permutations keep the
-        setting chosen among several, which has seen all policies: p is somewhat too
-        small, and the best of all has none.
+        valid, for each candidate and for the best of all. Else permutations hold the
+        setting fixed, which has seen all policies where it was chosen: p is somewhat
+        too small, and the best of all has none.
     min_q2, significance_level, max_noise_share : float
         Conditions of the verdict; 0.25, 0.05 and 0.5 by default.
     confidence_level : float, default=0.9
@@ -160,11 +153,11 @@ def compare_embeddings(
 
     Notes
     -----
-    The largest Q² of many candidates is too good, by luck of the members at hand (the
-    winner's curse), and so is the Q² of a setting that was chosen on the members that
-    judge it (``fixed_q2``). Q² here is nested [1]_, [2]_. That of a candidate is still
-    picked among several when it is the largest; that of ``best_of_all`` is not. Nor
-    are p-values adjusted over the candidates: Holm's method is over the steps.
+    The largest Q² of many candidates is too good (the winner's curse), and so is that
+    of a setting that was chosen on the members that judge it (``fixed_q2``). Q² here is
+    nested [1]_, [2]_. That of a candidate is still picked among several when it is the
+    largest; that of ``best_of_all`` is not. Holm's method adjusts p-values over the
+    steps, not over the candidates.
 
     With ``reward=None`` the nested Q² is that of :func:`verdict` of a GridSearchCV with
     the same splitters. An embedding is fitted once for all degrees: (outer folds + 1)
@@ -180,7 +173,7 @@ def compare_embeddings(
 
     Examples
     --------
-    Ten entries of a reward vary a lot and two a little; the policy feels these two.
+    Ten entries of a reward vary a lot and two a little; the policy depends on the two.
 
     >>> import numpy as np
     >>> from scipy.special import softmax
@@ -191,16 +184,9 @@ def compare_embeddings(
     >>> X = np.random.default_rng(0).normal(size=(60, 12)) * np.r_[[3] * 10, 1, 1]
     >>> y = softmax(np.c_[X[:, 10:], np.zeros(60)], axis=1)
     >>> pls = PLSTransformer(target_transformer=LogRatioTransformer())
+    >>> grid = {"dimensions": (1, 2), "degrees": (1,), "cv": 3, "inner_cv": 3}
     >>> found = compare_embeddings(
-    ...     {"PCA": PCA(), "PLS": pls},
-    ...     X,
-    ...     y,
-    ...     dimensions=(1, 2),
-    ...     degrees=(1,),
-    ...     cv=3,
-    ...     inner_cv=3,
-    ...     n_permutations=19,
-    ...     random_state=0,
+    ...     {"PCA": PCA(), "PLS": pls}, X, y, n_permutations=19, random_state=0, **grid
     ... )
     >>> print(found.best.setting)
     PLS, dimension 2, degree 1
@@ -226,18 +212,14 @@ def compare_embeddings(
     check_boolean(OWNER, "permute_choice", permute_choice)
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
-    inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
-    policies: Any = y if hasattr(y, "columns") else _as_table(y)
-    if len(inputs) != len(policies):
-        raise ValueError(f"X has {len(inputs)} members but y has {len(policies)}.")
     generator = make_generator(random_state)
     given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
-    data = (inputs, policies, reward)
     fit = _make_cross_fit(
-        surrogate, *data, None, "infer", cv, zero_replacement, generator
+        surrogate, X, y, reward, None, "infer", cv, zero_replacement, generator
     )
+    data = (fit.X, fit.y, reward)
     _training_noise(fit, reward, noise_share, confidence_level)  # refuses bad shares
-    folds = NestedFolds.draw(fit.splits, inner_cv, inputs, reward, generator)
+    folds = NestedFolds.draw(fit.splits, inner_cv, fit.X, reward, generator)
     check_dimensions(given, folds.smallest_training)
     search = NestedSearch(
         tuple(replace(candidate, surrogate=fit.pipeline) for candidate in given),
@@ -247,23 +229,24 @@ def compare_embeddings(
     )
     seed = int(generator.integers(2**31 - 1))
     n_parts = len(given) * (len(folds.outer) + 2) + permute_choice * n_permutations
-    done = _reporting(progress, n_parts)
+    counter = count(1)
+
+    def done() -> None:
+        if progress is not None:
+            progress(next(counter), n_parts)
+
     choices = search.choices(n_jobs, done)
     nested = search.nested_errors(n_jobs, done)
     deviations = fit.squared_deviations()
-    figures = [
-        _nested_figures(fit, errors, deviations, reward, confidence_level, seed)
-        for errors in nested.errors
-    ]
+    figures = search.figures(nested, deviations, reward, confidence_level, seed)
     p_values: Any = [None] * len(figures)  # those of the fixed setting
     if permute_choice:
-        draws = Permutations.draw(
-            len(inputs), reward, n_permutations, np.random.default_rng(seed)
+        orders = Permutations.draw(
+            len(fit.X), reward, n_permutations, np.random.default_rng(seed)
         )
-        permuted = search.permuted_q2(draws, deviations, n_jobs, done)
-        p_values = _p_values(np.array(figures)[:, 0], permuted)
+        p_values = search.p_values(figures[:, 0], orders, deviations, n_jobs, done)
     elif sum(len(candidate.settings) for candidate in given) > 1:
-        p_values[-1] = np.full(len(figures[-1][0]), np.nan)
+        p_values[-1] = np.full(figures.shape[2], np.nan)
     limits = (min_q2, significance_level, max_noise_share)
     whole = with_parameters(surrogate, mask=fit.geometry.mask)
     rows = []
@@ -277,15 +260,17 @@ def compare_embeddings(
             random_state=seed,
             **conditions,
         )
-        flatters = not permute_choice and len(candidate.settings) > 1
-        notes = (_FIXED_CAUTION,) if flatters else ()
-        judged = _nested_verdict(fixed, figures[row], p_values[row], limits, notes)
-        final = replace(candidate, surrogate=whole)
-        rows.append(
-            _compared(
-                final, choice, judged, fixed, nested.choices[row], *data, folds.outer
-            )
+        chosen = not permute_choice and len(candidate.settings) > 1
+        caution = (
+            "the p-values hold the setting fixed that was chosen among several with "
+            "all policies: they are somewhat too small; permute_choice=True repeats "
+            "the choice"
         )
+        notes = (caution,) if chosen else ()
+        judged = _nested_verdict(fixed, figures[row], p_values[row], limits, notes)
+        verdicts = {"verdict": judged, "fixed": fixed, "choices": nested.choices[row]}
+        final = replace(candidate, surrogate=whole)
+        rows.append(_compared(final, choice, fit, reward, **verdicts))
         done()
     best = rows[int(np.argmax([choice.score for choice in choices]))]
     judged = _nested_verdict(best.fixed, figures[-1], p_values[-1], limits)
@@ -296,54 +281,9 @@ def compare_embeddings(
         ),
         settings=tuple(one for candidate in given for one in candidate.settings),
         scores=np.concatenate([choice.scores for choice in choices]),
-        n_members=len(inputs),
+        n_members=len(fit.X),
         permuted_choice=bool(permute_choice),
     )
-
-
-def _reporting(
-    progress: Callable[[int, int], None] | None, n_parts: int
-) -> Callable[[], None]:
-    """Return what counts the parts that are done and reports them."""
-    counter = count(1)
-
-    def done() -> None:
-        if progress is not None:
-            progress(next(counter), n_parts)
-
-    return done
-
-
-def _nested_figures(
-    fit: CrossFit,
-    errors: FloatArray,
-    deviations: FloatArray,
-    reward: Any,
-    confidence_level: float,
-    seed: int,
-) -> FloatArray:  # shape: (3, n_steps)
-    """Return Q² and its interval; all candidates share the resamples."""
-    generator = np.random.default_rng(seed)
-    interval = bootstrap_q2(
-        errors, deviations, fit.geometry, confidence_level, generator, reward
-    )
-    return np.vstack([step_q2(errors, deviations, fit.geometry), interval])
-
-
-def _p_values(
-    q2: FloatArray,  # shape: (n_candidates + 1, n_steps)
-    permuted: FloatArray,  # shape: (n_permutations, n_candidates + 1, n_steps)
-) -> FloatArray:  # shape: (n_candidates + 1, n_steps)
-    """Return p-values with Holm's adjustment over the steps."""
-    found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
-    return np.array([holm(row) for row in np.where(np.isnan(q2), np.nan, found)])
-
-
-_FIXED_CAUTION = (
-    "the p-values keep the setting fixed that was chosen among several with all "
-    "policies: they are somewhat too small; permute_choice=True repeats the choice"
-)
-_UNTESTED = "the choice was not permuted; permute_choice=True does so"
 
 
 def _nested_verdict(
@@ -358,9 +298,10 @@ def _nested_verdict(
     p_values = fixed.p_value if p_values is None else p_values
     reasons = []
     for each, p_value, noise in zip(q2, p_values, fixed.noise_share, strict=True):
-        untested = np.isnan(p_value) and not np.isnan(each)
         failed = failed_conditions(each, p_value, noise, limits)
-        reasons.append((*failed, _UNTESTED) if untested else failed)
+        if np.isnan(p_value) and not np.isnan(each):
+            failed += ("the choice was not permuted; permute_choice=True does so",)
+        reasons.append(failed)
     nested = {"q2": q2, "q2_low": low, "q2_high": high, "p_value": p_values}
     return table_of_steps(
         fixed.step_names,
@@ -371,240 +312,21 @@ def _nested_verdict(
 
 
 def _compared(
-    candidate: Candidate,
-    choice: Choice,
-    judged: Result,
-    fixed: Result,
-    choices: tuple[EmbeddingSetting, ...],
-    X: Any,
-    y: Any,
-    reward: Any,
-    splits: Sequence[Split],
+    candidate: Candidate, choice: Choice, fit: CrossFit, reward: Any, **verdicts: Any
 ) -> ComparedEmbedding:
     """Fit the chosen setting to all members and test its inputs."""
-    once = np.arange(len(X))
+    once = np.arange(len(fit.X))
     if reward is not None:
         once = np.unique(np.asarray(reward), return_index=True)[1]
     pipeline = candidate.pipeline(choice.setting)
-    model = clone(pipeline).fit(X, y)
+    model = clone(pipeline).fit(fit.X, fit.y)
     return ComparedEmbedding(
         name=candidate.name,
         setting=choice.setting,
         score=choice.score,
-        verdict=judged,
-        fixed=fixed,
-        choices=choices,
-        inputs=fitted_inputs(model, take(X, once))[0],
-        held_out_inputs=held_out_inputs(pipeline, X, y, splits, once),
-        n_inputs=int(np.shape(last_and_inputs(model, X)[1])[1]),
+        **verdicts,
+        inputs=fitted_inputs(model, take(fit.X, once))[0],
+        held_out_inputs=held_out_inputs(pipeline, fit.X, fit.y, fit.splits, once),
+        n_inputs=int(np.shape(last_and_inputs(model, fit.X)[1])[1]),
         pipeline=model,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class ComparedEmbedding:
-    """One candidate of a comparison; from :func:`compare_embeddings`.
-
-    Parameters
-    ----------
-    name : str
-        Of the candidate; ``"best of all"`` for the choice among all of them.
-    setting : EmbeddingSetting
-        Dimension and degree chosen with all members.
-    score : float
-        Mean score of that setting over the inner folds of all members. It made the
-        choice, so it flatters.
-    verdict : Result
-        Its Q² is nested: in every outer fold dimension and degree were chosen, and
-        everything fitted, without the members that are held out.
-    fixed : Result
-        On the same folds with ``setting`` held fixed. The members held out have taken
-        part in its choice, so it flatters.
-    choices : tuple of EmbeddingSetting
-        What each outer fold chose.
-    inputs : InputTests or None
-        Dependence and laws of the inputs of the members of the fit; None where the
-        inputs are no numbers.
-    held_out_inputs : HeldOutInputs or None
-        The same for members that the embedding has not seen.
-    n_inputs : int
-        Inputs of the last estimator.
-    pipeline : Pipeline
-        Of ``setting``, fitted to all members.
-    """
-
-    name: str
-    setting: EmbeddingSetting
-    score: float
-    verdict: Result
-    fixed: Result = field(repr=False)
-    choices: tuple[EmbeddingSetting, ...]
-    inputs: Result | None = field(repr=False)
-    held_out_inputs: HeldOutInputs | None = field(repr=False)
-    n_inputs: int
-    pipeline: Any = field(repr=False)
-
-    @property
-    def q2(self) -> FloatArray:
-        """Nested Q² per step."""
-        return np.array([step.q2 for step in self.verdict.steps])
-
-    @property
-    def fixed_q2(self) -> FloatArray:
-        """Q² per step with the setting held fixed."""
-        return np.array([step.q2 for step in self.fixed.steps])
-
-    def _input_figures(self) -> dict[str, float]:
-        """Return dependence and normality, of the fit and of held-out members."""
-        nan = float("nan")
-        fit, new = self.inputs, self.held_out_inputs
-        return {
-            "correlation": nan if fit is None else abs(fit.largest("pearson")),
-            "held_out_correlation": nan if new is None else new.largest_correlation,
-            "dependence_p": nan if fit is None else fit.smallest_dependence_p_value,
-            "held_out_dependence_p": (
-                nan if new is None else new.smallest_dependence_p_value
-            ),
-            "normality_p": (nan if fit is None else fit.smallest_normality_p_value),
-            "held_out_normality_p": (
-                nan if new is None else new.smallest_normality_p_value
-            ),
-        }
-
-    def __str__(self) -> str:
-        steps = ", ".join(
-            f"{step.step} {step.q2:.2f} [{step.q2_low:.2f}, {step.q2_high:.2f}]"
-            for step in self.verdict.steps
-        )
-        good = [step.step for step in self.verdict.steps if step.attributable]
-        if self.name == BEST_OF_ALL:
-            if all(np.isnan(step.p_value) for step in self.verdict.steps):
-                return f"Q² {steps}; not tested."
-            return f"Q² {steps}; attributable: {', '.join(good) or 'no step'}."
-        figures = self._input_figures()
-        return (
-            f"{self.setting}: Q² {steps}; attributable: "
-            f"{', '.join(good) or 'no step'}; largest correlation "
-            f"{figures['correlation']:.2f} (held out "
-            f"{figures['held_out_correlation']:.2f}, p = "
-            f"{figures['held_out_dependence_p']:.2g}), normality p = "
-            f"{figures['normality_p']:.2g} (held out "
-            f"{figures['held_out_normality_p']:.2g})."
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class EmbeddingComparison:
-    """Candidates side by side; from :func:`compare_embeddings`.
-
-    Parameters
-    ----------
-    candidates : tuple of ComparedEmbedding
-        In the order given.
-    best_of_all : ComparedEmbedding
-        The choice among all candidates and settings as a procedure: its Q² is of
-        outer folds that each made this choice anew. This, and not the largest Q² of
-        the candidates, is what the choice is worth on other members. Its ``setting``
-        and ``pipeline`` are those of ``best``.
-    settings : tuple of EmbeddingSetting
-        All candidates × dimensions × degrees.
-    scores : ndarray of shape (n_settings, n_inner_folds)
-        Scores of the inner folds of all members.
-    n_members : int
-        Size of the ensemble.
-    permuted_choice : bool
-        Whether the p-values come from repeating the whole choice.
-    """
-
-    candidates: tuple[ComparedEmbedding, ...]
-    best_of_all: ComparedEmbedding
-    settings: tuple[EmbeddingSetting, ...]
-    scores: FloatArray = field(repr=False)
-    n_members: int
-    permuted_choice: bool
-
-    @property
-    def best(self) -> ComparedEmbedding:
-        """The candidate with the highest score on all members; the first of equals."""
-        return self[self.best_of_all.setting.candidate]
-
-    def __getitem__(self, name: str) -> ComparedEmbedding:
-        for candidate in (*self.candidates, self.best_of_all):
-            if candidate.name == name:
-                return candidate
-        known = ", ".join(repr(candidate.name) for candidate in self.candidates)
-        raise KeyError(f"{name!r} is no candidate; there are {known}.")
-
-    def __str__(self) -> str:
-        chosen = Counter(choice.candidate for choice in self.best_of_all.choices)
-        folds = len(self.best_of_all.choices)
-        votes = ", ".join(f"{name} in {n}" for name, n in chosen.most_common())
-        kind = (
-            "of the whole choice"
-            if self.permuted_choice
-            else "with the settings held fixed; those chosen among several are "
-            "somewhat too small"
-        )
-        lines = [
-            f"{self.best.setting} has the best score, with {self.n_members} members.",
-            f"The best of all, chosen anew in each of {folds} outer folds ({votes}): "
-            f"{self.best_of_all}",
-            *(f"- {candidate}" for candidate in self.candidates),
-            f"p-values are {kind}.",
-        ]
-        return "\n".join(lines)
-
-    def to_frame(self) -> Any:
-        """Return one row per candidate and step; the best of all comes last.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``candidate``, ``dimension``, ``degree``, ``n_inputs``, ``score``;
-            ``step``, ``q2``, ``q2_low``, ``q2_high`` (nested), ``fixed_q2``,
-            ``p_value``, ``noise_share``, ``attributable``, ``reasons``; largest
-            ``correlation`` of two inputs, smallest p-values of dependence and
-            normality, each also with ``held_out_`` before it. Needs pandas.
-        """
-        rows = []
-        for each in (*self.candidates, self.best_of_all):
-            for step, fixed in zip(each.verdict.steps, each.fixed_q2, strict=True):
-                rows.append(
-                    {
-                        "candidate": each.name,
-                        "dimension": each.setting.dimension,
-                        "degree": each.setting.degree,
-                        "n_inputs": each.n_inputs,
-                        "score": each.score,
-                        "step": step.step,
-                        "q2": step.q2,
-                        "q2_low": step.q2_low,
-                        "q2_high": step.q2_high,
-                        "fixed_q2": fixed,
-                        "p_value": step.p_value,
-                        "noise_share": step.noise_share,
-                        "attributable": step.attributable,
-                        "reasons": "; ".join(step.reasons),
-                        **each._input_figures(),
-                    }
-                )
-        return import_pandas().DataFrame(rows)
-
-    def settings_frame(self) -> Any:
-        """Return one row per setting: the search on all members.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            Columns ``candidate``, ``dimension``, ``degree``, ``mean_score`` and
-            ``std_score`` over the inner folds. Needs pandas.
-        """
-        return import_pandas().DataFrame(
-            {
-                "candidate": [setting.candidate for setting in self.settings],
-                "dimension": [setting.dimension for setting in self.settings],
-                "degree": [setting.degree for setting in self.settings],
-                "mean_score": self.scores.mean(axis=1),
-                "std_score": self.scores.std(axis=1),
-            }
-        )

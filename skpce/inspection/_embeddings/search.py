@@ -21,16 +21,17 @@ from .._cross_fit import (
     Permutations,
     Split,
     _stopping,
+    bootstrap_q2,
     step_q2,
     take,
 )
 from .._reading import final_estimator
 from .._reward_groups import make_splits
+from .._verdict import permutation_p_values
 
 OWNER = "compare_embeddings"
 
-#: Stands for the choice among all candidates, in tables.
-BEST_OF_ALL = "best of all"
+BEST_OF_ALL = "best of all"  # stands for the choice among all candidates, in tables
 
 
 @dataclass(frozen=True)
@@ -284,27 +285,30 @@ def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
 
 
 class Trial(BaseEstimator):
-    """A candidate at one setting, for a grid search; its errors name the setting."""
-
-    __metadata_request__fit = {"rows": True}  # noqa: RUF012
+    """A candidate at one setting, fitted to rows; its errors name the setting."""
 
     def __init__(
         self,
         candidate: Candidate,
+        members: CrossFit,
         scoring: Any,
         embeddings: dict[Any, Any],
         setting: Any = None,
     ) -> None:
         self.candidate = candidate
+        self.members = members
         self.scoring = scoring
-        self.embeddings = embeddings
+        self.embeddings = embeddings  # by dimension and rows: once for all degrees
         self.setting = setting
 
-    def __sklearn_clone__(self) -> Trial:
-        return Trial(self.candidate, self.scoring, self.embeddings, self.setting)
+    def __sklearn_clone__(self) -> Trial:  # clones share the data and the embeddings
+        return Trial(
+            self.candidate, self.members, self.scoring, self.embeddings, self.setting
+        )
 
-    def fit(self, X: Any, y: Any, rows: IndexArray) -> Trial:
+    def fit(self, rows: IndexArray) -> Trial:
         """Fit the embedding, unless it is there, and the surrogate behind it."""
+        X, y = take(self.members.X, rows), take(self.members.y, rows)
         self.n_training_ = len(rows)
         pipeline = self.candidate.pipeline(self.setting)
         key = (self.setting.dimension, rows.tobytes())
@@ -318,8 +322,9 @@ class Trial(BaseEstimator):
         self.pipeline_ = pipeline
         return self
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, rows: IndexArray) -> float:
         """Score the pipeline; a search cannot choose by what is not finite."""
+        X, y = take(self.members.X, rows), take(self.members.y, rows)
         with self._naming(self.setting):
             scorer = check_scoring(self.pipeline_, self.scoring)
             score = float(scorer(self.pipeline_, X, y))
@@ -375,21 +380,12 @@ class NestedSearch:
         return list(_run(tasks, n_jobs, done))
 
     def nested_errors(
-        self,
-        n_jobs: int | None = None,
-        done: Callable[[], None] = lambda: None,
-        *,
-        order: Any = None,
-        inputs: Any = None,
+        self, n_jobs: int | None = None, done: Callable[[], None] = lambda: None
     ) -> NestedErrors:
-        """Choose in each training set and predict held-out members, permuted or not."""
-        fit = self.fit
-        X = fit.X if inputs is None else take(fit.X, inputs)
-        y = fit.y if order is None else take(fit.y, order)
-        search = replace(self, fit=replace(fit, X=X, y=y))
+        """Choose in each training set and predict those who are held out."""
         n_folds = len(self.folds.outer)
         tasks = (
-            delayed(search._choose_and_judge)(candidate, fold)
+            delayed(self._choose_and_judge)(candidate, fold)
             for candidate in self.candidates
             for fold in range(n_folds)
         )
@@ -417,18 +413,48 @@ class NestedSearch:
     def _choose(self, candidate: Candidate, splits: Sequence[Split]) -> Choice:
         """Choose among the settings of a candidate by scikit-learn's grid search."""
         search = GridSearchCV(
-            Trial(candidate, self.scoring, {}),
+            Trial(candidate, self.fit, self.scoring, {}),
             {"setting": candidate.settings},
             cv=splits,
             refit=False,
             error_score="raise",
             n_jobs=1,
-        ).fit(self.fit.X, self.fit.y, rows=np.arange(len(self.fit.X)))
+        ).fit(np.arange(len(self.fit.X)))
         found = search.cv_results_
         scores = [found[f"split{fold}_test_score"] for fold in range(len(splits))]
         return Choice(
             search.best_params_["setting"], search.best_score_, np.stack(scores, axis=1)
         )
+
+    def figures(
+        self,
+        nested: NestedErrors,
+        deviations: FloatArray,
+        reward: Any,
+        confidence_level: float,
+        seed: int,
+    ) -> FloatArray:  # shape: (n_candidates + 1, 3, n_steps)
+        """Return nested Q² and its interval; all rows share the resamples."""
+        shared = (deviations, self.fit.geometry, confidence_level)
+        return np.array(
+            [
+                bootstrap_q2(errors, *shared, np.random.default_rng(seed), reward)
+                for errors in nested.errors
+            ]
+        )
+
+    def p_values(
+        self,
+        q2: FloatArray,  # shape: (n_candidates + 1, n_steps)
+        permutations: Permutations,
+        deviations: FloatArray,
+        n_jobs: int | None,
+        done: Callable[[], None],
+    ) -> FloatArray:  # shape: (n_candidates + 1, n_steps)
+        """Return p-values of permutations that choose anew, Holm over the steps."""
+        permuted = self.permuted_q2(permutations, deviations, n_jobs, done)
+        rows = zip(q2, permuted.swapaxes(0, 1), strict=True)
+        return np.array([permutation_p_values(*row) for row in rows])
 
     def permuted_q2(
         self,
@@ -438,19 +464,15 @@ class NestedSearch:
         done: Callable[[], None],
     ) -> FloatArray:  # shape: (n_permutations, n_candidates + 1, n_steps)
         """Repeat all choices and fits for each permutation."""
-        moves = permutations.moves_policies
-        tasks = (
-            delayed(self._q2)(deviations[order], order=order)
-            if moves
-            else delayed(self._q2)(deviations, inputs=order)
-            for order in permutations.orders
-        )
+        searches = (replace(self, fit=fit) for fit in permutations.fits(self.fit))
+        pairs = zip(searches, permutations.deviations(deviations), strict=True)
+        tasks = (delayed(search._q2)(own) for search, own in pairs)
         return np.array(list(_run(tasks, n_jobs, done)))
 
-    def _q2(self, deviations: FloatArray, **permutation: Any) -> list[FloatArray]:
+    def _q2(self, deviations: FloatArray) -> list[FloatArray]:
         """Return nested Q² of each candidate and of the best of all."""
-        found = self.nested_errors(**permutation)
-        return [step_q2(one, deviations, self.fit.geometry) for one in found.errors]
+        errors = self.nested_errors().errors
+        return [step_q2(one, deviations, self.fit.geometry) for one in errors]
 
 
 def _run(

@@ -99,7 +99,7 @@ def test_the_law_is_the_posterior_and_not_only_its_moments():
 
 
 def test_weights_find_two_modes_where_the_filter_learns_nothing():
-    """The outcome x² says nothing of the sign: cov(x, x²) = 0."""
+    """The outcome x² carries no information on the sign: cov(x, x²) = 0."""
     rng = np.random.default_rng(SEED)
     half = rng.normal(size=(20_000, 1))
     belief = InputBelief(np.vstack([half, -half]))
@@ -134,7 +134,7 @@ def test_the_effective_sample_size_stays_above_the_threshold():
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.5, 0.98])
-def test_the_kernel_keeps_mean_and_covariance(shrinkage):
+def test_the_kernel_preserves_mean_and_covariance(shrinkage):
     belief = normal_belief(500, SEED, weighted=True)
     generator = np.random.default_rng(SEED)
     moved = [liu_west(belief, shrinkage, generator) for _ in range(400)]
@@ -205,8 +205,8 @@ def test_few_particles_that_become_all_of_them_warn():
     with pytest.warns(DegenerateBeliefWarning, match=r"Only 3\.0 of 500 particles"):
         by_weights(belief, among_the_highest(3))
     by_weights(belief, among_the_highest(30))
-    kept = by_weights(belief, among_the_highest(3), resample_below=0.0)
-    assert kept.effective_sample_size == pytest.approx(3.0)
+    unchanged = by_weights(belief, among_the_highest(3), resample_below=0.0)
+    assert unchanged.effective_sample_size == pytest.approx(3.0)
 
 
 def test_the_kernel_smooths_what_is_not_normal():

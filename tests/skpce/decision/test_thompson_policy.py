@@ -122,9 +122,9 @@ def test_the_belief_starts_from_what_is_given(surrogate):
     rows = started(surrogate, inputs=[[0.5], [2.0]]).belief_
     assert set(rows.particles[:, 0]) == {0.5, 2.0}
     given = InputBelief([[0.5], [2.0]], [3, 1])
-    kept = started(surrogate, inputs=given).belief_
-    np.testing.assert_allclose(kept.weights, [0.75, 0.25])
-    assert kept.laws
+    belief = started(surrogate, inputs=given).belief_
+    np.testing.assert_allclose(belief.weights, [0.75, 0.25])
+    assert belief.laws
 
 
 def test_behind_a_pipeline_inputs_are_those_of_the_last_step():
@@ -142,7 +142,7 @@ def test_behind_a_pipeline_inputs_are_those_of_the_last_step():
 
 
 @pytest.mark.parametrize("method", ["weights", "kalman"])
-def test_outcome_and_likelihood_say_the_same(surrogate, method):
+def test_outcome_and_likelihood_agree(surrogate, method):
     options = {"method": method, "resample_below": 0.0, "n_particles": 50_000}
     policy = started(surrogate, **options)
     policy.update([0.8], outcome=lambda x: x[:, 0], noise_sd=0.5)

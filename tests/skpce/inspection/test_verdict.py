@@ -399,12 +399,12 @@ def test_the_interval_covers_the_spread_of_q2_over_ensembles():
     for _ in range(200):
         deviations = np.square(rng.normal(size=(60, 2)))
         errors = 0.5 * np.square(rng.normal(size=(60, 2)))
-        low, high = bootstrap_q2(errors, deviations, geometry, 0.9, rng, None, 500)
+        _, low, high = bootstrap_q2(errors, deviations, geometry, 0.9, rng, None, 500)
         hits += low[0] <= population <= high[0]
     assert hits / 200 == pytest.approx(0.9, abs=0.07)
 
 
-def test_a_meta_estimator_keeps_steps_and_mask(ensemble):
+def test_a_meta_estimator_retains_steps_and_mask(ensemble):
     X, y = ensemble
     search = GridSearchCV(surrogate(), {"degree": [1]}, cv=3)
     options = {"n_permutations": 19, "random_state": 0}

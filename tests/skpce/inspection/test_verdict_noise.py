@@ -69,11 +69,11 @@ def test_replicates_that_are_not_declared_are_cautioned():
     noise = [0.0] * 3
     known = verdict(surrogate(4), X, y, reward, noise_share=noise, **QUICK)
     assert not any(known.attributable)
-    kept = [
+    reduced = [
         (np.flatnonzero(reward % 5 != k), np.flatnonzero(reward % 5 == k))
         for k in range(5)
     ]
-    for found in (known, verdict(surrogate(4), X, y, cv=kept, **QUICK)):
+    for found in (known, verdict(surrogate(4), X, y, cv=reduced, **QUICK)):
         assert not any("held-out members" in text for text in found.cautions)
 
 

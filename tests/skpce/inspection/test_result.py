@@ -1,0 +1,116 @@
+"""Results as tables: what is read by name, framed, printed and stored."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from skpce.inspection import Result
+
+SHARE = np.array([[0.1, 0.7, 0.2], [0.0, 0.0, 0.0]])
+
+
+@pytest.fixture
+def found():
+    return Result(
+        {"target": ("y", "z"), "feature": ("a", "b", "c")},
+        {"share": SHARE, "fidelity": np.array([0.9, np.nan]), "kind": SHARE[:1] > 0.15},
+        supported=(True, False),
+        reasons=((), ("first", "second")),
+        facts=("variance 2", "variance 0"),
+        notes=("A <note>.",),
+        figures={"degree": 2, "fidelity": "of the figures"},
+        tables={"further": Result({"part": (1, 2)}, {"size": np.array([3.0, 4.0])})},
+        printed=("share",),
+    )
+
+
+def test_columns_figures_labels_and_tables_are_attributes(found):
+    assert found.share is SHARE
+    assert (found.degree, found.fidelity) == (2, "of the figures")
+    assert found.target_names == ("y", "z")
+    assert found.feature_names == ("a", "b", "c")
+    assert found.supported == (True, False)
+    assert found.y.share.tolist() == SHARE[0].tolist()
+    assert {"share", "degree", "to_frame"} <= set(dir(found))
+    pytest.importorskip("pandas")
+    assert found.further_frame()["size"].tolist() == [3.0, 4.0]
+    with pytest.raises(AttributeError, match="no 'shares'; it has share, fidelity"):
+        _ = found.shares
+
+
+def test_rows_are_views(found):
+    good, bad = found.targets
+    assert (good.target, good.supported, good.reasons) == ("y", True, ())
+    assert good.fidelity == 0.9
+    assert bad.reasons == ("first", "second")
+    assert str(bad) == "z: NOT SUPPORTED (variance 0). Because first; second."
+    assert bad.kind.tolist() == [False, True, True], "the same for every target"
+    assert list(good.to_dict()) == [
+        *("target", "share", "fidelity", "kind", "supported", "reasons")
+    ]
+    assert found["z"].place == 1
+    with pytest.raises(KeyError, match="'x' is no target; there are 'y', 'z'"):
+        found["x"]
+    with pytest.raises(AttributeError, match="The row has no 'degree'"):
+        _ = good.degree
+
+
+def test_numbers_of_a_row_are_those_of_python():
+    found = Result({"step": ("a",)}, {"q2": np.array([0.5]), "n": np.array([3])})
+    row = found.steps[0]
+    assert type(row.q2) is float
+    assert repr(row) == "ResultRow(step='a', q2=0.5, n=3)"
+
+
+def test_the_frame_has_one_row_for_each_pair(found):
+    pytest.importorskip("pandas")
+    frame = found.to_frame()
+    assert frame.columns.tolist() == [
+        *("target", "feature", "share", "fidelity", "kind", "supported", "reasons")
+    ]
+    assert frame["target"].tolist() == ["y"] * 3 + ["z"] * 3
+    assert frame["feature"].tolist() == ["a", "b", "c"] * 2
+    assert frame["share"].tolist() == SHARE.ravel().tolist()
+    np.testing.assert_array_equal(frame["fidelity"], [0.9] * 3 + [np.nan] * 3)
+    assert frame["kind"].tolist() == [False, True, True] * 2
+    assert frame["reasons"].tolist() == [""] * 3 + ["first; second"] * 3
+
+
+def test_words(found):
+    assert str(found).splitlines() == [
+        "y: SUPPORTED (variance 2).",
+        *("- b: share 0.700", "- c: share 0.200", "- a: share 0.100"),
+        "z: NOT SUPPORTED (variance 0). Because first; second.",
+        *("- a: share 0.000", "- b: share 0.000", "- c: share 0.000"),
+        "A <note>.",
+    ]
+    html = found._repr_html_()
+    assert html.count("<tr>") == 7
+    assert "<th>reasons</th>" not in html
+    assert "<p>z: NOT SUPPORTED (variance 0). Because first; second.</p>" in html
+    assert html.endswith("<p>A &lt;note&gt;.</p>")
+
+
+def test_the_largest_value_of_a_column(found):
+    assert found.largest("share") == 0.7
+    signed = Result({"pair": range(3)}, {"r": np.array([0.2, np.nan, -0.3])})
+    assert signed.largest("r") == -0.3
+    assert np.isnan(Result({"pair": ()}, {"r": np.array([])}).largest("r"))
+    with pytest.raises(ValueError, match="one of 'share', 'fidelity', 'kind'"):
+        found.largest("q")
+
+
+def pickled(result):
+    return pickle.loads(pickle.dumps(result))
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled])
+def test_a_copy_says_the_same(found, again):
+    other = again(found)
+    assert str(other) == str(found)
+    assert repr(other) == repr(found)
+    np.testing.assert_array_equal(other.share, found.share)
