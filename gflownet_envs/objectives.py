@@ -249,7 +249,7 @@ def log_z_estimates(
 
     All equal log Z once the policy is exact. Their mean over trajectories sampled by
     the policy is below log Z otherwise, by the Kullback–Leibler divergence of the
-    sampled from the target law of trajectories.
+    sampled from the target distribution of trajectories.
 
     Examples
     --------

@@ -388,7 +388,9 @@ def exact_law(environment: Environment, sample: SampledTrajectories) -> None:
     table = solution.log_policy_table
     law = terminating_distribution(solution.graph, table)
     error = (law - solution.target_distribution()).abs().max().item()
-    assert error < 1e-10, f"the exact law must be ∝ reward, the error is {error:.1e}"
+    assert error < 1e-10, (
+        f"the exact distribution must be ∝ reward, the error is {error:.1e}"
+    )
     forward = solution.log_flow[..., None] + table
     values = torch.cat((solution.log_flow, log_reward), dim=1)
     backward = values[:, solution.graph.children.clamp(min=0)] + solution.graph.log_pb

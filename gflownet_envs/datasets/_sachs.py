@@ -265,7 +265,7 @@ def make_linear_gaussian_data(
 
         - ``data``: ndarray of shape (n_samples, n_nodes), not standardised;
         - ``weights``: ndarray of shape (n_nodes, n_nodes), β with the parent as row;
-        - ``covariance``: ndarray of shape (n_nodes, n_nodes), that of the law;
+        - ``covariance``: ndarray of shape (n_nodes, n_nodes), that of the distribution;
         - ``feature_names``: list of str;
         - ``edges``: tuple of pairs (source, target).
 

@@ -202,11 +202,11 @@ class Environment(ABC):
         self,
         states: Tensor,  # shape: (..., S)
     ) -> Tensor:  # shape: (...), float64
-        """Return log P_B(parent | state) of the uniform law over parents.
+        """Return log P_B(parent | state) of the uniform distribution over parents.
 
         This is −log(number of parents), the same for each of them. With it the
-        terminating law is ∝ R(x); without it, ∝ R(x) × number of paths to x. The
-        initial state, which has no parents, gives 0.
+        terminating distribution is ∝ R(x); without it, ∝ R(x) × number of paths to x.
+        The initial state, which has no parents, gives 0.
         """
         n_parents = self.backward_mask(states).sum(dim=-1)
         return -n_parents.clamp(min=1).to(torch.float64).log()

@@ -262,7 +262,8 @@ class PlaneWalkEnvironment(GridEnvironment):
     An action that is itself continuous (an angle, a displacement) does not fit the
     contract of `Environment`: its policy is a density and not a composition, so that
     there are no parts whose log-ratios a surrogate could predict, and its states have
-    no list, hence no reward table, no uniform law over parents and no exact solution.
+    no list, hence no reward table, no uniform distribution over parents and no exact
+    solution.
 
     Examples
     --------

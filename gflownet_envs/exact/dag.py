@@ -52,10 +52,10 @@ def edge_marginals(
     graph: StateGraph,
     distribution: Tensor,  # shape: (E, n_objects)
 ) -> Tensor:  # shape: (E, n_nodes, n_nodes), float64
-    r"""Return the probability of each edge under each member's law over graphs.
+    r"""Return the probability of each edge under the members' distributions of graphs.
 
-    The law is exact (:meth:`ExactSolution.target_distribution`, or the softmax of a
-    table of scores: the posterior over graphs) or that of a trained policy
+    The distribution is exact (:meth:`ExactSolution.target_distribution`, or the softmax
+    of a table of scores: the posterior over graphs) or that of a trained policy
     (`terminating_distribution`).
 
     Every order of adding the edges of an acyclic graph stays acyclic, so :math:`|E|!`
@@ -78,7 +78,8 @@ def edge_marginals(
 
     Examples
     --------
-    The uniform law over the 25 graphs of three nodes: 8 of them have a given edge.
+    Under the uniform distribution over the 25 graphs of three nodes each edge has
+    probability 8/25.
 
     >>> graph = StateGraph.from_environment(DagEnvironment(3))
     >>> marginals = edge_marginals(graph, torch.full((1, 25), 1 / 25))

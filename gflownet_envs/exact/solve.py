@@ -236,7 +236,7 @@ def terminating_distribution(
     graph: StateGraph,
     log_policy: Tensor,  # shape: (E, N, A)
 ) -> Tensor:  # shape: (E, n_objects), float64
-    """Return the law of the finished object under a forward policy.
+    """Return the distribution of the finished object under a forward policy.
 
     The probability of reaching each state is pushed forward through the layers.
 

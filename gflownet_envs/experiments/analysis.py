@@ -213,7 +213,7 @@ def make_pipeline(
     """Return the paper's pipeline: PCA of the rewards, then the surrogate.
 
     Without a number of components the features are the inputs: independent standard
-    normal numbers, whose law is known and not learned.
+    normal numbers, whose distribution is known and not learned.
     """
     is_known = preset.n_components is None
     surrogate = CompositionalPCESurrogate(

@@ -39,7 +39,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
         figures[f"policies_{name}"] = (
             policies_figure(source, results.seed),
             f"Policies along the reference trajectory ({name}): held-out members "
-            "beside the predictive law of the surrogate.",
+            "beside the predictive distribution of the surrogate.",
         )
     figures["overview"] = (
         overview_figure(results),

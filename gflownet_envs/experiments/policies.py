@@ -100,7 +100,7 @@ def make_policies(
 
 def ensemble_distance(solution: ExactSolution, ensemble: TrainedEnsemble) -> np.ndarray:
     # shape: -> (n_trained,)
-    """Return the distance of every trained member from the exact law of its reward."""
+    """Return the distance of every trained member from its exact distribution."""
     graph = solution.graph
     size = max(1, _VALUES_AT_ONCE // graph.mask.numel())
     distance = np.empty(ensemble.n_members)

@@ -1,4 +1,4 @@
-"""The law of the finished object, from any state on, and the pilot that it is of."""
+"""The distribution of the finished object from any state on, under a pilot policy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def exact_outcome_laws(
     log_policy: Tensor,  # shape: (N, A)
     starts: Tensor,  # shape: (m,), int64
 ) -> Tensor:  # shape: (m, n_objects), float64
-    r"""Return :math:`P_F(x \mid s)`, the law of the object that is made from s on.
+    r"""Return :math:`P_F(x \mid s)`, the distribution of the object made from s on.
 
     The probability of being in each state is pushed forward through the layers.
 
@@ -163,8 +163,8 @@ class ChoiceLaws:
     step: int
     actions: Tensor  # shape: (K,), the allowed ones
     policy: Tensor  # shape: (K,), the pilot's probabilities
-    # shape: (K, n_objects), the law of the object given the state of the step and the
-    # action
+    # shape: (K, n_objects), the distribution of the object given the state of the step
+    # and the action
     outcomes: Tensor
 
 

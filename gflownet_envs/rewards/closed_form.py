@@ -286,7 +286,7 @@ def wiener_regression_rewards(
     Some expressions have log R below −600, and squared residuals of training would be
     about these alone. With `max_gap` c, log R is raised to the member's largest value
     minus c where it is below. Of N expressions this adds at most N exp(−c) of the
-    largest R, which is less than Z: the law over expressions moves by at most
+    largest R, which is less than Z: the distribution over expressions moves by at most
     N exp(−c) in total variation (25,190 expressions and c = 20: 5.2e-5), and log Z by
     log(1 + N exp(−c)).
 

@@ -166,8 +166,8 @@ class GaussianProcessModes:
         \xi \sim N(0, I_d),
 
     and the remainder r is independent of :math:`\xi`. So the inputs are exactly
-    independent and standard normal, with or without the remainder. The law is that of
-    the kernel as fitted: what its own hyper-parameters leave open is not in it.
+    independent and standard normal, with or without the remainder. The kernel is taken
+    as fitted: the uncertainty of its hyper-parameters is not included.
 
     In a Pipeline :meth:`transformer` is the embedding: it learns nothing from members.
     """

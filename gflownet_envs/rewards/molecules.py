@@ -297,8 +297,8 @@ def molecule_log_reward(
     drug_likeness : array of shape (n_objects,)
         Positive, as QED is.
     temperature : float, default=0.25
-        Chosen after 0.5 had left the exact law over chains of three fragments nearly
-        flat (13,933 effective chains of 24,389).
+        Chosen after 0.5 had left the exact distribution over chains of three fragments
+        nearly flat (13,933 effective chains of 24,389).
     exponent : float, default=1.0
 
     Examples

@@ -20,7 +20,7 @@ from gflownet_envs.policies import (
 from gflownet_envs.training.spec import TrainingSpec
 
 MAX_DISTANCE = 0.03
-"""Members further than this from their exact law have not converged."""
+"""Members further than this from their exact distribution have not converged."""
 
 MIN_EFFECTIVE_SAMPLE_SHARE = 0.5
 """Where no exact distribution is known, members below this have not converged."""
@@ -81,7 +81,8 @@ class TrainingDiagnostics:
         distance = self.distance[rows]
         if np.isfinite(distance).any():
             return (
-                f"the largest distance to the exact law is {np.nanmax(distance):.3f}, "
+                "the largest distance to the exact distribution is "
+                f"{np.nanmax(distance):.3f}, "
                 f"the limit {MAX_DISTANCE}"
             )
         share = self.effective_sample_share[rows]

@@ -60,7 +60,7 @@ class MoleculeLaws:
 
 
 def molecule_laws(study: RealStudy, policies: Policies) -> MoleculeLaws:
-    """Return the laws of the trained members, or of the exact ones without training."""
+    """Return the distributions of the trained members; else those of the exact ones."""
     solution = policies.solution
     assert solution is not None  # the chains can be listed
     if policies.ensemble is None:

@@ -191,7 +191,7 @@ class StructureLearningTask(Task):
                 cast(DagEnvironment, study.environment),
                 edge_marginals(graph, law),
                 trained,
-                "over the whole law of each policy",
+                "over the whole distribution of each policy",
                 make_linear_gaussian_data(n_samples=1).edges,
                 "simulated",
                 n_shown=20,
