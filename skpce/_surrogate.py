@@ -367,10 +367,11 @@ class CompositionalPCESurrogate(
         else:
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
         pooled = not self._is_of_the_paper and not self.alpha_per_target
+        if self.regressor is not None:
+            seen = basis, samples, coordinates, self.random_state
+            solver = solver_of(solver, self.regressor, *seen)
         fitted = fit_compositions(
-            solver_of(
-                solver, self.regressor, basis, samples, coordinates, self.random_state
-            ),
+            solver,
             basis,
             samples,
             geometry,

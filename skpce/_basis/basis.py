@@ -8,27 +8,29 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
+    check_integer,
+    check_option,
     check_positive_weights,
-    checked_sample_weight,
-    input_names,
+    check_real,
 )
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
-from .._model_file.state import plain_state, restore_state
-from .index_sets import basis_advice, check_sums_fit, rows_held_in_blocks
-from .truncation import (
-    categorical_inputs,
-    check_multi_indices,
-    check_truncation,
-    explicit_multi_indices,
-    truncated_multi_indices,
+from .index_sets import (
+    basis_advice,
+    build_multi_indices,
+    check_design_fits,
+    check_sums_fit,
+    count_terms,
+    rows_held_in_blocks,
+    sort_graded,
+    terms_that_fit,
 )
+
+TRUNCATIONS = ("total_degree", "hyperbolic")
 
 # Entries of a block of the design matrix: 4 MiB, which stay in the cache for a matrix
 # product. Four times more or less was slower.
@@ -191,6 +193,11 @@ class PolynomialBasis:
         for i, law in enumerate(self.laws):
             law.warn_outside(X[:, i], names[i])
 
+    def p_values(self, X: FloatArray) -> FloatArray:  # shape: (n_features,)
+        """Return the goodness of fit of each input to its law."""
+        columns = zip(self.laws, X.T, strict=True)
+        return np.array([law.p_value(column) for law, column in columns])
+
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw independent inputs; shape (size, n_features)."""
         return np.column_stack([law.sample(size, generator) for law in self.laws])
@@ -303,186 +310,114 @@ class BasisParameters:
         )
 
 
-class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
-    r"""Orthonormal polynomials of the inputs, as features.
-
-    In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
-    columns are orthonormal under the law of the inputs: Hermite polynomials for
-    normal inputs, Legendre polynomials for uniform ones [1]_.
-
-    Parameters
-    ----------
-    degree : int, default=2
-        Largest degree of a term.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input. A name learns its parameters in ``fit``: ``"normal"``
-        (weighted mean and standard deviation with ``ddof=0``), ``"uniform"``
-        (smallest and largest value of positive weight), ``"exponential"``,
-        ``"gamma"``, ``"beta"``, ``"empirical"`` (the data themselves) or
-        ``"categorical"`` (numeric codes of categories). A frozen law of
-        ``scipy.stats``, continuous or discrete, learns nothing. A list gives one law
-        per feature. See the user guide on input laws.
-    truncation : {"total_degree", "hyperbolic"}, default="total_degree"
-        How the index set is cut; ``"hyperbolic"`` uses the q-norm.
-    q : float, default=1.0
-        Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
-    interaction_order : int or None, default=None
-        Largest number of inputs in one term.
-    anisotropy : array-like of shape (n_features,) or None, default=None
-        Positive weights :math:`w_i`: the terms :math:`j` with
-        :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are retained. A weight of
-        2 gives an input half the degree.
-    multi_indices : array-like of shape (n_terms, n_features) or None, default=None
-        The terms themselves, as non-negative ints; the constant is added where it
-        is missing. ``degree``, ``truncation``, ``q``, ``interaction_order`` and
-        ``anisotropy`` then have no effect.
-
-    Attributes
-    ----------
-    multi_indices_ : ndarray of shape (n_terms, n_features)
-        Exponent of each input in each term, in graded order; row 0 is the constant.
-        For a categorical input the number of the contrast.
-    basis_ : PolynomialBasis
-        The input laws joined with the index set.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when X has string names.
-
-    See Also
-    --------
-    PolynomialChaosRegressor : Least squares or ridge on this basis.
-
-    Notes
-    -----
-    The columns are orthonormal when the inputs are independent and have the stated
-    laws. The sample mean of their products approaches the identity at the rate
-    :math:`n^{-1/2}`.
-
-    An input of finitely many values has fewer functions than values, which bounds its
-    exponents. Each contrast of a categorical input counts as of degree one.
-
-    References
-    ----------
-    .. [1] D. Xiu and G. E. Karniadakis, "The Wiener-Askey polynomial chaos for
-       stochastic differential equations", SIAM Journal on Scientific Computing 24
-       (2002), table 4.1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.stats import norm
-    >>> from skpce import PolynomialChaosFeatures
-    >>> X = np.array([[0.0, 1.0], [2.0, 0.0]])
-    >>> features = PolynomialChaosFeatures(degree=2, distribution=norm(0, 1)).fit(X)
-    >>> features.get_feature_names_out().tolist()
-    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
-    >>> features.transform(X).round(3).tolist()
-    [[1.0, 0.0, 1.0, -0.707, 0.0, 0.0], [1.0, 2.0, 0.0, 2.121, 0.0, -0.707]]
-
-    Half the degree for the second input, and chosen terms alone:
-
-    >>> features.set_params(anisotropy=[1, 2]).fit(X).get_feature_names_out().tolist()
-    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)']
-    >>> features.set_params(multi_indices=[[3, 0], [1, 1]]).fit(X).multi_indices_
-    array([[0, 0],
-           [1, 1],
-           [3, 0]])
-    """
-
-    def __init__(
-        self,
-        degree: int = 2,
-        *,
-        distribution: Any = "normal",
-        truncation: str = "total_degree",
-        q: float = 1.0,
-        interaction_order: int | None = None,
-        anisotropy: ArrayLike | None = None,
-        multi_indices: ArrayLike | None = None,
-    ) -> None:
-        self.degree = degree
-        self.distribution = distribution
-        self.truncation = truncation
-        self.q = q
-        self.interaction_order = interaction_order
-        self.anisotropy = anisotropy
-        self.multi_indices = multi_indices
-
-    __getstate__, __setstate__ = plain_state, restore_state
-
-    def fit(
-        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> PolynomialChaosFeatures:
-        """Learn the input laws and build the index set.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row.
-
-        Returns
-        -------
-        self : PolynomialChaosFeatures
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, a law that cannot carry the degree, or a basis too
-            large for memory.
-        """
-        values = validate_data(self, X, dtype=np.float64)
-        weights = checked_sample_weight(sample_weight, values)
-        parameters = BasisParameters.of(self)
-        self.basis_: PolynomialBasis = parameters.learn(
-            values, weights, input_names(self)
+def check_truncation(
+    owner: str, degree: Any, truncation: Any, q: Any, interaction_order: Any
+) -> None:
+    """Raise ``ValueError`` for parameters of a truncation that do not fit together."""
+    check_integer(owner, "degree", degree)
+    check_option(owner, "truncation", truncation, TRUNCATIONS)
+    check_real(owner, "q", q, low=0, high=1, closed="right")
+    check_integer(
+        owner, "interaction_order", interaction_order, low=1, none_allowed=True
+    )
+    if truncation == "total_degree" and q != 1.0:
+        raise ValueError(
+            f"The 'q' parameter of {owner} is {q!r} but has an effect only with "
+            "truncation='hyperbolic'; 'total_degree' means q=1.0."
         )
-        return self
 
-    @property
-    def multi_indices_(self) -> IndexArray:
-        """Exponents of the terms; shape (n_terms, n_features)."""
-        return self.basis_.multi_indices
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Evaluate the basis.
+def check_multi_indices(
+    owner: str, multi_indices: Any, n_features: int
+) -> IndexArray | None:
+    """Return an explicit set as integers, in the given order; None for None."""
+    if multi_indices is None:
+        return None
+    name = f"The 'multi_indices' parameter of {owner}"
+    rows = _as_numbers(name, multi_indices)
+    if rows.ndim != 2 or rows.shape[0] == 0:
+        raise ValueError(
+            f"{name} must be None or an array-like of shape (n_terms, n_features) "
+            f"with at least one row. Got shape {rows.shape} instead."
+        )
+    if rows.shape[1] != n_features:
+        raise ValueError(
+            f"{name} has {rows.shape[1]} columns but X has {n_features} features."
+        )
+    bad = ~((rows >= 0) & (rows == np.floor(rows)) & (rows < 2**31))
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{name} must be non-negative ints. Got {rows[row, column]:g} in row "
+            f"{row}, column {column} instead."
+        )
+    distinct, times = np.unique(rows, axis=0, return_counts=True)
+    if len(distinct) < len(rows):
+        repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
+        raise ValueError(f"{name} has the row {repeated} more than once.")
+    return rows.astype(np.int64)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
 
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Column 0 is one.
-        """
-        check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, input_names(self))
-        return self.basis_.evaluate(values)
+def _as_numbers(name: str, value: Any) -> FloatArray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be None or an array-like of non-negative ints of shape "
+            f"(n_terms, n_features). Got {value!r} instead."
+        ) from None
 
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the basis functions.
 
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
+def explicit_multi_indices(
+    owner: str,
+    rows: IndexArray,  # shape: (n_terms, n_features), checked
+    laws: Sequence[InputLaw],
+    names: Sequence[str],
+    n_samples: int,
+) -> IndexArray:  # shape: (n_terms, n_features)
+    """Add the constant where it is missing, and sort as the built sets are sorted."""
+    for law, needed, name in zip(laws, rows.max(axis=0).tolist(), names, strict=True):
+        if needed > law.largest_degree:
+            raise ValueError(
+                f"The 'multi_indices' parameter of {owner} has the entry {needed} "
+                f"for {name}, whose distribution has functions up to "
+                f"{law.largest_degree:g} only."
+            )
+    if rows.any(axis=1).all():
+        rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])
+    check_design_fits(owner, n_samples, len(rows), "Give fewer 'multi_indices'.")
+    return sort_graded(rows, categorical_inputs(laws))
 
-        Returns
-        -------
-        names : ndarray of str of shape (n_terms,)
-            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
-        """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)
+
+def truncated_multi_indices(
+    owner: str,
+    laws: Sequence[InputLaw],
+    n_samples: int,
+    *,
+    degree: int,
+    q: float,
+    interaction_order: int | None,
+    anisotropy: Any,
+    advice: str | None = None,
+) -> IndexArray:  # shape: (n_terms, n_features)
+    """Build the set, or raise ``ValueError`` for one that exceeds the memory."""
+    n_features = len(laws)
+    truncation = {
+        "q": q,
+        "interaction_order": interaction_order,
+        "anisotropy": anisotropy,
+        "largest": [law.largest_degree for law in laws],
+        "categorical": categorical_inputs(laws),
+    }
+    n_rows = max(n_samples, n_features)
+    n_terms = count_terms(
+        n_features, degree, **truncation, stop_above=terms_that_fit(n_rows)
+    )
+    advice = basis_advice(anisotropy=True) if advice is None else advice
+    check_design_fits(owner, n_rows, n_terms, advice)
+    return build_multi_indices(n_features, degree, **truncation)
+
+
+def categorical_inputs(laws: Sequence[InputLaw]) -> BoolArray:
+    """Return which inputs have functions that all count as of degree one."""
+    return np.array([not law.is_polynomial for law in laws], dtype=bool)

@@ -169,8 +169,6 @@ def solver_of(
     random_state: Any,
 ) -> CoefficientSolver:
     """Let a regressor that has no coefficients see the inputs themselves."""
-    if regressor is None:
-        return solver
     targets = coordinates.to_coordinates(samples.targets)
     if not targets.shape[1]:
         return LeastSquaresSolver()

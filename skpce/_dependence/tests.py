@@ -138,8 +138,7 @@ class SurrogateDiagnostics:
         NaN for constant inputs or fewer than 8 members. A learned normal distribution
         is tested for its shape alone, a frozen one with its parameters.
         """
-        columns = zip(self.basis.laws, self.inputs.T, strict=True)
-        return np.array([law.p_value(column) for law, column in columns])
+        return self.basis.p_values(self.inputs)
 
 
 def largest_correlation(X: FloatArray) -> float:

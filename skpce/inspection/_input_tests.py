@@ -178,7 +178,9 @@ def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
     """Test what the last estimator of a fit gets, unless text; count its terms."""
     last, inputs = last_and_inputs(model, X)
     values, diagnostics = numeric(inputs), getattr(last, "diagnostics_", None)
-    laws = None if diagnostics is None else diagnostics.law_p_values
+    laws = None
+    if diagnostics is not None:
+        laws = diagnostics.basis.p_values(diagnostics.inputs)
     tests = None if values is None else input_tests(values, laws)
     return tests, None if diagnostics is None else diagnostics.n_terms
 

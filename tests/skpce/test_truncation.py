@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
-from skpce._basis.index_sets import build_multi_indices, count_terms
-from skpce._basis.truncation import (
+from skpce._basis.basis import (
     check_multi_indices,
     explicit_multi_indices,
     truncated_multi_indices,
 )
+from skpce._basis.index_sets import build_multi_indices, count_terms
 from skpce._input_laws import NormalLaw
 
 
@@ -168,7 +168,7 @@ def test_too_large_is_refused_before_building(monkeypatch):
     def fail(*arguments, **options):
         raise AssertionError("built")
 
-    monkeypatch.setattr("skpce._basis.truncation.build_multi_indices", fail)
+    monkeypatch.setattr("skpce._basis.basis.build_multi_indices", fail)
     X = np.zeros((6, 300))
     advice = "(?s)terms; with 300 .*'degree'.*'interaction_order'.*'anisotropy'.*q < 1"
     with pytest.raises(ValueError, match=advice):
