@@ -1,6 +1,4 @@
-"""A self-contained HTML page and its sections.
-
-A self-contained HTML report: text, tables and figures in one file.
+"""A self-contained HTML page and its sections: text, tables, figures in one file.
 
 No server, no script, no address of another host: figures are inlined as PNG.
 """
@@ -35,6 +33,7 @@ from ..plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
+from ..plotting._members import interval_kinds
 from ..plotting._steps import fragility_of
 from ..plotting._style import NOT_SUPPORTED, Support, surrogate_q2
 
@@ -65,21 +64,7 @@ Column = tuple[str, Any]  # heading and values
 
 
 class HtmlReport:
-    """Collects sections and writes them to one file.
-
-    Parameters
-    ----------
-    title : str
-        Heading of the page.
-
-    Examples
-    --------
-    >>> from skpce._report.page import HtmlReport
-    >>> report = HtmlReport("A <title>")
-    >>> report.add_table(["step", "Q²"], [["catalyst", 0.31]])
-    >>> "&lt;title&gt;" in report.to_html()
-    True
-    """
+    """Collects sections and writes them to one file."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -138,11 +123,7 @@ class ReportContent:
     """What the sections read: the fit, its inputs' names, the test data."""
 
     def __init__(
-        self,
-        pipeline: Any,
-        reading: Reading,
-        y: FloatArray,
-        verdict: Result | None,
+        self, pipeline: Any, reading: Reading, y: FloatArray, verdict: Result | None
     ) -> None:
         expansion = reading.expansion
         self.pipeline, self.surrogate = pipeline, reading.estimator
@@ -186,12 +167,8 @@ def add_figure(page: HtmlReport, display: Any, description: str) -> None:
 
     stream = io.BytesIO()
     try:
-        display.figure_.savefig(
-            stream,
-            format="png",
-            dpi=_DOTS_PER_INCH,
-            metadata={"Software": None},
-        )
+        style = {"dpi": _DOTS_PER_INCH, "metadata": {"Software": None}}
+        display.figure_.savefig(stream, format="png", **style)
     finally:
         plt.close(display.figure_)
     page.add_png(stream.getvalue(), description)
@@ -276,9 +253,8 @@ def _add_fragility(page: HtmlReport, content: ReportContent) -> None:
 
 def _add_indices(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("What drives each step")
-    shares = SobolDisplay.from_fit(
-        content.pipeline, verdict=content.verdict, input_features=content.input_names
-    )
+    known: Any = {"verdict": content.verdict, "input_features": content.input_names}
+    shares = SobolDisplay.from_fit(content.pipeline, **known)
     page.add_columns(
         [*share_columns(shares), ("attribution", content.answers)],
         "Shares of the variance between members: first order times Q² "
@@ -305,20 +281,12 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
         page, shares.plot(), "Shares of the variance, with the unexplained part."
     )
     if np.nansum(content.fragility.aitchison_variance) > 0:
-        display = PrismDisplay.from_estimator(
-            content.pipeline,
-            content.y,
-            verdict=content.verdict,
-            input_features=content.input_names,
-        )
+        display = PrismDisplay.from_estimator(content.pipeline, content.y, **known)
         add_figure(page, display, "From inputs to steps: widths add up to one.")
     if len(content.input_names) > 1:
         for step in _best_explained(content)[:1]:
             pairs = InteractionDisplay.from_estimator(
-                content.pipeline,
-                step=step,
-                verdict=content.verdict,
-                input_features=content.input_names,
+                content.pipeline, step=step, **known
             )
             add_figure(
                 page,
@@ -444,11 +412,7 @@ def add_predictions(
 
 def _add_coverage(page: HtmlReport, content: ReportContent, random_state: int) -> None:
     page.add_heading("Coverage on the test data")
-    kinds = {
-        "given the inputs": {"X": content.inputs},
-        "ignoring the inputs": {"X": None},
-        "push-forward alone": {"X": None, "residual": None},
-    }
+    kinds = interval_kinds(content.inputs)
     scores = {}
     try:
         for name, arguments in kinds.items():
