@@ -272,7 +272,7 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
     assert min(largest) > np.mean(nested)
 
 
-def test_a_setting_chosen_on_all_members_flatters():
+def test_a_setting_chosen_on_all_members_is_optimistic():
     """Held fixed, it has seen who is held out; nested, it has not."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 30)), softmax(rng.normal(size=(40, 2)), axis=1)
