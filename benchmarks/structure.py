@@ -48,8 +48,8 @@ class ClassRecord:
         Of the class.
     bases : tuple of str
         Names of the classes that it inherits from.
-    attributes : frozenset of str
-        Fields, class attributes, methods, and what methods set on ``self``.
+    fields : frozenset of str
+        Names with an annotation in the body of the class.
     is_abstract : bool
         Whether it has an abstract method, or is a protocol.
     """
@@ -57,7 +57,7 @@ class ClassRecord:
     name: str
     module: str
     bases: tuple[str, ...]
-    attributes: frozenset[str]
+    fields: frozenset[str]
     is_abstract: bool
 
 
@@ -262,9 +262,9 @@ class Package:
         return sorted(found)
 
     def classes_with(self, attribute: str) -> list[str]:
-        """Classes with a field, method or attribute of a name."""
+        """Classes with a field of a name; properties and methods are no fields."""
         return sorted(
-            record.name for record in self.classes if attribute in record.attributes
+            record.name for record in self.classes if attribute in record.fields
         )
 
     # Switches.
@@ -310,20 +310,13 @@ def _asks_for_an_estimator(node: ast.Call) -> bool:
 
 def _record(node: ast.ClassDef, module: str) -> ClassRecord:
     bases = tuple(filter(None, map(_name, node.bases)))
-    attributes: set[str] = set()
-    is_abstract = "Protocol" in bases
-    for part in ast.walk(node):
-        if isinstance(part, ast.AnnAssign) and part in node.body:
-            attributes.add(_name(part.target))
-        elif isinstance(part, ast.Assign) and part in node.body:
-            attributes |= set(map(_name, part.targets))
-        elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
-            if _name(part.value) == "self":
-                attributes.add(part.attr)
-        elif isinstance(part, ast.FunctionDef) and part in node.body:
-            attributes.add(part.name)
+    fields, is_abstract = set(), "Protocol" in bases
+    for part in node.body:
+        if isinstance(part, ast.AnnAssign):
+            fields.add(_name(part.target))
+        elif isinstance(part, ast.FunctionDef):
             is_abstract |= "abstractmethod" in map(_name, part.decorator_list)
-    return ClassRecord(node.name, module, bases, frozenset(attributes), is_abstract)
+    return ClassRecord(node.name, module, bases, frozenset(fields), is_abstract)
 
 
 def _name(node: ast.expr) -> str:
@@ -378,7 +371,10 @@ def describe(package: Package) -> str:
             "estimators that inherit from ours",
             _listed(map(" < ".join, package.own_bases)),
         ),
-        ("classes with first_order", _listed(package.classes_with("first_order"))),
+        (
+            "classes with a field first_order",
+            _listed(package.classes_with("first_order")),
+        ),
         ("isinstance and hasattr", package.switches),
         ("of them asking for an estimator", _listed(package.estimator_switches)),
         ("import circles", _listed(f"{len(c)} files" for c in package.circles)),

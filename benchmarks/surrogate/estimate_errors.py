@@ -120,7 +120,7 @@ def probability_errors(
     step = (BY_STEP @ whole)[:, np.newaxis]
     by_step = [BY_STEP @ first / step, BY_STEP @ total / step]
     draws = surrogate.basis_.sample(n_draws, np.random.default_rng(0))
-    curves = _probability_effects(surrogate, [POINTS] * 3, range(3), draws)
+    curves = _probability_effects(surrogate._fitted, [POINTS] * 3, range(3), draws)
     return {
         "indices, probability": np.array([found.first_order, found.total_order])
         - by_part,
