@@ -260,7 +260,7 @@ def noise_corrected_sobol_indices(
 
     Notes
     -----
-    Penalties are kept in proportion to the number of members; shrinkage stays.
+    Penalties stay in proportion to the number of members, and so does shrinkage.
     Terms that were searched for are searched for anew in each half.
 
     References

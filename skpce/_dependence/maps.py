@@ -405,7 +405,7 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
 
     Rosenblatt's map [1]_ goes column after column:
     :math:`u_i = \Phi^{-1}\{F(z_i \mid z_1, \dots, z_{i-1})\}`. The joint law of the
-    normal scores :math:`z` is the kernel estimate that keeps the mean and the
+    normal scores :math:`z` is the kernel estimate that preserves the mean and the
     correlation of the rows [2]_: the mixture of
     :math:`N(\sqrt{1 - h^2}\, z^{(k)}, h^2 R)` over the rows. All its conditionals are
     mixtures of normals too, in closed form.

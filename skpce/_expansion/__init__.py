@@ -1,1 +1,1 @@
-"""What an expansion says: indices, marginals, moments, and how sure they are."""
+"""Expansions: their indices, marginals and moments, and the errors of these."""

@@ -1,15 +1,16 @@
-r"""What is believed of the inputs, what was observed, and the update by weights.
+r"""A belief about the inputs, observations, and the update by importance weights.
 
 The weight of a particle is multiplied by the likelihood of what was observed there.
-Where that would leave too few particles with weight, the likelihood :math:`L` is taken
-in powers, :math:`L = L^{\gamma_1} L^{\gamma_2} \cdots`, each the largest that keeps
-the effective sample size at the threshold [1]_. After each power but the last the
-particles are resampled (systematically) and moved by the kernel of Liu and West [2]_,
+Where that would leave too few particles with weight, the likelihood :math:`L` is used
+in powers, :math:`L = L^{\gamma_1} L^{\gamma_2} \cdots`, each the largest for which
+the effective sample size is at least the threshold [1]_. After each power but the last
+the particles are resampled (systematically) and moved by the kernel of Liu and West
+[2]_,
 
 .. math:: x \leftarrow a x + (1 - a) m + \sqrt{1 - a^2}\, C^{1/2} z,
 
-with mean :math:`m` and covariance :math:`C` of the weighted particles and :math:`z`
-standard normal: the kernel keeps both.
+with mean :math:`m` and covariance :math:`C` of the weighted particles, which it
+preserves, and :math:`z` standard normal.
 
 References
 ----------
@@ -29,9 +30,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     check_integer,
@@ -51,7 +53,7 @@ _LARGEST_WEIGHT = 1e290
 
 @dataclass(frozen=True, eq=False)
 class InputBelief:
-    """Draws of the inputs with weights: what is believed of them.
+    """Draws of the inputs with weights: a belief about their values.
 
     A belief never changes; an update makes a new one. Particles that are no finite
     table are a ``ValueError``.
@@ -65,10 +67,10 @@ class InputBelief:
     names : sequence of str or None, default=None
         Names of the inputs; None means ``x0, x1, ...``.
     laws : sequence of InputLaw, default=()
-        Where an input may be: no update leaves the supports. Empty means anywhere.
+        Distributions whose supports no update leaves. Empty means no bounds.
     n_resampled : int, default=0
         How often particles were resampled so far. 0 means that they are still the
-        first ones, moved by no kernel.
+        first ones.
 
     Attributes
     ----------
@@ -79,7 +81,8 @@ class InputBelief:
     standard_deviation : ndarray of shape (n_features,)
         Square root of its diagonal.
     effective_sample_size : float
-        ``1 / sum(weights ** 2)``: how many equally weighted draws would be as good.
+        ``1 / sum(weights ** 2)``: the number of equally weighted draws that would be as
+        good.
 
     Examples
     --------
@@ -132,7 +135,7 @@ class InputBelief:
 
     @property
     def effective_sample_size(self) -> float:
-        """How many equally weighted draws would be as good."""
+        """Number of equally weighted draws that would be as good."""
         return effective_sample_size(self.weights)
 
     def quantile(self, probabilities: ArrayLike) -> FloatArray:
@@ -172,13 +175,13 @@ class InputBelief:
         """Return the same inputs with other draws.
 
         Particles have shape (n_particles, n_features); weights (n_particles,) of None
-        are equal ones; ``resampled`` says how many resamplings lie between.
+        are equal ones; ``resampled`` is the number of resamplings in between.
         """
         count = self.n_resampled + resampled
         draws: Any = {"particles": particles, "weights": weights}
         return replace(self, **draws, n_resampled=count)
 
-    def outside(self, particles: FloatArray) -> NDArray[np.bool_]:
+    def outside(self, particles: FloatArray) -> BoolArray:
         """Return whether values are outside the supports; both (n, n_features)."""
         found = np.zeros(particles.shape, dtype=bool)
         for i, law in enumerate(self.laws):
@@ -231,7 +234,7 @@ def _checked_particles(particles: Any) -> FloatArray:
 _BISECTIONS = 30
 # More powers than this mean that no power helps (a likelihood of zeros and ones).
 _MOST_STAGES = 100
-# Fewer effective particles than this do not tell a spread.
+# Fewer effective particles than this do not determine a spread.
 _FEWEST_EFFECTIVE = 10.0
 
 
@@ -270,10 +273,10 @@ def _warn_of_few(belief: InputBelief) -> None:
     size, n_particles = belief.effective_sample_size, len(belief.weights)
     if size < min(_FEWEST_EFFECTIVE, 0.5 * n_particles):
         warnings.warn(
-            f"Only {size:.1f} of {n_particles} particles hold the belief when it is "
+            f"Only {size:.1f} of {n_particles} particles carry the belief when it is "
             "resampled: its spread, and the effective sample size that is reported "
-            "from now on, are not to be trusted. Use more particles, or start from a "
-            "belief nearer to what was observed.",
+            "from now on, are unreliable. Use more particles, or start from a belief "
+            "closer to what was observed.",
             DegenerateBeliefWarning,
             stacklevel=5,
         )
@@ -283,7 +286,7 @@ def _refuse_impossible(belief: InputBelief, logs: FloatArray) -> None:
     if np.all(np.isneginf(logs[belief.weights > 0])):
         raise ValueError(
             "What was observed is impossible at every particle: the log-likelihood is "
-            f"-inf at all {len(logs)}. Check the likelihood, or believe in more."
+            f"-inf at all {len(logs)}. Check the likelihood, or widen the belief."
         )
 
 
@@ -298,7 +301,7 @@ def _tempered(weights: FloatArray, logs: FloatArray, power: float) -> FloatArray
 def _largest_power(
     weights: FloatArray, logs: FloatArray, left: float, smallest: float
 ) -> float:
-    """Return the largest power up to ``left`` that keeps the effective size, or 0."""
+    """Return the largest power, or 0, that leaves enough effective particles."""
 
     def enough(power: float) -> bool:
         tempered = _tempered(weights, logs, power)
@@ -316,7 +319,7 @@ def _largest_power(
 def liu_west(
     belief: InputBelief, shrinkage: float, generator: np.random.Generator
 ) -> InputBelief:
-    """Resample, shrink to the mean and jitter: mean and covariance are kept."""
+    """Resample, shrink to the mean and jitter, which preserves mean and covariance."""
     # A value that would leave the support of its law stays at its shrunk place; where
     # this is outside too (an input of single values) it is not moved at all.
     mean, root = belief.mean, _square_root(belief.covariance)
@@ -343,7 +346,7 @@ def _square_root(covariance: FloatArray) -> FloatArray:
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
-#: Takes inputs (n, n_features), returns one log-likelihood each.
+#: From inputs (n, n_features) to one log-likelihood each.
 LogLikelihood = Callable[[FloatArray], FloatArray]
 
 
@@ -369,7 +372,7 @@ def read_observation(
     which: Any,
     names: Sequence[str] | None = None,
 ) -> Observation:
-    """Check what the user says of an observation of inputs with these names."""
+    """Check the arguments of an observation of inputs with these names."""
     values = _numbers(owner, "observed", observed, "a finite number, or several")
     expected = f"a positive finite float, or one for each of {len(values)} outcomes"
     noise = _numbers(owner, "noise_sd", noise_sd, expected)
@@ -395,7 +398,7 @@ def read_observation(
 
 
 def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
-    """Wrap a user's function so that its values are checked."""
+    """Wrap a function of the user so that its values are checked."""
     if not callable(log_likelihood):
         raise fail(owner, "log_likelihood", "a callable of the inputs", log_likelihood)
 
@@ -438,7 +441,7 @@ def _as_function(
     return lambda inputs: outcome.predict(frame(inputs, columns=names))
 
 
-def _columns(owner: str, which: Any, n_values: int) -> NDArray[np.int64]:
+def _columns(owner: str, which: Any, n_values: int) -> IndexArray:
     columns = np.atleast_1d(np.asarray(which))
     expected = f"{n_values} column positions of the outcome, or None"
     if columns.dtype.kind not in "iu" or columns.shape != (n_values,):

@@ -60,33 +60,34 @@ METHODS = ("weights", "kalman")
 class ThompsonPolicy(BaseEstimator):
     r"""Decide under uncertain inputs with a surrogate, and learn from outcomes.
 
-    An ensemble of policies says what *would* be done for each value of the inputs. One
-    value is the true one. The belief about it starts from the laws of the surrogate,
-    each decision is made by the policies of inputs that are believed in, and each
-    observed outcome sharpens the belief [1]_. A policy costs one polynomial.
+    An ensemble of policies shows what *would* be done for each value of the inputs, of
+    which one is the true one. The belief about it starts from the input distributions
+    of the surrogate, each decision follows the policies of inputs drawn from the
+    belief, and each observed outcome narrows the belief [1]_. A policy costs one
+    polynomial.
 
     Parameters
     ----------
     surrogate : fitted estimator
         A :class:`skpce.CompositionalPCESurrogate`, or a Pipeline that ends in one. All
-        inputs here are those *of the surrogate*: behind a PCA, the components.
+        inputs are those *of the surrogate*: behind a PCA, the components.
     rule : {"draw", "vote", "mean"}, default="draw"
         How the belief becomes a decision.
 
         - ``"draw"``: one draw of the inputs, and the policy there in all steps.
           Thompson sampling, where policies are good for their inputs.
         - ``"vote"``: ``n_draws`` draws; in each step each votes for its likeliest
-          action, and the majority wins (always greedy). It does not explore.
+          action, and the majority decides (always greedy). It does not explore.
         - ``"mean"``: the mean policy of the belief.
     greedy : bool, default=False
         Take the likeliest action of the policy; False draws one. In one step,
         ``"draw"`` and ``"mean"`` without it take actions with the same
         probabilities; they differ over several steps.
     inputs : law, list of laws, array-like of rows, InputBelief or None, default=None
-        The first belief, as in ``sample`` of the surrogate. None means its laws.
-        An :class:`InputBelief` keeps its particles and weights.
+        The first belief, as in ``sample`` of the surrogate. None means its
+        input distributions. An :class:`InputBelief` has particles and weights already.
     n_particles : int, default=1000
-        Draws that hold the belief.
+        Draws that represent the belief.
     n_draws : int, default=100
         Voters.
     method : {"weights", "kalman"}, default="weights"
@@ -104,7 +105,7 @@ class ThompsonPolicy(BaseEstimator):
     Attributes
     ----------
     belief_ : InputBelief
-        What is believed now.
+        The current belief.
     n_updates_ : int
         Observations since ``fit``.
     effective_sample_size_ : float
@@ -112,21 +113,21 @@ class ThompsonPolicy(BaseEstimator):
 
     See Also
     --------
-    skpce.CompositionalPCESurrogate.sample : Draws of policies, with the residual law.
+    skpce.CompositionalPCESurrogate.sample : Draws of policies, with residuals.
     InputBelief : The belief.
 
     Notes
     -----
     The policies are those of the expansion alone: no residual is drawn, because no
-    outcome could teach it. Where the surrogate does not explain the policies (see
+    outcome informs about it. Where the surrogate does not explain the policies (see
     :func:`skpce.inspection.verdict`) decisions are as poor as its predictions.
 
-    Updates by weights converge to the posterior law as particles grow, until the first
-    resampling (``belief_.n_resampled``); after it the mean and covariance are kept,
-    finer features are smoothed, and particles share ancestors: the effective sample
+    Updates by weights converge to the posterior as particles grow, until the first
+    resampling (``belief_.n_resampled``); it preserves mean and covariance, smooths
+    finer features, and leaves particles with common ancestors: the effective sample
     size counts weights and is then too large. For a normal belief and an outcome
     linear in the inputs, both methods converge to the posterior. For other outcomes
-    the Kalman filter is an approximation that knows only covariances.
+    the Kalman filter is an approximation that uses only covariances.
 
     References
     ----------
@@ -216,7 +217,7 @@ class ThompsonPolicy(BaseEstimator):
 
     @property
     def effective_sample_size_(self) -> float:
-        """How many equally weighted draws would be as good."""
+        """Number of equally weighted draws that would be as good."""
         return self.belief_.effective_sample_size
 
     def choose(self, steps: Any = None, *, inputs: ArrayLike | None = None) -> Decision:
@@ -228,13 +229,13 @@ class ThompsonPolicy(BaseEstimator):
             Steps by position or name. None means the whole trajectory. With
             ``rule="draw"`` all steps of one call share one draw of the inputs.
         inputs : array-like of shape (n_features,) or None, default=None
-            Act for these inputs, for example ``inputs`` of an earlier decision, to go
-            on with its draw. Only with ``rule="draw"``.
+            Act for these inputs, for example ``inputs`` of an earlier decision, to
+            continue with its draw. Only with ``rule="draw"``.
 
         Returns
         -------
         decision : Decision
-            Actions, and the policy they were taken by.
+            Actions, and the policy behind them.
 
         Examples
         --------
@@ -270,7 +271,7 @@ class ThompsonPolicy(BaseEstimator):
         return values
 
     def _policy(self, given: FloatArray | None) -> tuple[FloatArray, Any]:
-        """Return what actions are taken by, (n_parts,), and the one draw behind it."""
+        """Return the policy, (n_parts,), and the one draw of the inputs behind it."""
         belief, policies_at = self.belief_, self._fitted.policies_at
         if self.rule == "mean":
             return belief.weights @ policies_at(belief.particles), None
@@ -306,8 +307,8 @@ class ThompsonPolicy(BaseEstimator):
             noise, (n,) or (n, n_outcomes). A regressor with feature names must have
             those of the surrogate, in its order.
         noise_sd : float or array-like of shape (n_outcomes,), default=None
-            Standard deviation of the independent normal noise. A regressor has an
-            error of its own, which belongs in here.
+            Standard deviation of the independent normal noise, including the error of
+            a regressor.
         which : int, array-like of int, or None, default=None
             Columns of the outcome that were observed, where it has more.
         log_likelihood : callable, default=None
@@ -364,7 +365,7 @@ class ThompsonPolicy(BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """One action in each of the steps that were asked for.
+    """One action in each of the chosen steps.
 
     Parameters
     ----------
@@ -375,7 +376,7 @@ class Decision:
     labels : tuple of str
         Names of the actions.
     policy : tuple of ndarray
-        Per step, what the action was taken by: probabilities, or shares of votes.
+        Per step, the probabilities behind the action, or the shares of votes.
     inputs : ndarray of shape (n_features,) or None
         The draw of the inputs behind all steps; None for the rules that use many.
     """
@@ -487,7 +488,7 @@ def _moved(
     noise: float,
     weights: FloatArray,
 ) -> FloatArray:
-    """Use one observed value."""
+    """Update the particles by one observed value."""
     deviations = state - weights @ state
     outcome = deviations[:, column]
     covariances = (weights * outcome) @ deviations

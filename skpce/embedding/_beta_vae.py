@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -17,7 +18,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import FloatArray, check_real
+from .._checks import BoolArray, FloatArray, check_real
 from ._training import (
     check_training_parameters,
     checked_inputs,
@@ -33,7 +34,7 @@ _ACTIVE_VARIANCE = 0.01
 
 
 class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Embed X by a variational autoencoder whose inputs are pressed to be N(0, I).
+    r"""Embed X by a variational autoencoder whose inputs are regularised to N(0, I).
 
     The encoder gives mean m and variance v of each of ``n_components`` inputs, the
     decoder g the rows back from them. The loss of a row [1]_ is
@@ -44,7 +45,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     where x is centred and divided by one number, so that the mean variance of a
     feature is one. Features of larger variance count more, as in PCA; scale them
-    before if they should not.
+    first if they should not.
 
     Parameters
     ----------
@@ -64,12 +65,12 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     max_epochs : int, default=1000
         Largest number of epochs.
     validation_fraction : float or None, default=0.2
-        Share of the rows that is held out to judge the epochs, in (0, 1). None holds
-        out none and trains to the last epoch: with few rows the network then learns
-        them by heart.
+        Share of the rows that is held out to assess the epochs, in (0, 1). None holds
+        out none and trains to the last epoch: with few rows the network then
+        overfits.
     patience : int, default=100
         Epochs without a smaller loss on the held-out rows after which training stops.
-        The parameters of the best epoch are kept.
+        The parameters of the best epoch are retained.
     random_state : int, RandomState instance or None, default=None
         Randomness of initial weights, noise, minibatches and held-out rows. The same
         seed gives the same numbers on the same machine.
@@ -85,17 +86,17 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Root of the mean variance of a feature.
     active_ : ndarray of shape (n_components,), bool
         Whether the mean of an input has a variance above 0.01 [2]_. The others have
-        collapsed to the prior and say nothing.
+        collapsed to the prior and carry no information.
     n_epochs_ : int
-        The epoch whose parameters are kept; 0 where no epoch was better on the
+        The epoch whose parameters are retained; 0 where no epoch was better on the
         held-out rows than the linear β-VAE, from which training starts.
     stopped_early_ : bool
         False where ``max_epochs`` ended the training: more might be better.
     reconstruction_r2_ : float
         R² of the reconstruction, over all entries of the rows trained on.
     held_out_r2_ : float
-        The same on the held-out rows: the one to compare embeddings by, though
-        flattered a little, as these rows chose the epoch. NaN without held-out rows.
+        The same on the held-out rows: the one to compare embeddings by, though slightly
+        optimistic, as these rows chose the epoch. NaN without held-out rows.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -110,14 +111,14 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     -----
     Linear encoder and decoder have a known optimum. The loss is β times that of a VAE
     with decoder variance :math:`s^2 = \beta \sigma^2`, which is probabilistic PCA
-    [3]_: an eigenvalue :math:`\lambda` of the covariance of (scaled) X is kept where
-    :math:`\lambda > s^2`, its input has variance :math:`1 - s^2 / \lambda`, and of the
-    variance :math:`\lambda` the reconstruction explains
+    [3]_: an eigenvalue :math:`\lambda` of the covariance of (scaled) X is retained
+    where :math:`\lambda > s^2`, its input has variance :math:`1 - s^2 / \lambda`, and
+    of the variance :math:`\lambda` the reconstruction explains
     :math:`\lambda (1 - s^4 / \lambda^2)`. Eigenvalues below :math:`\beta \sigma^2` are
-    not seen. With few or weak features lower ``noise_variance``. Training starts there,
-    so that networks have to earn their place on the held-out rows.
+    ignored. With few or weak features lower ``noise_variance``. Training starts at this
+    optimum, so that networks are used only where they improve the held-out rows.
 
-    Inputs are *pressed* to be normal and independent, no more: look at
+    Inputs are *regularised* to be normal and independent, no more: check them by
     :func:`skpce.inspection.input_tests`. They are ordered by the variance of their
     means; sign and rotation are those of the seed.
 
@@ -194,7 +195,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         standard = (values - self.mean_) / self.scale_
         with one_torch_thread(torch):
             found = train_vae(torch, standard[train], standard[held_out], spec, rng)
-        self._keep(found, standard[train])
+        self._store(found, standard[train])
         self.reconstruction_r2_: float = self._r2(values[train])
         self.held_out_r2_: float = self._r2(values[held_out])
         return self
@@ -208,7 +209,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             **{each.name: getattr(self, each.name) for each in fields(VAESpec)}
         )
 
-    def _keep(self, found: TrainedVAE, standard: FloatArray) -> None:
+    def _store(self, found: TrainedVAE, standard: FloatArray) -> None:
         """Store the layers, the inputs in the order of their variance."""
         d = self.n_components
         variance = apply_layers(found.encoder, standard, np.tanh)[:, :d].var(axis=0)
@@ -216,7 +217,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         both = np.concatenate([order, d + order])
         self.encoder_: Layers = change_of_outputs(found.encoder, np.eye(2 * d)[:, both])
         self.decoder_: Layers = change_of_inputs(found.decoder, np.eye(d)[order])
-        self.active_: NDArray[np.bool_] = variance[order] > _ACTIVE_VARIANCE
+        self.active_: BoolArray = variance[order] > _ACTIVE_VARIANCE
         self.n_epochs_: int = found.n_epochs
         self.stopped_early_: bool = found.stopped_early
 
@@ -261,10 +262,10 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class VAESpec:
-    """How to train; hidden layers are those of the encoder, reversed in the decoder."""
+    """Parameters of the training; the decoder has the hidden layers in reverse."""
 
     n_components: int
-    hidden_layer_sizes: Sequence[int]
+    hidden_layer_sizes: Sequence[int]  # of the encoder; reversed in the decoder
     beta: float
     noise_variance: float
     learning_rate: float
@@ -275,20 +276,20 @@ class VAESpec:
 
 @dataclass(frozen=True)
 class TrainedVAE:
-    """Encoder (to means, then log-variances) and decoder, after which epoch."""
+    """Encoder (to means, then log-variances) and decoder."""
 
     encoder: Layers
     decoder: Layers
-    n_epochs: int
+    n_epochs: int  # the epoch of these parameters
     stopped_early: bool
 
 
 def train_vae(
     torch: Any,
-    X: FloatArray,
-    held_out: FloatArray,
+    X: FloatArray,  # shape: (n_samples, n_features), of mean zero
+    held_out: FloatArray,  # shape: (n_held_out, n_features)
     spec: VAESpec,
-    rng: np.random.RandomState,
+    rng: RandomState,
 ) -> TrainedVAE:
     """Minimise the loss by Adam, from the optimum of the linear β-VAE on."""
     # The loss is the same in rotated coordinates. Those along the right singular
@@ -320,12 +321,15 @@ def linear_optimum(
     level = spec.beta * spec.noise_variance
     variances = np.zeros(d)
     variances[: min(d, n_axes)] = eigenvalues[:d]
-    kept = np.sqrt(np.maximum(variances - level, 0))
+    loadings = np.sqrt(np.maximum(variances - level, 0))
     safe = np.maximum(variances, level)
-    means = np.eye(n_axes, d) * (kept / safe)
+    means = np.eye(n_axes, d) * (loadings / safe)
     weight = np.hstack([means, np.zeros((n_axes, d))])
     bias = np.concatenate([np.zeros(d), np.log(level / safe)])
-    return (weight, bias), (np.eye(d, n_axes) * kept[:, np.newaxis], np.zeros(n_axes))
+    return (weight, bias), (
+        np.eye(d, n_axes) * loadings[:, np.newaxis],
+        np.zeros(n_axes),
+    )
 
 
 def _descend(
@@ -334,12 +338,12 @@ def _descend(
     held_out: FloatArray,
     start: tuple[Layers, Layers],
     spec: VAESpec,
-    rng: np.random.RandomState,
+    rng: RandomState,
 ) -> TrainedVAE:
     encoder, decoder = (_tensors(torch, layers) for layers in start)
     tensors = [tensor for layer in encoder + decoder for tensor in layer]
-    judged = torch.from_numpy(np.tile(held_out, (_HELD_OUT_DRAWS, 1)))
-    judged_noise = _noise(torch, len(judged), spec, rng)
+    assessed = torch.from_numpy(np.tile(held_out, (_HELD_OUT_DRAWS, 1)))
+    assessed_noise = _noise(torch, len(assessed), spec, rng)
 
     def loss(values: Any, noise: Any) -> Any:
         return negative_elbo(torch, encoder, decoder, values, noise, spec)
@@ -350,7 +354,7 @@ def _descend(
         lambda rows: loss(
             torch.from_numpy(X[rows]), _noise(torch, len(rows), spec, rng)
         ),
-        (lambda: loss(judged, judged_noise)) if len(held_out) else None,
+        (lambda: loss(assessed, assessed_noise)) if len(held_out) else None,
         lambda: (_arrays(encoder), _arrays(decoder)),
         owner="BetaVAE",
         n_rows=len(X),
@@ -380,7 +384,7 @@ def negative_elbo(
     return (0.5 * error / spec.noise_variance + weighted).mean()
 
 
-def _noise(torch: Any, n_rows: int, spec: VAESpec, rng: np.random.RandomState) -> Any:
+def _noise(torch: Any, n_rows: int, spec: VAESpec, rng: RandomState) -> Any:
     return torch.from_numpy(rng.normal(size=(n_rows, spec.n_components)))
 
 
@@ -399,16 +403,13 @@ def _arrays(layers: Any) -> Layers:
 
 # Weights of shape (n_in, n_out) and biases of shape (n_out,). The first pair is a
 # linear map straight to the output; the others are a network that is added to it.
-Layers = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
+Layers = list[tuple[FloatArray, FloatArray]]
 
 
 def network_on(
-    weight: NDArray[np.float64],
-    bias: NDArray[np.float64],
-    hidden: Sequence[int],
-    rng: np.random.RandomState,
+    weight: FloatArray, bias: FloatArray, hidden: Sequence[int], rng: RandomState
 ) -> Layers:
-    """Return a linear map with a network that as yet adds nothing."""
+    """Return a linear map with a network that adds nothing before training."""
     # Weights of hidden layers are uniform, after Glorot and Bengio (2010), those of the
     # last layer 0.
     layers = [(weight, bias)]
@@ -434,8 +435,8 @@ def apply_layers(layers: Any, values: Any, activation: Callable[[Any], Any]) -> 
     return outputs + values @ weight + bias
 
 
-def change_of_inputs(layers: Layers, matrix: NDArray[np.float64]) -> Layers:
-    """Return the network that is fed x where the old one was fed ``x @ matrix``."""
+def change_of_inputs(layers: Layers, matrix: FloatArray) -> Layers:
+    """Return the network whose input x is multiplied by a matrix first."""
     (weight, bias), *network = layers
     changed = [(matrix @ weight, bias)]
     if not network:
@@ -444,8 +445,8 @@ def change_of_inputs(layers: Layers, matrix: NDArray[np.float64]) -> Layers:
     return [*changed, (matrix @ first, first_bias), *rest]
 
 
-def change_of_outputs(layers: Layers, matrix: NDArray[np.float64]) -> Layers:
-    """Return the network whose outputs are the old ones times a matrix."""
+def change_of_outputs(layers: Layers, matrix: FloatArray) -> Layers:
+    """Return the network whose outputs are multiplied by a matrix."""
     (weight, bias), *network = layers
     changed = [(weight @ matrix, bias @ matrix)]
     if not network:

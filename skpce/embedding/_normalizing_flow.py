@@ -36,18 +36,18 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     r"""Whitened principal components, mapped to normal inputs by RealNVP.
 
     PCA chooses the subspace; the flow f, a stack of affine coupling layers [1]_ of
-    zuko, bends it so that the inputs become independent standard normals. It maximises
+    zuko, maps it so that the inputs become independent standard normals. It maximises
     the log-likelihood of the whitened scores u,
 
     .. math:: \log p(u) = \log \phi(f(u)) + \log |\det \partial f / \partial u|,
 
     with :math:`\phi` the density of N(0, I). A coupling layer is inverted in closed
-    form, so the flow loses nothing: what is lost is what PCA drops.
+    form, so that only the components that PCA drops are lost.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of principal components and of inputs. With one, the flow can only move
+        Number of principal components and of inputs. With one, the flow can only shift
         and scale it.
     n_transforms : int, default=4
         Coupling layers; each changes every other input by means of the rest.
@@ -60,11 +60,11 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     max_epochs : int, default=500
         Largest number of epochs.
     validation_fraction : float or None, default=0.2
-        Share of the rows that is held out to judge the epochs, in (0, 1). None holds
+        Share of the rows that is held out to assess the epochs, in (0, 1). None holds
         out none and trains to the last epoch.
     patience : int, default=50
         Epochs without a larger log-likelihood of the held-out rows after which training
-        stops. The parameters of the best epoch are kept.
+        stops. The parameters of the best epoch are retained.
     random_state : int, RandomState instance or None, default=None
         Randomness of initial weights, minibatches and held-out rows. The same seed
         gives the same numbers on the same machine.
@@ -76,7 +76,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     flow_ : torch module
         Of zuko.
     n_epochs_ : int
-        The epoch whose parameters are kept; 0 where no epoch was better on the
+        The epoch whose parameters are retained; 0 where no epoch was better on the
         held-out rows than no flow at all.
     stopped_early_ : bool
         False where ``max_epochs`` ended the training: more might be better.
@@ -100,8 +100,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     -----
     Before training, the flow is the identity. With the few members of an ensemble
     little beyond that may be learned: compare both log-likelihoods. A flow that trains
-    to the end (``validation_fraction=None``) makes the rows it saw look normal and
-    says nothing about others.
+    to the end (``validation_fraction=None``) makes its training rows look normal,
+    which shows nothing about others.
 
     References
     ----------
@@ -182,16 +182,16 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _refuse_rounding(self) -> None:
         """Whitening makes an input of rounding errors where X does not vary."""
         sizes = self.pca_.singular_values_
-        n_held = int((sizes > _ROUNDING * sizes[0]).sum())
-        if n_held < self.n_components:
+        rank = int((sizes > _ROUNDING * sizes[0]).sum())
+        if rank < self.n_components:
             raise ValueError(
                 f"n_components={self.n_components} must be at most the number of "
-                f"directions in which X varies, {n_held}, of n_samples="
+                f"directions in which X varies, {rank}, of n_samples="
                 f"{self.pca_.n_samples_} members."
             )
 
     def _initial_flow(self, torch: Any, zuko: Any, rng: np.random.RandomState) -> Any:
-        """Return a flow that is the identity, and leave torch's own stream alone."""
+        """Return a flow that is the identity, without use of torch's own stream."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(rng.randint(2**31)))
             flow = zuko.flows.RealNVP(
@@ -211,18 +211,18 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ) -> None:
         """Maximise the log-likelihood by Adam."""
         flow = self.flow_
-        rows, judged = torch.from_numpy(scores), torch.from_numpy(held_out)
+        rows, assessed = torch.from_numpy(scores), torch.from_numpy(held_out)
 
         def loss(values: Any) -> Any:
             return -flow().log_prob(values).mean()
 
         with torch.no_grad():
-            first = float(loss(judged)) if len(held_out) else math.nan
+            first = float(loss(assessed)) if len(held_out) else math.nan
         best = descend(
             torch,
             list(flow.parameters()),
             lambda batch: loss(rows[batch]),
-            (lambda: loss(judged)) if len(held_out) else None,
+            (lambda: loss(assessed)) if len(held_out) else None,
             lambda: copy.deepcopy(flow.state_dict()),
             owner=type(self).__name__,
             n_rows=len(scores),
@@ -258,9 +258,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _through_flow(self, values: FloatArray, *, inverse: bool) -> FloatArray:
         torch = import_for(type(self).__name__, "torch", "torch")
         with torch.no_grad(), one_torch_thread(torch):
-            bend = self.flow_().transform
-            bend = bend.inv if inverse else bend
-            return bend(torch.tensor(values)).numpy()
+            flow = self.flow_().transform
+            return (flow.inv if inverse else flow)(torch.tensor(values)).numpy()
 
     @property
     def _n_features_out(self) -> int:

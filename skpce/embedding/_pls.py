@@ -22,11 +22,11 @@ from ._training import checked_inputs
 
 
 class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Scores of X in partial least squares: the directions of X that go with y.
+    """Scores of X in partial least squares: the directions of X that covary with y.
 
     :class:`sklearn.cross_decomposition.PLSRegression` does the work. By itself it
-    cannot stand in a Pipeline: its ``fit_transform(X, y)`` returns the scores of X and
-    of y, a tuple that the next step cannot read.
+    does not work in a Pipeline: its ``fit_transform(X, y)`` returns the scores of X and
+    of y, a tuple.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     max_iter : int, default=500
         Largest number of iterations for one component.
     tol : float, default=1e-6
-        Where they end.
+        Tolerance at which they end.
     target_transformer : transformer or None, default=None
         Applied to y first. For policies a :class:`skpce.LogRatioTransformer`: PLS on
-        the probabilities themselves would follow the likely actions.
+        the probabilities themselves would depend mostly on the likely actions.
 
     Attributes
     ----------
@@ -57,12 +57,12 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     See Also
     --------
-    skpce.inspection.verdict : Refits this step in every fold, as it looks at y.
+    skpce.inspection.verdict : Refits this step in every fold, as it depends on y.
 
     Notes
     -----
     Leave-one-out diagnostics of a surrogate behind this step are too good, as the
-    scores have seen the member that is left out.
+    scores already depend on the member that is left out.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.target_transformer_: Any = None
         if self.target_transformer is not None:
             self.target_transformer_ = clone(self.target_transformer)
-            # as it was given: a data frame may say where steps begin
+            # as it was given: the columns of a data frame may name steps
             table = y if np.ndim(y) == 2 else targets.reshape(-1, 1)
             targets = np.asarray(self.target_transformer_.fit_transform(table))
         pls = PLSRegression(

@@ -1,4 +1,4 @@
-"""What trainings share: checked inputs, held-out rows, when to stop, and torch."""
+"""Training of embeddings: checked inputs, held-out rows, early stopping, and torch."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class BestEpoch:
         self.stopped_early = False
 
     def is_over(self, epoch: int, loss: float) -> bool:
-        """Take note of an epoch; say whether the patience is at its end."""
+        """Record an epoch; return whether training stops."""
         if loss < self.loss:
             self.loss, self.epoch, self.parameters = loss, epoch, self._copy()
         return epoch - self.epoch >= self._patience
@@ -139,7 +139,7 @@ def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
 
 
 def import_for(owner: str, module: str, extra: str) -> Any:
-    """Return an optional module; without it the error says what to install."""
+    """Return an optional module; without it the error names its installation."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,7 +1,7 @@
-"""Calibration of intervals and draws: do they cover members that no fit has seen?
+"""Calibration of intervals and draws: do they cover members not seen in a fit?
 
 Every score is given per step, over the possible parts of steps that have a choice:
-a masked part is always "covered" and would flatter the figure.
+a masked part is always "covered", which would make the score too good.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 from scipy.stats import kstest
 from sklearn.utils import check_random_state
 
-from .._checks import FloatArray, check_option, check_real
+from .._checks import BoolArray, FloatArray, check_option, check_real
 from .._compositions.composition import refuse_masked, refuse_negative
 from .._compositions.log_ratio import (
     LogRatioGeometry,
@@ -27,7 +27,7 @@ from .._compositions.log_ratio import (
 def _read(
     owner: str, y_true: Any, steps: Any, mask: Any, **bounds: Any
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
-    """Check shapes; keep the parts of all tables that are positive in any of them."""
+    """Check shapes and select the parts that are positive in any table."""
     mask = _inferred(mask, y_true, bounds)
     geometry = composition_geometry(y_true, steps, mask, owner)
     observed = np.asarray(y_true, dtype=np.float64)
@@ -66,7 +66,7 @@ def _inferred(mask: Any, y_true: Any, others: dict[str, Any]) -> Any:
 
 def _inside(
     owner: str, y_true: Any, lower: Any, upper: Any, steps: Any, mask: Any
-) -> tuple[LogRatioGeometry, NDArray[np.bool_]]:
+) -> tuple[LogRatioGeometry, BoolArray]:
     """Return which active parts lie in their interval; (n_members, n_active)."""
     geometry, observed, bounds = _read(
         owner, y_true, steps, mask, lower=lower, upper=upper
@@ -133,7 +133,7 @@ def joint_coverage_score(
 ) -> FloatArray:
     """Return the share of members with ALL parts of a step inside, per step.
 
-    Marginal intervals are not made for it: expect less than their level.
+    Marginal intervals do not aim at it: expect less than their level.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def crps_score(
     r"""Return the mean continuous ranked probability score, per step.
 
     :math:`\mathrm{CRPS} = E|Y - y| - \tfrac12 E|Y - Y'|` for draws :math:`Y, Y'` of
-    the predictive law [1]_, averaged over members and parts; in probability, smaller
-    is better. Sharpness and calibration in one figure.
+    the predictive distribution [1]_, averaged over members and parts; in probability,
+    smaller is better. Sharpness and calibration in one figure.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def coverage_interval(
     Members are independent, the parts of one member are not: the number of trials
     is the number :math:`n` of members. Joint coverage is then binomial. For marginal
     coverage the share of covered parts of one member has at most the variance
-    :math:`c (1 - c)` of a coin, so the interval is on the safe side.
+    :math:`c (1 - c)` of a coin, so the interval is conservative.
 
     Parameters
     ----------
@@ -388,8 +388,8 @@ def pit_values(
               \quad V \sim U(0, 1),
 
     is uniform on (0, 1) for every :math:`m`, with ties or without, when :math:`y`
-    has the law of the draws [1]_. A histogram with the shape of a U shows draws that
-    are too narrow; a hump, too wide; a slope, biased.
+    has the distribution of the draws [1]_. A histogram with the shape of a U shows
+    draws that are too narrow; a hump, too wide; a slope, biased.
 
     Parameters
     ----------
@@ -461,9 +461,9 @@ def pit_uniformity(
     """Summarise how far the probability integral transform is from uniform.
 
     A uniform PIT is necessary for calibrated draws, not sufficient [1]_. Each part is
-    judged over the members, which are independent. The parts of a step
-    are not (of two parts one has the PIT of the other, mirrored), so they are not
-    pooled; a step has Bonferroni's p-value.
+    assessed over the members, which are independent. The parts of a step are not (of
+    two parts one has the PIT of the other, mirrored), so they are not pooled; a step
+    has Bonferroni's p-value.
 
     Parameters
     ----------
@@ -525,7 +525,7 @@ def pit_uniformity(
 def read_draws(
     owner: str, y_true: Any, draws: Any, steps: Any, mask: Any
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
-    """Return the geometry, held-out members and draws; ``"infer"`` looks at both."""
+    """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
     observed, drawn = (np.asarray(x, dtype=np.float64) for x in (y_true, draws))
     for table, name in ((observed, "y_true"), (drawn, "draws")):

@@ -1,4 +1,4 @@
-"""How much the members of an ensemble disagree, and distances between policies.
+"""The disagreement of the members of an ensemble, and distances between policies.
 
 Variances of log-ratios have no upper bound and grow with the number of actions; the
 paper's ALR sum also depends on the reference action. Distances of probabilities do
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     check_boolean,
@@ -130,7 +131,7 @@ def policy_fragility(
     ``alr_sum``                  :math:`\sum_{k \ne r} \mathrm{Var}(\log p_k / p_r)`
     ============================ ==========================================
 
-    The first four are bounded, have no reference, and a rare action hardly counts.
+    The first four are bounded and free of a reference, and a rare action hardly counts.
     The others weigh relative changes of rare actions as much as those of frequent
     ones.
 
@@ -145,8 +146,8 @@ def policy_fragility(
         True where a part is possible. ``"infer"`` masks the columns that are 0 for
         every member.
     reference : int, default=-1
-        Reference part :math:`r` of ``alr_sum`` within each step; a masked one gives
-        way to the last possible part.
+        Reference part :math:`r` of ``alr_sum`` within each step; where it is
+        masked, the last possible part takes its place.
     sample_weight : array-like of shape (n_members,) or None, default=None
         Frequency of each member: weight 2 is two equal members.
     zero_replacement : float, default=1e-12
@@ -230,7 +231,7 @@ def _disagreement(
     closed: FloatArray,  # shape: (n_members, n_parts)
     weights: FloatArray,  # shape: (n_members,)
     layout: StepLayout,
-    choice: NDArray[np.bool_],  # shape: (n_steps,)
+    choice: BoolArray,  # shape: (n_steps,)
 ) -> dict[str, FloatArray]:
     """Return the four measures on probabilities; each (n_steps,)."""
     share = weights / weights.sum()
@@ -301,7 +302,7 @@ def _sum_of_variances(
 
 
 def _reference_names(
-    layout: StepLayout, possible: NDArray[np.bool_], reference: int
+    layout: StepLayout, possible: BoolArray, reference: int
 ) -> tuple[str, ...]:
     """Name the reference part of each step as the geometry chooses it."""
     names = []

@@ -57,15 +57,14 @@ def kl_divergence_loss(
 
     averaged over members [1]_. The last two sums cancel when both sides are
     compositions. Without them a prediction that adds up to more than its truth
-    would score too well, since the steps are not known here: columns are summed
-    over all steps. The expected loss is least for the mean policy, so the loss is
+    would score too well: columns are summed over all steps, which are not known
+    here. The expected loss is least for the mean policy, so the loss is
     proper. Tables of two shapes, with NaN or negative truth are a ``ValueError``.
 
     Parameters
     ----------
     y_true : array-like of shape (n_members, n_parts)
-        Probabilities, the steps side by side. Zeros are welcome: they contribute
-        :math:`\hat y_k`.
+        Probabilities, the steps side by side. A zero contributes :math:`\hat y_k`.
     y_pred : array-like of shape (n_members, n_parts)
         Predicted probabilities.
     sample_weight : array-like of shape (n_members,) or None, default=None
@@ -112,7 +111,7 @@ def policy_mean_absolute_error(
     :math:`(n K)^{-1} \sum_{ik} |y_{ik} - \hat y_{ik}|` over members and columns: the
     "policy MAE" of the paper's table 1, which is
     :func:`sklearn.metrics.mean_absolute_error`. Masked columns count as 0 and
-    flatter the figure; it is small for steps with many actions whatever the model,
+    lower the error; it is small for steps with many actions whatever the model,
     and it is least at the median, not the mean policy.
 
     Parameters
@@ -271,7 +270,7 @@ Examples
 """
 
 
-# Distances between draws held at once: 32 MiB.
+# Distances between draws in memory at a time: 32 MiB.
 _BLOCK_ENTRIES = 4_194_304
 
 
@@ -287,9 +286,10 @@ def energy_score(
     r"""Return the mean energy score of predicted policies, per step.
 
     :math:`\mathrm{ES} = E\lVert Y - y \rVert - \tfrac12 E\lVert Y - Y' \rVert` for
-    draws :math:`Y, Y'` of the predictive law [1]_, averaged over members; smaller is
-    better, and least on average for the true law. It generalises the CRPS to all
-    parts of a step at once, so that it also sees wrong dependence between them.
+    draws :math:`Y, Y'` of the predictive distribution [1]_, averaged over members;
+    smaller is better, and least on average for the true distribution. It generalises
+    the CRPS to all parts of a step at once, so that it also depends on the dependence
+    between them.
 
     Parameters
     ----------
@@ -314,8 +314,8 @@ def energy_score(
 
     Notes
     -----
-    The expectations are over the draws as an empirical law. The second one costs
-    ``n_draws ** 2`` distances per member; once only when the draws are shared.
+    The expectations are over the empirical distribution of the draws. The second one
+    costs ``n_draws ** 2`` distances per member, or once when the draws are shared.
 
     References
     ----------
@@ -368,7 +368,7 @@ def _mean_distance(points: FloatArray) -> float:
     return float(total) / n_points**2
 
 
-# The exact law of the statistic takes n_members x n_draws operations.
+# The exact distribution of the statistic takes n_members x n_draws operations.
 _EXACT_PRODUCT = 10_000_000
 
 
@@ -411,12 +411,12 @@ def ks_indistinguishable_fraction(
     mask: Any = "infer",
     alpha: float = 0.05,
 ) -> KSComparison:
-    r"""Test, action by action, whether members and draws have the same law.
+    r"""Test, action by action, whether members and draws have the same distribution.
 
     For each of the :math:`m` action-step pairs the two-sample Kolmogorov-Smirnov test
     compares the probabilities of held-out members with those of draws; a pair is
-    indistinguishable when :math:`p > \alpha / m` (Bonferroni). When the laws are
-    equal, the probability that any pair is rejected is at most :math:`\alpha`,
+    indistinguishable when :math:`p > \alpha / m` (Bonferroni). When the distributions
+    are equal, the probability that any pair is rejected is at most :math:`\alpha`,
     whatever the dependence between pairs. The fraction is the paper's (supplementary
     tables). Not rejected is not the same as equal: with few members every model
     passes.
@@ -436,7 +436,7 @@ def ks_indistinguishable_fraction(
     Returns
     -------
     comparison : KSComparison
-        ``fraction``, ``step_fractions``, ``p_values`` and what they rest on.
+        ``fraction``, ``step_fractions``, ``p_values`` and the tests behind them.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Are there enough members, and do the inputs look as the expansion assumes?"""
+"""The conditions of an expansion: enough members, and inputs as it assumes them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ._style import (
 )
 
 QUANTITIES = ("q2", "first_order", "total_order")
-# Q² far below zero says no more than "useless" and would hide the rest.
+# Q² far below zero means no more than "useless" and would hide the rest.
 _LOWEST = -1.0
 
 
@@ -46,14 +46,14 @@ class ConvergenceDisplay:
 
     Thin lines are repetitions, each with its own held-out members and its own nested
     subsets of the others; the thick line is their median. A curve that still rises
-    at its end asks for more members.
+    at its end shows that more members would help.
 
     Parameters
     ----------
     sizes : array-like of int of shape (n_sizes,)
         Members of each fit.
     values : array-like of shape (n_repeats, n_sizes, n_curves)
-        What was found.
+        Q² or indices.
     curve_names : sequence of str
         Steps or targets (Q²), or inputs (indices).
     quantity : {"q2", "first_order", "total_order"}, default="q2"
@@ -122,7 +122,7 @@ class ConvergenceDisplay:
         pipeline : estimator
             A surrogate, a regressor, or a Pipeline that ends in one. It is cloned.
         X : array-like of shape (n_members, n_features)
-            What differs between the members, before any embedding.
+            Members, before any embedding.
         y : array-like of shape (n_members, n_parts) or (n_members, n_targets)
             Policies or targets.
         sizes : sequence of int or None, default=None
@@ -283,20 +283,20 @@ _MOST_NUMBERS = 10
 
 
 class EmbeddingDisplay:
-    """Correlation of the inputs, quantiles against their laws, kept variance.
+    """Correlation of the inputs, their quantiles, and the variance that PCA retains.
 
-    Sobol indices in closed form assume independent inputs with the stated laws. The
-    first panel shows Pearson correlations (independence is more than that), the
-    second the quantiles of each input against those of its law, both standardised by
-    the law, the third, behind a PCA, how much of the variance of X each component
-    keeps.
+    Sobol indices in closed form assume independent inputs with the stated
+    distributions. The first panel shows Pearson correlations (independence is more than
+    that), the second the quantiles of each input against those of its distribution,
+    both standardised by the distribution, the third, behind a PCA, the share of the
+    variance of X that each component retains.
 
     Parameters
     ----------
     correlation : array-like of shape (n_features, n_features)
         Pearson correlations; NaN for a constant input.
     law_quantiles, data_quantiles : array-like of shape (n_members, n_features)
-        Standardised by the mean and the standard deviation of the law.
+        Standardised by the mean and the standard deviation of the distribution.
     input_names : sequence of str
         Labels.
     explained_variance_ratio : array-like of shape (n_components,) or None, default=None
@@ -358,13 +358,13 @@ class EmbeddingDisplay:
         Parameters
         ----------
         pipeline, input_features
-            As in :meth:`SobolDisplay.from_fit`. The variance kept is read from the
+            As in :meth:`SobolDisplay.from_fit`. The retained variance is that of the
             last step with ``explained_variance_ratio_``.
         X : array-like of shape (n_members, n_features) or None, default=None
             Members, before any embedding. None takes those that a surrogate was
             fitted on; a regressor needs X.
         random_state : int, default=0
-            Of the draws that give the quantiles of the laws.
+            Of the draws behind the quantiles of the distributions.
         ax, **kwargs
             As in :meth:`plot`.
         """
@@ -372,12 +372,12 @@ class EmbeddingDisplay:
         inputs = reading.table
         if inputs is None:
             owner = type(reading.estimator).__name__
-            raise ValueError(f"X=None, but {owner} keeps no inputs; give X.")
+            raise ValueError(f"X=None, but {owner} stores no inputs; give X.")
         if len(inputs) < 2:
             raise ValueError(f"X has {len(inputs)} members; expected two or more.")
         law, data = _quantiles(reading.expansion.basis.laws, inputs, random_state)
         shown = _correlation(inputs), law, data, reading.expansion.input_names
-        display = cls(*shown, explained_variance_ratio=_kept_variance(reading))
+        display = cls(*shown, explained_variance_ratio=_retained_variance(reading))
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> EmbeddingDisplay:
@@ -385,15 +385,15 @@ class EmbeddingDisplay:
 
         ``kwargs`` are passed on to ``Axes.plot`` for the quantiles.
         """
-        kept, size = self.explained_variance_ratio, len(self.input_names)
-        n_panels = 2 if kept is None else 3
+        shares, size = self.explained_variance_ratio, len(self.input_names)
+        n_panels = 2 if shares is None else 3
         widths = [max(_PANEL, 2.2 + 0.27 * size)] + [_PANEL] * (n_panels - 1)
         figsize = sum(widths), max(3.6, 1.4 + 0.27 * size)
         self.axes_ = make_panels(ax, n_panels, figsize, width_ratios=widths)
         self._plot_correlation(self.axes_[0])
         self._plot_quantiles(self.axes_[1], kwargs)
-        if kept is not None:
-            self._plot_kept_variance(self.axes_[2], kept)
+        if shares is not None:
+            self._plot_retained_variance(self.axes_[2], shares)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
 
@@ -413,24 +413,24 @@ class EmbeddingDisplay:
             style = series_style(i, name, 18) | {"markersize": 3.5, "linestyle": ""}
             pair = self.law_quantiles[:, i], self.data_quantiles[:, i]
             ax.plot(*pair, **(style | kwargs))
-        ax.set_xlabel("quantile of the law (standardised)")
+        ax.set_xlabel("quantile of the distribution (standardised)")
         ax.set_ylabel("quantile of the members")
         legend_right(ax)
         hide_spines(ax)
 
-    def _plot_kept_variance(self, ax: Any, kept: FloatArray) -> None:
-        rest = max(1.0 - float(kept.sum()), 0.0)
-        places = np.arange(len(kept) + 1)
-        ax.bar(places[:-1], kept, color=color(0))
+    def _plot_retained_variance(self, ax: Any, shares: FloatArray) -> None:
+        rest = max(1.0 - float(shares.sum()), 0.0)
+        places = np.arange(len(shares) + 1)
+        ax.bar(places[:-1], shares, color=color(0))
         ax.bar(places[-1:], [rest], color=UNEXPLAINED_COLOR)
         names = self.input_names
-        if len(names) != len(kept):
-            names = [str(i) for i in range(len(kept))]
-        name_columns(ax, [*names, "not kept"])
+        if len(names) != len(shares):
+            names = [str(i) for i in range(len(shares))]
+        name_columns(ax, [*names, "not retained"])
         if len(places) <= _MOST_NUMBERS:
-            for place, value in zip(places, [*kept, rest], strict=True):
+            for place, value in zip(places, [*shares, rest], strict=True):
                 ax.text(place, value + 0.01, f"{value:.2f}", ha="center", fontsize=8)
-        ax.set_ylim(0.0, min(1.08, max(float(kept.max()), rest) * 1.15 + 0.02))
+        ax.set_ylim(0.0, min(1.08, max(float(shares.max()), rest) * 1.15 + 0.02))
         ax.set_ylabel("share of the variance of X")
         hide_spines(ax)
 
@@ -459,10 +459,10 @@ def _quantiles(
     return law_quantiles, data
 
 
-def _kept_variance(reading: Reading) -> FloatArray | None:
-    """Return what the last PCA-like step before the expansion keeps."""
+def _retained_variance(reading: Reading) -> FloatArray | None:
+    """Return the shares that the last PCA-like step before the expansion retains."""
     for _, step in reversed(reading.steps):
-        kept = getattr(step, "explained_variance_ratio_", None)
-        if kept is not None:
-            return np.asarray(kept, dtype=np.float64)
+        shares = getattr(step, "explained_variance_ratio_", None)
+        if shares is not None:
+            return np.asarray(shares, dtype=np.float64)
     return None

@@ -1,4 +1,4 @@
-"""What inputs change, one at a time and in pairs."""
+"""The effects of inputs, one at a time and in pairs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ._style import (
 
 QUANTITIES = ("probability", "log_ratio")
 _COLUMNS = 4
-# More curves in one panel cannot be told apart.
+# More curves in one panel cannot be distinguished.
 _MOST_TARGETS = 6
 
 
@@ -49,7 +49,7 @@ class MainEffectsDisplay:
     grids : sequence of ndarray of shape (n_points,)
         Values of each shown input; the levels of a categorical one.
     effects : sequence of ndarray of shape (n_points, n_targets)
-        What each input changes on its own.
+        Effect of each input alone.
     input_names, target_names : sequence of str
         Labels.
     rugs : sequence of ndarray or None, default=None
@@ -60,7 +60,7 @@ class MainEffectsDisplay:
         Inputs whose values are levels: points, not lines.
     supported : sequence of bool or None, default=None
         Whether the attribution of each target is supported; curves of others are
-        dashed, and the legend says so.
+        dashed and marked in the legend.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class MainEffectsDisplay:
         X : array-like of shape (n_samples, n_features) or None, default=None
             Data for the rug and the range of the curves, before any embedding. None
             takes those that a surrogate was fitted on; for a regressor the range is
-            then that of the law, without a rug.
+            then that of the distribution, without a rug.
         targets : sequence of int or str, or None, default=None
             Which targets: parts such as ``"step:part"`` or coordinates of a
             surrogate, by position or name. None takes the six of the largest main
@@ -153,7 +153,7 @@ class MainEffectsDisplay:
             Of a surrogate only. Effects on log-ratios are exact; those on
             probabilities are means over draws of the other inputs. With a
             ``regressor`` of its own both are those of the expansion of its
-            predictions (``fidelity_`` says how good that is).
+            predictions (``fidelity_`` is its quality).
         n_points : int, default=61
             Points of a curve.
         n_samples : int, default=1000
@@ -217,11 +217,11 @@ class MainEffectsDisplay:
         self.axes_: list[Any] = make_panels(ax, n_panels, size, n_columns)
         low = min(float(effect.min()) for effect in self.effects)
         high = max(float(effect.max()) for effect in self.effects)
-        room = 0.06 * (high - low) or 1.0
+        margin = 0.06 * (high - low) or 1.0
         self.lines_: list[Any] = []
         for panel, axes in enumerate(self.axes_):
             self.lines_.append(self._plot_panel(axes, panel, kwargs))
-            axes.set_ylim(low - 2.0 * room, high + room)
+            axes.set_ylim(low - 2.0 * margin, high + margin)
             if panel % n_columns:
                 axes.tick_params(labelleft=False)
             else:
@@ -253,7 +253,7 @@ class MainEffectsDisplay:
 
 
 def _target_label(name: Any) -> str:
-    """Return a label that keeps the part of ``step:part``, however long the step."""
+    """Return a label that shows the part of ``step:part``, however long the step."""
     step, colon, part = str(name).rpartition(":")
     if not colon or label(name).endswith(part.replace("$", r"\$")):
         return label(name)
@@ -261,7 +261,7 @@ def _target_label(name: Any) -> str:
 
 
 def _grid(law: Any, column: FloatArray, is_sampled: bool, n_points: int) -> FloatArray:
-    """Return levels, or points over the range of the data or most of the law."""
+    """Return levels, or points over the range of the data or of 98 % of the draws."""
     if not law.is_polynomial:
         return np.asarray(law.table.points, dtype=np.float64)
     low, high = column.min(), column.max()
@@ -347,7 +347,7 @@ def _chosen_targets(
 
 
 class InteractionDisplay:
-    """Heat map of what inputs explain alone (diagonal) and in pairs.
+    """Heat map of the shares of inputs alone (diagonal) and in pairs.
 
     Entries are shares of the *total* variance: Sobol indices of sets of one and two
     inputs times Q². Together with ``higher_order`` and ``unexplained`` they add up
@@ -361,14 +361,14 @@ class InteractionDisplay:
     higher_order : float
         Share of all larger sets together.
     unexplained : float
-        Share of what nobody explains; NaN for a step without choice or variance.
+        Unexplained share; NaN for a step without choice or variance.
     input_names : sequence of str
         Labels.
     title : str, default=""
-        Which step or target this is about.
+        Name of the step or target.
     supported : bool, default=True
-        Whether the attribution is supported; else the title says so, and the colours
-        go up to 1, not to the largest share.
+        Whether the attribution is supported; else the title marks it, and the colours
+        extend to 1, not to the largest share.
 
     Attributes
     ----------

@@ -37,10 +37,10 @@ _ROUNDING = 1e-12
 
 
 class SobolDisplay:
-    """What each input drives of each step, and what nobody explains.
+    """Shares of the variance of each step: of each input, and unexplained.
 
     Shares are of the *total* variance of a step between members: first-order
-    indices times Q², then interactions, then the unexplained rest. They add up to 1.
+    indices times Q², then interactions, then the unexplained share. They add up to 1.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ class SobolDisplay:
     step_names, input_names : sequence of str
         Labels.
     supported : sequence of bool or None, default=None
-        Whether the attribution of a step is supported; shares of steps that are not
-        are hatched (in the heat map: starred) and say so.
+        Whether the attribution of a step is supported; shares of other steps are
+        hatched (in the heat map: starred) and labelled.
     sampled : bool, default=False
         Whether the indices are those of an expansion of another regressor's
-        predictions at draws of its inputs; the axis then says so.
+        predictions at draws of its inputs; the axis is then labelled so.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class SobolDisplay:
 
     @property
     def column_names(self) -> list[str]:
-        """What the columns of ``shares`` are."""
+        """Names of the columns of ``shares``."""
         return share_names(self.input_names)
 
     @classmethod
@@ -170,8 +170,8 @@ class SobolDisplay:
         verdict : Result or None, default=None
             Marks the steps whose attribution is not supported.
         input_features : sequence of str or None, default=None
-            Names of the inputs of the last estimator. None asks the transformers
-            before it, ``pipeline[:-1].get_feature_names_out()``.
+            Names of the inputs of the last estimator. None takes those of the
+            transformers before it, ``pipeline[:-1].get_feature_names_out()``.
         step_names : sequence of str or None, default=None
             Names of the steps or targets; None takes those of the estimator.
         """
@@ -290,7 +290,7 @@ class SobolDisplay:
         return refused(self.supported, ~np.isnan(self.unexplained))
 
 
-#: What the bars may be, with the label of their axis.
+#: Measures of the bars, with the label of their axis.
 MEASURES: Mapping[str, str] = {
     "share": "share of the predicted variance",
     "variance_share": "variance of the feature alone,\nover the predicted variance",
@@ -299,7 +299,7 @@ MEASURES: Mapping[str, str] = {
 
 
 class RewardEffectsDisplay:
-    """What entries of the reward, or groups of them, do to each decision.
+    """Effects of entries of the reward, or groups of them, on each decision.
 
     Parameters
     ----------
@@ -372,8 +372,8 @@ class RewardEffectsDisplay:
         pipeline, X, groups
             As in :func:`skpce.inspection.back_to_reward`.
         verdict : Result or None, default=None
-            Says which steps are attributable, and gives their cross-fitted Q²; None
-            takes the leave-one-out Q².
+            Marks the steps that are not attributable, and gives their cross-fitted
+            Q²; None takes the leave-one-out Q².
         ax, **kwargs
             As in :meth:`plot`.
         """
@@ -412,7 +412,7 @@ class RewardEffectsDisplay:
         ax : matplotlib Axes, sequence of them or None, default=None
             Where to draw: one to be divided, or one per step. None makes a figure.
         measure : {"share", "variance_share", "effect_size"}, default="share"
-            What the bars are, and what ranks the features. Bars of the first two
+            Measure of the bars, which also ranks the features. Bars of the first two
             carry two standard errors.
         kind : {"bars", "heatmap"}, default="bars"
             Bars for every step, or for one step the signed change of each action's
@@ -420,7 +420,7 @@ class RewardEffectsDisplay:
         target : int, default=0
             Step of the heat map.
         n_shown : int, default=10
-            How many features.
+            Number of features.
         **kwargs
             Passed on to ``Axes.barh``, or to ``Axes.imshow`` for a heat map.
         """

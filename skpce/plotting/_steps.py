@@ -1,4 +1,4 @@
-"""Step by step: how fragile each one is, and how shares of the inputs flow into it."""
+"""Step by step: the fragility of each step, and the shares of the inputs in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ._style import (
     share_names,
 )
 
-#: What each measure is called on its axis.
+#: Label of each measure on its axis.
 MEASURES = {
     "aitchison_variance": "Aitchison variance (summed)",
     "variance_per_freedom": "Aitchison variance per degree of freedom",
@@ -55,7 +55,7 @@ class StepVarianceDisplay:
 
     Variances of log-ratios grow with the number of actions and weigh rare actions
     like frequent ones; distances of probabilities do neither. The panels can rank
-    the steps differently, which is why they stand side by side.
+    the steps differently, which is why they are side by side.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ class StepVarianceDisplay:
         Share of the Aitchison variance that the inputs do not explain; the variance
         bars are then split.
     supported : sequence of bool or None, default=None
-        Whether the attribution of a step is supported; others say so, and what the
-        inputs explain of them is hatched.
+        Whether the attribution of a step is supported; others are labelled, and their
+        explained part is hatched.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class StepVarianceDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> StepVarianceDisplay:
-        """Draw the disagreement of an ensemble, split by what a surrogate explains.
+        """Draw the disagreement of an ensemble, split by what is explained.
 
         Parameters
         ----------
@@ -155,8 +155,10 @@ class StepVarianceDisplay:
         """
         reading, _ = compositions_of(pipeline)
         found = fragility_of(reading.estimator, y)
-        judged = Support.of(reading.expansion, verdict)
-        display = cls(found, unexplained=judged.unexplained, supported=judged.supported)
+        support = Support.of(reading.expansion, verdict)
+        display = cls(
+            found, unexplained=support.unexplained, supported=support.supported
+        )
         return display.plot(ax=ax, measures=measures, **kwargs)
 
     def plot(
@@ -265,7 +267,7 @@ def fragility_of(surrogate: Any, y: ArrayLike) -> PolicyFragility:
     return replace(found, step_names=layout.step_names, alr_reference=tuple(references))
 
 
-#: What the widths of the steps can be shares of.
+#: Measures whose shares are the widths of the steps.
 PRISM_MEASURES = {
     "aitchison_variance": "the Aitchison variance of all steps",
     "variance_per_freedom": "the variance per degree of freedom of all steps",
@@ -273,30 +275,28 @@ PRISM_MEASURES = {
     "jensen_shannon": "the Jensen-Shannon divergence of all steps",
 }
 _NODE = 0.025  # width of the bars at both ends
-
-
 _GAP = 0.02  # between nodes, in shares
 
 
 class PrismDisplay:
     """Ribbons from inputs (left) to steps (right); all widths add up to 1.
 
-    The height of a step is its share of the disagreement between members. It is cut
-    as in :class:`SobolDisplay`: what each input explains alone, what they explain
-    together, and what nobody explains.
+    The height of a step is its share of the disagreement between members. It is divided
+    as in :class:`SobolDisplay`: the shares of each input alone, of interactions, and
+    the unexplained share.
 
     Parameters
     ----------
     flows : array-like of shape (n_features + 2, n_steps)
         Width of each ribbon: one row per input, then interactions, then the
-        unexplained rest.
+        unexplained share.
     input_names, step_names : sequence of str
         Labels.
     supported : sequence of bool or None, default=None
         Whether the attribution of a step is supported; ribbons into other steps are
-        hatched, and the step says so.
+        hatched, and the step is labelled.
     measure : str, default="aitchison_variance"
-        What the widths are shares of.
+        Measure whose shares are the widths.
 
     Attributes
     ----------
@@ -352,12 +352,11 @@ class PrismDisplay:
         Parameters
         ----------
         y : array-like of shape (n_members, n_parts)
-            Policies of members: how much they disagree gives the heights of the
-            steps.
+            Policies of members, whose disagreement gives the heights of the steps.
         measure : {"aitchison_variance", "variance_per_freedom", "total_variation", \
                 "jensen_shannon"}, default="aitchison_variance"
             Of the disagreement. Summed variances grow with the number of actions.
-            The cut of a step into inputs is that of its Aitchison variance,
+            The division of a step into inputs is that of its Aitchison variance,
             whatever the measure.
         pipeline, unexplained, verdict, input_features
             As in :meth:`SobolDisplay.from_fit`; of a surrogate.

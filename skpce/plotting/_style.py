@@ -1,4 +1,4 @@
-"""Colours and axes of the displays, and what stands behind the indices they show."""
+"""Colours and axes of the displays, and the support of the indices they show."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..inspection import Result
 
-#: Okabe and Ito's palette, which colour-blind readers can tell apart.
+#: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7"),
     *("#56B4E9", "#D55E00", "#F0E442", "#000000"),
@@ -27,9 +27,9 @@ MARKERS = "osD^vP"
 UNEXPLAINED_COLOR = "#DDDDDD"
 #: Of the interactions between inputs: a grey that no colour above turns into.
 INTERACTION_COLOR = "#666666"
-#: What displays say of a step whose attribution a verdict does not support.
+#: Label of a step whose attribution a verdict does not support.
 NOT_SUPPORTED = "not attributable"
-#: What they say of a step with one possible action, or whose members agree.
+#: Label of a step with one possible action, or whose members agree.
 NO_VARIANCE = "no variance"
 #: Of what belongs to a step that is not attributable.
 HATCH = "////"
@@ -177,13 +177,13 @@ def draw_heat_map(
 
 def name_columns(ax: Any, columns: Any) -> None:
     """Name the places 0, 1, ... of the x axis, turned where they are narrow."""
-    room = _points_per_column(ax, len(columns))
+    width = _points_per_column(ax, len(columns))
     names = [label(name, 16) for name in columns]
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
-    angle = 0 if _LETTER * longest < room else 45
+    angle = 0 if _LETTER * longest < width else 45
     if angle:  # a second line would run into the next label
         names = [label(name, 24, 1) for name in columns]
-        angle = 45 if room > 1.4 * _LINE else 90
+        angle = 45 if width > 1.4 * _LINE else 90
     ax.set_xticks(
         np.arange(len(names)),
         names,
@@ -195,7 +195,7 @@ def name_columns(ax: Any, columns: Any) -> None:
 
 
 def _points_per_column(ax: Any, n_columns: int) -> float:
-    """Return about how wide a column will be, next to labels and a colour bar."""
+    """Return the approximate width of a column beside labels and a colour bar."""
     width = ax.figure.get_size_inches()[0] * ax.get_position().width
     return float(72.0 * 0.85 * width / max(n_columns, 1))
 
@@ -208,8 +208,8 @@ def _write_cells(ax: Any, image: Any, values: Any) -> None:
         if not np.isnan(value)
     }
     longest = max(map(len, texts.values()), default=1)
-    room = _points_per_column(ax, values.shape[1])
-    size = min(9.0, 10.0 * room / (_DIGIT * (longest + 0.5)))
+    width = _points_per_column(ax, values.shape[1])
+    size = min(9.0, 10.0 * width / (_DIGIT * (longest + 0.5)))
     if size < 6.0:
         return
     for (row, column), text in texts.items():
@@ -236,7 +236,7 @@ class Support:
 
     @classmethod
     def of(cls, expansion: Expansion, verdict: Result | None = None) -> Support:
-        """Take the leave-one-out Q² of an expansion, or what a verdict says."""
+        """Take the leave-one-out Q² of an expansion, or the Q² of a verdict on it."""
         found = cls(expansion, expansion.q2)
         if verdict is None:
             return found.with_unexplained(expansion.unexplained_share)
@@ -269,10 +269,10 @@ def refuse_other_steps(verdict: Result, step_names: Sequence[str]) -> None:
     """Raise ``ValueError`` when a verdict is none, or about other steps."""
     if not isinstance(verdict, Result) or "step" not in verdict.keys:
         raise ValueError(f"verdict={verdict!r} must be a Verdict or None.")
-    judged = tuple(verdict.step_names)
-    if judged != tuple(step_names):
+    found = tuple(verdict.step_names)
+    if found != tuple(step_names):
         raise ValueError(
-            f"verdict is about the steps {judged!r}, the estimator about "
+            f"verdict is about the steps {found!r}, the estimator about "
             f"{tuple(step_names)!r}."
         )
 
