@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults, Table
+from skpce._report.page import (
+    fragility_columns,
+    interval_in_words,
+    share_columns,
+    without_rounding,
+)
 from skpce.inspection import ResultRow
 
 
@@ -25,7 +32,7 @@ def verdict_table(results: RunResults) -> Table:
                         name,
                         analysis.degree,
                         step.attributable,
-                        f"{step.q2:.2f} {interval_text(step.q2_low, step.q2_high)}",
+                        f"{step.q2:.2f} {interval_in_words(step.q2_low, step.q2_high)}",
                         f"{analysis.held_out_q2[i]:.2f}",
                         f"{step.mean_only_q2:.2f}",
                         f"{step.p_value:.3f}",
@@ -66,18 +73,8 @@ def _share_text(step: ResultRow) -> str:
     return f"{text} [{step.noise_share_low:.0%}, {step.noise_share_high:.0%}]"
 
 
-def _without_rounding(values: np.ndarray) -> list[float]:
-    """Return numbers; what is 0 but for rounding is 0."""
-    return np.where(np.abs(values) < 1e-12, 0.0, values).tolist()
-
-
 def _step_position(results: RunResults, step: str) -> int:
     return results.headline.dataset.step_names.index(step)
-
-
-def interval_text(low: float, high: float) -> str:
-    """Return ``[low, high]``."""
-    return f"[{low:.2f}, {high:.2f}]"
 
 
 def shares_table(source: SourceResults) -> Table:
@@ -85,27 +82,30 @@ def shares_table(source: SourceResults) -> Table:
     from skpce.plotting import SobolDisplay
 
     main = source.main
-    display = SobolDisplay.from_fit(
-        main.pipeline, input_features=main.input_features, verdict=main.verdict
-    )
-    rows = tuple(
-        (
-            step,
-            *_without_rounding(row),
-            "supported" if judged.attributable else "not supported",
-        )
-        if not np.isnan(judged.q2)
-        else (step, *(float("nan") for _ in row), "no choice")
-        for step, row, judged in zip(
-            source.dataset.step_names, display.shares, main.verdict.steps, strict=True
+    columns = share_columns(
+        SobolDisplay.from_fit(
+            main.pipeline, input_features=main.input_features, verdict=main.verdict
         )
     )
+    answers = [_answer(step) for step in main.verdict.steps]
     return Table(
         f"Share of the variance between members ({source.dataset.source} policies, "
         f"degree {main.degree}); first order",
-        ("step", *display.input_names, "interactions", "unexplained", "attribution"),
-        rows,
+        (*(heading for heading, _ in columns), "attribution"),
+        tuple(zip(*(_listed(values) for _, values in columns), answers, strict=True)),
     )
+
+
+def _answer(step: ResultRow) -> str:
+    """Say in a word whether the attribution of a step is supported."""
+    if np.isnan(step.q2):
+        return "no choice"
+    return "supported" if step.attributable else "not supported"
+
+
+def _listed(values: Iterable[Any]) -> list[Any]:
+    """Return values as a results file holds them."""
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
 def coverage_table(results: RunResults) -> Table:
@@ -164,39 +164,18 @@ def step_coverage_table(source: SourceResults) -> Table:
 
 def fragility_table(results: RunResults) -> Table:
     """Measures of disagreement side by side, trained beside exact."""
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for name, source in results.sources.items():
-        found = source.fragility
-        columns = [
-            _without_rounding(getattr(found, measure)) for measure in _MEASURES.values()
-        ]
-        rows += [
-            (step, name, *values, reference)
-            for step, reference, *values in zip(
-                found.step_names, found.alr_reference, *columns, strict=True
-            )
-        ]
+        columns = fragility_columns(source.fragility)
+        steps, *measures = (_listed(values) for _, values in columns)
+        for step, *values in zip(steps, *measures, strict=True):
+            rows.append((step, name, *values))
     rows.sort(key=lambda row: _step_position(results, row[0]))
     return Table(
         "How much the members disagree (training members)",
-        ("step", "policies", *_MEASURES, "ALR reference"),
+        ("step", "policies", *(heading for heading, _ in columns[1:])),
         tuple(rows),
     )
-
-
-_MEASURES = {
-    "total variation (TV) to the mean": "total_variation",
-    "of largest TV": "normalized_total_variation",
-    "TV of pairs": "pairwise_total_variation",
-    "of largest TV of pairs": "normalized_pairwise_total_variation",
-    "Jensen–Shannon (JS) to the mean": "jensen_shannon",
-    "of largest JS": "normalized_jensen_shannon",
-    "mutual information (MI)": "mutual_information",
-    "of largest MI": "normalized_mutual_information",
-    "Aitchison variance": "aitchison_variance",
-    "per degree of freedom": "variance_per_freedom",
-    "ALR sum D (paper)": "alr_sum",
-}
 
 
 def level_table(source: SourceResults, component: str) -> Table:
@@ -212,14 +191,13 @@ def level_table(source: SourceResults, component: str) -> Table:
         f"Original coordinates: {component} ({source.dataset.source} policies, degree "
         f"{main.degree})" + ("" if supported.any() else "; NO STEP IS SUPPORTED"),
         (component, *steps),
-        tuple((level, *_without_rounding(shares[level])) for level in ranked),
+        tuple((level, *without_rounding(shares[level]).tolist()) for level in ranked),
     )
 
 
 def _support_note(step: ResultRow) -> str:
-    if step.attributable:
-        return ""
-    return " (no choice)" if np.isnan(step.q2) else " (not supported)"
+    answer = _answer(step)
+    return "" if answer == "supported" else f" ({answer})"
 
 
 def training_table(results: RunResults) -> Table | None:
@@ -282,7 +260,7 @@ def noise_table(results: RunResults) -> Table | None:
     columns: dict[str, list[Any]] = {}
     if noise.exact is not None:
         columns = {
-            label: _without_rounding(getattr(noise.exact, name))
+            label: without_rounding(getattr(noise.exact, name)).tolist()
             for label, name in _NOISE_COLUMNS.items()
         }
     if noise.replicates is not None:

@@ -322,7 +322,8 @@ def _best_explained(content: ReportContent) -> list[int]:
 
 def verdict_columns(verdict: Result) -> list[Column]:
     """Return the figures of a verdict, step by step."""
-    interval = intervals_in_words(verdict.q2_low, verdict.q2_high)
+    ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
+    interval = [interval_in_words(low, high) for low, high in ends]
     return [
         ("step", verdict.step_names),
         ("Q², cross-fitted", verdict.q2),
@@ -353,15 +354,14 @@ def fragility_columns(found: PolicyFragility) -> list[Column]:
     """Return measures of disagreement; what is 0 but for rounding is 0."""
     columns: list[Column] = [("step", found.step_names)]
     for heading, name in _MEASURES.items():
-        values = getattr(found, name)
-        columns.append((heading, np.where(np.abs(values) < 1e-12, 0.0, values)))
+        columns.append((heading, without_rounding(getattr(found, name))))
     return [*columns, ("alr reference", found.alr_reference)]
 
 
 def share_columns(display: SobolDisplay) -> list[Column]:
     """Return shares of the variance; NaN for a step without variance."""
     empty = np.isnan(display.unexplained)[:, np.newaxis]
-    shares = np.where(empty, np.nan, display.shares)
+    shares = np.where(empty, np.nan, without_rounding(display.shares))
     return [
         ("step", display.step_names),
         *zip(display.column_names, shares.T, strict=True),
@@ -385,16 +385,19 @@ def coverage_columns(
             np.array([getattr(score, name)[steps] for score in found]).T.ravel()
             for name in ("coverage", "lower", "upper")
         )
-        columns += [(kind, coverage), ("95 % error", intervals_in_words(low, high))]
+        error = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
+        columns += [(kind, coverage), ("95 % error", error)]
     return columns
 
 
-def intervals_in_words(low: Iterable[float], high: Iterable[float]) -> list[str]:
-    """Return the ends of intervals; a dash where there is none."""
-    return [
-        "–" if np.isnan(one) else f"[{one:.2f}, {other:.2f}]"
-        for one, other in zip(low, high, strict=True)
-    ]
+def without_rounding(values: FloatArray) -> FloatArray:
+    """Return numbers; what is 0 but for rounding is 0."""
+    return np.where(np.abs(values) < 1e-12, 0.0, values)
+
+
+def interval_in_words(low: float, high: float) -> str:
+    """Return the ends of an interval; a dash where there is none."""
+    return "–" if np.isnan(low) else f"[{low:.2f}, {high:.2f}]"
 
 
 _LEVELS = (0.5, 0.8, 0.9, 0.95)
