@@ -338,11 +338,11 @@ def verdict_columns(verdict: Result) -> list[Column]:
 _MEASURES = {
     "variance, summed": "aitchison_variance",
     "per degree of freedom": "variance_per_freedom",
-    "TV to the mean": "total_variation",
+    "total variation (TV) to the mean": "total_variation",
     "of largest TV to the mean": "normalized_total_variation",
     "TV of pairs": "pairwise_total_variation",
     "of largest TV of pairs": "normalized_pairwise_total_variation",
-    "JS to the mean": "jensen_shannon",
+    "Jensen–Shannon (JS) to the mean": "jensen_shannon",
     "of largest JS": "normalized_jensen_shannon",
     "mutual information (MI)": "mutual_information",
     "of largest MI": "normalized_mutual_information",
