@@ -420,4 +420,26 @@ def _with_checked_inputs(
 
 def attribute_of(attribute: str, read: Callable[[Any], Any]) -> property:
     """Return a fitted attribute that is read from another one."""
-    return property(lambda self: read(getattr(self, attribute)))
+    return _FittedAttribute(attribute, read)
+
+
+class _FittedAttribute(property):
+    """A property whose absence before ``fit`` is reported under its own name."""
+
+    def __init__(self, attribute: str, read: Callable[[Any], Any]) -> None:
+        super().__init__(self._value)
+        self._attribute, self._read, self._name = attribute, read, attribute
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def _value(self, estimator: Any) -> Any:
+        try:
+            source = getattr(estimator, self._attribute)
+        except AttributeError:
+            raise AttributeError(
+                f"{type(estimator).__name__!r} object has no attribute {self._name!r}",
+                name=self._name,
+                obj=estimator,
+            ) from None
+        return self._read(source)

@@ -298,3 +298,18 @@ def test_features_have_the_basis_alone():
     features = PolynomialChaosFeatures(2, distribution=uniform(-9, 18)).fit(X)
     assert features.multi_indices_ is features.basis_.multi_indices
     assert not hasattr(features, "expansion_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PolynomialChaosRegressor(),
+        PolynomialChaosRegressorCV(),
+        CompositionalPCESurrogate(),
+    ],
+)
+@pytest.mark.parametrize("name", ["expansion_", "sobol_indices_", "total_variance_"])
+def test_an_attribute_missing_before_fit_is_named(estimator, name):
+    assert not hasattr(estimator, name)
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+        getattr(estimator, name)
