@@ -1,0 +1,18 @@
+"""Ensembles from where people have them: tables of runs, studies, searches, designs.
+
+Plain functions that return an :class:`Ensemble`: inputs as numbers, their
+distributions, outputs, and which members are replicates. Data frames need pandas.
+"""
+
+from ._designs import sample_inputs, slice_design
+from ._searches import from_cv_results, from_study
+from ._table import Ensemble, from_frame
+
+__all__ = [
+    "Ensemble",
+    "from_cv_results",
+    "from_frame",
+    "from_study",
+    "sample_inputs",
+    "slice_design",
+]

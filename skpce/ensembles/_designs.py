@@ -1,0 +1,203 @@
+"""Designs for those who can still choose their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import qmc
+
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_option,
+    check_real,
+    import_pandas,
+    make_generator,
+)
+from .._input_laws.families import is_frozen
+
+_METHODS = ("lhs", "random", "sobol")
+
+
+def sample_inputs(
+    laws: Mapping[str, Any],
+    n: int,
+    method: str = "sobol",
+    *,
+    random_state: Any = None,
+) -> Any:
+    """Draw inputs of runs that are still to be made.
+
+    Parameters
+    ----------
+    laws : dict of str to distribution
+        A frozen distribution of :mod:`scipy.stats` for each input, or a sequence of
+        levels, which are drawn equally often.
+    n : int
+        Number of runs.
+    method : {"sobol", "lhs", "random"}, default="sobol"
+        A scrambled Sobol sequence, a Latin hypercube, or independent draws. The first
+        two fill the space more evenly, so that a fit needs fewer runs; a Sobol
+        sequence is balanced for powers of two.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the draws.
+
+    Returns
+    -------
+    table : pandas.DataFrame of shape (n, n_inputs)
+        One row for each run.
+
+    Raises
+    ------
+    ValueError
+        For no inputs, or one that is neither a distribution nor levels.
+    ImportError
+        If pandas is not installed.
+
+    See Also
+    --------
+    skpce.sample_size.required_ensemble_size : How many runs are enough.
+    from_frame : Reads the table once the outputs are in it.
+
+    Notes
+    -----
+    As a first guess take two to three times the number of terms,
+    :func:`skpce.count_terms`; after a first fit
+    :func:`skpce.sample_size.required_ensemble_size` gives a number.
+
+    Examples
+    --------
+    >>> from scipy.stats import randint, uniform
+    >>> from skpce.ensembles import sample_inputs
+    >>> laws = {"rate": uniform(-4, 3), "depth": randint(1, 9), "loss": ["l1", "l2"]}
+    >>> runs = sample_inputs(laws, 8, random_state=0)
+    >>> runs.shape, sorted(runs["loss"].value_counts())
+    ((8, 3), [4, 4])
+    """
+    owner = "sample_inputs"
+    check_integer(owner, "n", n, low=1)
+    check_option(owner, "method", method, _METHODS)
+    if not isinstance(laws, Mapping) or not laws:
+        raise ValueError(
+            f"laws must be a dict of names to distributions, not empty. Got {laws!r}."
+        )
+    for name, law in laws.items():
+        _check_input(name, law)
+    generator = make_generator(random_state)
+    points = _points(method, n, len(laws), generator)
+    columns = {
+        name: _values(law, column)
+        for (name, law), column in zip(laws.items(), points.T, strict=True)
+    }
+    return import_pandas().DataFrame(columns)
+
+
+def _check_input(name: str, law: Any) -> None:
+    if is_frozen(law):
+        return
+    listed = isinstance(law, (Sequence, np.ndarray)) and not isinstance(law, str)
+    if not listed or len(law) < 2 or len(set(law)) < len(law):
+        raise ValueError(
+            f"The input {name!r} must have a frozen distribution of scipy.stats, or "
+            f"two or more different levels. Got {law!r}."
+        )
+
+
+def _points(
+    method: str, n: int, n_inputs: int, generator: np.random.Generator
+) -> FloatArray:  # shape: (n, n_inputs), in (0, 1)
+    if method == "random":
+        return generator.uniform(size=(n, n_inputs))
+    if method == "lhs":
+        return qmc.LatinHypercube(n_inputs, rng=generator).random(n)
+    points = qmc.Sobol(n_inputs, rng=generator).random_base2(int(np.ceil(np.log2(n))))
+    # A point can lie at zero, where an unbounded distribution has no quantile.
+    return np.clip(points[:n], 2.0**-31, 1.0 - 2.0**-31)
+
+
+def _values(law: Any, column: FloatArray) -> NDArray[Any]:
+    """Return the quantiles of a distribution, or levels."""
+    if is_frozen(law):
+        return np.asarray(law.ppf(column))
+    place = np.minimum((column * len(law)).astype(np.int64), len(law) - 1)
+    levels = np.empty(len(law), dtype=object)
+    levels[:] = list(law)
+    values = levels[place]
+    return values if any(isinstance(v, str) for v in law) else np.array(list(values))
+
+
+def slice_design(
+    n_members: int,
+    n_slices: int,
+    rate: float = 0.5,
+    *,
+    random_state: Any = None,
+) -> IndexArray:
+    """Draw which slices of the data each member is trained on.
+
+    Parameters
+    ----------
+    n_members : int
+        Members that are to be trained.
+    n_slices : int
+        Slices of the training data.
+    rate : float, default=0.5
+        Share of the members that see a slice.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the draws.
+
+    Returns
+    -------
+    design : ndarray of int of shape (n_members, n_slices)
+        1 where the member sees the slice. Each slice is seen by ``round(rate *
+        n_members)`` members, drawn independently of the other slices; a member
+        without any slice is not drawn.
+
+    Raises
+    ------
+    ValueError
+        If that rate leaves every member without, or with all slices, or members
+        without any slice cannot be avoided.
+
+    See Also
+    --------
+    skpce.PolynomialChaosRegressor : With ``distribution=scipy.stats.bernoulli(rate)``
+        degree 1 is the linear datamodel [1]_, and degree 2 has the pairs of slices.
+
+    References
+    ----------
+    .. [1] A. Ilyas, S. M. Park, L. Engstrom, G. Leclerc and A. Madry, "Datamodels:
+       Understanding predictions with data and data with predictions", ICML 2022.
+
+    Examples
+    --------
+    >>> from skpce.ensembles import slice_design
+    >>> slice_design(6, 4, random_state=0).sum(axis=0)
+    array([3, 3, 3, 3])
+    """
+    owner = "slice_design"
+    check_integer(owner, "n_members", n_members, low=2)
+    check_integer(owner, "n_slices", n_slices, low=1)
+    check_real(owner, "rate", rate, low=0, high=1)
+    seen = round(rate * n_members)
+    if not 0 < seen < n_members:
+        raise ValueError(
+            f"rate={rate} lets {seen} of {n_members} members see a slice; expected "
+            "some, but not all."
+        )
+    generator = make_generator(random_state)
+    column = (np.arange(n_members) < seen).astype(np.int64)
+    design = np.stack([generator.permutation(column) for _ in range(n_slices)], axis=1)
+    for _ in range(100 * n_slices):
+        if design.any(axis=1).all():
+            return design
+        place = int(generator.integers(n_slices))
+        design[:, place] = generator.permutation(column)
+    raise ValueError(
+        f"With rate={rate} and n_slices={n_slices} some member has no slice in every "
+        "design that was drawn. Give a larger rate or more slices."
+    )

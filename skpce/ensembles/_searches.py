@@ -1,0 +1,307 @@
+"""Ensembles from searches for hyper-parameters: Optuna and scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from .._checks import FloatArray, check_option
+from ._table import Ensemble, build
+
+
+def from_study(
+    study: Any, parameters: Sequence[str] | None = None, *, law: str = "space"
+) -> Ensemble:
+    """Read an ensemble from a study of Optuna.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        With its trials. Optuna itself is not imported.
+    parameters : sequence of str or None, default=None
+        Parameters that are inputs; None takes all. With a part of them only trials
+        that have all of these count: one branch of a search space with conditions.
+    law : {"space", "tried"}, default="space"
+        Distribution of a numeric parameter: uniform over the search space (over its
+        logarithm where the search had one), or that of the values which were tried. A
+        sampler such as TPE tries some regions more often than others.
+
+    Returns
+    -------
+    ensemble : Ensemble
+        Objectives are the outputs, under the names of ``set_metric_names``, else
+        ``objective`` or ``objective0, objective1, ...``. Trials that were pruned,
+        failed or are still running have no value and are left out; ``notes`` counts
+        them.
+
+    Raises
+    ------
+    ValueError
+        For fewer than four complete trials, an objective that does not vary, a
+        parameter that some trials do not have or whose range changed, or of an
+        unknown kind.
+    ImportError
+        If pandas is not installed.
+
+    See Also
+    --------
+    from_frame : A table of runs.
+
+    Examples
+    --------
+    A study is read by its attributes:
+
+    >>> from types import SimpleNamespace as Object
+    >>> class FloatDistribution:
+    ...     low, high, log, step = 1e-3, 1.0, True, None
+    >>> trials = [
+    ...     Object(
+    ...         params={"rate": rate}, distributions={"rate": FloatDistribution()},
+    ...         values=[rate**2], state=Object(name="COMPLETE"),
+    ...     )
+    ...     for rate in (0.001, 0.01, 0.1, 1.0)
+    ... ]
+    >>> runs = from_study(Object(trials=trials, metric_names=None, directions=[1]))
+    >>> runs.X["rate"].round(2).tolist()
+    [-3.0, -2.0, -1.0, 0.0]
+    """
+    check_option("from_study", "law", law, ("space", "tried"))
+    trials = list(getattr(study, "trials", ()))
+    if not trials:
+        raise ValueError(f"The study has no trials. Got {study!r}.")
+    complete = [trial for trial in trials if trial.state.name == "COMPLETE"]
+    notes = [
+        f"{count} of {len(trials)} trials are {state.lower()} and are left out."
+        for state, count in _counts(t.state.name for t in trials).items()
+        if state != "COMPLETE"
+    ]
+    if parameters is not None:
+        having = [t for t in complete if set(parameters) <= set(t.params)]
+        if len(having) < len(complete):
+            notes.append(
+                f"{len(complete) - len(having)} of {len(complete)} trials lack a "
+                "parameter and are left out."
+            )
+        complete = having
+    if not complete:
+        raise ValueError(f"None of {len(trials)} trials is complete with these inputs.")
+    names = _all_names(complete) if parameters is None else list(parameters)
+    spaces = {name: _space_of(name, complete) for name in names}
+    laws = {name: _law_of(name, space) for name, space in spaces.items()}
+    if law == "tried":
+        laws = {
+            name: given if isinstance(given, str) else "empirical"
+            for name, given in laws.items()
+        }
+    outputs = np.array(
+        [[np.nan if v is None else v for v in trial.values] for trial in complete],
+        dtype=np.float64,
+    )
+    metrics = getattr(study, "metric_names", None)
+    if metrics is None:
+        n_objectives = outputs.shape[1]
+        metrics = [f"objective{i}" for i in range(n_objectives)]
+        metrics = metrics if n_objectives > 1 else ["objective"]
+    return build(
+        {name: _values(name, complete) for name in names},
+        laws,
+        dict(zip(metrics, outputs.T, strict=True)),
+        log=[name for name, space in spaces.items() if getattr(space, "log", False)],
+        notes=notes,
+        what="trials",
+    )
+
+
+def _counts(states: Any) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for state in states:
+        found[state] = found.get(state, 0) + 1
+    return found
+
+
+def _all_names(trials: Sequence[Any]) -> list[str]:
+    return list(dict.fromkeys(name for trial in trials for name in trial.params))
+
+
+def _space_of(name: str, trials: Sequence[Any]) -> Any:
+    """Return the search space of a parameter, which must be one for all trials."""
+    lacking = sum(name not in trial.params for trial in trials)
+    if lacking:
+        raise ValueError(
+            f"The parameter {name!r} is missing in {lacking} of {len(trials)} complete "
+            "trials: a search space with conditions. Give parameters= without it, or "
+            "those of one branch."
+        )
+    spaces = [trial.distributions[name] for trial in trials]
+    first = spaces[0]
+    if any(vars(space) != vars(first) for space in spaces[1:]):
+        other = next(space for space in spaces if vars(space) != vars(first))
+        raise ValueError(
+            f"The search space of the parameter {name!r} changed between trials, from "
+            f"{first!r} to {other!r}; expected one."
+        )
+    return first
+
+
+_LARGEST_TABLE = 64  # values of a discrete distribution that is written out
+
+
+def _law_of(name: str, space: Any) -> Any:
+    """Return the distribution of a parameter over its search space."""
+    if hasattr(space, "choices"):
+        return "categorical"
+    low, high = getattr(space, "low", None), getattr(space, "high", None)
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
+        raise ValueError(
+            f"The parameter {name!r} has a search space of the kind "
+            f"{type(space).__name__}; expected one with choices, or with low and high."
+        )
+    step = space.step
+    if low == high:  # does not vary
+        return "empirical"
+    width = 0.0 if step is None else float(step)
+    n_values = round((high - low) / width) + 1 if width else np.inf
+    if space.log:  # integers are rounded after the draw
+        low, high = np.log10([low - width / 2, high + width / 2])
+    elif n_values <= _LARGEST_TABLE:
+        values = low + width * np.arange(n_values)
+        return stats.rv_discrete(values=(values, np.full(len(values), 1 / n_values)))()
+    else:
+        low, high = low - width / 2, high + width / 2
+    return stats.uniform(low, high - low)
+
+
+def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
+    """Return what a parameter was in each trial; None is a choice like others."""
+    values = [trial.params[name] for trial in trials]
+    return _objects(["None" if value is None else value for value in values])
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values as an array of objects, which numpy leaves as they are."""
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def from_cv_results(
+    cv_results: Mapping[str, Any],
+    *,
+    splits: str = "mean",
+    log: Sequence[str] = (),
+) -> Ensemble:
+    """Read an ensemble from the results of a search of scikit-learn.
+
+    Parameters
+    ----------
+    cv_results : dict of str to array
+        ``cv_results_`` of a fitted search such as
+        :class:`sklearn.model_selection.RandomizedSearchCV`, or a data frame of it.
+    splits : {"mean", "replicates", "input"}, default="mean"
+        What the scores of the splits are: averaged, one member for each candidate;
+        replicates of their candidate; or the same with the split as a categorical
+        input, ``"split"``. As replicates, what the splits have in common counts as
+        noise.
+    log : sequence of str, default=()
+        Parameters of which the logarithm to base 10 is taken.
+
+    Returns
+    -------
+    ensemble : Ensemble
+        An output for each scorer, ``score`` for a single one. Fits that failed (NaN)
+        are left out, those that failed for some scorers stay.
+
+    Raises
+    ------
+    ValueError
+        If there are no parameters or no test scores, a parameter is missing for some
+        candidates, or scores do not vary.
+    ImportError
+        If pandas is not installed.
+
+    See Also
+    --------
+    from_study : A study of Optuna.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from skpce.ensembles import from_cv_results
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = GridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1, 10]}, cv=3).fit(X, y)
+    >>> print(from_cv_results(search.cv_results_, splits="input", log=["alpha"]))
+    12 members, 2 inputs (alpha, split), 1 outputs.
+    """
+    check_option("from_cv_results", "splits", splits, ("mean", "replicates", "input"))
+    results = {str(name): cv_results[name] for name in cv_results}
+    columns = {
+        name.removeprefix("param_"): _candidates(name, values)
+        for name, values in results.items()
+        if name.startswith("param_")
+    }
+    if not columns:
+        raise ValueError(
+            "cv_results has no parameters, param_...; it has "
+            f"{', '.join(map(repr, results))}."
+        )
+    scores = _scores(results, splits)
+    n_splits = len(next(iter(scores.values())))
+    n_candidates = len(next(iter(columns.values())))
+    columns = {name: np.tile(values, n_splits) for name, values in columns.items()}
+    if splits == "input":
+        columns["split"] = np.repeat(np.arange(n_splits), n_candidates)
+    laws: dict[str, Any] = dict.fromkeys(columns)
+    if splits == "input":
+        laws["split"] = "categorical"
+    unknown = [name for name in log if name not in columns]
+    if unknown:
+        raise ValueError(f"log has {unknown[0]!r}, which is no input: {list(columns)}.")
+    return build(
+        columns,
+        laws,
+        {name: np.concatenate(values) for name, values in scores.items()},
+        log=log,
+        replicated=splits == "replicates",
+        what="candidates" if splits == "mean" else "fits",
+    )
+
+
+def _candidates(name: str, values: Any) -> NDArray[Any]:
+    """Return what a parameter was for each candidate."""
+    masked = np.ma.getmaskarray(np.ma.asarray(values))
+    if masked.any():
+        raise ValueError(
+            f"The parameter {name.removeprefix('param_')!r} is missing for "
+            f"{masked.sum()} of {len(masked)} candidates; expected one search space. "
+            "Leave the other candidates out."
+        )
+    found = _objects(np.asarray(values).tolist())
+    numbers = all(
+        isinstance(v, (int, float)) and not isinstance(v, bool) for v in found
+    )
+    if numbers:
+        return np.asarray(found, dtype=np.float64)
+    return _objects([v if isinstance(v, (str, bool)) else str(v) for v in found])
+
+
+def _scores(results: Mapping[str, Any], splits: str) -> dict[str, list[FloatArray]]:
+    """Return the test scores of each scorer, an array of candidates for each split."""
+    middle = "mean" if splits == "mean" else "split"
+    found: dict[str, list[FloatArray]] = {}
+    for name, values in results.items():
+        start, separator, scorer = name.partition("_test_")
+        is_split = start.startswith("split") and start.removeprefix("split").isdigit()
+        if separator and (start == "mean" if middle == "mean" else is_split):
+            found.setdefault(scorer, []).append(np.asarray(values, dtype=np.float64))
+    if not found:
+        raise ValueError(
+            f"cv_results has no test scores, {middle}..._test_...; it has "
+            f"{', '.join(map(repr, results))}."
+        )
+    return found
