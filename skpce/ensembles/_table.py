@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import BoolArray, FloatArray, IndexArray, import_pandas
+from .._checks import FloatArray, IndexArray, import_pandas
 from .._input_laws import NAMED_LAWS
 from .._input_laws.families import is_frozen
 
@@ -78,7 +78,7 @@ class Ensemble:
 def from_frame(
     frame: Any,
     inputs: Sequence[str] | Mapping[str, Any],
-    outputs: str | Sequence[str] | Mapping[str, Sequence[str]],
+    outputs: Any,
     *,
     replicate: str | Sequence[str] | None = None,
     log: Sequence[str] = (),
@@ -138,11 +138,11 @@ def from_frame(
     >>> runs.setting
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
-    laws = (
-        dict(inputs) if isinstance(inputs, Mapping) else dict.fromkeys(_names(inputs))
-    )
-    groups = outputs if isinstance(outputs, Mapping) else {None: _names(outputs)}
-    groups = {name: _names(columns) for name, columns in groups.items()}
+    laws = dict.fromkeys(_names(inputs))
+    if isinstance(inputs, Mapping):
+        laws = dict(inputs)
+    given = outputs if isinstance(outputs, Mapping) else {None: outputs}
+    groups = {name: _names(columns) for name, columns in given.items()}
     repeated = () if replicate is None else _names(replicate)
     of_outputs = [column for columns in groups.values() for column in columns]
     _refuse_columns(frame, [*laws, *of_outputs, *repeated], log, laws)
@@ -197,7 +197,7 @@ def build(
     """Make an ensemble of columns."""
     pandas = import_pandas()
     y = np.column_stack([_numbers(name, values) for name, values in outputs.items()])
-    used: BoolArray = ~np.isnan(y).all(axis=1)
+    used = np.asarray(~np.isnan(y).all(axis=1))
     y = y[used]
     if len(y) < _FEWEST:
         raise ValueError(
