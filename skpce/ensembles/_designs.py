@@ -154,14 +154,14 @@ def slice_design(
     -------
     design : ndarray of int of shape (n_members, n_slices)
         1 where the member sees the slice. Each slice is seen by ``round(rate *
-        n_members)`` members, drawn independently of the other slices; a member
-        without any slice is not drawn.
+        n_members)`` members, drawn independently of the other slices. A member
+        without any slice takes one over from a member that has several.
 
     Raises
     ------
     ValueError
-        If that rate leaves every member without, or with all slices, or members
-        without any slice cannot be avoided.
+        If that rate lets none or all of the members see a slice, or there are fewer
+        slices to see than members.
 
     See Also
     --------
@@ -189,15 +189,22 @@ def slice_design(
             f"rate={rate} lets {seen} of {n_members} members see a slice; expected "
             "some, but not all."
         )
+    if seen * n_slices < n_members:
+        raise ValueError(
+            f"With rate={rate} and n_slices={n_slices} the members would see "
+            f"{seen * n_slices} slices in all, fewer than one for each of {n_members} "
+            "members. Give a larger rate or more slices."
+        )
     generator = make_generator(random_state)
     column = (np.arange(n_members) < seen).astype(np.int64)
     design = np.stack([generator.permutation(column) for _ in range(n_slices)], axis=1)
-    for _ in range(100 * n_slices):
-        if design.any(axis=1).all():
-            return design
+    for empty in np.flatnonzero(~design.any(axis=1)):
         place = int(generator.integers(n_slices))
-        design[:, place] = generator.permutation(column)
-    raise ValueError(
-        f"With rate={rate} and n_slices={n_slices} some member has no slice in every "
-        "design that was drawn. Give a larger rate or more slices."
-    )
+        donors = np.flatnonzero((design[:, place] == 1) & (design.sum(axis=1) > 1))
+        if not donors.size:
+            places = np.flatnonzero(design[design.sum(axis=1) > 1].any(axis=0))
+            place = int(generator.choice(places))
+            donors = np.flatnonzero((design[:, place] == 1) & (design.sum(axis=1) > 1))
+        design[generator.choice(donors), place] = 0
+        design[empty, place] = 1
+    return design

@@ -1,0 +1,227 @@
+"""Studies of Optuna and searches of scikit-learn as ensembles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.tree import DecisionTreeClassifier
+
+from skpce.ensembles import from_cv_results, from_study
+
+
+@dataclass
+class FloatDistribution:
+    """As of Optuna, whose studies are read by their attributes."""
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+
+
+@dataclass
+class IntDistribution:
+    low: int
+    high: int
+    log: bool = False
+    step: int = 1
+
+
+@dataclass
+class CategoricalDistribution:
+    choices: tuple
+
+
+@dataclass
+class Trial:
+    params: dict
+    distributions: dict
+    values: list
+    state: SimpleNamespace = field(
+        default_factory=lambda: SimpleNamespace(name="COMPLETE")
+    )
+
+
+SPACE = {
+    "rate": FloatDistribution(1e-4, 1.0, log=True),
+    "share": FloatDistribution(0.0, 1.0, step=0.25),
+    "depth": IntDistribution(1, 9, step=2),
+    "width": IntDistribution(1, 512, log=True),
+    "units": IntDistribution(1, 1000),
+    "kind": CategoricalDistribution(("a", "b", None)),
+}
+
+
+def draw(rng):
+    return {
+        "rate": 10.0 ** rng.uniform(-4, 0),
+        "share": 0.25 * rng.integers(5),
+        "depth": int(1 + 2 * rng.integers(5)),
+        "width": int(2.0 ** rng.integers(10)),
+        "units": int(rng.integers(1, 1001)),
+        "kind": ("a", "b", None)[rng.integers(3)],
+    }
+
+
+@pytest.fixture
+def study():
+    rng = np.random.default_rng(0)
+    drawn = [draw(rng) for _ in range(30)]
+    trials = [
+        Trial(params, SPACE, [params["depth"] + rng.normal()]) for params in drawn
+    ]
+    return SimpleNamespace(trials=trials, metric_names=None)
+
+
+def test_search_spaces_give_the_distributions(study):
+    runs = from_study(study)
+    laws = dict(zip(runs.X.columns, runs.distribution, strict=True))
+    assert laws["rate"].support() == pytest.approx((-4, 0))
+    assert laws["share"].pmf([0, 0.25, 0.3, 1]) == pytest.approx([0.2, 0.2, 0, 0.2])
+    assert laws["depth"].pmf([1, 2, 9]) == pytest.approx([0.2, 0, 0.2])
+    low, high = laws["width"].support()
+    assert low == pytest.approx(np.log10(0.5))
+    assert high == pytest.approx(np.log10(512.5))
+    assert laws["units"].support() == pytest.approx((0.5, 1000.5))
+    assert laws["kind"] == "categorical"
+    assert runs.levels["kind"] == ("None", "a", "b")
+    rates = [trial.params["rate"] for trial in study.trials]
+    np.testing.assert_allclose(runs.X["rate"], np.log10(rates))
+    assert runs.y.columns.tolist() == ["objective"]
+
+
+def test_tried_values_can_give_the_distributions(study):
+    runs = from_study(study, law="tried")
+    assert set(runs.distribution) == {"empirical", "categorical"}
+
+
+def test_trials_without_a_value_are_left_out(study):
+    for place, name in ((0, "PRUNED"), (5, "FAIL"), (6, "FAIL")):
+        study.trials[place].state = SimpleNamespace(name=name)
+        study.trials[place].values = None
+    runs = from_study(study)
+    assert len(runs) == 27
+    assert set(runs.notes) == {
+        "1 of 30 trials are pruned and are left out.",
+        "2 of 30 trials are fail and are left out.",
+    }
+
+
+def test_several_objectives_keep_their_names(study):
+    for trial in study.trials:
+        trial.values = [trial.values[0], -trial.params["rate"]]
+    assert from_study(study).y.columns.tolist() == ["objective0", "objective1"]
+    study.metric_names = ["accuracy", "time"]
+    assert from_study(study).y.columns.tolist() == ["accuracy", "time"]
+
+
+def test_conditional_parameters_are_refused_or_left_out(study):
+    for trial in study.trials[:10]:
+        del trial.params["units"]
+    with pytest.raises(ValueError, match="'units' is missing in 10 of 30"):
+        from_study(study)
+    others = [name for name in SPACE if name != "units"]
+    assert len(from_study(study, others)) == 30
+    branch = from_study(study, ["units", "rate"])
+    assert len(branch) == 20
+    assert branch.notes == ("10 of 30 trials lack a parameter and are left out.",)
+
+
+def test_bad_studies_are_refused(study):
+    with pytest.raises(ValueError, match="The study has no trials"):
+        from_study(SimpleNamespace(trials=[]))
+    with pytest.raises(ValueError, match="1 trials have an output; expected at least"):
+        from_study(SimpleNamespace(trials=study.trials[:1]))
+    with pytest.raises(ValueError, match="None of 30 trials is complete"):
+        from_study(study, ["nothing"])
+    with pytest.raises(ValueError, match="'law' parameter of from_study"):
+        from_study(study, law="prior")
+    study.trials[3].distributions = SPACE | {"rate": FloatDistribution(1e-9, 1)}
+    with pytest.raises(ValueError, match="'rate' changed between trials"):
+        from_study(study)
+
+
+def test_a_constant_objective_is_refused(study):
+    for trial in study.trials:
+        trial.values = [1.5]
+    with pytest.raises(ValueError, match=r"'objective' is 1\.5 in all trials"):
+        from_study(study)
+
+
+def test_an_unknown_kind_of_parameter_is_refused(study):
+    for trial in study.trials:
+        trial.distributions = SPACE | {"rate": SimpleNamespace()}
+    with pytest.raises(
+        ValueError, match="'rate' has a search space of the kind Simple"
+    ):
+        from_study(study)
+
+
+GRID = {"max_depth": [1, 2, None], "ccp_alpha": [0.0, 0.01, 0.1]}
+
+
+@pytest.fixture(scope="module")
+def search():
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier(random_state=0)
+    return GridSearchCV(tree, GRID, cv=4).fit(X, y)
+
+
+def test_candidates_are_members(search):
+    runs = from_cv_results(search.cv_results_)
+    assert runs.X.columns.tolist() == ["ccp_alpha", "max_depth"]
+    assert runs.levels["max_depth"] == ("1", "2", "None")
+    np.testing.assert_allclose(runs.y["score"], search.cv_results_["mean_test_score"])
+    assert runs.setting is None
+
+
+def test_splits_are_replicates(search):
+    runs = from_cv_results(search.cv_results_, splits="replicates")
+    assert len(runs) == 36
+    means = runs.y.groupby(runs.setting)["score"].mean()
+    wanted = np.sort(search.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(np.sort(means), wanted)
+
+
+def test_splits_are_an_input(search):
+    runs = from_cv_results(search.cv_results_, splits="input")
+    assert runs.X.columns.tolist() == ["ccp_alpha", "max_depth", "split"]
+    assert runs.distribution[-1] == "categorical"
+    last = runs.y["score"][runs.X["split"] == 3]
+    np.testing.assert_allclose(last, search.cv_results_["split3_test_score"])
+
+
+def test_several_scorers_and_logarithms():
+    X, y = load_iris(return_X_y=True)
+    found = RandomizedSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"ccp_alpha": np.logspace(-4, -1, 8)},
+        n_iter=6,
+        scoring=["accuracy", "f1_macro"],
+        refit=False,
+        random_state=0,
+    ).fit(X, y)
+    runs = from_cv_results(found.cv_results_, log=["ccp_alpha"])
+    assert set(runs.y.columns) == {"accuracy", "f1_macro"}
+    assert runs.X["ccp_alpha"].between(-4, -1).all()
+
+
+def test_bad_results_are_refused(search):
+    with pytest.raises(ValueError, match=r"no parameters, param_\.\.\.; it has 'mean"):
+        from_cv_results({"mean_test_score": [1, 2, 3, 4]})
+    with pytest.raises(
+        ValueError, match=r"no test scores, split\.\.\._test_\.\.\.; it has"
+    ):
+        from_cv_results({"param_a": [1, 2, 3, 4]}, splits="input")
+    with pytest.raises(ValueError, match="'splits' parameter"):
+        from_cv_results(search.cv_results_, splits="all")
+    with pytest.raises(ValueError, match="log has 'alpha', which is no input"):
+        from_cv_results(search.cv_results_, log=["alpha"])
+    masked = np.ma.MaskedArray([1, 2, 3, 4], [False, True, False, False])
+    with pytest.raises(ValueError, match="'a' is missing for 1 of 4 candidates"):
+        from_cv_results({"param_a": masked, "mean_test_score": [1, 2, 3, 4]})
