@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import BoolArray, FloatArray, check_real
 from ._training import (
+    BestEpoch,
     check_training_parameters,
     checked_inputs,
     descend,
@@ -300,12 +301,13 @@ def train_vae(
     encoder, decoder = linear_optimum(eigenvalues, spec)
     widths = tuple(spec.hidden_layer_sizes)
     start = network_on(*encoder, widths, rng), network_on(*decoder, widths[::-1], rng)
-    found = _descend(torch, X @ axes.T, held_out @ axes.T, start, spec, rng)
+    best = _descend(torch, X @ axes.T, held_out @ axes.T, start, spec, rng)
+    encoding, decoding = best.parameters
     return TrainedVAE(
-        change_of_inputs(found.encoder, axes.T),
-        change_of_outputs(found.decoder, axes),
-        found.n_epochs,
-        found.stopped_early,
+        change_of_inputs(encoding, axes.T),
+        change_of_outputs(decoding, axes),
+        best.epoch,
+        best.stopped_early,
     )
 
 
@@ -339,7 +341,7 @@ def _descend(
     start: tuple[Layers, Layers],
     spec: VAESpec,
     rng: RandomState,
-) -> TrainedVAE:
+) -> BestEpoch:
     encoder, decoder = (_tensors(torch, layers) for layers in start)
     tensors = [tensor for layer in encoder + decoder for tensor in layer]
     assessed = torch.from_numpy(np.tile(held_out, (_HELD_OUT_DRAWS, 1)))
@@ -348,7 +350,7 @@ def _descend(
     def loss(values: Any, noise: Any) -> Any:
         return negative_elbo(torch, encoder, decoder, values, noise, spec)
 
-    best = descend(
+    return descend(
         torch,
         tensors,
         lambda rows: loss(
@@ -361,19 +363,12 @@ def _descend(
         settings=spec,
         rng=rng,
     )
-    encoding, decoding = best.parameters
-    return TrainedVAE(encoding, decoding, best.epoch, best.stopped_early)
 
 
 def negative_elbo(
     torch: Any, encoder: Any, decoder: Any, X: Any, noise: Any, spec: VAESpec
 ) -> Any:
-    r"""Return the mean loss of some rows, without its constant.
-
-    .. math:: \frac{|x - g(z)|^2}{2 \sigma^2}
-        + \frac{\beta}{2} \sum_k (m_k^2 + v_k - 1 - \log v_k), \qquad
-        z = m + \sqrt{v}\, \epsilon
-    """
+    """Return the mean loss of some rows, without the constant of the normal density."""
     d = spec.n_components
     outputs = apply_layers(encoder, X, torch.tanh)
     mean, log_variance = outputs[:, :d], outputs[:, d:]
@@ -437,19 +432,15 @@ def apply_layers(layers: Any, values: Any, activation: Callable[[Any], Any]) -> 
 
 def change_of_inputs(layers: Layers, matrix: FloatArray) -> Layers:
     """Return the network whose input x is multiplied by a matrix first."""
-    (weight, bias), *network = layers
-    changed = [(matrix @ weight, bias)]
-    if not network:
-        return changed
-    (first, first_bias), *rest = network
-    return [*changed, (matrix @ first, first_bias), *rest]
+    # The linear map and the first layer of the network both take the input.
+    return [(matrix @ weight, bias) for weight, bias in layers[:2]] + layers[2:]
 
 
 def change_of_outputs(layers: Layers, matrix: FloatArray) -> Layers:
     """Return the network whose outputs are multiplied by a matrix."""
-    (weight, bias), *network = layers
-    changed = [(weight @ matrix, bias @ matrix)]
-    if not network:
-        return changed
-    *rest, (last, last_bias) = network
-    return [*changed, *rest, (last @ matrix, last_bias @ matrix)]
+    # The linear map and the last layer of the network both give outputs.
+    ends = (0, len(layers) - 1)
+    return [
+        (weight @ matrix, bias @ matrix) if place in ends else (weight, bias)
+        for place, (weight, bias) in enumerate(layers)
+    ]
