@@ -299,8 +299,9 @@ class ReportContent:
 
 
 def _add_verdict(page: HtmlReport, content: ReportContent) -> None:
+    verdict = content.verdict
     page.add_heading("Verdict")
-    if content.verdict is None:
+    if verdict is None:
         page.add_text(
             "No verdict was given. All figures below are conditional on the inputs as "
             "the surrogate got them: a transformation of X that was fitted before has "
@@ -308,9 +309,22 @@ def _add_verdict(page: HtmlReport, content: ReportContent) -> None:
             "is supported is not known; skpce.inspection.verdict would tell."
         )
         return
-    page.add_preformatted(str(content.verdict))
+    page.add_preformatted(str(verdict))
+    ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     page.add_columns(
-        [*verdict_columns(content.verdict), ("attribution", content.answers)],
+        [
+            ("step", verdict.step_names),
+            ("Q², cross-fitted", verdict.q2),
+            (
+                f"{verdict.confidence_level:.0%} interval",
+                [interval_in_words(low, high) for low, high in ends],
+            ),
+            ("Q² of the mean", verdict.mean_only_q2),
+            ("Q² at degree 1", verdict.degree_one_q2),
+            ("p (Holm)", verdict.p_value),
+            ("training noise", verdict.noise_share),
+            ("attribution", content.answers),
+        ],
         "The same in figures, beside two simpler models",
     )
     page.add_text(
@@ -413,21 +427,6 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
 
 
 # Columns of tables, for this report and those of experiments.
-
-
-def verdict_columns(verdict: Result) -> list[Column]:
-    """Return the figures of a verdict, step by step."""
-    ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
-    interval = [interval_in_words(low, high) for low, high in ends]
-    return [
-        ("step", verdict.step_names),
-        ("Q², cross-fitted", verdict.q2),
-        (f"{verdict.confidence_level:.0%} interval", interval),
-        ("Q² of the mean", verdict.mean_only_q2),
-        ("Q² at degree 1", verdict.degree_one_q2),
-        ("p (Holm)", verdict.p_value),
-        ("training noise", verdict.noise_share),
-    ]
 
 
 _MEASURES = {

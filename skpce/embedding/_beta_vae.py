@@ -195,8 +195,8 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.scale_: float = spread if spread > 0 else 1.0
         standard = (values - self.mean_) / self.scale_
         with one_torch_thread(torch):
-            found = train_vae(torch, standard[train], standard[held_out], spec, rng)
-        self._store(found, standard[train])
+            best = train_vae(torch, standard[train], standard[held_out], spec, rng)
+        self._store(best, standard[train])
         self.reconstruction_r2_: float = self._r2(values[train])
         self.held_out_r2_: float = self._r2(values[held_out])
         return self
@@ -210,17 +210,18 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             **{each.name: getattr(self, each.name) for each in fields(VAESpec)}
         )
 
-    def _store(self, found: TrainedVAE, standard: FloatArray) -> None:
+    def _store(self, best: BestEpoch, standard: FloatArray) -> None:
         """Store the layers, the inputs in the order of their variance."""
         d = self.n_components
-        variance = apply_layers(found.encoder, standard, np.tanh)[:, :d].var(axis=0)
+        encoder, decoder = best.parameters
+        variance = apply_layers(encoder, standard, np.tanh)[:, :d].var(axis=0)
         order = np.argsort(-variance, kind="stable")
         both = np.concatenate([order, d + order])
-        self.encoder_: Layers = change_of_outputs(found.encoder, np.eye(2 * d)[:, both])
-        self.decoder_: Layers = change_of_inputs(found.decoder, np.eye(d)[order])
+        self.encoder_: Layers = change_of_outputs(encoder, np.eye(2 * d)[:, both])
+        self.decoder_: Layers = change_of_inputs(decoder, np.eye(d)[order])
         self.active_: BoolArray = variance[order] > _ACTIVE_VARIANCE
-        self.n_epochs_: int = found.n_epochs
-        self.stopped_early_: bool = found.stopped_early
+        self.n_epochs_: int = best.epoch
+        self.stopped_early_: bool = best.stopped_early
 
     def _r2(self, X: FloatArray) -> float:
         return explained_share(X, self._decode(self._encode(X)), self.mean_)
@@ -275,40 +276,29 @@ class VAESpec:
     patience: int
 
 
-@dataclass(frozen=True)
-class TrainedVAE:
-    """Encoder (to means, then log-variances) and decoder."""
-
-    encoder: Layers
-    decoder: Layers
-    n_epochs: int  # the epoch of these parameters
-    stopped_early: bool
-
-
 def train_vae(
     torch: Any,
     X: FloatArray,  # shape: (n_samples, n_features), of mean zero
     held_out: FloatArray,  # shape: (n_held_out, n_features)
     spec: VAESpec,
     rng: RandomState,
-) -> TrainedVAE:
+) -> BestEpoch:  # its parameters: encoder (to means, then log-variances) and decoder
     """Minimise the loss by Adam, from the optimum of the linear β-VAE on."""
     # The loss is the same in rotated coordinates. Those along the right singular
     # vectors of X are few where rows are few, and spare Adam the others.
     _, singular, axes = np.linalg.svd(X, full_matrices=False)
     rank = max(1, int((singular > _ROUNDING * singular[0]).sum()))
     axes, eigenvalues = axes[:rank], singular[:rank] ** 2 / len(X)
-    encoder, decoder = linear_optimum(eigenvalues, spec)
+    encoding, decoding = linear_optimum(eigenvalues, spec)
     widths = tuple(spec.hidden_layer_sizes)
-    start = network_on(*encoder, widths, rng), network_on(*decoder, widths[::-1], rng)
+    start = network_on(*encoding, widths, rng), network_on(*decoding, widths[::-1], rng)
     best = _descend(torch, X @ axes.T, held_out @ axes.T, start, spec, rng)
     encoding, decoding = best.parameters
-    return TrainedVAE(
+    best.parameters = (
         change_of_inputs(encoding, axes.T),
         change_of_outputs(decoding, axes),
-        best.epoch,
-        best.stopped_early,
     )
+    return best
 
 
 def linear_optimum(

@@ -25,7 +25,6 @@ from .._checks import (
 from .._compositions.composition import (
     close_compositions,
     refuse_masked,
-    replace_zeros,
     resolve_mask,
 )
 from .._compositions.log_ratio import (
@@ -479,11 +478,9 @@ def squared_aitchison(
     check_zero_replacement(owner, zero_replacement, layout)
     possible = resolve_mask(mask, np.vstack(closed), layout, owner)
     geometry = LogRatioGeometry(layout, possible, "clr", -1)
-    for table, name in zip(closed, names, strict=True):
-        refuse_masked(table, possible, layout, name)
     first, second = (
-        geometry.clr(replace_zeros(table, possible, layout, zero_replacement))
-        for table in closed
+        clr_of(table, geometry, zero_replacement, name)
+        for table, name in zip(closed, names, strict=True)
     )
     squares = np.zeros(closed[0].shape)
     squares[:, geometry.active_parts] = np.square(first - second)

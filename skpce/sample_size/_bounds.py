@@ -141,7 +141,11 @@ def coefficient_error_bound(
     0.24
     """
     owner = "coefficient_error_bound"
-    variances = _checked_variances(owner, noise_variance)
+    expected = "a non-negative finite float, or a list with one per coordinate"
+    given = finite_floats(owner, "noise_variance", noise_variance, expected)
+    variances = np.atleast_1d(given)
+    if variances.ndim != 1 or np.any(variances < 0):
+        raise fail(owner, "noise_variance", expected, noise_variance)
     check_integer(owner, "n_members", n_members, low=1)
     check_integer(owner, "n_terms", n_terms, low=1)
     check_real(owner, "smallest_eigenvalue", smallest_eigenvalue, **_NOT_NEGATIVE)
@@ -284,14 +288,6 @@ def _checked_pair(
     if not np.all((variance >= 0.0) & np.isfinite(variance)):
         raise fail(owner, "total_variance", "non-negative and finite", total_variance)
     return error, variance
-
-
-def _checked_variances(owner: str, value: Any) -> FloatArray:
-    expected = "a non-negative finite float, or a list with one per coordinate"
-    variances = np.atleast_1d(finite_floats(owner, "noise_variance", value, expected))
-    if variances.ndim != 1 or np.any(variances < 0):
-        raise fail(owner, "noise_variance", expected, value)
-    return variances
 
 
 #: What takes the place of the confidence in the formula.
