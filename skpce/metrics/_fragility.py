@@ -171,9 +171,8 @@ def policy_fragility(
     :math:`K\, \mathrm{Var}(\mathrm{clr}_r)`.
 
     ``normalized_*`` divides by the largest value that any ensemble can have with
-    :math:`K` parts (see the user guide). All four are convex in each
-    :math:`p_i`, so it belongs to members that choose one action each, split evenly over
-    the :math:`K` actions; 1 is reached when :math:`K` divides the number of members.
+    :math:`K` parts (see the user guide): of members that choose one action each, split
+    evenly. 1 is reached when :math:`K` divides the number of members.
 
     References
     ----------

@@ -316,12 +316,10 @@ class CoverageDisplay:
         draws : mapping of str to array-like of shape (n_draws, n_members, n_parts)
             Draws of each predictive distribution by name; (n_draws, 1, n_parts) for
             one that all members share.
-        levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
-            Nominal levels.
         steps, mask
             As in :func:`skpce.metrics.marginal_coverage_score`.
-        ax, **kwargs
-            As in :meth:`plot`.
+        levels, ax, **kwargs
+            As in :meth:`from_estimator`.
         """
         coverages: dict[str, list[float]] = {name: [] for name in draws}
         for name, values in draws.items():

@@ -351,10 +351,9 @@ def paper_ensemble_size(
     Notes
     -----
     The user guide, "How many members", lists the faults of the proof (supplement of
-    the paper, section "Sample complexity for Sobol accuracy"): Markov's inequality
-    gives :math:`1/\delta`, not its logarithm, and :math:`E\lVert\hat c - c\rVert^2 \le
-    P\sigma^2/(L - P)` is not true of polynomial designs. The paper's :math:`L^* = 57`
-    is :math:`P + 1` and needs :math:`\sigma^2/D_{\min} \le 1.9 \cdot 10^{-6}`.
+    the paper, section "Sample complexity for Sobol accuracy"). The paper's
+    :math:`L^* = 57` is :math:`P + 1`: it needs
+    :math:`\sigma^2/D_{\min} \le 1.9 \cdot 10^{-6}`.
 
     Examples
     --------
