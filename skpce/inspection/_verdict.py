@@ -25,15 +25,17 @@ from ._cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
+    check_replicates,
     factorise,
+    make_splits,
     permuted_q2,
+    repetition_caution,
     step_q2,
     with_parameters,
 )
 from ._input_tests import fitted_inputs
 from ._reading import final_estimator
 from ._result import Result, cautions_in_words
-from ._reward_groups import check_replicates, make_splits, repetition_caution
 from ._training_noise import variance_decomposition
 
 

@@ -22,18 +22,17 @@ from sklearn.random_projection import GaussianRandomProjection
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
-from skpce.inspection import compare_embeddings, input_tests
-from skpce.inspection._cross_fit import Permutations, step_q2
-from skpce.inspection._embeddings.held_out import (
-    _pooled_correlation,
-    held_out_inputs,
-)
-from skpce.inspection._embeddings.search import (
+from skpce.inspection import Result, compare_embeddings, input_tests
+from skpce.inspection._cross_fit import Permutations, make_splits, step_q2
+from skpce.inspection._embedding_search import (
     NestedFolds,
     NestedSearch,
     read_candidates,
 )
-from skpce.inspection._reward_groups import make_splits
+from skpce.inspection._input_tests import (
+    _pooled_correlation,
+    held_out_inputs,
+)
 from skpce.inspection._verdict import _make_cross_fit
 from skpce.metrics import aitchison_scorer
 
@@ -515,6 +514,20 @@ def test_tables_and_words(found):
     assert "- PCA, dimension " in text
     with pytest.raises(KeyError, match="'ICA' is no candidate; there are 'PCA', 'PLS'"):
         found["ICA"]
+
+
+def test_a_comparison_is_a_table_of_candidates_and_steps(found):
+    assert isinstance(found, Result)
+    assert found.candidate_names == ("PCA", "PLS", "best of all")
+    assert [one.name for one in found.candidates] == ["PCA", "PLS"]
+    assert found.q2.shape == (3, 2)
+    row = found["PLS"]
+    np.testing.assert_array_equal(row.q2, row.verdict.q2)
+    np.testing.assert_array_equal(row.attributable, row.verdict.attributable)
+    assert row.dimension == row.setting.dimension
+    assert row.held_out_correlation == row.held_out_inputs.largest_correlation
+    assert "90 members held out" in str(row.held_out_inputs)
+    assert "chosen anew in each of 3 outer folds" in found._repr_html_()
 
 
 def test_progress_is_reported_and_may_stop(data):

@@ -15,19 +15,19 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from ..._checks import FloatArray, IndexArray, _controller, check_integer, fail
-from .._cross_fit import (
+from .._checks import FloatArray, IndexArray, _controller, check_integer, fail
+from ._cross_fit import (
     CrossFit,
     Permutations,
     Split,
     _stopping,
     bootstrap_q2,
+    make_splits,
     step_q2,
     take,
 )
-from .._reading import final_estimator
-from .._reward_groups import make_splits
-from .._verdict import permutation_p_values
+from ._reading import final_estimator
+from ._verdict import permutation_p_values
 
 OWNER = "compare_embeddings"
 

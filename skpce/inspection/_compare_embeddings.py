@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -11,23 +12,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..._checks import (
-    FloatArray,
-    check_boolean,
-    fail,
-    make_generator,
+from .._checks import FloatArray, check_boolean, fail, make_generator
+from .._surrogate import CompositionalPCESurrogate
+from ._cross_fit import CrossFit, Permutations, take, with_parameters
+from ._embedding_search import (
+    BEST_OF_ALL,
+    OWNER,
+    Candidate,
+    Choice,
+    EmbeddingSetting,
+    NestedFolds,
+    NestedSearch,
+    check_dimensions,
+    read_candidates,
 )
-from ..._surrogate import CompositionalPCESurrogate
-from .._cross_fit import (
-    CrossFit,
-    Permutations,
-    take,
-    with_parameters,
-)
-from .._input_tests import fitted_inputs
-from .._reading import final_estimator, last_and_inputs
-from .._result import Result
-from .._verdict import (
+from ._input_tests import fitted_inputs, held_out_inputs
+from ._reading import final_estimator, last_and_inputs
+from ._result import Result
+from ._verdict import (
     _check_arguments,
     _make_cross_fit,
     _training_noise,
@@ -35,17 +37,13 @@ from .._verdict import (
     table_of_steps,
     verdict,
 )
-from .comparison import ComparedEmbedding, EmbeddingComparison
-from .held_out import held_out_inputs
-from .search import (
-    BEST_OF_ALL,
-    OWNER,
-    Candidate,
-    Choice,
-    NestedFolds,
-    NestedSearch,
-    check_dimensions,
-    read_candidates,
+
+_FRAMED = (
+    *("candidate", "dimension", "degree", "n_inputs", "score"),
+    *("step", "q2", "q2_low", "q2_high", "fixed_q2"),
+    *("p_value", "noise_share", "attributable", "reasons"),
+    *("correlation", "held_out_correlation", "dependence_p"),
+    *("held_out_dependence_p", "normality_p", "held_out_normality_p"),
 )
 
 
@@ -71,8 +69,8 @@ def compare_embeddings(
     random_state: Any = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> EmbeddingComparison:
-    """Choose among embeddings, dimensions and degrees; say what the choice is worth.
+) -> Result:
+    r"""Choose among embeddings, dimensions and degrees; say what the choice is worth.
 
     In every outer fold the inner folds of its training members choose dimension and
     degree of each candidate, and the best of all candidates; the members held out
@@ -135,9 +133,63 @@ def compare_embeddings(
 
     Returns
     -------
-    comparison : EmbeddingComparison
-        ``print`` gives it in words, ``to_frame`` as a table; ``best`` is the candidate
-        chosen with all members, ``best_of_all`` what that choice is worth.
+    comparison : Result
+        A table of candidates and steps; the best of all comes last. ``print`` gives it
+        in words, ``to_frame`` as a table, ``settings_frame`` the search on all members
+        with ``mean_score`` and ``std_score`` over the inner folds. Beside
+        ``n_members`` and ``permuted_choice``:
+
+        candidates : tuple of ResultRow
+            In the order given; ``comparison[name]`` is the one of a name.
+        best : ResultRow
+            The candidate with the highest score on all members; the first of equals.
+        best_of_all : ResultRow
+            The choice among all candidates and settings as a procedure: its Q² is of
+            outer folds that each made this choice anew. This, and not the largest Q²
+            of the candidates, is what the choice is worth on other members. Its
+            ``setting`` and ``pipeline`` are those of ``best``.
+        settings : tuple of EmbeddingSetting
+            All candidates × dimensions × degrees.
+        scores : ndarray of shape (n_settings, n_inner_folds)
+            Scores of the inner folds of all members.
+
+        A row has:
+
+        name : str
+            Of the candidate; ``"best of all"`` for the choice among all of them.
+        setting : EmbeddingSetting
+            Dimension and degree chosen with all members; also ``dimension`` and
+            ``degree``, NaN where taken as they are.
+        score : float
+            Mean score of that setting over the inner folds of all members:
+            optimistic, as it made the choice.
+        q2, q2_low, q2_high, p_value, noise_share, attributable, reasons : ndarray
+            Of each step, from ``verdict``.
+        verdict : Result
+            Its Q² is nested: in every outer fold dimension and degree were chosen,
+            and everything fitted, without the members that are held out.
+        fixed, fixed_q2 : Result and ndarray of shape (n_steps,)
+            The verdict on the same folds with ``setting`` held fixed, and its Q²:
+            optimistic, as the members held out have taken part in its choice.
+        choices : tuple of EmbeddingSetting
+            What each outer fold chose.
+        inputs : Result or None
+            :func:`input_tests` of the inputs of the members of the fit; None where
+            they are no numbers.
+        held_out_inputs : Result or None
+            The same for members that the embedding has not seen: matrices
+            ``correlation`` and ``dependence_p_values`` (not adjusted over the pairs),
+            ``normality_p_values`` of each input, ``n_members`` held out (replicates
+            count once), ``largest_correlation``, ``smallest_dependence_p_value`` and
+            ``smallest_normality_p_value``. The largest of many noisy correlations is
+            to be read with the p-value.
+        correlation, dependence_p, normality_p : float
+            Largest and smallest figures of ``inputs``; with ``held_out_`` before the
+            name those of ``held_out_inputs``.
+        n_inputs : int
+            Inputs of the last estimator.
+        pipeline : Pipeline
+            Of ``setting``, fitted to all members.
 
     Raises
     ------
@@ -162,6 +214,21 @@ def compare_embeddings(
     With ``reward=None`` the nested Q² is that of :func:`verdict` of a GridSearchCV with
     the same splitters. An embedding is fitted once for all degrees: (outer folds + 1)
     × inner folds × dimensions fits of each candidate, and one more each fold.
+
+    *Inputs of held-out members.* Each fold has its own embedding, and the directions
+    of a PCA may turn round between them. Hence correlations :math:`r_f` are taken
+    within the :math:`n_f` members of a fold and pooled without their signs,
+
+    .. math::
+
+        \hat\rho^2 = \frac{\sum_f n_f r_f'^2}{\sum_f n_f}, \qquad
+        r_f'^2 = 1 - (1 - r_f^2) \frac{n_f - 1}{n_f - 2},
+
+    at least 0; :math:`r_f'^2` has mean 0 for independent normal inputs. The test is
+    :math:`\sum_f (n_f - 3) \operatorname{artanh}^2 r_f \sim \chi^2` with one degree
+    of freedom a fold (Fisher's z). For normality (Shapiro-Wilk, all folds together)
+    each input is standardised by mean and deviation of the fold's training members, as
+    the surrogate does.
 
     References
     ----------
@@ -217,7 +284,6 @@ def compare_embeddings(
     fit = _make_cross_fit(
         surrogate, X, y, reward, None, "infer", cv, zero_replacement, generator
     )
-    data = (fit.X, fit.y, reward)
     _training_noise(fit, reward, noise_share, confidence_level)  # refuses bad shares
     folds = NestedFolds.draw(fit.splits, inner_cv, fit.X, reward, generator)
     check_dimensions(given, folds.smallest_training)
@@ -249,11 +315,11 @@ def compare_embeddings(
         p_values[-1] = np.full(figures.shape[2], np.nan)
     limits = (min_q2, significance_level, max_noise_share)
     whole = with_parameters(surrogate, mask=fit.geometry.mask)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for row, (candidate, choice) in enumerate(zip(given, choices, strict=True)):
         fixed = verdict(
             search.candidates[row].pipeline(choice.setting),
-            *data,
+            *(fit.X, fit.y, reward),
             mask=fit.geometry.mask,
             noise_share=noise_share,
             cv=list(folds.outer),
@@ -261,29 +327,38 @@ def compare_embeddings(
             **conditions,
         )
         chosen = not permute_choice and len(candidate.settings) > 1
-        caution = (
-            "the p-values hold the setting fixed that was chosen among several with "
-            "all policies: they are somewhat too small; permute_choice=True repeats "
-            "the choice"
-        )
-        notes = (caution,) if chosen else ()
+        notes = (_FIXED_SETTING,) if chosen else ()
         judged = _nested_verdict(fixed, figures[row], p_values[row], limits, notes)
+        found = _fitted_to_all(replace(candidate, surrogate=whole), choice, fit, reward)
         verdicts = {"verdict": judged, "fixed": fixed, "choices": nested.choices[row]}
-        final = replace(candidate, surrogate=whole)
-        rows.append(_compared(final, choice, fit, reward, **verdicts))
+        rows.append(found | verdicts)
         done()
-    best = rows[int(np.argmax([choice.score for choice in choices]))]
-    judged = _nested_verdict(best.fixed, figures[-1], p_values[-1], limits)
-    return EmbeddingComparison(
-        candidates=tuple(rows),
-        best_of_all=replace(
-            best, name=BEST_OF_ALL, verdict=judged, choices=nested.choices[-1]
-        ),
-        settings=tuple(one for candidate in given for one in candidate.settings),
-        scores=np.concatenate([choice.scores for choice in choices]),
-        n_members=len(fit.X),
-        permuted_choice=bool(permute_choice),
+    best = int(np.argmax([choice.score for choice in choices]))
+    judged = _nested_verdict(rows[best]["fixed"], figures[-1], p_values[-1], limits)
+    procedure = {"verdict": judged, "choices": nested.choices[-1]}
+    rows.append(rows[best] | {"name": BEST_OF_ALL} | procedure)
+    table = _table(rows, rows[best]["setting"], len(fit.X), permute_choice)
+    settings = [one for candidate in given for one in candidate.settings]
+    scores = np.concatenate([choice.scores for choice in choices])
+    return replace(
+        table,
+        figures={
+            "candidates": table.rows[:-1],
+            "best": table.rows[best],
+            "best_of_all": table.rows[-1],
+            "settings": tuple(settings),
+            "scores": scores,
+            "n_members": len(fit.X),
+            "permuted_choice": bool(permute_choice),
+        },
+        tables={"settings": _table_of_settings(settings, scores)},
     )
+
+
+_FIXED_SETTING = (
+    "the p-values hold the setting fixed that was chosen among several with all "
+    "policies: they are somewhat too small; permute_choice=True repeats the choice"
+)
 
 
 def _nested_verdict(
@@ -311,22 +386,124 @@ def _nested_verdict(
     )
 
 
-def _compared(
-    candidate: Candidate, choice: Choice, fit: CrossFit, reward: Any, **verdicts: Any
-) -> ComparedEmbedding:
+def _fitted_to_all(
+    candidate: Candidate, choice: Choice, fit: CrossFit, reward: Any
+) -> dict[str, Any]:
     """Fit the chosen setting to all members and test its inputs."""
     once = np.arange(len(fit.X))
     if reward is not None:
         once = np.unique(np.asarray(reward), return_index=True)[1]
     pipeline = candidate.pipeline(choice.setting)
     model = clone(pipeline).fit(fit.X, fit.y)
-    return ComparedEmbedding(
-        name=candidate.name,
-        setting=choice.setting,
-        score=choice.score,
-        **verdicts,
-        inputs=fitted_inputs(model, take(fit.X, once))[0],
-        held_out_inputs=held_out_inputs(pipeline, fit.X, fit.y, fit.splits, once),
-        n_inputs=int(np.shape(last_and_inputs(model, fit.X)[1])[1]),
-        pipeline=model,
+    return {
+        "name": candidate.name,
+        "setting": choice.setting,
+        "score": choice.score,
+        "inputs": fitted_inputs(model, take(fit.X, once))[0],
+        "held_out_inputs": held_out_inputs(pipeline, fit.X, fit.y, fit.splits, once),
+        "n_inputs": int(np.shape(last_and_inputs(model, fit.X)[1])[1]),
+        "pipeline": model,
+    }
+
+
+def _table(
+    rows: Sequence[dict[str, Any]],  # of the candidates, and of the best of all
+    best: EmbeddingSetting,
+    n_members: int,
+    permuted_choice: bool,
+) -> Result:
+    """Put the candidates side by side."""
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+    verdicts = columns["verdict"]
+    for name in ("q2", "q2_low", "q2_high", "p_value", "noise_share", "attributable"):
+        columns[name] = np.array([getattr(one, name) for one in verdicts])
+    columns["fixed_q2"] = np.array([one.q2 for one in columns["fixed"]])
+    columns["reasons"] = np.array(
+        [["; ".join(reasons) for reasons in one.reasons] for one in verdicts],
+        dtype=object,
     )
+    columns |= _columns_of_settings(columns["setting"])
+    tested = [_input_figures(row["inputs"], row["held_out_inputs"]) for row in rows]
+    columns |= {name: np.array([one[name] for one in tested]) for name in tested[0]}
+    *words, words_of_best = map(_in_words, rows, tested)
+    chosen = Counter(choice.candidate for choice in columns["choices"][-1])
+    votes = ", ".join(f"{name} in {n}" for name, n in chosen.most_common())
+    kind = (
+        "of the whole choice"
+        if permuted_choice
+        else "with the settings held fixed; those chosen among several are somewhat "
+        "too small"
+    )
+    return Result(
+        {"candidate": tuple(columns["name"]), "step": verdicts[0].step_names},
+        columns,
+        title=f"{best} has the best score, with {n_members} members.",
+        notes=(
+            f"The best of all, chosen anew in each of {chosen.total()} outer folds "
+            f"({votes}): {words_of_best}",
+            *(f"- {candidate}" for candidate in words),
+            f"p-values are {kind}.",
+        ),
+        framed=_FRAMED,
+    )
+
+
+def _input_figures(fit: Result | None, new: Result | None) -> dict[str, float]:
+    """Return dependence and normality, of the fit and of held-out members."""
+    nan = float("nan")
+    figures = {
+        "correlation": nan if fit is None else abs(fit.largest("pearson")),
+        "held_out_correlation": nan if new is None else new.largest_correlation,
+    }
+    for kind in ("dependence", "normality"):
+        for prefix, tests in (("", fit), ("held_out_", new)):
+            name = f"smallest_{kind}_p_value"
+            figures[f"{prefix}{kind}_p"] = getattr(tests, name, nan)
+    return figures
+
+
+def _in_words(row: dict[str, Any], tested: dict[str, float]) -> str:
+    """Say what a candidate, or the best of all, is worth."""
+    found = row["verdict"]
+    steps = ", ".join(
+        f"{step.step} {step.q2:.2f} [{step.q2_low:.2f}, {step.q2_high:.2f}]"
+        for step in found.steps
+    )
+    good = [step.step for step in found.steps if step.attributable]
+    worth = f"Q² {steps}; attributable: {', '.join(good) or 'no step'}"
+    if row["name"] == BEST_OF_ALL:
+        known = not np.isnan(found.p_value).all()
+        return f"{worth}." if known else f"Q² {steps}; not tested."
+    tests = (
+        "largest correlation {correlation:.2f} (held out {held_out_correlation:.2f}, "
+        "p = {held_out_dependence_p:.2g}), normality p = {normality_p:.2g} (held out "
+        "{held_out_normality_p:.2g})."
+    ).format(**tested)
+    return f"{row['setting']}: {worth}; {tests}"
+
+
+def _columns_of_settings(settings: Sequence[EmbeddingSetting]) -> dict[str, Any]:
+    """Return dimensions and degrees as numbers; NaN for what is taken as it is."""
+
+    def numbers(values: Iterable[int | None]) -> Any:
+        found = np.array(list(values))
+        return found if found.dtype.kind == "i" else found.astype(np.float64)
+
+    return {
+        "dimension": numbers(setting.dimension for setting in settings),
+        "degree": numbers(setting.degree for setting in settings),
+    }
+
+
+def _table_of_settings(
+    settings: Sequence[EmbeddingSetting],
+    scores: FloatArray,  # shape: (n_settings, n_inner_folds)
+) -> Result:
+    """Return the search on all members, one row per setting."""
+    columns = {
+        "candidate": np.array([setting.candidate for setting in settings]),
+        **_columns_of_settings(settings),
+        "mean_score": scores.mean(axis=1),
+        "std_score": scores.std(axis=1),
+    }
+    return Result({"setting": settings}, columns, framed=tuple(columns))
