@@ -14,7 +14,13 @@ from sklearn.base import clone
 
 from .._checks import FloatArray, check_boolean, fail, make_generator
 from .._surrogate import CompositionalPCESurrogate
-from ._cross_fit import CrossFit, Permutations, take, with_parameters
+from ._cross_fit import (
+    CrossFit,
+    Permutations,
+    bootstrap_q2,
+    take,
+    with_parameters,
+)
 from ._embedding_search import (
     BEST_OF_ALL,
     OWNER,
@@ -34,6 +40,7 @@ from ._verdict import (
     _make_cross_fit,
     _training_noise,
     failed_conditions,
+    permutation_p_values,
     table_of_steps,
     verdict,
 )
@@ -297,20 +304,28 @@ def compare_embeddings(
     n_parts = len(given) * (len(folds.outer) + 2) + permute_choice * n_permutations
     counter = count(1)
 
-    def done() -> None:
+    def done(_: Any = None) -> None:
         if progress is not None:
             progress(next(counter), n_parts)
 
     choices = search.choices(n_jobs, done)
     nested = search.nested_errors(n_jobs, done)
     deviations = fit.squared_deviations()
-    figures = search.figures(nested, deviations, reward, confidence_level, seed)
+    shared = (deviations, fit.geometry, confidence_level)
+    figures = np.array(  # shape: (n_candidates + 1, 3, n_steps), of the same resamples
+        [
+            bootstrap_q2(errors, *shared, np.random.default_rng(seed), reward)
+            for errors in nested.errors
+        ]
+    )
     p_values: Any = [None] * len(figures)  # those of the fixed setting
     if permute_choice:
         orders = Permutations.draw(
             len(fit.X), reward, n_permutations, np.random.default_rng(seed)
         )
-        p_values = search.p_values(figures[:, 0], orders, deviations, n_jobs, done)
+        permuted = search.permuted_q2(orders, deviations, n_jobs, done)
+        pairs = zip(figures[:, 0], permuted.swapaxes(0, 1), strict=True)
+        p_values = [permutation_p_values(*pair) for pair in pairs]
     elif sum(len(candidate.settings) for candidate in given) > 1:
         p_values[-1] = np.full(figures.shape[2], np.nan)
     limits = (min_q2, significance_level, max_noise_share)

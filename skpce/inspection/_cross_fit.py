@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, _controller
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     clr_of,
@@ -181,28 +180,41 @@ def permuted_q2(
     tasks = (delayed(_q2_of_orders)(fit, closed, deviations, part) for part in parts)
     if closed is not None:
         n_jobs = 1  # sending the data would take longer than the work
-    values: list[FloatArray] = []
-    cpu_seconds = 0.0
-    with _stopping(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)) as results:
-        for q2, seconds in results:
-            values.extend(q2)
-            cpu_seconds += seconds
-            if progress is not None:
-                progress(len(values), len(orders))
-    return np.asarray(values), cpu_seconds
+    n_done = 0
+
+    def done(part: tuple[list[FloatArray], float]) -> None:
+        nonlocal n_done
+        n_done += len(part[0])
+        if progress is not None:
+            progress(n_done, len(orders))
+
+    found = run_in_order(tasks, n_jobs, done)
+    cpu_seconds = sum(seconds for _, seconds in found)
+    return np.concatenate([q2 for q2, _ in found]), cpu_seconds
 
 
-@contextmanager
-def _stopping(
-    results: Generator[Any, None, None],
-) -> Iterator[Generator[Any, None, None]]:
-    """Stop the processes when the block is left early."""
+def run_in_order(
+    tasks: Iterable[Any], n_jobs: int | None, done: Callable[[Any], None]
+) -> list[Any]:
+    """Return the results of tasks, each given to ``done``, which may stop them all."""
+    with _controller().limit(limits=1):
+        return _collected(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), done)
+
+
+def _collected(
+    results: Generator[Any, None, None], done: Callable[[Any], None]
+) -> list[Any]:
+    """Return all results, each given to ``done``; stop the processes when it fails."""
+    found = []
     try:
-        yield results
+        for result in results:
+            done(result)
+            found.append(result)
     finally:  # a suspended generator dispatches for as long as a traceback holds it
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             results.close()
+    return found
 
 
 def _q2_of_orders(

@@ -142,10 +142,11 @@ def dependent_sobol_indices(
 
     Each conditional law is drawn from exactly, in the space of the normal scores: a
     normal law for Nataf's map, a mixture of normals for Rosenblatt's. With :math:`x'`
-    drawn again in :math:`w` given the rest,
-    :math:`E\,\mathrm{Var}(f \mid x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2`. The points
-    are 16 scrambled Sobol' sequences; the standard errors are the jackknife over
-    them. They do not hold the error of the expansion (see ``reasons``), nor, without
+    drawn again in :math:`w` given the rest, :math:`c(w) = E\,\mathrm{Var}(f \mid
+    x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2` ([1]_, equations 5.3 and 5.7), whose
+    Shapley values are those of :math:`\mathrm{Var}\, E[f \mid x_u]` ([3]_, theorem 1).
+    The points are 16 scrambled Sobol' sequences; the standard errors are the jackknife
+    over them. They do not hold the error of the expansion (see ``reasons``), nor, without
     ``n_resamples``, that of the law, which for some tens of rows is the larger one:
     a correlation has the standard error :math:`(1 - \rho^2) / \sqrt{n}`.
 

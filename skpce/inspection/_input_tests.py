@@ -129,12 +129,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
         "distance": np.sqrt(np.maximum(squared, 0.0)),
         "dependence_p_values": np.minimum(3.0 * p_values, 1.0),
     }
-    normality = np.array(
-        [
-            _normality_p(column) if varies else np.nan
-            for column, varies in zip(inputs.T, varying, strict=True)
-        ]
-    )
+    normality = np.array([_normality_p(column) for column in inputs.T])
     found = _table_of_pairs(matrices, normality=normality, law=laws)
     return replace(found, title=_in_words(found))
 
@@ -216,7 +211,8 @@ def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
 
 
 def _normality_p(column: FloatArray) -> float:
-    if len(column) < 8:
+    """Test for a normal law; NaN for a constant input, or too few members."""
+    if len(column) < 8 or np.ptp(column) == 0:
         return float("nan")
     test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
     return float(test(column).pvalue)
@@ -284,7 +280,7 @@ def _held_out_result(folds: Sequence[tuple[FloatArray, FloatArray]]) -> Result:
     rows = np.concatenate(units)
     found = _table_of_pairs(
         {"correlation": correlation, "dependence_p_values": p_values},
-        normality=_normality(rows),
+        normality=np.array([_normality_p(one[~np.isnan(one)]) for one in rows.T]),
     )
     largest = found.largest("correlation")
     return replace(
@@ -310,16 +306,6 @@ def _standardised(seen: FloatArray, new: FloatArray) -> FloatArray:
     return (new - seen.mean(axis=0)) / unit
 
 
-def _normality(rows: FloatArray) -> FloatArray:
-    """Test each input over the folds in which it varies; NaN for none."""
-    found = np.full(rows.shape[1], np.nan)
-    for i, column in enumerate(rows.T):
-        known = column[~np.isnan(column)]
-        if known.size:
-            found[i] = input_tests(known[:, np.newaxis]).normality_p_values[0]
-    return found
-
-
 def _pooled_correlation(folds: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     n_inputs = folds[0].shape[1]
     squares, weights, statistic, freedom = np.zeros((4, n_inputs, n_inputs))
@@ -327,7 +313,8 @@ def _pooled_correlation(folds: Sequence[FloatArray]) -> tuple[FloatArray, FloatA
         n_members = len(fold)
         if n_members < _SMALLEST_FOLD:
             continue
-        r = input_tests(np.nan_to_num(fold)).pearson
+        values = np.nan_to_num(fold)
+        r = _correlation(values, np.ptp(values, axis=0) > 0)
         known = ~np.isnan(r)
         r = np.where(known, np.clip(r, -1.0 + 1e-12, 1.0 - 1e-12), 0.0)
         adjusted = 1.0 - (1.0 - r**2) * (n_members - 1) / (n_members - 2)

@@ -200,7 +200,7 @@ def test_permuted_choices_are_grid_searches_of_permuted_policies(data, candidate
     order = np.random.default_rng(3).permutation(len(X))
     search, deviations = search_of(candidates, X, y)
     moved = Permutations(order[np.newaxis], moves_policies=True)
-    ours = search.permuted_q2(moved, deviations, None, lambda: None)
+    ours = search.permuted_q2(moved, deviations, None, lambda _: None)
     searched = grid_search(candidates, dimensions=(1,), degrees=(1,))
     predicted = cross_val_predict(searched, X, y[order], cv=OUTER)
     assert ours[0, -1] == pytest.approx(q2_by_hand(y[order], predicted))
