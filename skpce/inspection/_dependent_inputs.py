@@ -19,6 +19,7 @@ from .._dependence.maps import (
 )
 from .._dependence.scores import EmpiricalMap
 from ._correlated_features import subset_shapley
+from ._ensembles.training_noise import jackknife_error
 from ._input_tests import input_tests
 from ._reading import (
     Inputs,
@@ -30,7 +31,6 @@ from ._reading import (
     q2_reasons,
 )
 from ._result import Result, cautions_in_words, table_of_targets
-from ._training_noise import jackknife_error
 
 _KINDS = ("first_order", "total_order", "shapley")
 
@@ -146,9 +146,9 @@ def dependent_sobol_indices(
     x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2` ([1]_, equations 5.3 and 5.7), whose
     Shapley values are those of :math:`\mathrm{Var}\, E[f \mid x_u]` ([3]_, theorem 1).
     The points are 16 scrambled Sobol' sequences; the standard errors are the jackknife
-    over them. They do not hold the error of the expansion (see ``reasons``), nor, without
-    ``n_resamples``, that of the law, which for some tens of rows is the larger one:
-    a correlation has the standard error :math:`(1 - \rho^2) / \sqrt{n}`.
+    over them. They do not hold the error of the expansion (see ``reasons``), nor,
+    without ``n_resamples``, that of the law, which for some tens of rows is the larger
+    one: a correlation has the standard error :math:`(1 - \rho^2) / \sqrt{n}`.
 
     References
     ----------

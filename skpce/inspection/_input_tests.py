@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from .._checks import FloatArray, IndexArray
-from ._cross_fit import Split, take
+from ._ensembles.cross_fit import Split, take
 from ._reading import last_and_inputs
 from ._result import Result
 

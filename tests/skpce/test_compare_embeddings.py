@@ -23,17 +23,17 @@ from sklearn.random_projection import GaussianRandomProjection
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
 from skpce.inspection import Result, compare_embeddings, input_tests
-from skpce.inspection._cross_fit import Permutations, make_splits, step_q2
-from skpce.inspection._embedding_search import (
+from skpce.inspection._ensembles.cross_fit import Permutations, make_splits, step_q2
+from skpce.inspection._ensembles.embedding_search import (
     NestedFolds,
     NestedSearch,
     read_candidates,
 )
+from skpce.inspection._ensembles.verdict import _make_cross_fit
 from skpce.inspection._input_tests import (
     _pooled_correlation,
     held_out_inputs,
 )
-from skpce.inspection._verdict import _make_cross_fit
 from skpce.metrics import aitchison_scorer
 
 STEPS = {"a": 3, "b": 2}

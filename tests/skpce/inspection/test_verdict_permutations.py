@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
-from skpce.inspection._cross_fit import _collected
+from skpce.inspection._ensembles.cross_fit import _collected
 
 WIDTHS = (3, 2, 4)
 

@@ -16,8 +16,9 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from .._checks import FloatArray, IndexArray, check_integer, fail
-from ._cross_fit import (
+from ..._checks import FloatArray, IndexArray, check_integer, fail
+from .._reading import final_estimator
+from .cross_fit import (
     CrossFit,
     Permutations,
     Split,
@@ -26,7 +27,6 @@ from ._cross_fit import (
     step_q2,
     take,
 )
-from ._reading import final_estimator
 
 OWNER = "compare_embeddings"
 

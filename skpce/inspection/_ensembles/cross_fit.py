@@ -23,17 +23,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from .._checks import FloatArray, IndexArray, _controller
-from .._compositions.log_ratio import (
+from ..._checks import FloatArray, IndexArray, _controller
+from ..._compositions.log_ratio import (
     LogRatioGeometry,
     clr_of,
     log_ratios_of,
     sum_by_step,
 )
-from .._solvers import DesignDecomposition, RidgePathSolver, make_solver, solve_path
-from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
-from .._surrogate import CompositionalPCESurrogate
-from ._reading import final_estimator
+from ..._solvers import DesignDecomposition, RidgePathSolver, make_solver, solve_path
+from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
+from ..._surrogate import CompositionalPCESurrogate
+from .._reading import final_estimator
 
 Split = tuple[IndexArray, IndexArray]
 

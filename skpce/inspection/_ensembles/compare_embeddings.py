@@ -12,16 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._checks import FloatArray, check_boolean, fail, make_generator
-from .._surrogate import CompositionalPCESurrogate
-from ._cross_fit import (
+from ..._checks import FloatArray, check_boolean, fail, make_generator
+from ..._surrogate import CompositionalPCESurrogate
+from .._input_tests import fitted_inputs, held_out_inputs
+from .._reading import final_estimator, last_and_inputs
+from .._result import Result
+from .cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
     take,
     with_parameters,
 )
-from ._embedding_search import (
+from .embedding_search import (
     BEST_OF_ALL,
     OWNER,
     Candidate,
@@ -32,10 +35,7 @@ from ._embedding_search import (
     check_dimensions,
     read_candidates,
 )
-from ._input_tests import fitted_inputs, held_out_inputs
-from ._reading import final_estimator, last_and_inputs
-from ._result import Result
-from ._verdict import (
+from .verdict import (
     _check_arguments,
     _make_cross_fit,
     _training_noise,

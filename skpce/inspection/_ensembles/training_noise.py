@@ -12,22 +12,22 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
-from .._checks import (
+from ..._checks import (
     FloatArray,
     IndexArray,
     check_real,
     checked_sample_weight,
 )
-from .._compositions.composition import close_compositions
-from .._compositions.log_ratio import (
+from ..._compositions.composition import close_compositions
+from ..._compositions.log_ratio import (
     LogRatioGeometry,
     clr_of,
     composition_geometry,
     sum_by_step,
 )
-from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
-from ._cross_fit import by_step, reward_groups
-from ._result import Result
+from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
+from .._result import Result
+from .cross_fit import by_step, reward_groups
 
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
 
