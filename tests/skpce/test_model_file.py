@@ -44,7 +44,7 @@ from skpce import (
 )
 from skpce._input_laws import NAMED_LAWS
 from skpce._model_file import state as model_state
-from skpce._model_file.estimators import OF_SCIKIT_LEARN, OURS
+from skpce._model_file.kinds import OF_SCIKIT_LEARN, OURS
 from skpce._solvers import FROM_MOMENTS, SOLVERS
 from skpce.embedding import BetaVAE, PLSTransformer
 
@@ -518,7 +518,7 @@ def test_kinds_are_those_of_the_first_version():
     """Another field or tag needs another version, and files of this one must load."""
     recorded = json.loads((DATA / "model_format_1.json").read_text("utf-8"))
     kinds = {tag: sorted(kind.fields) for tag, kind in model_state.KINDS.items()}
-    kinds |= {path: sorted(one.fields) for path, one in OURS.items()}
+    kinds |= {path: sorted(one) for path, one in OURS.items()}
     assert kinds == recorded
 
 
@@ -526,7 +526,7 @@ def test_kinds_are_those_of_the_first_version():
 def test_every_field_of_a_noun_is_held(noun):
     """A field that a noun gains, with a default even, would be lost otherwise."""
     kind = model_state.CLASSES[noun]
-    held = {kind.sources.get(name, name) for name in kind.fields}
+    held = {entry.attribute or name for name, entry in kind.fields.items()}
     assert (
         {entry.name for entry in fields(noun)} <= held if is_dataclass(noun) else held
     )

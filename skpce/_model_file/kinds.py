@@ -1,0 +1,587 @@
+"""What a fitted estimator consists of: tags, fields, and what they may hold.
+
+The fields of a dataclass are those that it declares, and may hold what its annotations
+say; a line here adds its tag and the axes of its arrays. To rename a class or a module
+of this package, change it here and nowhere else: tags and names of fields stay. A new
+noun gets a line here; a field that a noun gains needs another version of the format
+(see ``files``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from .._basis.basis import PolynomialBasis
+from .._checks import FloatArray, Samples
+from .._compositions.fitted import FittedCompositions
+from .._compositions.log_ratio import LOG_RATIOS, LogRatioGeometry
+from .._compositions.models import InputModelFit, InputModels, InputModelSolver
+from .._compositions.steps import StepLayout
+from .._dependence import scores
+from .._dependence.maps import IsoprobabilisticMap
+from .._dependence.tests import SurrogateDiagnostics
+from .._expansion.expansion import Expansion
+from .._expansion.intervals import SobolInterval
+from .._expansion.problem import FittedProblem
+from .._input_laws import NAMED_LAWS, ContinuousLaw, DiscreteLaw, EmpiricalLaw
+from .._input_laws.families import is_frozen
+from .._input_laws.measures import FiniteMeasure
+from .._solvers import CRITERIA, SOLVERS, DesignMoments, LinearFit
+from .._solvers.external import AutomaticSolver, ExternalSolver
+from .._solvers.problem import Leverage, LeverageFactor
+from .state import Field, Kind, check_value, register, shown
+
+# Nouns
+
+#: Fields with another name than their attribute.
+_NAMES = {
+    "laws": "distributions",
+    "layout": "steps",
+    "geometry": "coordinates",
+    "fitted_geometry": "fitted_coordinates",
+    "frozen": "scipy",
+}
+
+
+def _noun(
+    tag: str,
+    noun: Any,
+    rules: Mapping[str, Callable[[Any], bool]] = MappingProxyType({}),
+    *,
+    make: Callable[..., Any] | None = None,
+    read: Callable[[Any], dict[str, Any]] = lambda value: {},
+    **given: str | Field,  # names of axes, or what replaces the annotation
+) -> None:
+    """Register a class whose fields are its attributes."""
+    hints = get_type_hints(noun)
+    declared = [entry.name for entry in fields(noun)] if is_dataclass(noun) else []
+    held = {}
+    for name in dict.fromkeys([*declared, *given]):
+        one = given.get(name, "")
+        entry = Field(hints[name], one) if isinstance(one, str) else one
+        held[_NAMES.get(name, name)] = replace(entry, attribute=name)
+    made = partial(make or _with_attributes, noun)
+    register(Kind(tag, held, made, read, rules=rules), noun)
+
+
+def _with_attributes(noun: Any, **attributes: Any) -> Any:
+    """Return an object that has these attributes."""
+    made = noun.__new__(noun)
+    vars(made).update(attributes)
+    return made
+
+
+def _check_frozen(value: Any) -> None:
+    if not is_frozen(value):
+        raise ValueError(f"must be a frozen distribution. Got {shown(value)}")
+
+
+# Distributions of scipy.stats
+
+
+def _scipy_distribution(
+    family: str, arguments: Sequence[Any], keywords: dict[str, Any], table: Any
+) -> Any:
+    """Freeze a distribution of ``scipy.stats``, given by its name."""
+    found = getattr(stats, family, None)
+    if table is not None and family == "rv_discrete":
+        found = stats.rv_discrete(values=(table[0], table[1]))
+    elif table is not None and family == "rv_histogram":
+        found = stats.rv_histogram((table[0], table[1]), density=table[2])
+    if not isinstance(found, (stats.rv_continuous, stats.rv_discrete)):
+        raise ValueError(f"scipy.stats has no distribution {shown(family)}")
+    for value in (*arguments, *keywords.values()):
+        if not isinstance(value, (int, float, np.number, np.ndarray)):
+            raise ValueError(f"a parameter of {family} is {shown(value)}")
+    return found(*arguments, **keywords)
+
+
+#: Class of a discrete distribution that was made from a table.
+_TABLE = type(stats.rv_discrete(values=([0.0], [1.0])))
+
+
+def _family_and_table(family: Any) -> tuple[str, Any]:
+    """Return the name of a distribution and the table that it was made from."""
+    if type(family) is stats.rv_histogram:
+        counts, edges = family._histogram
+        return "rv_histogram", (counts, edges, family._density)
+    if type(family) is _TABLE:
+        return "rv_discrete", (family.xk, family.pk)
+    return family.name, None
+
+
+def _is_of_scipy(frozen: Any) -> bool:
+    """Return whether ``scipy.stats`` has the distribution by its name."""
+    family = frozen.dist
+    name, table = _family_and_table(family)
+    if table is not None:
+        return True
+    known = getattr(stats, str(name), None)
+    return type(known) is type(family) and all(
+        getattr(known, name) == getattr(family, name) for name in ("a", "b", "shapes")
+    )
+
+
+def _parts_of_scipy(frozen: Any) -> dict[str, Any]:
+    family, table = _family_and_table(frozen.dist)
+    return {
+        "family": family,
+        "arguments": frozen.args,
+        "keywords": frozen.kwds,
+        "table": table,
+    }
+
+
+register(
+    Kind(
+        "scipy distribution",
+        {
+            "family": Field(str),
+            "arguments": Field(tuple[Any, ...]),
+            "keywords": Field(dict),
+            "table": Field(tuple[Any, ...] | None),
+        },
+        _scipy_distribution,
+        _parts_of_scipy,
+        accepts=_is_of_scipy,
+    ),
+    type(stats.norm()),
+    type(stats.bernoulli(0.5)),
+)
+
+
+# Distributions of the inputs
+
+_noun("finite measure", FiniteMeasure, points="points", masses="points")
+for _name, _law in NAMED_LAWS.items():
+    if _law is not EmpiricalLaw:
+        _noun(f"{_name} distribution", _law)
+
+
+def _with_recurrences(noun: Any, recurrences: Any, **attributes: Any) -> Any:
+    """Return a distribution with the recurrences that were computed for it."""
+    made = _with_attributes(noun, **attributes)
+    for degree, a, b, defect in recurrences:
+        shapes = [getattr(part, "shape", None) for part in (a, b)]
+        if shapes != [(degree,), (degree,)]:
+            raise ValueError(f"a recurrence of degree {degree} has shapes {shapes}")
+        for part in (a, b):
+            part.flags.writeable = False
+        made._recurrences[degree] = a, b, float(defect)
+    return made
+
+
+def _recurrences_of(law: Any) -> dict[str, Any]:
+    known = sorted(law._recurrences.items())
+    return {"recurrences": tuple((degree, *found) for degree, found in known)}
+
+
+# The degree, ``a_0 ...``, ``b_1 ...`` and the distance from orthonormal polynomials.
+_tabulated = partial(
+    _noun,
+    make=_with_recurrences,
+    read=_recurrences_of,
+    recurrences=Field(tuple[tuple[int, Any, Any, float], ...]),
+)
+_tabulated("empirical distribution", EmpiricalLaw)
+_tabulated("continuous distribution", ContinuousLaw, frozen=Field(_check_frozen))
+_tabulated("discrete distribution", DiscreteLaw, frozen=Field(_check_frozen))
+
+
+# Basis and expansion
+
+_noun(
+    "basis",
+    PolynomialBasis,
+    {
+        "row 0 of the multi-indices of a 'basis' must be zero": lambda basis: (
+            len(basis.multi_indices) > 0 and not basis.multi_indices[0].any()
+        )
+    },
+    laws="inputs",
+    multi_indices="terms inputs",
+)
+_noun(
+    "expansion",
+    Expansion,
+    coefficients="outputs terms",
+    input_names="inputs",
+    output_names="outputs",
+    groups="outputs",
+    group_names="groups",
+    q2="groups",
+)
+
+
+# Solvers, under the names of the parameter ``solver``
+
+_NAME_OF_SOLVER = {
+    type(make(np.ones(1), CRITERIA[0])): name for name, make in SOLVERS.items()
+}
+
+
+def _parts_of_solver(solver: Any) -> dict[str, Any]:
+    ridge = solver
+    if isinstance(solver, AutomaticSolver):  # both candidates have the same
+        ridge = next(iter(solver.candidates.values()))
+    return {
+        "name": _NAME_OF_SOLVER[type(solver)],
+        "alphas": getattr(ridge, "alphas", np.ones(1)),
+        "criterion": getattr(ridge, "criterion", CRITERIA[0]),
+    }
+
+
+register(
+    Kind(
+        "solver",
+        {
+            "name": Field(tuple(SOLVERS)),
+            "alphas": Field(FloatArray, "alphas"),
+            "criterion": Field(tuple(CRITERIA)),
+        },
+        lambda name, alphas, criterion: SOLVERS[name](alphas, criterion),
+        _parts_of_solver,
+    ),
+    *_NAME_OF_SOLVER,
+)
+_noun("regressor of the basis", ExternalSolver, regressor=Field())
+_noun(
+    "regressor of the inputs",
+    InputModelSolver,
+    regressor=Field(),
+    basis=Field(PolynomialBasis),
+    draws=Field(FloatArray, "draws inputs"),
+    held_out=Field(FloatArray, "draws inputs"),
+)
+
+
+# Fits
+
+_residuals = Field(FloatArray | None, "samples targets")
+_fit = partial(
+    _noun,
+    coefficients="targets terms",
+    alpha="targets",
+    scales="targets terms",
+    criterion="targets",
+    loo_residuals=_residuals,
+    scaled_residuals=_residuals,
+    residual_variance="targets",
+    solver_names="targets",
+)
+_fit("linear fit", LinearFit)
+_fit("fit to models of the inputs", InputModelFit, models=Field(InputModels))
+_noun("models of the inputs", InputModels)
+_noun(
+    "leverage factor",
+    LeverageFactor,
+    right="rank used",
+    singular_values="rank",
+    center="centres",
+    used="used",
+    scale="used",
+)
+_noun(
+    "leverage",
+    Leverage,
+    {
+        "a target of a 'leverage' has no factor": lambda leverage: bool(
+            (leverage.factor_of_target < len(leverage.factors)).all()
+        )
+    },
+    factor_of_target="targets",
+    alpha="targets",
+)
+_noun(
+    "samples",
+    Samples,
+    inputs="samples inputs",
+    targets="samples targets",
+    weights="samples",
+)
+_noun(
+    "sums over the samples",
+    DesignMoments,
+    mean="terms",
+    target_mean="targets",
+    gram="terms terms",
+    cross="terms targets",
+    target_square="targets",
+)
+_noun(
+    "fitted problem",
+    FittedProblem,
+    {
+        "a 'fitted problem' has neither samples nor their sums": lambda problem: (
+            problem.samples is not None or problem.sums is not None
+        )
+    },
+    spread="targets",
+    groups="targets",
+)
+_noun(
+    "intervals of indices",
+    SobolInterval,
+    first_order="bounds rows inputs",
+    total_order="bounds rows inputs",
+    shapley="bounds rows inputs",
+)
+
+
+# Compositions
+
+_noun(
+    "steps",
+    StepLayout,
+    {
+        "the widths of 'steps' are not those of their parts": lambda steps: (
+            min(steps.widths, default=0) > 0 and steps.n_parts == len(steps.part_names)
+        )
+    },
+    widths="steps",
+    step_names="steps",
+    part_names="parts",
+)
+_noun(
+    "log-ratio coordinates",
+    LogRatioGeometry,
+    mask="parts",
+    log_ratio=Field(tuple(LOG_RATIOS)),
+)
+
+
+_noun(
+    "compositions",
+    FittedCompositions,
+    {
+        "the problem of 'compositions' has no samples": lambda fitted: (
+            fitted.problem.samples is not None
+        ),
+        "'compositions' have an expansion of other parts than theirs": lambda fitted: (
+            fitted.expansion.n_outputs == fitted.geometry.active_parts.size
+        ),
+        "'compositions' have a fit of other coordinates than theirs": lambda fitted: (
+            len(fitted.fit.coefficients) == fitted.fitted_geometry.n_coordinates
+        ),
+    },
+)
+_noun(
+    "diagnostics",
+    SurrogateDiagnostics,
+    loo_q2="steps",
+    permutation_p_values="steps",
+    inputs="samples inputs",
+)
+
+
+# Maps of dependent inputs
+
+_noun("constant column", scores.ConstantMap)
+_noun("normal column", scores.NormalMap)
+_noun("column of a distribution", scores.DistributionMap, frozen=Field(_check_frozen))
+_noun("empirical column", scores.EmpiricalMap, values="values", scores="values")
+_noun(
+    "normal scores",
+    scores.GaussianScores,
+    correlation="inputs inputs",
+    root="inputs inputs",
+)
+_noun(
+    "scores by kernels",
+    scores.KernelScores,
+    rows="rows inputs",
+    weights="rows",
+    correlation="inputs inputs",
+)
+_noun(
+    "isoprobabilistic map",
+    IsoprobabilisticMap,
+    names="inputs",
+    laws="inputs",
+    columns="inputs",
+)
+
+
+# Random states, of which a pickle may share one between several estimators
+
+
+def _random_state(**parts: Any) -> np.random.RandomState:
+    state = np.random.RandomState()
+    state.set_state(("MT19937", *(parts[name] for name in _PARTS_OF_STATE)))
+    return state
+
+
+def _check_key(value: Any) -> None:
+    check_value(value, NDArray[np.uint32])
+    if value.shape != (624,) or value.dtype != np.uint32:
+        raise ValueError(f"must be 624 words of 32 bits. Got {shown(value)}")
+
+
+_PARTS_OF_STATE = {
+    "key": Field(_check_key),
+    "position": Field(tuple(range(625))),
+    "has_gauss": Field((0, 1)),
+    "gauss": Field(float),
+}
+register(
+    Kind(
+        "random state",
+        _PARTS_OF_STATE,
+        _random_state,
+        lambda state: dict(zip(_PARTS_OF_STATE, state.get_state()[1:], strict=True)),
+        accepts=lambda state: (
+            state.get_state(legacy=False)["bit_generator"] == "MT19937"
+        ),
+        in_pickles=False,
+    ),
+    np.random.RandomState,
+)
+
+
+# Estimators, by the names under which their packages show them
+
+
+def _fitted(axis: str = "inputs", **attributes: Field) -> dict[str, Field]:
+    """Return fitted attributes, all of which share the features seen in ``fit``."""
+    return {
+        **attributes,
+        "n_features_in_": Field(int, axis),
+        "feature_names_in_": Field(NDArray[np.object_], axis, may_lack=True),
+    }
+
+
+def _arrays(holds: Any = FloatArray, **axes: str) -> dict[str, Field]:
+    """Return fitted attributes that are arrays, by the names of their axes."""
+    arrays = {name: Field(holds, one) for name, one in axes.items()}
+    return _fitted("inputs", **arrays)
+
+
+def check_estimator(value: Any, path: str | None = None) -> None:
+    """Raise ``ValueError`` unless a value is an estimator, or that of a path."""
+    found = public_path(type(value))
+    if found is None or path not in (None, found):
+        raise ValueError(f"must be {path or 'an estimator'}. Got {shown(value)}")
+
+
+def _estimator(path: str) -> Field:
+    """Return a field that holds the estimator of a public name."""
+    return Field(partial(check_estimator, path=path))
+
+
+_map_of_inputs = partial(
+    _fitted,
+    correlation_=Field(FloatArray, "inputs inputs"),
+    shrinkage_=Field(float),
+    map=Field(IsoprobabilisticMap, attribute="_map"),
+)
+_of_steps = Field(FloatArray, "bounds steps inputs", may_lack=True)
+
+OURS: Mapping[str, Mapping[str, Field]] = {
+    "skpce.PolynomialChaosFeatures": _fitted(basis_=Field(PolynomialBasis)),
+    "skpce.PolynomialChaosRegressor": _fitted(
+        problem=Field(FittedProblem, attribute="_problem"),
+        expansion=Field(Expansion, attribute="expansion_"),
+        alpha_=Field(FloatArray, "targets"),
+        solver_=Field(NDArray[np.str_], "targets"),
+        is_scalar=Field(bool, attribute="_is_scalar"),
+    ),
+    "skpce.PolynomialChaosRegressorCV": _fitted(
+        best_estimator_=_estimator("skpce.PolynomialChaosRegressor"),
+        degree_=Field(int),
+        q_=Field(float),
+        chosen_solver_=Field(str),
+        cv_results_=Field(dict),
+    ),
+    "skpce.CompositionalPCESurrogate": _fitted(
+        compositions=Field(FittedCompositions, attribute="_fitted"),
+        diagnostics_=Field(SurrogateDiagnostics),
+        names_of_columns=Field(tuple[Sequence[str], ...], attribute="_labels_of_y"),
+        n_features_out=Field(int, attribute="_n_features_out"),
+        step_sobol_interval_=_of_steps,
+        step_total_sobol_interval_=_of_steps,
+    ),
+    "skpce.LogRatioTransformer": _fitted(
+        "parts",
+        coordinates=Field(LogRatioGeometry, attribute="geometry_"),
+        n_features_out=Field(int, attribute="_n_features_out"),
+    ),
+    "skpce.NatafTransformer": _map_of_inputs(),
+    "skpce.RosenblattTransformer": _map_of_inputs(bandwidth_=Field(float)),
+    "skpce.embedding.PLSTransformer": _fitted(
+        pls_=_estimator("sklearn.cross_decomposition.PLSRegression"),
+        target_transformer_=Field(
+            lambda value: None if value is None else check_estimator(value)
+        ),
+        n_iter_=Field(int),
+    ),
+}
+
+_LINEAR_MODELS = (
+    "ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lars LarsCV "
+    "Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC LinearRegression "
+    "OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV Ridge RidgeCV"
+)
+
+#: Of these every public fitted attribute is written; those listed here are what their
+#: ``transform`` or ``predict`` reads.
+OF_SCIKIT_LEARN: Mapping[str, Mapping[str, Field]] = {
+    "sklearn.pipeline.Pipeline": {},
+    "sklearn.preprocessing.StandardScaler": _arrays(
+        FloatArray | None, mean_="inputs", scale_="inputs"
+    ),
+    "sklearn.preprocessing.MinMaxScaler": _arrays(min_="inputs", scale_="inputs"),
+    "sklearn.preprocessing.MaxAbsScaler": _arrays(scale_="inputs"),
+    "sklearn.preprocessing.RobustScaler": _arrays(
+        FloatArray | None, center_="inputs", scale_="inputs"
+    ),
+    "sklearn.preprocessing.QuantileTransformer": _arrays(
+        quantiles_="quantiles inputs", references_="quantiles"
+    ),
+    "sklearn.decomposition.PCA": _arrays(
+        components_="components inputs",
+        mean_="inputs",
+        explained_variance_="components",
+    ),
+    "sklearn.decomposition.TruncatedSVD": _arrays(components_="components inputs"),
+    "sklearn.feature_selection.VarianceThreshold": _arrays(variances_="inputs"),
+    "sklearn.cross_decomposition.PLSRegression": _fitted(
+        x_rotations_=Field(FloatArray, "inputs components"),
+        x_loadings_=Field(FloatArray, "inputs components"),
+        coef_=Field(FloatArray, "targets inputs"),
+        intercept_=Field(FloatArray, "targets"),
+        x_mean=Field(FloatArray, "inputs", "_x_mean"),
+        x_std=Field(FloatArray, "inputs", "_x_std"),
+        y_mean=Field(FloatArray, "targets", "_y_mean"),
+        y_std=Field(FloatArray, "targets", "_y_std"),
+        predict_1d=Field(attribute="_predict_1d", may_lack=True),
+    ),
+    **{
+        f"sklearn.linear_model.{name}": _fitted(coef_=Field(), intercept_=Field())
+        for name in _LINEAR_MODELS.split()
+    },
+}
+
+ESTIMATORS = {**OURS, **OF_SCIKIT_LEARN}
+
+
+def public_path(estimator_class: type) -> str | None:
+    """Return the public name of a class that a model file can hold, else None."""
+    for path in ESTIMATORS:
+        if path.endswith(f".{estimator_class.__name__}"):
+            return path if class_of(path) is estimator_class else None
+    return None
+
+
+def class_of(path: str) -> Any:
+    """Return the class of a public name."""
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
