@@ -1,16 +1,15 @@
 """What a fitted estimator consists of: tags, fields, and what they may hold.
 
 The fields of a dataclass are those that it declares, and may hold what its annotations
-say; a line here adds its tag and the axes of its arrays. To rename a class or a module
-of this package, change it here and nowhere else: tags and names of fields stay. A new
-noun gets a line here; a field that a noun gains needs another version of the format
-(see ``files``).
+say; the lines here add its tag and the axes of its arrays. To rename a class or a field
+of this package, change it here and nowhere else: tags and names of fields stay. A field
+that a noun gains needs another version of the format (see ``files``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
@@ -40,7 +39,35 @@ from .._solvers.external import AutomaticSolver, ExternalSolver
 from .._solvers.problem import Leverage, LeverageFactor
 from .state import Field, Kind, check_value, register, shown
 
-# Nouns
+#: Axes, and the fields that have them in all nouns but where a line below says others.
+_AXES = {
+    "inputs": "laws input_names names columns",
+    "inputs inputs": "correlation root",
+    "terms": "mean",
+    "terms inputs": "multi_indices",
+    "terms terms": "gram",
+    "terms targets": "cross",
+    "targets": "alpha criterion factor_of_target groups residual_variance solver_names "
+    "spread target_mean target_square",
+    "targets terms": "coefficients scales",
+    "samples": "weights",
+    "samples inputs": "inputs",
+    "samples targets": "targets loo_residuals scaled_residuals",
+    "steps": "widths step_names loo_q2 permutation_p_values",
+    "parts": "part_names mask",
+    "outputs": "output_names",
+    "groups": "group_names q2",
+    "bounds rows inputs": "first_order total_order shapley",
+    "draws inputs": "draws held_out",
+    "rows inputs": "rows",
+    "points": "points masses",
+    "values": "values scores",
+    "centres": "center",
+    "used": "used scale",
+    "rank": "singular_values",
+    "rank used": "right",
+}
+_AXES_OF = {name: axes for axes, names in _AXES.items() for name in names.split()}
 
 #: Fields with another name than their attribute.
 _NAMES = {
@@ -55,20 +82,20 @@ _NAMES = {
 def _noun(
     tag: str,
     noun: Any,
-    rules: Mapping[str, Callable[[Any], bool]] = MappingProxyType({}),
     *,
+    axes: Mapping[str, str] = MappingProxyType({}),
+    rules: Mapping[str, Callable[[Any], bool]] = MappingProxyType({}),
     make: Callable[..., Any] | None = None,
     read: Callable[[Any], dict[str, Any]] = lambda value: {},
-    **given: str | Field,  # names of axes, or what replaces the annotation
+    **holds: Any,  # fields that are not declared, or hold less than declared
 ) -> None:
     """Register a class whose fields are its attributes."""
     hints = get_type_hints(noun)
-    declared = [entry.name for entry in fields(noun)] if is_dataclass(noun) else []
+    declared = fields(noun) if is_dataclass(noun) else ()
     held = {}
-    for name in dict.fromkeys([*declared, *given]):
-        one = given.get(name, "")
-        entry = Field(hints[name], one) if isinstance(one, str) else one
-        held[_NAMES.get(name, name)] = replace(entry, attribute=name)
+    for name, hint in ({one.name: hints[one.name] for one in declared} | holds).items():
+        along = axes.get(name, _AXES_OF.get(name, ""))
+        held[_NAMES.get(name, name)] = Field(hint, along, attribute=name)
     made = partial(make or _with_attributes, noun)
     register(Kind(tag, held, made, read, rules=rules), noun)
 
@@ -78,11 +105,6 @@ def _with_attributes(noun: Any, **attributes: Any) -> Any:
     made = noun.__new__(noun)
     vars(made).update(attributes)
     return made
-
-
-def _check_frozen(value: Any) -> None:
-    if not is_frozen(value):
-        raise ValueError(f"must be a frozen distribution. Got {shown(value)}")
 
 
 # Distributions of scipy.stats
@@ -161,10 +183,10 @@ register(
 
 # Distributions of the inputs
 
-_noun("finite measure", FiniteMeasure, points="points", masses="points")
-for _name, _law in NAMED_LAWS.items():
-    if _law is not EmpiricalLaw:
-        _noun(f"{_name} distribution", _law)
+
+def _check_frozen(value: Any) -> None:
+    if not is_frozen(value):
+        raise ValueError(f"must be a frozen distribution. Got {shown(value)}")
 
 
 def _with_recurrences(noun: Any, recurrences: Any, **attributes: Any) -> Any:
@@ -185,41 +207,20 @@ def _recurrences_of(law: Any) -> dict[str, Any]:
     return {"recurrences": tuple((degree, *found) for degree, found in known)}
 
 
-# The degree, ``a_0 ...``, ``b_1 ...`` and the distance from orthonormal polynomials.
+_noun("finite measure", FiniteMeasure)
+for _name, _law in NAMED_LAWS.items():
+    if _law is not EmpiricalLaw:
+        _noun(f"{_name} distribution", _law)
 _tabulated = partial(
     _noun,
     make=_with_recurrences,
     read=_recurrences_of,
-    recurrences=Field(tuple[tuple[int, Any, Any, float], ...]),
+    # The degree, ``a_0 ...``, ``b_1 ...`` and the distance from orthonormality.
+    recurrences=tuple[tuple[int, Any, Any, float], ...],
 )
 _tabulated("empirical distribution", EmpiricalLaw)
-_tabulated("continuous distribution", ContinuousLaw, frozen=Field(_check_frozen))
-_tabulated("discrete distribution", DiscreteLaw, frozen=Field(_check_frozen))
-
-
-# Basis and expansion
-
-_noun(
-    "basis",
-    PolynomialBasis,
-    {
-        "row 0 of the multi-indices of a 'basis' must be zero": lambda basis: (
-            len(basis.multi_indices) > 0 and not basis.multi_indices[0].any()
-        )
-    },
-    laws="inputs",
-    multi_indices="terms inputs",
-)
-_noun(
-    "expansion",
-    Expansion,
-    coefficients="outputs terms",
-    input_names="inputs",
-    output_names="outputs",
-    groups="outputs",
-    group_names="groups",
-    q2="groups",
-)
+_tabulated("continuous distribution", ContinuousLaw, frozen=_check_frozen)
+_tabulated("discrete distribution", DiscreteLaw, frozen=_check_frozen)
 
 
 # Solvers, under the names of the parameter ``solver``
@@ -253,88 +254,61 @@ register(
     ),
     *_NAME_OF_SOLVER,
 )
-_noun("regressor of the basis", ExternalSolver, regressor=Field())
+
+
+# Fits, and what they consist of
+
+_noun(
+    "basis",
+    PolynomialBasis,
+    rules={
+        "row 0 of the multi-indices of a 'basis' must be zero": lambda basis: (
+            len(basis.multi_indices) > 0 and not basis.multi_indices[0].any()
+        )
+    },
+)
+_noun(
+    "expansion",
+    Expansion,
+    axes={"coefficients": "outputs terms", "groups": "outputs"},
+)
+_noun("regressor of the basis", ExternalSolver, regressor=Any)
 _noun(
     "regressor of the inputs",
     InputModelSolver,
-    regressor=Field(),
-    basis=Field(PolynomialBasis),
-    draws=Field(FloatArray, "draws inputs"),
-    held_out=Field(FloatArray, "draws inputs"),
+    regressor=Any,
+    basis=PolynomialBasis,
+    draws=FloatArray,
+    held_out=FloatArray,
 )
-
-
-# Fits
-
-_residuals = Field(FloatArray | None, "samples targets")
-_fit = partial(
-    _noun,
-    coefficients="targets terms",
-    alpha="targets",
-    scales="targets terms",
-    criterion="targets",
-    loo_residuals=_residuals,
-    scaled_residuals=_residuals,
-    residual_variance="targets",
-    solver_names="targets",
-)
-_fit("linear fit", LinearFit)
-_fit("fit to models of the inputs", InputModelFit, models=Field(InputModels))
-_noun("models of the inputs", InputModels)
-_noun(
-    "leverage factor",
-    LeverageFactor,
-    right="rank used",
-    singular_values="rank",
-    center="centres",
-    used="used",
-    scale="used",
-)
+_noun("leverage factor", LeverageFactor)
 _noun(
     "leverage",
     Leverage,
-    {
+    rules={
         "a target of a 'leverage' has no factor": lambda leverage: bool(
             (leverage.factor_of_target < len(leverage.factors)).all()
         )
     },
-    factor_of_target="targets",
-    alpha="targets",
 )
-_noun(
-    "samples",
-    Samples,
-    inputs="samples inputs",
-    targets="samples targets",
-    weights="samples",
+_fit = partial(
+    _noun, loo_residuals=FloatArray | None, scaled_residuals=FloatArray | None
 )
-_noun(
-    "sums over the samples",
-    DesignMoments,
-    mean="terms",
-    target_mean="targets",
-    gram="terms terms",
-    cross="terms targets",
-    target_square="targets",
-)
+_fit("linear fit", LinearFit)
+_fit("fit to models of the inputs", InputModelFit, models=InputModels)
+_noun("models of the inputs", InputModels)
+_noun("samples", Samples)
+_noun("sums over the samples", DesignMoments)
 _noun(
     "fitted problem",
     FittedProblem,
-    {
+    rules={
         "a 'fitted problem' has neither samples nor their sums": lambda problem: (
             problem.samples is not None or problem.sums is not None
         )
     },
-    spread="targets",
-    groups="targets",
 )
-_noun(
-    "intervals of indices",
-    SobolInterval,
-    first_order="bounds rows inputs",
-    total_order="bounds rows inputs",
-    shapley="bounds rows inputs",
-)
+_noun("intervals of indices", SobolInterval)
 
 
 # Compositions
@@ -342,27 +316,17 @@ _noun(
 _noun(
     "steps",
     StepLayout,
-    {
+    rules={
         "the widths of 'steps' are not those of their parts": lambda steps: (
             min(steps.widths, default=0) > 0 and steps.n_parts == len(steps.part_names)
         )
     },
-    widths="steps",
-    step_names="steps",
-    part_names="parts",
 )
-_noun(
-    "log-ratio coordinates",
-    LogRatioGeometry,
-    mask="parts",
-    log_ratio=Field(tuple(LOG_RATIOS)),
-)
-
-
+_noun("log-ratio coordinates", LogRatioGeometry, log_ratio=tuple(LOG_RATIOS))
 _noun(
     "compositions",
     FittedCompositions,
-    {
+    rules={
         "the problem of 'compositions' has no samples": lambda fitted: (
             fitted.problem.samples is not None
         ),
@@ -374,41 +338,18 @@ _noun(
         ),
     },
 )
-_noun(
-    "diagnostics",
-    SurrogateDiagnostics,
-    loo_q2="steps",
-    permutation_p_values="steps",
-    inputs="samples inputs",
-)
+_noun("diagnostics", SurrogateDiagnostics)
 
 
 # Maps of dependent inputs
 
 _noun("constant column", scores.ConstantMap)
 _noun("normal column", scores.NormalMap)
-_noun("column of a distribution", scores.DistributionMap, frozen=Field(_check_frozen))
-_noun("empirical column", scores.EmpiricalMap, values="values", scores="values")
-_noun(
-    "normal scores",
-    scores.GaussianScores,
-    correlation="inputs inputs",
-    root="inputs inputs",
-)
-_noun(
-    "scores by kernels",
-    scores.KernelScores,
-    rows="rows inputs",
-    weights="rows",
-    correlation="inputs inputs",
-)
-_noun(
-    "isoprobabilistic map",
-    IsoprobabilisticMap,
-    names="inputs",
-    laws="inputs",
-    columns="inputs",
-)
+_noun("column of a distribution", scores.DistributionMap, frozen=_check_frozen)
+_noun("empirical column", scores.EmpiricalMap)
+_noun("normal scores", scores.GaussianScores)
+_noun("scores by kernels", scores.KernelScores, axes={"weights": "rows"})
+_noun("isoprobabilistic map", IsoprobabilisticMap)
 
 
 # Random states, of which a pickle may share one between several estimators
