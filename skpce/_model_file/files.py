@@ -340,9 +340,9 @@ class _FileWriter(Writer):
         attributes = {k: v for k, v in vars(estimator).items() if k not in parameters}
         output = attributes.pop("_sklearn_output_config", {}).get("transform")
         fitted = {
-            name: attributes.pop(entry.attribute or name)
+            name: attributes.pop(entry.attribute)
             for name, entry in _fields_of(path, attributes).items()
-            if (entry.attribute or name) in attributes
+            if entry.attribute in attributes
         }
         for name in attributes:
             if path in OURS or name == "_metadata_request":
@@ -365,7 +365,7 @@ def _fields_of(path: str, attributes: Mapping[str, Any]) -> dict[str, Field]:
     fields = dict(ESTIMATORS[path])
     if path in OF_SCIKIT_LEARN:
         learned = [n for n in attributes if n.endswith("_") and not n.startswith("_")]
-        fields |= {name: Field() for name in learned if name not in fields}
+        fields |= {name: Field(name) for name in learned if name not in fields}
     return fields
 
 
@@ -395,7 +395,7 @@ class _FileReader(Reader):
             check_fields(tag, fitted, expected)
             _check_targets(tag, **fitted)
         vars(estimator).update(
-            {expected[name].attribute or name: fitted[name] for name in fitted}
+            {expected[name].attribute: fitted[name] for name in fitted}
         )
         if fields["output"] is not None:
             check_value(fields["output"], ("default", "pandas", "polars"))

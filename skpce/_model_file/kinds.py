@@ -41,14 +41,16 @@ from .state import Field, Kind, check_value, register, shown
 
 #: Axes, and the fields that have them in all nouns but where a line below says others.
 _AXES = {
-    "inputs": "laws input_names names columns",
-    "inputs inputs": "correlation root",
+    "inputs": "laws input_names names columns n_features_in_ feature_names_in_ mean_ "
+    "scale_ min_ center_ variances_ _x_mean _x_std",
+    "inputs inputs": "correlation root correlation_",
     "terms": "mean",
     "terms inputs": "multi_indices",
     "terms terms": "gram",
     "terms targets": "cross",
     "targets": "alpha criterion factor_of_target groups residual_variance solver_names "
-    "spread target_mean target_square",
+    "spread target_mean target_square alpha_ solver_ intercept_ _y_mean _y_std",
+    "targets inputs": "coef_",
     "targets terms": "coefficients scales",
     "samples": "weights",
     "samples inputs": "inputs",
@@ -58,10 +60,17 @@ _AXES = {
     "outputs": "output_names",
     "groups": "group_names q2",
     "bounds rows inputs": "first_order total_order shapley",
+    "bounds steps inputs": "step_sobol_interval_ step_total_sobol_interval_",
     "draws inputs": "draws held_out",
     "rows inputs": "rows",
     "points": "points masses",
+    "alphas": "alphas",
     "values": "values scores",
+    "components": "explained_variance_",
+    "components inputs": "components_",
+    "inputs components": "x_rotations_ x_loadings_",
+    "quantiles": "references_",
+    "quantiles inputs": "quantiles_",
     "centres": "center",
     "used": "used scale",
     "rank": "singular_values",
@@ -69,35 +78,58 @@ _AXES = {
 }
 _AXES_OF = {name: axes for axes, names in _AXES.items() for name in names.split()}
 
-#: Fields with another name than their attribute.
+#: Attributes whose field has another name, beside an underscore in front.
 _NAMES = {
     "laws": "distributions",
     "layout": "steps",
     "geometry": "coordinates",
+    "geometry_": "coordinates",
     "fitted_geometry": "fitted_coordinates",
     "frozen": "scipy",
+    "expansion_": "expansion",
+    "_fitted": "compositions",
+    "_labels_of_y": "names_of_columns",
 }
+
+#: Attributes that some fits do not have.
+_MAY_LACK = (
+    "feature_names_in_",
+    "step_sobol_interval_",
+    "step_total_sobol_interval_",
+    "_predict_1d",
+)
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def _fields(
+    holds: Mapping[str, Any], axes: Mapping[str, str] = _NOTHING
+) -> dict[str, Field]:
+    """Return the fields of attributes that hold what annotations say."""
+    return {
+        _NAMES.get(name, name.removeprefix("_")): Field(
+            name, hint, axes.get(name, _AXES_OF.get(name, "")), name in _MAY_LACK
+        )
+        for name, hint in holds.items()
+    }
 
 
 def _noun(
     tag: str,
     noun: Any,
     *,
-    axes: Mapping[str, str] = MappingProxyType({}),
-    rules: Mapping[str, Callable[[Any], bool]] = MappingProxyType({}),
+    axes: Mapping[str, str] = _NOTHING,
+    rules: Mapping[str, Callable[[Any], bool]] = _NOTHING,
     make: Callable[..., Any] | None = None,
     read: Callable[[Any], dict[str, Any]] = lambda value: {},
-    **holds: Any,  # fields that are not declared, or hold less than declared
+    **others: Any,  # fields that are not declared, or hold less than declared
 ) -> None:
     """Register a class whose fields are its attributes."""
     hints = get_type_hints(noun)
     declared = fields(noun) if is_dataclass(noun) else ()
-    held = {}
-    for name, hint in ({one.name: hints[one.name] for one in declared} | holds).items():
-        along = axes.get(name, _AXES_OF.get(name, ""))
-        held[_NAMES.get(name, name)] = Field(hint, along, attribute=name)
+    holds = {entry.name: hints[entry.name] for entry in declared} | others
     made = partial(make or _with_attributes, noun)
-    register(Kind(tag, held, made, read, rules=rules), noun)
+    register(Kind(tag, _fields(holds, axes), made, read, rules=rules), noun)
 
 
 def _with_attributes(noun: Any, **attributes: Any) -> Any:
@@ -166,12 +198,14 @@ def _parts_of_scipy(frozen: Any) -> dict[str, Any]:
 register(
     Kind(
         "scipy distribution",
-        {
-            "family": Field(str),
-            "arguments": Field(tuple[Any, ...]),
-            "keywords": Field(dict),
-            "table": Field(tuple[Any, ...] | None),
-        },
+        _fields(
+            {
+                "family": str,
+                "arguments": tuple[Any, ...],
+                "keywords": dict,
+                "table": tuple[Any, ...] | None,
+            }
+        ),
         _scipy_distribution,
         _parts_of_scipy,
         accepts=_is_of_scipy,
@@ -244,11 +278,13 @@ def _parts_of_solver(solver: Any) -> dict[str, Any]:
 register(
     Kind(
         "solver",
-        {
-            "name": Field(tuple(SOLVERS)),
-            "alphas": Field(FloatArray, "alphas"),
-            "criterion": Field(tuple(CRITERIA)),
-        },
+        _fields(
+            {
+                "name": tuple(SOLVERS),
+                "alphas": FloatArray,
+                "criterion": tuple(CRITERIA),
+            }
+        ),
         lambda name, alphas, criterion: SOLVERS[name](alphas, criterion),
         _parts_of_solver,
     ),
@@ -368,15 +404,15 @@ def _check_key(value: Any) -> None:
 
 
 _PARTS_OF_STATE = {
-    "key": Field(_check_key),
-    "position": Field(tuple(range(625))),
-    "has_gauss": Field((0, 1)),
-    "gauss": Field(float),
+    "key": _check_key,
+    "position": tuple(range(625)),
+    "has_gauss": (0, 1),
+    "gauss": float,
 }
 register(
     Kind(
         "random state",
-        _PARTS_OF_STATE,
+        _fields(_PARTS_OF_STATE),
         _random_state,
         lambda state: dict(zip(_PARTS_OF_STATE, state.get_state()[1:], strict=True)),
         accepts=lambda state: (
@@ -391,21 +427,6 @@ register(
 # Estimators, by the names under which their packages show them
 
 
-def _fitted(axis: str = "inputs", **attributes: Field) -> dict[str, Field]:
-    """Return fitted attributes, all of which share the features seen in ``fit``."""
-    return {
-        **attributes,
-        "n_features_in_": Field(int, axis),
-        "feature_names_in_": Field(NDArray[np.object_], axis, may_lack=True),
-    }
-
-
-def _arrays(holds: Any = FloatArray, **axes: str) -> dict[str, Field]:
-    """Return fitted attributes that are arrays, by the names of their axes."""
-    arrays = {name: Field(holds, one) for name, one in axes.items()}
-    return _fitted("inputs", **arrays)
-
-
 def check_estimator(value: Any, path: str | None = None) -> None:
     """Raise ``ValueError`` unless a value is an estimator, or that of a path."""
     found = public_path(type(value))
@@ -413,56 +434,57 @@ def check_estimator(value: Any, path: str | None = None) -> None:
         raise ValueError(f"must be {path or 'an estimator'}. Got {shown(value)}")
 
 
-def _estimator(path: str) -> Field:
-    """Return a field that holds the estimator of a public name."""
-    return Field(partial(check_estimator, path=path))
+def _check_transformer(value: Any) -> None:
+    if value is not None:
+        check_estimator(value)
+
+
+def _fitted(
+    arrays: str = "", axes: Mapping[str, str] = _NOTHING, **others: Any
+) -> dict[str, Field]:
+    """Return fitted attributes, with the features that every fit has."""
+    features = {"n_features_in_": int, "feature_names_in_": NDArray[np.object_]}
+    return _fields(dict.fromkeys(arrays.split(), FloatArray) | others | features, axes)
 
 
 _map_of_inputs = partial(
-    _fitted,
-    correlation_=Field(FloatArray, "inputs inputs"),
-    shrinkage_=Field(float),
-    map=Field(IsoprobabilisticMap, attribute="_map"),
+    _fitted, "correlation_", shrinkage_=float, _map=IsoprobabilisticMap
 )
-_of_steps = Field(FloatArray, "bounds steps inputs", may_lack=True)
 
 OURS: Mapping[str, Mapping[str, Field]] = {
-    "skpce.PolynomialChaosFeatures": _fitted(basis_=Field(PolynomialBasis)),
+    "skpce.PolynomialChaosFeatures": _fitted(basis_=PolynomialBasis),
     "skpce.PolynomialChaosRegressor": _fitted(
-        problem=Field(FittedProblem, attribute="_problem"),
-        expansion=Field(Expansion, attribute="expansion_"),
-        alpha_=Field(FloatArray, "targets"),
-        solver_=Field(NDArray[np.str_], "targets"),
-        is_scalar=Field(bool, attribute="_is_scalar"),
+        "alpha_",
+        _problem=FittedProblem,
+        expansion_=Expansion,
+        solver_=NDArray[np.str_],
+        _is_scalar=bool,
     ),
     "skpce.PolynomialChaosRegressorCV": _fitted(
-        best_estimator_=_estimator("skpce.PolynomialChaosRegressor"),
-        degree_=Field(int),
-        q_=Field(float),
-        chosen_solver_=Field(str),
-        cv_results_=Field(dict),
+        best_estimator_=partial(check_estimator, path="skpce.PolynomialChaosRegressor"),
+        degree_=int,
+        q_=float,
+        chosen_solver_=str,
+        cv_results_=dict,
     ),
     "skpce.CompositionalPCESurrogate": _fitted(
-        compositions=Field(FittedCompositions, attribute="_fitted"),
-        diagnostics_=Field(SurrogateDiagnostics),
-        names_of_columns=Field(tuple[Sequence[str], ...], attribute="_labels_of_y"),
-        n_features_out=Field(int, attribute="_n_features_out"),
-        step_sobol_interval_=_of_steps,
-        step_total_sobol_interval_=_of_steps,
+        "step_sobol_interval_ step_total_sobol_interval_",
+        _fitted=FittedCompositions,
+        diagnostics_=SurrogateDiagnostics,
+        _labels_of_y=tuple[Sequence[str], ...],
+        _n_features_out=int,
     ),
     "skpce.LogRatioTransformer": _fitted(
-        "parts",
-        coordinates=Field(LogRatioGeometry, attribute="geometry_"),
-        n_features_out=Field(int, attribute="_n_features_out"),
+        axes={"n_features_in_": "parts", "feature_names_in_": "parts"},
+        geometry_=LogRatioGeometry,
+        _n_features_out=int,
     ),
     "skpce.NatafTransformer": _map_of_inputs(),
-    "skpce.RosenblattTransformer": _map_of_inputs(bandwidth_=Field(float)),
+    "skpce.RosenblattTransformer": _map_of_inputs(bandwidth_=float),
     "skpce.embedding.PLSTransformer": _fitted(
-        pls_=_estimator("sklearn.cross_decomposition.PLSRegression"),
-        target_transformer_=Field(
-            lambda value: None if value is None else check_estimator(value)
-        ),
-        n_iter_=Field(int),
+        pls_=partial(check_estimator, path="sklearn.cross_decomposition.PLSRegression"),
+        target_transformer_=_check_transformer,
+        n_iter_=int,
     ),
 }
 
@@ -476,37 +498,26 @@ _LINEAR_MODELS = (
 #: ``transform`` or ``predict`` reads.
 OF_SCIKIT_LEARN: Mapping[str, Mapping[str, Field]] = {
     "sklearn.pipeline.Pipeline": {},
-    "sklearn.preprocessing.StandardScaler": _arrays(
-        FloatArray | None, mean_="inputs", scale_="inputs"
+    "sklearn.preprocessing.StandardScaler": _fitted(
+        mean_=FloatArray | None, scale_=FloatArray | None
     ),
-    "sklearn.preprocessing.MinMaxScaler": _arrays(min_="inputs", scale_="inputs"),
-    "sklearn.preprocessing.MaxAbsScaler": _arrays(scale_="inputs"),
-    "sklearn.preprocessing.RobustScaler": _arrays(
-        FloatArray | None, center_="inputs", scale_="inputs"
+    "sklearn.preprocessing.MinMaxScaler": _fitted("min_ scale_"),
+    "sklearn.preprocessing.MaxAbsScaler": _fitted("scale_"),
+    "sklearn.preprocessing.RobustScaler": _fitted(
+        center_=FloatArray | None, scale_=FloatArray | None
     ),
-    "sklearn.preprocessing.QuantileTransformer": _arrays(
-        quantiles_="quantiles inputs", references_="quantiles"
-    ),
-    "sklearn.decomposition.PCA": _arrays(
-        components_="components inputs",
-        mean_="inputs",
-        explained_variance_="components",
-    ),
-    "sklearn.decomposition.TruncatedSVD": _arrays(components_="components inputs"),
-    "sklearn.feature_selection.VarianceThreshold": _arrays(variances_="inputs"),
+    "sklearn.preprocessing.QuantileTransformer": _fitted("quantiles_ references_"),
+    "sklearn.decomposition.PCA": _fitted("components_ mean_ explained_variance_"),
+    "sklearn.decomposition.TruncatedSVD": _fitted("components_"),
+    "sklearn.feature_selection.VarianceThreshold": _fitted("variances_"),
     "sklearn.cross_decomposition.PLSRegression": _fitted(
-        x_rotations_=Field(FloatArray, "inputs components"),
-        x_loadings_=Field(FloatArray, "inputs components"),
-        coef_=Field(FloatArray, "targets inputs"),
-        intercept_=Field(FloatArray, "targets"),
-        x_mean=Field(FloatArray, "inputs", "_x_mean"),
-        x_std=Field(FloatArray, "inputs", "_x_std"),
-        y_mean=Field(FloatArray, "targets", "_y_mean"),
-        y_std=Field(FloatArray, "targets", "_y_std"),
-        predict_1d=Field(attribute="_predict_1d", may_lack=True),
+        "x_rotations_ x_loadings_ coef_ intercept_ _x_mean _x_std _y_mean _y_std",
+        _predict_1d=Any,
     ),
     **{
-        f"sklearn.linear_model.{name}": _fitted(coef_=Field(), intercept_=Field())
+        f"sklearn.linear_model.{name}": _fitted(
+            axes={"coef_": "", "intercept_": ""}, coef_=Any, intercept_=Any
+        )
         for name in _LINEAR_MODELS.split()
     },
 }

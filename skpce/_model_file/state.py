@@ -35,9 +35,9 @@ _NUMBERS = frozenset(
 class Field:
     """What a field of a record may hold."""
 
+    attribute: str  # its name on the object
     holds: Any = Any  # an annotation, a tuple of options, or a function that refuses
     axes: str = ""  # their names; the fields of a record agree on the lengths
-    attribute: str = ""  # name of the attribute, where it is not that of the field
     may_lack: bool = False
 
 
@@ -57,7 +57,7 @@ class Kind:
         """Return what the fields of an object hold."""
         read = self.read(value)
         return read | {
-            name: getattr(value, entry.attribute or name)
+            name: getattr(value, entry.attribute)
             for name, entry in self.fields.items()
             if name not in read
         }
@@ -65,8 +65,8 @@ class Kind:
     def made(self, values: dict[str, Any]) -> Any:
         """Return the object of some fields, once they are checked."""
         check_fields(self.tag, values, self.fields)
-        names = {name: entry.attribute or name for name, entry in self.fields.items()}
-        value = self.make(**{names[name]: held for name, held in values.items()})
+        attributes = {self.fields[name].attribute: values[name] for name in values}
+        value = self.make(**attributes)
         for message, holds in self.rules.items():
             if not holds(value):
                 raise ValueError(message)
