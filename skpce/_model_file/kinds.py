@@ -102,9 +102,7 @@ _MAY_LACK = (
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def _fields(
-    holds: Mapping[str, Any], axes: Mapping[str, str] = _NOTHING
-) -> dict[str, Field]:
+def _fields(axes: Mapping[str, str] = _NOTHING, /, **holds: Any) -> dict[str, Field]:
     """Return the fields of attributes that hold what annotations say."""
     return {
         _NAMES.get(name, name.removeprefix("_")): Field(
@@ -129,7 +127,7 @@ def _noun(
     declared = fields(noun) if is_dataclass(noun) else ()
     holds = {entry.name: hints[entry.name] for entry in declared} | others
     made = partial(make or _with_attributes, noun)
-    register(Kind(tag, _fields(holds, axes), made, read, rules=rules), noun)
+    register(Kind(tag, _fields(axes, **holds), made, read, rules=rules), noun)
 
 
 def _with_attributes(noun: Any, **attributes: Any) -> Any:
@@ -163,48 +161,37 @@ def _scipy_distribution(
 _TABLE = type(stats.rv_discrete(values=([0.0], [1.0])))
 
 
-def _family_and_table(family: Any) -> tuple[str, Any]:
-    """Return the name of a distribution and the table that it was made from."""
+def _parts_of_scipy(frozen: Any) -> dict[str, Any]:
+    """Return the name and parameters of a distribution, and its table if it has one."""
+    family = frozen.dist
+    name, table = family.name, None
     if type(family) is stats.rv_histogram:
-        counts, edges = family._histogram
-        return "rv_histogram", (counts, edges, family._density)
-    if type(family) is _TABLE:
-        return "rv_discrete", (family.xk, family.pk)
-    return family.name, None
+        name, table = "rv_histogram", (*family._histogram, family._density)
+    elif type(family) is _TABLE:
+        name, table = "rv_discrete", (family.xk, family.pk)
+    parts = {"arguments": frozen.args, "keywords": frozen.kwds}
+    return {"family": name, **parts, "table": table}
 
 
 def _is_of_scipy(frozen: Any) -> bool:
     """Return whether ``scipy.stats`` has the distribution by its name."""
-    family = frozen.dist
-    name, table = _family_and_table(family)
-    if table is not None:
+    parts, family = _parts_of_scipy(frozen), frozen.dist
+    if parts["table"] is not None:
         return True
-    known = getattr(stats, str(name), None)
+    known = getattr(stats, str(parts["family"]), None)
     return type(known) is type(family) and all(
         getattr(known, name) == getattr(family, name) for name in ("a", "b", "shapes")
     )
-
-
-def _parts_of_scipy(frozen: Any) -> dict[str, Any]:
-    family, table = _family_and_table(frozen.dist)
-    return {
-        "family": family,
-        "arguments": frozen.args,
-        "keywords": frozen.kwds,
-        "table": table,
-    }
 
 
 register(
     Kind(
         "scipy distribution",
         _fields(
-            {
-                "family": str,
-                "arguments": tuple[Any, ...],
-                "keywords": dict,
-                "table": tuple[Any, ...] | None,
-            }
+            family=str,
+            arguments=tuple[Any, ...],
+            keywords=dict,
+            table=tuple[Any, ...] | None,
         ),
         _scipy_distribution,
         _parts_of_scipy,
@@ -278,13 +265,7 @@ def _parts_of_solver(solver: Any) -> dict[str, Any]:
 register(
     Kind(
         "solver",
-        _fields(
-            {
-                "name": tuple(SOLVERS),
-                "alphas": FloatArray,
-                "criterion": tuple(CRITERIA),
-            }
-        ),
+        _fields(name=tuple(SOLVERS), alphas=FloatArray, criterion=tuple(CRITERIA)),
         lambda name, alphas, criterion: SOLVERS[name](alphas, criterion),
         _parts_of_solver,
     ),
@@ -335,15 +316,7 @@ _fit("fit to models of the inputs", InputModelFit, models=InputModels)
 _noun("models of the inputs", InputModels)
 _noun("samples", Samples)
 _noun("sums over the samples", DesignMoments)
-_noun(
-    "fitted problem",
-    FittedProblem,
-    rules={
-        "a 'fitted problem' has neither samples nor their sums": lambda problem: (
-            problem.samples is not None or problem.sums is not None
-        )
-    },
-)
+_noun("fitted problem", FittedProblem)
 _noun("intervals of indices", SobolInterval)
 
 
@@ -363,9 +336,6 @@ _noun(
     "compositions",
     FittedCompositions,
     rules={
-        "the problem of 'compositions' has no samples": lambda fitted: (
-            fitted.problem.samples is not None
-        ),
         "'compositions' have an expansion of other parts than theirs": lambda fitted: (
             fitted.expansion.n_outputs == fitted.geometry.active_parts.size
         ),
@@ -393,7 +363,7 @@ _noun("isoprobabilistic map", IsoprobabilisticMap)
 
 def _random_state(**parts: Any) -> np.random.RandomState:
     state = np.random.RandomState()
-    state.set_state(("MT19937", *(parts[name] for name in _PARTS_OF_STATE)))
+    state.set_state(("MT19937", *(parts[name] for name in _OF_STATE)))
     return state
 
 
@@ -403,18 +373,15 @@ def _check_key(value: Any) -> None:
         raise ValueError(f"must be 624 words of 32 bits. Got {shown(value)}")
 
 
-_PARTS_OF_STATE = {
-    "key": _check_key,
-    "position": tuple(range(625)),
-    "has_gauss": (0, 1),
-    "gauss": float,
-}
+_OF_STATE = _fields(
+    key=_check_key, position=tuple(range(625)), has_gauss=(0, 1), gauss=float
+)
 register(
     Kind(
         "random state",
-        _fields(_PARTS_OF_STATE),
+        _OF_STATE,
         _random_state,
-        lambda state: dict(zip(_PARTS_OF_STATE, state.get_state()[1:], strict=True)),
+        lambda state: dict(zip(_OF_STATE, state.get_state()[1:], strict=True)),
         accepts=lambda state: (
             state.get_state(legacy=False)["bit_generator"] == "MT19937"
         ),
@@ -444,7 +411,9 @@ def _fitted(
 ) -> dict[str, Field]:
     """Return fitted attributes, with the features that every fit has."""
     features = {"n_features_in_": int, "feature_names_in_": NDArray[np.object_]}
-    return _fields(dict.fromkeys(arrays.split(), FloatArray) | others | features, axes)
+    return _fields(
+        axes, **dict.fromkeys(arrays.split(), FloatArray), **others, **features
+    )
 
 
 _map_of_inputs = partial(

@@ -532,6 +532,14 @@ def test_every_field_of_a_noun_is_held(noun):
     )
 
 
+@pytest.mark.parametrize("kind", model_state.KINDS.values(), ids=lambda kind: kind.tag)
+def test_every_array_of_a_noun_has_axes(kind):
+    """Arrays of other shapes could be loaded otherwise."""
+    arrays = [one for one in kind.fields.values() if "ndarray" in str(one.holds)]
+    pairs = "models of the inputs"  # of columns and a regressor
+    assert all(one.axes for one in arrays) or kind.tag == pairs
+
+
 def test_the_same_model_makes_the_same_file(tmp_path, data):
     model = PolynomialChaosRegressor(2).fit(*data)
     for name in ("a", "b"):
@@ -579,8 +587,9 @@ def test_a_file_that_is_there_is_replaced_as_a_whole(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         save_model(PolynomialChaosRegressor(), tmp_path / "none" / "model.npz")
+    assert caught.value.filename == str(tmp_path / "none")
 
 
 # What is refused
