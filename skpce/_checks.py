@@ -22,6 +22,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from errno import ENOENT
 from functools import cache
 from html import escape
 from numbers import Integral, Real
@@ -324,6 +325,8 @@ def one_thread_if_small(n_entries: int) -> Iterator[None]:
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file in one piece, so that no reader finds half of it."""
     target = Path(path)
+    if not target.parent.is_dir():  # else the message would name the temporary file
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(content)  # with the rights of umask
