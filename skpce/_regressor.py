@@ -17,7 +17,11 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._basis.basis import BasisParameters, PolynomialBasis
+from ._basis.basis import (
+    BasisParameters,
+    PolynomialBasis,
+    PolynomialChaosFeatures,
+)
 from ._checks import (
     FloatArray,
     Samples,
@@ -479,25 +483,7 @@ class PolynomialChaosRegressor(
         self.basis_.warn_outside(values, self.expansion_.input_names)
         return values
 
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_terms,)
-            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
-        """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)
+    get_feature_names_out = PolynomialChaosFeatures.get_feature_names_out
 
     def sobol_frame(self, order: int = 1, ci: float | None = None) -> Any:
         """Return the indices as a tidy table.
