@@ -35,7 +35,8 @@ from ._checks import (
 )
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
-from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
+from ._expansion.intervals import sobol_interval
+from ._expansion.noise_correction import noise_corrected_sobol_indices
 from ._expansion.problem import (
     FittedProblem,
     solve_samples,

@@ -27,7 +27,8 @@ from ._checks import (
     unchanged_on_failure,
 )
 from ._expansion.expansion import Expansion
-from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
+from ._expansion.intervals import sobol_interval
+from ._expansion.noise_correction import noise_corrected_sobol_indices
 from ._model_file.state import plain_state, restore_state
 from ._regressor import PolynomialChaosRegressor, warn_of_constant_targets
 from ._solvers import PENALIZED, SOLVERS

@@ -9,7 +9,7 @@ from scipy.special import logit
 from scipy.stats import norm, qmc
 
 from skpce import CompositionalPCESurrogate
-from skpce._expansion.marginals import conditional_expectation, main_effects
+from skpce._expansion.moments import conditional_expectation, main_effects
 from skpce.inspection import training_noise_share, variance_decomposition
 from skpce.metrics import policy_fragility
 from skpce.plotting._effects import _probability_effects

@@ -20,12 +20,8 @@ from .._checks import (
     refuse_other_names,
 )
 from . import figures
-from .indices import SobolIndices, sobol_indices
-from .marginals import (
-    checked_features,
-    gradient,
-    marginal_basis,
-)
+from .indices import SobolIndices, checked_features, sobol_indices
+from .moments import marginal_basis
 
 # Rows of the printed text.
 _PRINTED_GROUPS = 12
@@ -399,8 +395,11 @@ class Expansion:
         array([[1., 4.]])
         """
         inputs = self.checked_inputs(X)
-        values = gradient(self.basis, self.coefficients, inputs)
-        return values[:, 0] if self.scalar else values
+        slopes = np.empty((len(inputs), self.n_outputs, self.n_inputs))
+        for i in range(self.n_inputs):
+            design = self.basis.differentiate(inputs, i)
+            slopes[:, :, i] = design @ self.coefficients.T
+        return slopes[:, 0] if self.scalar else slopes
 
     # Moments and indices
 

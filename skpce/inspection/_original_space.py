@@ -11,11 +11,8 @@ import numpy as np
 from .._checks import FloatArray, check_integer, check_real, make_generator
 from .._dependence.tests import correlation_reason
 from .._expansion.expansion import Expansion
-from .._expansion.marginals import (
-    explained_share,
-    gradient_moments,
-    variance_along,
-)
+from .._expansion.indices import gradient_moments
+from .._expansion.moments import explained_share, variance_along
 from .._input_laws import InputLaw, NormalLaw
 from ._dependent_shapley import normal_shapley
 from ._reading import (
