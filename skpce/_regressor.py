@@ -22,6 +22,7 @@ from ._basis.basis import (
     PolynomialBasis,
     PolynomialChaosFeatures,
 )
+from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
     FloatArray,
     Samples,
@@ -313,7 +314,7 @@ class PolynomialChaosRegressor(
                 sums = sum_blocks(basis, samples)
             else:
                 basis = self.basis_
-                self._basis_parameters().refuse_another(basis, input_names(self))
+                BasisParameters.of(self).refuse_another(basis, input_names(self))
                 assert self._problem.sums is not None  # not the first samples
                 sums = self._problem.sums + sum_blocks(basis, samples)
             self._store(solve_sums(solver, basis, sums))
@@ -387,20 +388,18 @@ class PolynomialChaosRegressor(
             return Samples(inputs, targets, weights)
         return Samples(inputs[used], targets[used], weights[used])
 
-    def _basis_parameters(self) -> BasisParameters:
-        return BasisParameters.of(self)
-
     def _learn_basis(self, samples: Samples) -> PolynomialBasis:
         """Learn the distributions of the inputs and build the index set."""
-        parameters = self._basis_parameters()
-        basis = parameters.learn(
+        basis = BasisParameters.of(self).learn(
             samples.inputs,
             samples.weights,
             input_names(self),
             in_blocks=self._may_fit_from_sums(),
         )
         if self._can_add_samples():
-            parameters.check_sums_fit(len(basis.multi_indices))
+            n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=True)
+            owner = type(self).__name__
+            check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
         return basis
 
     def _may_fit_from_sums(self) -> bool:
@@ -424,8 +423,7 @@ class PolynomialChaosRegressor(
         laws = laws if listed else [laws]
         return (
             self.criterion == "gcv"
-            and self.regressor is None
-            and self.solver in FROM_MOMENTS
+            and self._may_fit_from_sums()
             and not any(isinstance(law, str) for law in laws)
         )
 

@@ -218,40 +218,16 @@ class PolynomialChaosRegressorCV(
     def predict(
         self, X: ArrayLike, return_std: bool = False
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Evaluate the expansion; see :meth:`PolynomialChaosRegressor.predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        return_std : bool, default=False
-            Also return the standard deviation of a new value of y.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            In the shape of the y seen in ``fit``.
-        std : ndarray of the shape of y
-            Only with ``return_std=True``.
-        """
         self._check_inputs(X)
         return self.best_estimator_.predict(X, return_std)
 
+    predict.__doc__ = PolynomialChaosRegressor.predict.__doc__
+
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the orthonormal basis at X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Values of the basis functions; column 0 is one.
-        """
         self._check_inputs(X)
         return self.best_estimator_.transform(X)
+
+    transform.__doc__ = PolynomialChaosRegressor.transform.__doc__
 
     def _check_inputs(self, X: ArrayLike) -> None:
         """Refuse X in the name of this class; the best estimator reads it again."""

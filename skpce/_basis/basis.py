@@ -16,10 +16,8 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
-    check_integer,
     check_option,
     check_positive_weights,
-    check_real,
     checked_sample_weight,
     input_names,
 )
@@ -29,7 +27,7 @@ from .index_sets import (
     basis_advice,
     build_multi_indices,
     check_design_fits,
-    check_sums_fit,
+    check_truncation,
     count_terms,
     rows_held_in_blocks,
     sort_graded,
@@ -261,11 +259,9 @@ class BasisParameters:
 
     def _check_truncation(self) -> None:
         """Raise ``ValueError`` for a truncation whose parameters do not agree."""
-        owner, order = self.owner, self.interaction_order
-        check_integer(owner, "degree", self.degree)
+        owner = self.owner
+        check_truncation(owner, self.degree, self.q, self.interaction_order)
         check_option(owner, "truncation", self.truncation, TRUNCATIONS)
-        check_real(owner, "q", self.q, low=0, high=1, closed="right")
-        check_integer(owner, "interaction_order", order, low=1, none_allowed=True)
         if self.truncation == "total_degree" and self.q != 1.0:
             raise ValueError(
                 f"The 'q' parameter of {owner} is {self.q!r} but has an effect only "
@@ -300,10 +296,6 @@ class BasisParameters:
                 "partial_fit cannot change the basis: degree, truncation or "
                 "distribution differ from those of the samples before. Call fit."
             )
-
-    def check_sums_fit(self, n_terms: int) -> None:
-        """Raise ``ValueError`` when sums over the samples would not fit in memory."""
-        check_sums_fit(self.owner, n_terms, basis_advice(anisotropy=True))
 
     def _index_set(
         self, laws: Sequence[InputLaw], names: Sequence[str], n_samples: int

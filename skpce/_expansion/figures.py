@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, check_integer, make_generator
 from . import indices as kernels
-from . import moments as conditional
 from .indices import (
     DerivativeSensitivity,
     InteractionIndices,
@@ -23,7 +22,8 @@ from .indices import (
     checked_features,
     sensitivity_frame,
 )
-from .moments import ExpansionMoments, expansion_moments
+from .moments import ExpansionMoments, expansion_moments, marginal_basis
+from .moments import main_effects as input_effects
 
 
 class ExpansionLike(Protocol):
@@ -96,9 +96,8 @@ def conditional_expectation(
     """
     chosen = checked_features(features, self.input_names)
     inputs = self.checked_inputs(X, chosen)
-    values = conditional.conditional_expectation(
-        self.basis, self.coefficients, inputs, chosen
-    )
+    basis, rows = marginal_basis(self.basis, chosen)
+    values = basis.combine(inputs, self.coefficients[:, rows])
     return values[..., 0] if self.scalar else values
 
 
@@ -130,7 +129,7 @@ def main_effects(self: ExpansionLike, X: ArrayLike) -> FloatArray:
     array([[6., 2.]])
     """
     inputs = self.checked_inputs(X)
-    values = conditional.main_effects(self.basis, self.coefficients, inputs)
+    values = input_effects(self.basis, self.coefficients, inputs)
     return values[..., 0] if self.scalar else values
 
 

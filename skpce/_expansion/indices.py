@@ -169,12 +169,12 @@ class InteractionIndices:
         Share of the variance that belongs to exactly this set. Over all sets of the
         expansion the shares add up to 1.
     superset_values : ndarray of shape (n_targets, n_subsets)
-        Share of all sets that contain this one [3]_. For a single input this is its
+        Share of all sets that contain this one [1]_. For a single input this is its
         total index.
 
     References
     ----------
-    .. [3] R. Liu and A. B. Owen, "Estimating mean dimensionality of analysis of
+    .. [1] R. Liu and A. B. Owen, "Estimating mean dimensionality of analysis of
        variance decompositions", Journal of the American Statistical Association 101
        (2006), section 2.3.
     """
@@ -290,7 +290,8 @@ def sensitivity_frame(
     Every input has a row, also one that no term of the expansion holds.
     """
     n_targets, n_features = shapley.shape
-    subsets = _with_every_input(indices.subsets, n_features)
+    pairs_and_more = [subset for subset in indices.subsets if len(subset) > 1]
+    subsets = [(i,) for i in range(n_features)] + pairs_and_more
     column = {subset: i for i, subset in enumerate(indices.subsets)}
     places = np.array([column.get(subset, -1) for subset in subsets])
     labels = ["*".join(str(names[i]) for i in subset) for subset in subsets]
@@ -311,17 +312,9 @@ def sensitivity_frame(
     return import_pandas().DataFrame(columns)
 
 
-def _with_every_input(
-    subsets: Sequence[tuple[int, ...]], n_features: int
-) -> list[tuple[int, ...]]:
-    """Put all single inputs first, in order."""
-    return [(i,) for i in range(n_features)] + [s for s in subsets if len(s) > 1]
-
-
 def _taken(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:
     """Take columns by position; 0 where the position is -1."""
-    with_zero = np.pad(values, ((0, 0), (0, 1)))
-    return with_zero[:, places]
+    return np.pad(values, ((0, 0), (0, 1)))[:, places]
 
 
 def _padded(values: FloatArray, width: int) -> FloatArray:

@@ -286,8 +286,7 @@ def _law_errors(
     if not laws.features:
         return np.zeros((1, *shape)), np.zeros(shape)
     n_copies = max(round(float(weights.sum())), 1)
-    bounds = laws.outer_bounds(n_copies, n_resamples, generator)
-    matrices = laws.changes(rows, bounds)
+    matrices = laws.changes(rows, generator, n_copies)
     every = np.column_stack([masks, np.ones(len(masks))])[1:]
     given = np.pad(coefficients, ((0, 0), (0, len(masks) - coefficients.shape[1])))
     given = given[:, 1:]

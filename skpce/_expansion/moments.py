@@ -344,17 +344,6 @@ def marginal_basis(
     return PolynomialBasis(laws, basis.multi_indices[np.ix_(rows, features)]), rows
 
 
-def conditional_expectation(
-    basis: PolynomialBasis,
-    coefficients: FloatArray,  # shape: (n_targets, n_terms)
-    X: FloatArray,  # shape: (n_samples, n_chosen)
-    features: Sequence[int],  # which inputs the columns of X are
-) -> FloatArray:  # shape: (n_samples, n_targets)
-    """Evaluate the mean of each target, given some of the inputs."""
-    smaller, rows = marginal_basis(basis, features)
-    return smaller.combine(X, coefficients[:, rows])
-
-
 def main_effects(
     basis: PolynomialBasis,
     coefficients: FloatArray,  # shape: (n_targets, n_terms)

@@ -229,12 +229,10 @@ def half_coefficients(
         counts = halves * problem.weights
         counts *= total / counts.sum(axis=1, keepdims=True)
         return solver.resample(problem, fit, counts)
-    if not isinstance(solver, GeneralizedRidgeSolver):
-        rows = [np.flatnonzero(half) for half in halves]
-        return np.array([solver.refit(problem.of_rows(some), fit) for some in rows])
-    return np.array(
-        [solver.fit(problem.of_rows(np.flatnonzero(h))).coefficients for h in halves]
-    )
+    parts = [problem.of_rows(np.flatnonzero(half)) for half in halves]
+    if isinstance(solver, GeneralizedRidgeSolver):
+        return np.array([solver.fit(part).coefficients for part in parts])
+    return np.array([solver.refit(part, fit) for part in parts])
 
 
 def _without_spread(products: FloatArray, problem: LinearProblem) -> FloatArray:

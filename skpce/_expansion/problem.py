@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -48,8 +47,6 @@ LARGEST_BLOCK = 8_388_608
 
 # Weight of a value that only extends the support of a law: it moves no mean.
 _NO_WEIGHT = 1e-12
-
-_NONE: Mapping[int, FloatArray] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,9 +264,23 @@ class LearnedLaws:
         return np.vstack([self.basis.multi_indices, *map(np.array, lacking)])
 
     @cached_property
-    def _pairs(self) -> _Pairs:
+    def _pairs(self) -> tuple[IndexArray, IndexArray]:
+        """Positions of pairs of terms, the first below the second or equal to it.
+
+        They differ in inputs whose law was learned alone. The first are increasing;
+        the second are terms of the fit.
+        """
         n_terms = len(self.basis.multi_indices)
-        return _Pairs.of(self.multi_indices, n_terms, self.features)
+        lower, above = self.multi_indices[:n_terms], np.arange(n_terms)
+        for i in self.features:
+            size = lower[:, i] + 1
+            exponent = np.concatenate([np.arange(k) for k in size.tolist()])
+            lower, above = np.repeat(lower, size, axis=0), np.repeat(above, size)
+            lower[:, i] = exponent
+        position = {tuple(row): k for k, row in enumerate(self.multi_indices.tolist())}
+        below = np.array([position[tuple(row)] for row in lower.tolist()])
+        order = np.argsort(below, kind="stable")
+        return below[order], above[order].astype(np.int32)
 
     def relearned(
         self,
@@ -279,19 +290,29 @@ class LearnedLaws:
         """Return the coefficients in the functions of the laws of each resample."""
         n_resamples = len(next(iter(matrices.values())))
         n_targets, n_terms = coefficients.shape[1:]
-        changed = np.empty((n_resamples, n_targets, len(self.multi_indices)))
+        every, (below, above) = self.multi_indices, self._pairs
+        exponents = {i: (every[below, i], every[above, i]) for i in matrices}
+        starts = np.searchsorted(below, np.arange(len(every) + 1)).astype(np.int32)
+        changed = np.empty((n_resamples, n_targets, len(every)))
         given = np.broadcast_to(coefficients, (n_resamples, n_targets, n_terms))
         for number, (old, new) in enumerate(zip(given, changed, strict=True)):
-            change = self._pairs.matrix({i: m[number] for i, m in matrices.items()})
+            values = np.ones(len(below))
+            for i, matrix in matrices.items():
+                values *= matrix[number][exponents[i]]
+            change = csr_array((values, above, starts), shape=(len(every), n_terms))
             new[...] = (change @ old.T).T
         return changed
 
     def changes(
         self,
         weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
-        bounds: Mapping[int, FloatArray] = _NONE,  # see ``outer_bounds``
+        generator: np.random.Generator | None = None,  # draws ``outer_bounds``
+        n_copies: int = 0,  # samples of each resample; only with a generator
     ) -> dict[int, FloatArray]:
         """Return ``change_of_basis`` of each input that was learned."""
+        bounds: dict[int, FloatArray] = {}
+        if generator is not None:
+            bounds = self.outer_bounds(n_copies, len(weights), generator)
         degrees = self.basis.multi_indices.max(axis=0, initial=0).tolist()
         laws, X = self.basis.laws, self.X
         return {
@@ -319,49 +340,6 @@ class LearnedLaws:
             finite = np.isfinite(ends)
             bounds[i] = 2.0 * ends[finite] - extremes[:, finite]
         return bounds
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Pairs of terms, ``below`` at most ``above`` in every exponent."""
-
-    multi_indices: IndexArray  # shape: (n_all, n_features), the terms of the fit first
-    n_terms: int  # of the fit
-    below: IndexArray  # shape: (n_pairs,), positions of terms, increasing
-    above: IndexArray  # shape: (n_pairs,)
-
-    @classmethod
-    def of(cls, multi_indices: IndexArray, n_terms: int, features: list[int]) -> _Pairs:
-        """Find all pairs that differ in these inputs alone."""
-        position = {tuple(row): k for k, row in enumerate(multi_indices.tolist())}
-        lower, above = multi_indices[:n_terms], np.arange(n_terms)
-        for i in features:
-            size = lower[:, i] + 1
-            exponent = np.concatenate([np.arange(k) for k in size.tolist()])
-            lower, above = np.repeat(lower, size, axis=0), np.repeat(above, size)
-            lower[:, i] = exponent
-        below = np.array([position[tuple(row)] for row in lower.tolist()])
-        order = np.argsort(below, kind="stable")
-        below, above = below[order], above[order].astype(np.int32)
-        return cls(multi_indices, n_terms, below, above)
-
-    @cached_property
-    def _starts(self) -> IndexArray:
-        rows = np.arange(len(self.multi_indices) + 1)
-        return np.searchsorted(self.below, rows).astype(np.int32)
-
-    @cached_property
-    def _exponents(self) -> list[tuple[IndexArray, IndexArray]]:
-        rows = self.multi_indices
-        return list(zip(rows[self.below].T, rows[self.above].T, strict=True))
-
-    def matrix(self, matrices: Mapping[int, FloatArray]) -> csr_array:
-        """Multiply the changes ``m_kl`` of the inputs; shape (n_all, n_terms)."""
-        values = np.ones(len(self.below))
-        for i, change in matrices.items():
-            values *= change[self._exponents[i]]
-        shape = (len(self.multi_indices), self.n_terms)
-        return csr_array((values, self.above, self._starts), shape=shape)
 
 
 class RelearningSolver(CoefficientSolver):
@@ -395,11 +373,8 @@ class RelearningSolver(CoefficientSolver):
         coefficients = self.solver.resample(problem, fit, counts)
         if not self.laws.features:
             return coefficients
-        bounds = _NONE
-        if self.generator is not None:
-            n_copies = int(counts[0].sum())
-            bounds = self.laws.outer_bounds(n_copies, len(counts), self.generator)
-        return self.laws.relearned(coefficients, self.laws.changes(counts, bounds))
+        changes = self.laws.changes(counts, self.generator, int(counts[0].sum()))
+        return self.laws.relearned(coefficients, changes)
 
 
 def change_of_basis(
@@ -416,8 +391,11 @@ def change_of_basis(
     recurrence = np.concatenate(law.recurrence(degree))
     alike, moved = [], []  # resamples with the same standardised functions
     for number, row in enumerate(weights):
-        extra = None if bounds is None else bounds[number]
-        new = _learned(type(law), column, row, extra)
+        values, mass = column[row > 0], row[row > 0].astype(np.float64)
+        if bounds is not None:
+            values = np.append(values, bounds[number])
+            mass = np.append(mass, np.full(bounds.shape[1], _NO_WEIGHT * mass.sum()))
+        new = type(law).learn(values, mass)
         if new.largest_degree < degree:
             continue
         if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
@@ -435,18 +413,3 @@ def change_of_basis(
         values = law.evaluate(at.ravel(), degree).reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
     return np.triu(matrices)
-
-
-def _learned(
-    family: type[InputLaw],
-    column: FloatArray,  # shape: (n_samples,)
-    weights: NDArray[np.floating | np.integer],  # shape: (n_samples,)
-    bounds: FloatArray | None,  # shape: (n_bounds,)
-) -> InputLaw:
-    """Learn a law from the samples of positive weight, extended to the bounds."""
-    drawn = weights > 0
-    present, mass = column[drawn], weights[drawn].astype(np.float64)
-    if bounds is not None:
-        present = np.append(present, bounds)
-        mass = np.append(mass, np.full(len(bounds), _NO_WEIGHT * mass.sum()))
-    return family.learn(present, mass)
