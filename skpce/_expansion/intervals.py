@@ -217,11 +217,7 @@ def residual_bounds(
     confidence_level: float,
     generator: np.random.Generator,
 ) -> FloatArray:  # shape: (2, n_targets, n_masks)
-    """Return bounds of the shares of the variance.
-
-    A target without leave-one-out residuals has the bounds 0 and 1, a constant one 0
-    and 0.
-    """
+    """Return bounds of the shares of the variance."""
     weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
     below, masks = masks, masks[: coefficients.shape[1]]
     rows = _bayesian_bootstrap(weights, n_resamples, generator)
@@ -232,7 +228,6 @@ def residual_bounds(
     factor = _variance_factor(fit, weights, n_resamples, generator)
     unresolved = price * factor * (rows @ np.square(residuals))
     changes, excess = _law_errors(laws, coefficients, weights, rows, below, generator)
-    whole = np.arange(len(masks)) > 0
     share = weights / weights.sum()
 
     def known(mask: FloatArray, component: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -246,12 +241,10 @@ def residual_bounds(
         cross = center + spread * np.sqrt(price * factor * np.maximum(ratio, 1.0))
         return np.square(coefficients) @ mask, 2.0 * cross
 
-    parts = ((mask, component) for mask, component in components)
-    _, component = next(parts)
-    all_squares, all_cross = known(whole.astype(np.float64), component)
+    all_squares, all_cross = known(*next(components))
     bounds = np.empty((2, len(coefficients), masks.shape[1]))
     tail = (1.0 - confidence_level) / 2.0
-    for number, (mask, component) in enumerate(parts):
+    for number, (mask, component) in enumerate(components):
         squares, cross = known(mask, component)
         change = changes[..., number]
         inside = squares + cross + change
@@ -275,13 +268,8 @@ def _law_errors(
     rows: FloatArray,  # shape: (n_resamples, n_samples)
     masks: FloatArray,  # shape: (n_terms or more, n_masks)
     generator: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:  # ([n_resamples,] n_targets, n_masks + 1)
-    """Return how squares change with the laws, and by how much they are too large.
-
-    For each set of terms, and last for all of them: the change of the sum of squares
-    under the laws of each resample, and the sum of the variances of the coefficients
-    over the resamples. Both are 0 where no law was learned.
-    """
+) -> tuple[FloatArray, FloatArray]:  # ([n_resamples,] n_targets, n_masks + all terms)
+    """Return changes of sums of squares with the laws, and sums of their variances."""
     n_resamples, shape = len(rows), (len(coefficients), masks.shape[1] + 1)
     if not laws.features:
         return np.zeros((1, *shape)), np.zeros(shape)
@@ -306,11 +294,7 @@ def _law_errors(
 def search_price(
     problem: LinearProblem, fit: LinearFit
 ) -> FloatArray:  # shape: (n_targets,)
-    """Return the factor on squared residuals for a search.
-
-    Every term that was searched for is one choice; without such a search the penalty
-    and every decay of the weights are.
-    """
+    """Return the factor on squared residuals for a search of terms or penalties."""
     n_copies = max(float(problem.weights.sum()), float(len(problem.weights)))
     n_terms = fit.scales.shape[1] - 1
     sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)

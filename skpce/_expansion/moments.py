@@ -108,12 +108,10 @@ class UnknownMomentsError(ValueError):
     """A law has no functions of the degrees of products."""
 
 
-def linearisation(law: InputLaw, degree: int) -> FloatArray:
-    """Return :math:`e_{abk}`, of shape (degree + 1, degree + 1, n_functions).
-
-    For polynomials k runs to twice the degree or to the last function of the law;
-    functions that are no polynomials are all needed.
-    """
+def linearisation(
+    law: InputLaw, degree: int
+) -> FloatArray:  # shape: (degree + 1, degree + 1, n_functions)
+    """Return :math:`e_{abk}` for every k whose product with a pair may not be 0."""
     weights, values = _functions(law, degree)
     pairs = values[: degree + 1, np.newaxis] * values[: degree + 1]
     table = (pairs * weights) @ values.T
