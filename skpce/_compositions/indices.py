@@ -23,9 +23,9 @@ from .._checks import (
 )
 from .._expansion.expansion import Expansion
 from .._expansion.indices import SobolIndices
-from .._expansion.intervals import (
+from .._expansion.intervals import SobolInterval
+from .._expansion.noise_correction import (
     NoiseCorrectedIndices,
-    SobolInterval,
     half_coefficients,
     signed_indices,
 )

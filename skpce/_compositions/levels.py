@@ -21,10 +21,13 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from .._checks import FloatArray, IndexArray, one_thread_if_small
-from .._expansion.bootstrap import percentile_bounds, resample_counts
 from .._expansion.indices import SobolIndices, partial_variances, shapley_variances
 from .._expansion.intervals import SobolInterval
-from .._expansion.relearned_laws import RelearningSolver
+from .._expansion.problem import (
+    RelearningSolver,
+    percentile_bounds,
+    resample_counts,
+)
 from .._solvers import LinearFit, LinearProblem
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .fitted import FittedCompositions, clr_rows

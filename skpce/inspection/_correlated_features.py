@@ -20,9 +20,9 @@ from .._checks import (
 )
 from .._dependence.tests import correlation_reason, outside_reason, outside_share
 from .._expansion.expansion import Expansion
-from .._expansion.marginals import (
+from .._expansion.indices import gradient_moments
+from .._expansion.moments import (
     explained_share,
-    gradient_moments,
     subset_variances,
     symmetric_tensors,
     tensors_fit,

@@ -24,7 +24,7 @@ from .._checks import (
 )
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
-from .._expansion.marginals import checked_features
+from .._expansion.indices import checked_features
 from .._expansion.problem import FittedProblem
 from .._regressor import PolynomialChaosRegressor
 from .._regressor_cv import PolynomialChaosRegressorCV
