@@ -20,9 +20,10 @@ from .problem import (
     LeverageFactor,
     LinearFit,
     LinearProblem,
+    join_fits,
 )
 from .ridge import GeneralizedRidgeSolver, fit_penalties
-from .sparse import comparison_price, fit_of_targets, join_fits
+from .sparse import comparison_price
 
 _N_FOLDS = 5
 
@@ -137,9 +138,7 @@ def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:
 
 
 def check_regressor(owner: str, regressor: Any) -> None:
-    """Raise ``ValueError`` unless ``regressor`` is None or a regressor instance."""
-    if regressor is None:
-        return
+    """Raise ``ValueError`` unless ``regressor`` is an instance of a regressor."""
     usable = hasattr(regressor, "fit") and not isinstance(regressor, type)
     if not usable or not is_regressor(regressor):
         raise ValueError(
@@ -191,8 +190,7 @@ def _fit_target(
     )
     fit = fit_penalties(decomposition, problem.targets[:, target], np.ones(1))
     size = int(np.count_nonzero(scale)) - 1
-    price = comparison_price(size, len(scale) - 1, float(len(rows)))
-    return fit.with_criterion(fit.criterion * price)
+    return fit.at_price(comparison_price(size, len(scale) - 1, float(len(rows))))
 
 
 def _relevance(design: FloatArray, values: FloatArray) -> FloatArray:
@@ -229,7 +227,7 @@ class AutomaticSolver(GeneralizedRidgeSolver):
         positions = [np.flatnonzero(winner == k) for k in range(len(fits))]
         winners = np.unique(winner)
         joined = join_fits(
-            [fit_of_targets(fits[k], positions[k]) for k in winners],
+            [fits[k].of_targets(positions[k]) for k in winners],
             [positions[k] for k in winners],
         )
         names = tuple(self.candidates)

@@ -24,9 +24,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
@@ -38,7 +37,7 @@ from .problem import (
     DesignDecomposition,
     LinearFit,
     LinearProblem,
-    join_leverages,
+    join_fits,
     weighted_spread,
 )
 from .ridge import GeneralizedRidgeSolver, fit_penalties
@@ -85,35 +84,7 @@ def _fit_subset(
     )
     zeros = np.zeros(len(targets))
     fit = fit_penalties(decomposition, problem.targets[:, targets], zeros)
-    return fit.with_criterion(price * fit.criterion)
-
-
-# Arrays of a fit with a row for each target, and those with a column for each.
-_BY_TARGET = ("coefficients", "alpha", "scales", "criterion", "residual_variance")
-_BY_SAMPLE = ("loo_residuals", "scaled_residuals")
-
-
-def join_fits(parts: list[LinearFit], positions: list[IndexArray]) -> LinearFit:
-    """Join the fits of groups of targets."""
-    if len(parts) == 1:
-        return parts[0]
-    order = np.argsort(np.concatenate(positions))
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in _BY_TARGET
-    }
-    for name in _BY_SAMPLE:
-        joined[name] = np.hstack([getattr(part, name) for part in parts])[:, order]
-    leverages = [part.leverage for part in parts]
-    leverage = join_leverages(leverages, positions, len(order))
-    return replace(parts[0], leverage=leverage, **joined)
-
-
-def fit_of_targets(fit: LinearFit, columns: IndexArray) -> LinearFit:
-    """Select targets of a fit."""
-    some: dict[str, Any] = {name: getattr(fit, name)[columns] for name in _BY_TARGET}
-    some |= {name: getattr(fit, name)[:, columns] for name in _BY_SAMPLE}
-    return replace(fit, leverage=fit.leverage.of_targets(columns), **some)
+    return fit.at_price(price)
 
 
 # Below this share of its length a column is a combination of those before it.
