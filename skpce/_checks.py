@@ -49,21 +49,28 @@ def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
     )
 
 
-def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
-    """Return a copy as an array of finite floats, or raise ``ValueError``."""
+def _floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     try:
-        values = np.array(value, dtype=np.float64)
+        return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise fail(owner, name, expected, value) from None
+
+
+def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
+    """Return a copy as an array of finite floats, or raise ``ValueError``."""
+    values = _floats(owner, name, value, expected)
     if not values.size or not np.isfinite(values).all():
         raise fail(owner, name, expected, value)
     return values
 
 
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def is_position(value: Any, size: int) -> bool:
     """Return whether a value is an int from 0 to ``size - 1``."""
-    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
-    return is_integer and 0 <= int(value) < size
+    return _is_integer(value) and 0 <= int(value) < size
 
 
 def check_integer(
@@ -72,8 +79,7 @@ def check_integer(
     """Raise ``ValueError`` unless ``value`` is an int in ``[low, inf)``."""
     if value is None and none_allowed:
         return
-    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_integer or value < low:
+    if not _is_integer(value) or value < low:
         suffix = " or None" if none_allowed else ""
         raise fail(owner, name, f"an int in the range [{low}, inf){suffix}", value)
 
@@ -121,26 +127,19 @@ def check_alphas(owner: str, value: Any) -> None:
     if value is None:
         return
     expected = "None or an array-like of positive finite floats"
-    try:
-        alphas = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise fail(owner, "alphas", expected, value) from None
-    valid = alphas.ndim == 1 and alphas.size and np.all(np.isfinite(alphas))
-    if not valid or np.any(alphas <= 0):
+    alphas = finite_floats(owner, "alphas", value, expected)
+    if alphas.ndim != 1 or np.any(alphas <= 0):
         raise fail(owner, "alphas", expected, value)
 
 
 def check_positive_weights(
     owner: str, name: str, value: Any, n_features: int
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return one positive finite weight per feature; ones for None."""
     if value is None:
         return np.ones(n_features)
     expected = "None or an array-like of positive finite floats, one per feature"
-    try:
-        weights = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise fail(owner, name, expected, value) from None
+    weights = _floats(owner, name, value, expected)
     if weights.ndim == 1 and len(weights) != n_features:
         raise ValueError(
             f"The {name!r} parameter of {owner} has {len(weights)} entries but there "
@@ -164,15 +163,15 @@ class Samples:
         return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
 
     def at_least_one_copy(self) -> Samples:
-        """Scale weights that add up to less than the number of samples up to it.
+        """Scale weights that add up to less than the number of samples up to it."""
+        weights = at_least_one_copy(self.weights)
+        return self if weights is self.weights else replace(self, weights=weights)
 
-        Weights are frequencies, and these are normalised ones, not those of less than
-        one sample.
-        """
-        total, count = float(self.weights.sum()), float(len(self.weights))
-        if total >= count * (1.0 - 1e-9):
-            return self
-        return replace(self, weights=self.weights * (count / total))
+
+def at_least_one_copy(weights: FloatArray) -> FloatArray:
+    """Scale frequencies that were normalised so that a row counts once on average."""
+    total, count = float(weights.sum()), float(np.count_nonzero(weights))
+    return weights if total >= count * (1.0 - 1e-9) else weights * (count / total)
 
 
 def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:

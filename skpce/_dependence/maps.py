@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._checks import (
     FloatArray,
+    at_least_one_copy,
     attribute_of,
     check_integer,
     check_option,
@@ -182,7 +183,7 @@ class MarginalFit:
     ) -> MarginalFit:
         """Check a table and its weights, and learn the distribution of each column."""
         values = validate_data(transformer, X, dtype=np.float64)
-        weights = _frequencies(checked_sample_weight(sample_weight, values))
+        weights = at_least_one_copy(checked_sample_weight(sample_weight, values))
         owner, names = type(transformer).__name__, input_names(transformer)
         transformer._check_parameters(owner, values.shape[1])
         specifications = check_distribution(
@@ -568,12 +569,6 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     from_scores = method_of("_map", IsoprobabilisticMap.from_scores)
     sample = method_of("_map", IsoprobabilisticMap.sample)
     get_feature_names_out = method_of("_map", IsoprobabilisticMap.get_feature_names_out)
-
-
-def _frequencies(weights: FloatArray) -> FloatArray:  # shape: (n_samples,)
-    """Scale normalised weights so that each row counts once on average."""
-    count, total = np.count_nonzero(weights), weights.sum()
-    return weights * (count / total) if total < count else weights
 
 
 #: Either map.

@@ -49,14 +49,9 @@ class FiniteMeasure:
         r"""Return ``a_0 .. a_{degree-1}`` and ``b_1 .. b_degree`` by Lanczos.
 
         The vectors :math:`q_k = \sqrt{w}\,\psi_k(t)` are Lanczos' vectors of the
-        diagonal matrix of the points, started at :math:`\sqrt{w}` [1]_. They are
-        orthogonalised twice against all before them. A measure on :math:`n` points
-        ends the recurrence with :math:`b_n = 0`.
-
-        References
-        ----------
-        .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
-           Oxford University Press, 2004, section 2.2.3.
+        diagonal matrix of the points, started at :math:`\sqrt{w}` (Gautschi, 2004,
+        section 2.2.3). They are orthogonalised twice against all before them. A
+        measure on :math:`n` points ends the recurrence with :math:`b_n = 0`.
         """
         if degree > len(self):
             raise ValueError(
@@ -150,11 +145,6 @@ class Panels:
         return FiniteMeasure(points[order], masses[order])
 
 
-def _nodes(left: FloatArray, right: FloatArray, nodes: FloatArray) -> FloatArray:
-    middle, half = (left + right) / 2.0, (right - left) / 2.0
-    return middle[:, np.newaxis] + half[:, np.newaxis] * nodes
-
-
 def adapt(
     frozen: Any,  # a continuous scipy.stats law
     breakpoints: FloatArray,  # increasing
@@ -245,12 +235,17 @@ class _LocalMoments:
         """Mark the panels that change little when halved."""
         middle = (left + right) / 2.0
         with np.errstate(all="ignore"):
-            coarse = self.density(_nodes(left, right, self.nodes)) @ self.whole
-            fine = self.density(_nodes(left, middle, self.nodes)) @ self.halves[0]
-            fine += self.density(_nodes(middle, right, self.nodes)) @ self.halves[1]
+            coarse = self._values(left, right) @ self.whole
+            fine = self._values(left, middle) @ self.halves[0]
+            fine += self._values(middle, right) @ self.halves[1]
             change = np.max(np.abs(coarse - fine), axis=1, initial=0.0)
         accuracy = _ACCURACY + _rounding(left, right)
         return change <= accuracy * fine[:, 0] + _SUBNORMAL
+
+    def _values(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Return the density at the nodes of each panel."""
+        middle, half = (left + right) / 2.0, (right - left) / 2.0
+        return self.density(middle[:, np.newaxis] + half[:, np.newaxis] * self.nodes)
 
 
 class UnresolvedError(ValueError):

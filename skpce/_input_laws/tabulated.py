@@ -1,4 +1,22 @@
-"""Distributions whose polynomials are computed from a table of points and masses."""
+"""Distributions whose polynomials are computed from a table of points and masses.
+
+All but a categorical one are standardised to mean 0 and variance 1. One on ``k`` values
+has polynomials up to degree ``k - 1``.
+
+References
+----------
+.. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation", Oxford
+   University Press, 2004.
+.. [2] O. G. Ernst, A. Mugler, H.-J. Starkloff and E. Ullmann, "On the convergence of
+   generalized polynomial chaos expansions", ESAIM: M2AN 46 (2012).
+.. [3] R. Koekoek, P. A. Lesky and R. F. Swarttouw, "Hypergeometric Orthogonal
+   Polynomials and Their q-Analogues", Springer, 2010, chapter 9.
+.. [4] S. Oladyshkin and W. Nowak, "Data-driven uncertainty quantification using the
+   arbitrary polynomial chaos expansion", Reliability Engineering and System Safety 106
+   (2012).
+.. [5] W. N. Venables and B. D. Ripley, "Modern Applied Statistics with S", 4th
+   edition, Springer, 2002, section 6.2.
+"""
 
 from __future__ import annotations
 
@@ -111,10 +129,6 @@ class GeneralFrozenLaw(TabulatedLaw):
     frozen: Any = field(kw_only=True)
 
     @classmethod
-    def learn(cls, column: FloatArray, weights: FloatArray) -> GeneralFrozenLaw:
-        raise TypeError("A general law is given frozen.")
-
-    @classmethod
     def from_frozen(cls, frozen: Any) -> GeneralFrozenLaw:
         mean, sd = moments(frozen)
         return cls(float(mean), float(sd), learned=False, frozen=frozen)
@@ -140,24 +154,14 @@ _LOGARITHMIC = frozenset({"lognorm", "fisk", "pareto"})
 
 @dataclass(frozen=True)
 class ContinuousLaw(GeneralFrozenLaw):
-    """A frozen continuous law; polynomials by the discretised Lanczos method [1]_.
+    """A frozen continuous law; polynomials by the discretised Lanczos method.
 
-    The density becomes a composite Gauss-Legendre rule. Its panels start at quantiles,
-    are halved until kinks, jumps and infinite values are resolved, and end where
-    :math:`|t|^{2p} f(t)` is negligible. Standardised to mean 0 and variance 1.
-
-    A degree passes when the polynomials are orthonormal to 1e-8 under a rule three
-    times as fine, the density has mass 1 and moments of order :math:`2p` are finite.
-    Finite moments of all orders do not make polynomials dense: those of a lognormal
-    variable do not come near every function of it [2]_.
-
-    References
-    ----------
-    .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
-       Oxford University Press, 2004, section 2.2.4.
-    .. [2] O. G. Ernst, A. Mugler, H.-J. Starkloff and E. Ullmann, "On the convergence
-       of generalized polynomial chaos expansions", ESAIM: Mathematical Modelling and
-       Numerical Analysis 46 (2012), pp. 317-339.
+    The density becomes a composite Gauss-Legendre rule ([1]_, section 2.2.4). Its
+    panels start at quantiles, are halved until kinks, jumps and infinite values are
+    resolved, and end where :math:`|t|^{2p} f(t)` is negligible. A degree passes when
+    the polynomials are orthonormal under a rule three times as fine, the density has
+    mass 1 and moments of order :math:`2p` are finite. That does not make polynomials
+    dense: those of a lognormal variable do not come near every function of it [2]_.
     """
 
     polynomial = "A"
@@ -183,9 +187,8 @@ class ContinuousLaw(GeneralFrozenLaw):
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return np.asarray(self.frozen.rvs(size=size, random_state=generator))
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov."""
-        return stats.kstest(column, self.frozen.cdf).pvalue
+    def to_scipy(self) -> Any:
+        return self.frozen
 
 
 def _breakpoints(unit: Any, sd: float, degree: int) -> FloatArray:
@@ -237,15 +240,8 @@ class DiscreteLaw(GeneralFrozenLaw):
     """A frozen discrete law; polynomials by Lanczos on its probabilities.
 
     Gives the families of Krawtchouk (binomial), Charlier (Poisson), Meixner (negative
-    binomial), Hahn (hypergeometric) and Chebyshev (equal probabilities) [1]_, and any
+    binomial), Hahn (hypergeometric) and Chebyshev (equal probabilities) [3]_, and any
     other. Infinite tails end where they do not matter to moments of twice the degree.
-    A law of ``k`` values has polynomials up to degree ``k - 1``. Standardised to mean 0
-    and variance 1.
-
-    References
-    ----------
-    .. [1] R. Koekoek, P. A. Lesky and R. F. Swarttouw, "Hypergeometric Orthogonal
-       Polynomials and Their q-Analogues", Springer, 2010, chapter 9.
     """
 
     polynomial = "D"
@@ -369,18 +365,7 @@ def _cell_edges(frozen: Any, size: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class EmpiricalLaw(TabulatedLaw):
-    """The distribution of the data; polynomials orthonormal under the sample.
-
-    No family is assumed: the recurrence comes from the distinct values and their
-    weighted frequencies [1]_. ``k`` distinct values carry degrees up to ``k - 1``.
-    Standardised to weighted mean 0 and weighted variance 1.
-
-    References
-    ----------
-    .. [1] S. Oladyshkin and W. Nowak, "Data-driven uncertainty quantification using
-       the arbitrary polynomial chaos expansion", Reliability Engineering and System
-       Safety 106 (2012), pp. 179-190.
-    """
+    """The distribution of the data; polynomials orthonormal under the sample [4]_."""
 
     table: FiniteMeasure = field(kw_only=True)  # in the units of the input
 
@@ -390,10 +375,6 @@ class EmpiricalLaw(TabulatedLaw):
     def learn(cls, column: FloatArray, weights: FloatArray) -> EmpiricalLaw:
         table = measure_of_sample(column, weights).without_rounding()
         return cls(*table.mean_and_deviation(), table=table)
-
-    @classmethod
-    def from_frozen(cls, frozen: Any) -> EmpiricalLaw:
-        raise TypeError("An empirical law is learned from data.")
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
         points = self.standardize(self.table.points)
@@ -421,10 +402,6 @@ class EmpiricalLaw(TabulatedLaw):
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.choice(self.table.points, size=size, p=self.table.masses)
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """NaN: the distribution is that of the data."""
-        return float("nan")
-
     @property
     def support(self) -> tuple[float, float]:
         return float(self.table.points[0]), float(self.table.points[-1])
@@ -436,7 +413,7 @@ class CategoricalLaw(InputLaw):
 
     With the levels in increasing order, :math:`p_i` their weighted frequencies and
     :math:`P_j = \sum_{i<j} p_i`, function :math:`j = 1 .. K-1` compares level
-    :math:`j` with all levels before it (Helmert's contrasts [1]_, weighted):
+    :math:`j` with all levels before it (Helmert's contrasts [5]_, weighted):
 
     .. math:: \psi_j(i) = \begin{cases}
        -\sqrt{p_j / (P_j P_{j+1})} & i < j, \\
@@ -445,11 +422,6 @@ class CategoricalLaw(InputLaw):
     All of them together span every function of the level, so indices do not depend on
     the choice of contrasts. They are no polynomials: each counts as of degree one. A
     level not seen in ``fit`` has all functions 0, which is the average level.
-
-    References
-    ----------
-    .. [1] W. N. Venables and B. D. Ripley, "Modern Applied Statistics with S",
-       4th edition, Springer, 2002, section 6.2.
     """
 
     table: FiniteMeasure = field(kw_only=True)
@@ -460,10 +432,6 @@ class CategoricalLaw(InputLaw):
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> CategoricalLaw:
         return cls(0.0, 1.0, table=measure_of_sample(column, weights))
-
-    @classmethod
-    def from_frozen(cls, frozen: Any) -> CategoricalLaw:
-        raise TypeError("A categorical law is learned from data.")
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         raise ValueError("The functions of a categorical input have no recurrence.")
@@ -507,10 +475,6 @@ class CategoricalLaw(InputLaw):
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.choice(self.table.points, size=size, p=self.table.masses)
-
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """NaN: the frequencies are those of the data."""
-        return float("nan")
 
     @property
     def support(self) -> tuple[float, float]:

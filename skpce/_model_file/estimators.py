@@ -15,7 +15,7 @@ from .._basis.basis import PolynomialBasis
 from .._compositions.fitted import FittedCompositions
 from .._compositions.log_ratio import LogRatioGeometry
 from .._dependence.maps import IsoprobabilisticMap
-from .._dependence.tests import SurrogateDiagnostics
+from .._dependence.scores import SurrogateDiagnostics
 from .._expansion.expansion import Expansion
 from .._expansion.problem import FittedProblem
 from . import nouns as _registered_nouns  # noqa: F401

@@ -29,8 +29,8 @@ from .._dependence.scores import (
     MarginalMap,
     NormalMap,
     ScoreLaw,
+    SurrogateDiagnostics,
 )
-from .._dependence.tests import SurrogateDiagnostics
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem

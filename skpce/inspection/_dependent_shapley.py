@@ -32,7 +32,7 @@ from scipy.stats import norm, qmc
 
 from .._checks import FloatArray, IndexArray, check_option, make_generator
 from .._dependence.maps import IsoprobabilisticTransformer
-from .._dependence.tests import outside_reason, outside_share
+from .._dependence.scores import outside_reason, outside_share
 from .._expansion.expansion import Expansion
 from .._expansion.marginals import subset_variances, symmetric_tensors, tensors_fit
 from ._model import (

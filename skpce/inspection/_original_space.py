@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import FloatArray, check_integer, check_real, make_generator
-from .._dependence.tests import correlation_reason
+from .._dependence.scores import correlation_reason
 from .._expansion.expansion import Expansion
 from .._expansion.marginals import (
     explained_share,
