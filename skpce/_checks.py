@@ -380,15 +380,21 @@ def method_of(
     """
     signature = inspect.signature(function)
     first, *others = signature.parameters.values()
-    names = [parameter.name for parameter in others]
-    place = names.index(inputs) if inputs in names else None
 
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         check_is_fitted(self)
-        if place is None:
-            return function(getattr(self, attribute), *args, **kwargs)
-        given, named = _with_checked_inputs(self, names[place], place, args, kwargs)
-        return function(getattr(self, attribute), *given, **named)
+        source = getattr(self, attribute)
+        # What is missing is left to the function, which reports it.
+        call: Any = signature.bind_partial(source, *args, **kwargs)
+        if call.arguments.get(inputs) is not None:
+            call.arguments[inputs] = validate_data(
+                self,
+                call.arguments[inputs],
+                dtype=np.float64,
+                reset=False,
+                ensure_all_finite=False,
+            )
+        return function(*call.args, **call.kwargs)
 
     for name in ("__name__", "__qualname__", "__doc__"):
         setattr(method, name, getattr(function, name, None))
@@ -396,25 +402,6 @@ def method_of(
         parameters=[first.replace(name="self"), *others]
     )
     return method
-
-
-def _with_checked_inputs(
-    estimator: Any, name: str, place: int, args: Any, kwargs: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Check one argument for the number and the names of its features."""
-
-    def checked(X: Any) -> Any:
-        if X is None:
-            return None
-        return validate_data(
-            estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
-        )
-
-    if len(args) > place:
-        args = (*args[:place], checked(args[place]), *args[place + 1 :])
-    elif name in kwargs:
-        kwargs = {**kwargs, name: checked(kwargs[name])}
-    return args, kwargs
 
 
 def attribute_of(attribute: str, read: Callable[[Any], Any]) -> property:

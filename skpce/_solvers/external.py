@@ -15,14 +15,13 @@ from sklearn.utils.validation import has_fit_parameter
 from .._checks import FloatArray, IndexArray
 from .problem import (
     CoefficientSolver,
-    DesignDecomposition,
     Leverage,
     LeverageFactor,
     LinearFit,
     LinearProblem,
     join_fits,
 )
-from .ridge import GeneralizedRidgeSolver, fit_penalties
+from .ridge import GeneralizedRidgeSolver, fit_scale
 from .sparse import comparison_price
 
 _N_FOLDS = 5
@@ -152,11 +151,7 @@ class BayesianSolver(GeneralizedRidgeSolver):
 
     Each coefficient has a normal prior of its own precision :math:`\lambda_j`; with the
     precision :math:`\alpha` of the noise its penalty is :math:`\lambda_j / \alpha`.
-    Leave-one-out takes these as given. A row of weight 2 is entered twice, so weights
-    are whole numbers.
-
-    The iteration does not converge where terms outnumber samples, and then magnifies
-    rounding: the rows are sorted first, so that their order has no effect.
+    Leave-one-out takes these as given.
     """
 
     def fit(self, problem: LinearProblem) -> LinearFit:
@@ -180,38 +175,26 @@ def _fit_target(
     scale = np.zeros(problem.design.shape[1])
     scale[0] = 1.0
     keys = np.column_stack([problem.design, problem.targets[:, target]])
+    # With more terms than samples the iteration does not converge and magnifies
+    # rounding: the rows are sorted, so that their order has no effect.
     rows = rows[np.lexsort(keys[rows].T)]
     values = problem.targets[rows, target[0]]
     spread = values.std()
     if spread > 0 and problem.design.shape[1] > 1:
-        scale[1:] = _relevance(problem.design[rows, 1:], values / spread)
-    decomposition = DesignDecomposition.from_design(
-        problem.design, problem.weights, scale=scale
-    )
-    fit = fit_penalties(decomposition, problem.targets[:, target], np.ones(1))
+        model = ARDRegression().fit(problem.design[rows, 1:], values / spread)
+        prior = np.sqrt(model.alpha_ / model.lambda_)  # in units of the noise
+        scale[1:] = np.where(model.coef_ != 0.0, prior, 0.0)  # 0 where it is pruned
     size = int(np.count_nonzero(scale)) - 1
-    return fit.at_price(comparison_price(size, len(scale) - 1, float(len(rows))))
-
-
-def _relevance(design: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the prior scale of each coefficient in units of the noise; 0 if pruned."""
-    model = ARDRegression().fit(design, values)
-    return np.where(model.coef_ != 0.0, np.sqrt(model.alpha_ / model.lambda_), 0.0)
+    price = comparison_price(size, len(scale) - 1, float(len(rows)))
+    return fit_scale(problem, target, scale, 1.0).at_price(price)
 
 
 class AutomaticSolver(GeneralizedRidgeSolver):
     """Fit with several solvers and select, for each group, the best by its criterion.
 
-    The criterion is the mean squared leave-one-out error, for sparse solvers raised for
-    their search; the first solver wins a tie. No solver wins everywhere [1]_: a few
-    large coefficients suit subspace pursuit, many that decay with the degree suit
-    degree weights.
-
-    References
-    ----------
-    .. [1] N. Luthen, S. Marelli and B. Sudret, "Sparse polynomial chaos expansions:
-       literature survey and benchmark", SIAM/ASA Journal on Uncertainty
-       Quantification 9 (2021), section 5.
+    The first solver wins a tie. No solver wins everywhere (Luthen, Marelli and Sudret,
+    SIAM/ASA Journal on Uncertainty Quantification 9 (2021), section 5): a few large
+    coefficients suit subspace pursuit, many that decay with the degree suit weights.
     """
 
     def __init__(self, candidates: Mapping[str, CoefficientSolver]) -> None:

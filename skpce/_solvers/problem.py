@@ -55,13 +55,9 @@ class LinearProblem:
 
     def resampled(self, counts: IndexArray) -> LinearProblem:
         """Take each sample as often as ``counts`` gives, without its weight."""
-        drawn = counts > 0
-        return replace(
-            self,
-            design=self.design[drawn],
-            targets=self.targets[drawn],
-            weights=counts[drawn].astype(np.float64),
-        )
+        drawn = np.flatnonzero(counts > 0)
+        weights = counts[drawn].astype(np.float64)
+        return replace(self.of_rows(drawn), weights=weights)
 
     def of_rows(self, rows: IndexArray) -> LinearProblem:
         """Select samples, which may be repeated."""

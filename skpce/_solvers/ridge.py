@@ -172,15 +172,19 @@ def solve_path(
     return _fit_projected(decomposition, *projected, alphas[best], least)
 
 
-def fit_penalties(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    alpha: FloatArray,  # shape: (n_targets,)
-    criterion: FloatArray | None = None,  # shape: (n_targets,)
+def fit_scale(
+    problem: LinearProblem,
+    targets: IndexArray,  # shape: (n_chosen,)
+    scale: FloatArray,  # shape: (n_terms,)
+    penalty: float,
 ) -> LinearFit:
-    """Fit each target with its penalty; the criterion defaults to leave-one-out."""
-    projected = _project(decomposition, targets)
-    return _fit_projected(decomposition, *projected, alpha, criterion)
+    """Fit some targets with a scale and a penalty; the criterion is leave-one-out."""
+    decomposition = DesignDecomposition.from_design(
+        problem.design, problem.weights, scale=scale
+    )
+    projected = _project(decomposition, problem.targets[:, targets])
+    alpha = np.full(len(targets), penalty)
+    return _fit_projected(decomposition, *projected, alpha, None)
 
 
 def _project(

@@ -18,6 +18,11 @@ References
    regression", Annals of Statistics 22 (1994), eq. (3).
 .. [2] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based on
    least angle regression", Journal of Computational Physics 230 (2011), section 4.3.
+.. [3] W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal
+   reconstruction", IEEE Transactions on Information Theory 55 (2009), algorithm 1.
+.. [4] P. Diaz, A. Doostan and J. Hampton, "Sparse polynomial chaos expansions via
+   compressed sensing and D-optimal design", Computer Methods in Applied Mechanics and
+   Engineering 336 (2018), section 3.2.
 """
 
 from __future__ import annotations
@@ -33,21 +38,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, orthogonal_mp
 
 from .._checks import FloatArray, IndexArray
-from .problem import (
-    DesignDecomposition,
-    LinearFit,
-    LinearProblem,
-    join_fits,
-    weighted_spread,
-)
-from .ridge import GeneralizedRidgeSolver, fit_penalties
+from .problem import LinearFit, LinearProblem, join_fits, weighted_spread
+from .ridge import GeneralizedRidgeSolver, fit_scale
 
 
 class SparseSolver(GeneralizedRidgeSolver):
     """Choose a subset of the terms for each group of targets.
 
     While the size of the subset is chosen, a term costs ``2 log P``. When the fit is
-    compared with others it costs ``Dictionary.comparison_price``. Leave-one-out
+    compared with others it costs ``comparison_price``. Leave-one-out
     residuals are those of least squares on the chosen subset, whatever the search.
     """
 
@@ -68,23 +67,14 @@ class SparseSolver(GeneralizedRidgeSolver):
         for label in np.unique(groups):
             targets = np.flatnonzero(groups == label)
             subset = self.search(dictionary, targets)
-            price = dictionary.comparison_price(len(subset))
-            scale = dictionary.scale(subset, n_terms)
+            price = comparison_price(
+                len(subset), len(dictionary.terms), dictionary.n_copies
+            )
+            scale = np.zeros(n_terms)  # 1 for the subset and the constant
+            scale[0] = scale[dictionary.terms[subset]] = 1.0
             positions.append(targets)
-            parts.append(_fit_subset(problem, targets, scale, price))
+            parts.append(fit_scale(problem, targets, scale, 0.0).at_price(price))
         return join_fits(parts, positions)
-
-
-def _fit_subset(
-    problem: LinearProblem, targets: IndexArray, scale: FloatArray, price: float
-) -> LinearFit:
-    """Least squares on the terms of positive scale."""
-    decomposition = DesignDecomposition.from_design(
-        problem.design, problem.weights, scale=scale
-    )
-    zeros = np.zeros(len(targets))
-    fit = fit_penalties(decomposition, problem.targets[:, targets], zeros)
-    return fit.at_price(price)
 
 
 # Below this share of its length a column is a combination of those before it.
@@ -101,10 +91,8 @@ class NestedSolver(SparseSolver):
     shares_terms = False
 
     @abstractmethod
-    def order(
-        self, columns: FloatArray, target: FloatArray, largest: int
-    ) -> IndexArray:
-        """Return up to ``largest`` columns, the most important first."""
+    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
+        """Return up to ``size`` columns, the most important first."""
 
     def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
         target = dictionary.targets[:, targets[0]]
@@ -125,22 +113,17 @@ class NestedSolver(SparseSolver):
 class LeastAngleSolver(NestedSolver):
     """Hybrid least-angle regression."""
 
-    def order(
-        self, columns: FloatArray, target: FloatArray, largest: int
-    ) -> IndexArray:
-        _, active, _ = lars_path(columns, target, method="lar", max_iter=largest)
+    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
+        _, active, _ = lars_path(columns, target, method="lar", max_iter=size)
         return np.asarray(active, dtype=np.int64)
 
 
 class MatchingPursuitSolver(NestedSolver):
     """Orthogonal matching pursuit."""
 
-    def order(
-        self, columns: FloatArray, target: FloatArray, largest: int
-    ) -> IndexArray:
-        path = orthogonal_mp(
-            columns, target, n_nonzero_coefs=largest, return_path=True
-        ).reshape(columns.shape[1], -1)
+    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
+        path = orthogonal_mp(columns, target, n_nonzero_coefs=size, return_path=True)
+        path = path.reshape(columns.shape[1], -1)
         entered = np.argmax(path != 0.0, axis=1)
         active = np.flatnonzero(np.any(path != 0.0, axis=1))
         return active[np.argsort(entered[active], kind="stable")]
@@ -182,19 +165,10 @@ class SubspacePursuitSolver(SparseSolver):
     """Subspace pursuit for every size of the subset.
 
     For a given size: add as many terms again as correlate best with the residual, fit
-    them all, retain the largest, until the residual no longer decreases [1]_. Each size
+    them all, retain the largest, until the residual no longer decreases [3]_. Each size
     starts from the best subset of the size before and, once more, from the terms that
-    correlate best with the targets [2]_. Targets of a group share their terms: they
-    are ranked by the length of their row of coefficients, which a rotation of the
-    targets leaves as it is.
-
-    References
-    ----------
-    .. [1] W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal
-       reconstruction", IEEE Transactions on Information Theory 55 (2009), algorithm 1.
-    .. [2] P. Diaz, A. Doostan and J. Hampton, "Sparse polynomial chaos expansions via
-       compressed sensing and D-optimal design", Computer Methods in Applied Mechanics
-       and Engineering 336 (2018), section 3.2.
+    correlate best with the targets [4]_. Terms that a group shares are ranked by the
+    length of their row of coefficients, which no rotation of the targets changes.
     """
 
     def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
@@ -351,15 +325,12 @@ class Dictionary:
         if len(self.terms) <= _LARGEST_GRAM:
             self._gram = self.columns.T @ self.columns
 
-    def gram(self, rows: IndexArray) -> FloatArray:
-        """Return the Gram matrix of a subset."""
-        if self._gram is not None:
-            return self._gram[np.ix_(rows, rows)]
-        return self.columns[:, rows].T @ self.columns[:, rows]
-
     def factor(self, subset: IndexArray) -> FloatArray:
         """Return the lower Cholesky factor; LinAlgError for dependent columns."""
-        gram = self.gram(subset)
+        if self._gram is None:
+            gram = self.columns[:, subset].T @ self.columns[:, subset]
+        else:
+            gram = self._gram[np.ix_(subset, subset)]
         gram.flat[:: len(gram) + 1] += _JITTER
         return cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
 
@@ -399,14 +370,3 @@ class Dictionary:
     def correction(self, size: int) -> float:
         """Return the factor for having searched ``size`` of all terms."""
         return correction(size, len(self.terms), self.n_copies)
-
-    def comparison_price(self, size: int) -> float:
-        """Return the factor for comparing a fit of ``size`` terms with others."""
-        return comparison_price(size, len(self.terms), self.n_copies)
-
-    def scale(self, subset: IndexArray, n_terms: int) -> FloatArray:
-        """Return the scales of a subset: 1 for its terms and the constant, else 0."""
-        scale = np.zeros(n_terms)
-        scale[0] = 1.0
-        scale[self.terms[subset]] = 1.0
-        return scale
