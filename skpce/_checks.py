@@ -20,7 +20,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
@@ -280,21 +280,21 @@ def _clear_controlling_thread() -> None:
 
 
 class _SharedLimit:
-    """A limit of one thread for as long as any fit needs it."""
+    """One thread for as long as any fit is inside."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holders = 0
         self._limit: Any = None
 
-    def acquire(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
             if self._holders == 0:
                 _clear_controlling_thread()
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._holders += 1
 
-    def release(self) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
@@ -307,17 +307,9 @@ class _SharedLimit:
 _SHARED_LIMIT = _SharedLimit()
 
 
-@contextmanager
-def one_thread_if_small(n_entries: int) -> Iterator[None]:
+def one_thread_if_small(n_entries: int) -> AbstractContextManager[None]:
     """Use one BLAS thread inside, when a design matrix has few entries."""
-    if n_entries >= _SMALL:
-        yield
-        return
-    _SHARED_LIMIT.acquire()
-    try:
-        yield
-    finally:
-        _SHARED_LIMIT.release()
+    return nullcontext() if n_entries >= _SMALL else _SHARED_LIMIT
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:

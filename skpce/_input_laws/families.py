@@ -36,6 +36,13 @@ from .._checks import FloatArray
 _SMALLEST_TESTABLE = 8
 
 
+#: How an input of any distribution becomes a normal one, for messages.
+MAP_TO_NORMAL = (
+    "for example by sklearn.preprocessing.QuantileTransformer("
+    "output_distribution='normal')."
+)
+
+
 class InputOutsideSupportWarning(UserWarning):
     """Values of X lie outside the support of the input law learned in ``fit``."""
 
@@ -119,11 +126,10 @@ class InputLaw(ABC):
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return Gauss nodes, in the units of the input, and weights that sum to 1.
 
-        Exact for polynomials of degree up to ``2 n_nodes - 1``. The nodes are the
-        eigenvalues of the Jacobi matrix of the recurrence (Golub and Welsch), the
-        weights the reciprocals of Christoffel's sums, which stay accurate in the
-        tails. A distribution on fewer than ``n_nodes`` values returns these.
+        A distribution on fewer than ``n_nodes`` values returns these.
         """
+        # Eigenvalues of the Jacobi matrix of the recurrence (Golub and Welsch), and
+        # reciprocals of Christoffel's sums, which stay accurate in the tails.
         n_nodes = int(min(n_nodes, self.largest_degree + 1))
         a, b = self.recurrence(n_nodes)
         standardised = eigh_tridiagonal(a, np.sqrt(b[:-1]), eigvals_only=True)
@@ -248,11 +254,8 @@ def describe(frozen: Any) -> str:
 
 
 def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
-    """Return the law with ``loc=0`` and ``scale=1``, then its loc and scale.
-
-    Floating point resolves far smaller steps near a bound at 0 than near another
-    one, which a density that is infinite at its bound needs.
-    """
+    """Return the law with ``loc=0`` and ``scale=1``, then its loc and scale."""
+    # A density that is infinite at its bound needs the small steps of numbers near 0.
     shapes = parameters(frozen)
     loc, scale = float(shapes.pop("loc")), float(shapes.pop("scale"))
     return frozen.dist(**shapes), loc, scale
@@ -267,8 +270,7 @@ def check_frozen(owner: str, frozen: Any) -> None:
             f"scipy.stats.{family_name(frozen)} of mean {mean.tolist()!r} and "
             f"standard deviation {sd.tolist()!r}; expected finite numbers, and a "
             "positive scale. An input without mean or variance can be mapped to a "
-            "normal one before, for example by sklearn.preprocessing."
-            "QuantileTransformer(output_distribution='normal')."
+            f"normal one before, {MAP_TO_NORMAL}"
         )
 
 

@@ -112,13 +112,10 @@ _LARGEST_LOCAL_DEGREE = 64
 
 @dataclass(frozen=True)
 class Panels:
-    """Intervals that resolve a density, and narrow ones that count as points.
-
-    ``totals`` are masses of panels whose density suffers from rounding, NaN for others.
-    """
+    """Intervals that resolve a density, and narrow ones that count as points."""
 
     bounds: FloatArray  # shape: (2, n_panels), left and right ends
-    totals: FloatArray  # shape: (n_panels,)
+    totals: FloatArray  # shape: (n_panels,), masses where rounding matters, else NaN
     points: FloatArray  # shape: (n_points,), of the narrow ones
     masses: FloatArray  # shape: (n_points,)
 
@@ -268,12 +265,9 @@ def tail_cut(
     scale: float,  # positive: the upper tail; negative: the lower one
     degree: int,
 ) -> float:
-    """Return where a tail no longer matters to the moments up to ``2 * degree``.
-
-    In steps of a constant factor, :math:`|t|^{2p+1} f(t)` is what the tail adds to
-    the moment of order :math:`2p`. If it does not fall for good before the density
-    underflows, the moment is infinite or out of range: ``UnresolvedError``.
-    """
+    """Return where a tail no longer matters to the moments up to ``2 * degree``."""
+    # In steps of a constant factor |t|^(2p + 1) f(t) is what the tail adds to the
+    # moment of order 2p. It must fall for good before the density underflows.
     points = center + scale * _DISTANCES
     with np.errstate(all="ignore"):
         density = np.nan_to_num(log_density(points), nan=-np.inf)

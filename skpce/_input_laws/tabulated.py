@@ -30,6 +30,7 @@ from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .families import (
+    MAP_TO_NORMAL,
     InputLaw,
     at_the_origin,
     describe,
@@ -52,11 +53,7 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class TabulatedLaw(InputLaw):
-    """A law known by a table of points and masses, made for each degree.
-
-    Recurrences are stored by degree, so that they do not depend on earlier degrees. Two
-    threads may at worst compute the same one twice.
-    """
+    """A law known by a table of points and masses, made for each degree."""
 
     @abstractmethod
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
@@ -70,6 +67,7 @@ class TabulatedLaw(InputLaw):
     def _advice(self) -> str:
         """Return what to do about a degree that is too high, as a sentence."""
 
+    # By degree, so that they do not depend on earlier degrees.
     @cached_property
     def _recurrences(self) -> dict[int, tuple[FloatArray, FloatArray, float]]:
         return {}
@@ -179,9 +177,8 @@ class ContinuousLaw(GeneralFrozenLaw):
         wide = family_name(self.frozen) in _LOGARITHMIC
         logarithm = "take the logarithm of the input, or " if wide else ""
         return (
-            f"Lower the degree, {logarithm}map the input to a normal one, for example "
-            "by sklearn.preprocessing.QuantileTransformer("
-            "output_distribution='normal')."
+            f"Lower the degree, {logarithm}map the input to a normal one, "
+            f"{MAP_TO_NORMAL}"
         )
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:

@@ -28,11 +28,7 @@ _N_FOLDS = 5
 
 
 class ExternalSolver(CoefficientSolver):
-    """Fit the basis functions, without the constant, with a linear regressor.
-
-    Residuals are those of five-fold cross-validation, with refits of clones of the
-    regressor: an estimator that is not known has no closed form for them.
-    """
+    """Fit the basis functions, without the constant, with any linear regressor."""
 
     def __init__(self, regressor: Any) -> None:
         self.regressor = regressor
@@ -68,6 +64,7 @@ class ExternalSolver(CoefficientSolver):
         return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
 
     def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
+        """Cross-validate, as an unknown estimator has no closed form."""
         residuals = np.full_like(problem.targets, np.nan)
         for training, held_out in folds_of(problem):
             coefficients = self._coefficients(problem, training)
@@ -123,13 +120,11 @@ def require_weights(regressor: Any, what: str) -> None:
 
 
 def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Yield the training and the held-out rows of five folds; none for one sample.
-
-    The folds are random, and the same for the same samples in whatever order.
-    """
+    """Yield the training and the held-out rows of five folds; none for one sample."""
     n_samples = len(problem.design)
     if n_samples < 2:
         return
+    # Random folds, the same for the same samples in whatever order.
     order = np.lexsort((*problem.targets.T, *problem.design.T))
     folds = KFold(min(_N_FOLDS, n_samples), shuffle=True, random_state=0)
     for training, held_out in folds.split(order):

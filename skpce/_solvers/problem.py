@@ -128,25 +128,19 @@ def sum_moments(blocks: Iterable[DesignMoments]) -> DesignMoments:
 
 @dataclass(frozen=True)
 class LinearFit:
-    """The coefficients of every target, and what repeats or judges the fit.
-
-    ``criterion`` is the mean squared error by which the fit was chosen, with its
-    correction for the choice of terms, and ``inf`` where it is not defined.
-    ``loo_residuals`` are those of leaving one copy out, NaN where a sample alone
-    determines its own fit; times the square root of one minus the leverage they are
-    ``scaled_residuals``, which vary alike for all samples when the noise does. Both are
-    None for a fit from accumulated sums. ``residual_variance`` is the mean square of
-    the scaled residuals.
-    """
+    """The coefficients of every target, and what repeats or judges the fit."""
 
     coefficients: FloatArray  # shape: (n_targets, n_terms)
     alpha: FloatArray  # shape: (n_targets,), in units of the sum-of-squares loss
     scales: FloatArray  # shape: (n_targets, n_terms); 0 where a term is left out
     leverage: Leverage  # of new samples
-    criterion: FloatArray  # shape: (n_targets,)
+    # The mean squared error by which the fit was chosen, raised for a search of terms.
+    criterion: FloatArray  # shape: (n_targets,); inf where it is not defined
+    # Of leaving one copy out, NaN where a sample alone determines its fit; times the
+    # root of 1 - leverage they vary alike for all samples. None for a fit from sums.
     loo_residuals: Any  # shape: (n_samples, n_targets), or None
     scaled_residuals: Any  # shape: (n_samples, n_targets), or None
-    residual_variance: FloatArray  # shape: (n_targets,)
+    residual_variance: FloatArray  # shape: (n_targets,), mean square of the scaled ones
     solver_names: tuple[str, ...] | None = None  # by target, when there was a choice
 
     def at_price(self, price: float) -> LinearFit:
@@ -200,10 +194,9 @@ class CoefficientSolver(ABC):
     def refit(
         self, problem: LinearProblem, fit: LinearFit
     ) -> FloatArray:  # shape: (n_targets, n_terms)
-        """Estimate coefficients on other samples with the choices of a fit.
+        """Estimate coefficients on other samples with the penalties and terms of a fit.
 
-        Penalties and terms stay those of the full data, because copies of a sample in a
-        resample would leak into its leave-one-out error.
+        Copies of a sample in a resample would leak into its leave-one-out error.
         """
 
     @abstractmethod
@@ -331,11 +324,8 @@ def weighted_spread(
     weights: FloatArray,  # shape: (n_samples,)
     floor: float = 0.0,
 ) -> FloatArray:  # shape: (n_targets,)
-    """Return the weighted sum of squares about the mean, 0 for rounding noise.
-
-    Rounding is a deviation of ten units in the last place, or of ``floor`` where
-    the values are differences of larger ones.
-    """
+    """Return the weighted sum of squares about the mean, 0 for rounding noise."""
+    # A deviation of ten units in the last place, or of the floor for a difference.
     mean = np.average(targets, axis=0, weights=weights)
     spread = weights @ np.square(targets - mean)
     rounding = np.square(10 * np.finfo(float).eps * targets) + floor**2
@@ -390,13 +380,9 @@ class DesignDecomposition:
         *,
         free_intercept: bool = True,
         scale: FloatArray | None = None,  # columns of scale 0 are left out
-        for_scores: bool = False,
+        for_scores: bool = False,  # right singular vectors may be missing: quicker
     ) -> DesignDecomposition:
-        """Factorise a design matrix, without column 0 where the intercept is free.
-
-        With ``for_scores`` the right singular vectors may be missing: enough for
-        residuals and leverages, and quicker where there are few samples.
-        """
+        """Factorise a design matrix, without column 0 where the intercept is free."""
         scale = np.ones(design.shape[1]) if scale is None else scale
         used, center = np.flatnonzero(scale), np.zeros(design.shape[1])
         if free_intercept:
@@ -447,11 +433,8 @@ class DesignDecomposition:
     def path_complement(
         self, alphas: FloatArray
     ) -> FloatArray:  # shape: (n_samples, n_alphas)
-        """Return ``1 - leverage`` of one copy of each sample, for each penalty.
-
-        A sample of weight below one, as when weights are normalised, is left out whole.
-        Nothing cancels when the penalty is small.
-        """
+        """Return ``1 - leverage`` of one copy of each sample, for each penalty."""
+        # In this form nothing cancels when the penalty is small.
         penalized = np.square(self.left) @ self._complement(alphas)
         base, left_out = self._unpenalized_complement, self._left_out
         return base[:, np.newaxis] + left_out[:, np.newaxis] * penalized

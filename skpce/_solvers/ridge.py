@@ -86,11 +86,7 @@ class GeneralizedRidgeSolver(CoefficientSolver):
 
 
 class RidgePathSolver(GeneralizedRidgeSolver):
-    """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties.
-
-    ``criterion`` is one of ``CRITERIA``: closed-form leave-one-out, or generalised
-    cross-validation.
-    """
+    """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties."""
 
     def __init__(
         self,
@@ -130,12 +126,7 @@ PAPER_ALPHAS = np.logspace(-8, 0, 17)
 
 
 class PaperSolver(RidgePathSolver):
-    """Ridge that penalises the intercept too, one penalty per target by GCV.
-
-    The paper's eq. (4). Targets whose mean is far from zero are shrunk towards
-    zero, and with penalties of at most 1 it cannot return the mean alone. It
-    reproduces the paper's numbers; prefer ``"ridge"`` otherwise.
-    """
+    """The paper's eq. (4): the intercept penalised too, one penalty a target by GCV."""
 
     def __init__(self) -> None:
         super().__init__(PAPER_ALPHAS, free_intercept=False, criterion="gcv")
@@ -145,7 +136,7 @@ class PaperSolver(RidgePathSolver):
         return super().fit(replace(problem, groups=each_alone))
 
 
-#: How a penalty is chosen.
+#: How a penalty is chosen: closed-form leave-one-out, generalised cross-validation.
 CRITERIA = ("loo", "gcv")
 
 # Residuals held at once while a path is scored: 512 KiB, which stays in the cache.
@@ -266,11 +257,7 @@ def _sums_of_squares(
     alphas: FloatArray,  # shape: (n_alphas,)
     factors: FloatArray,  # shape: (n_samples, n_alphas)
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
-    """Expand the squares of the residuals, so that products of matrices do the work.
-
-    Where the result is a tiny share of the sum of squares of the targets, digits are
-    lost.
-    """
+    """Expand the squares of the residuals, so that products of matrices do the work."""
     left = decomposition.left
     scores = factors.T @ np.square(centred)
     squares = decomposition.singular_values[:, np.newaxis] ** 2

@@ -43,12 +43,7 @@ from .ridge import GeneralizedRidgeSolver, fit_scale
 
 
 class SparseSolver(GeneralizedRidgeSolver):
-    """Choose a subset of the terms for each group of targets.
-
-    While the size of the subset is chosen, a term costs ``2 log P``. When the fit is
-    compared with others it costs ``comparison_price``. Leave-one-out
-    residuals are those of least squares on the chosen subset, whatever the search.
-    """
+    """Choose a subset of the terms for each group of targets, then least squares."""
 
     #: Whether the targets of a group share their terms.
     shares_terms: ClassVar[bool] = True
@@ -82,11 +77,7 @@ _SMALLEST_PIVOT = 1e-7
 
 
 class NestedSolver(SparseSolver):
-    """Choose a beginning of an order of the terms, for each target alone.
-
-    The fit depends on the coordinates of the targets, that of ``"subspace_pursuit"``
-    does not.
-    """
+    """Choose a beginning of an order of the terms, for each target alone."""
 
     shares_terms = False
 
@@ -289,12 +280,9 @@ def correction(size: int, n_terms: int, n_copies: float, share: float = 1.0) -> 
 
 
 def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
-    """Return the factor for comparing a sparse fit with another solver.
-
-    Three quarters of the price of the search, times the correction of leave-one-out
-    for small samples (Blatman and Sudret [2]_, section 3.4), here
-    :math:`(n / (n - k - 1))^2` with :math:`k` terms beside the constant.
-    """
+    """Return the factor for comparing a sparse fit with another solver."""
+    # With k terms beside the constant (n / (n - k - 1))^2 corrects leave-one-out for
+    # small samples ([2]_, section 3.4).
     left = max(n_copies - size - 1.0, 1.0)
     searched = correction(size, n_terms, n_copies, COMPARISON_SHARE)
     return searched * (n_copies / left) ** 2

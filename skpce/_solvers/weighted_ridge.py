@@ -139,11 +139,7 @@ def _decay_scale(exponents: IndexArray, decays: FloatArray) -> FloatArray:
 
 
 def _pooled(criterion: FloatArray, spread: FloatArray, groups: IndexArray) -> float:
-    """Add up the error of each group over its spread, without groups of no spread.
-
-    A group is standardised as a whole, so that a rotation of its targets (another
-    log-ratio basis of one step) changes nothing.
-    """
+    """Add up the error of each group over its spread, which no rotation changes."""
     labels, group_of = np.unique(groups, return_inverse=True)
     error = np.bincount(group_of, criterion, minlength=len(labels))
     size = np.bincount(group_of, spread, minlength=len(labels))
