@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,6 @@ from .families import (
 )
 from .measures import (
     FiniteMeasure,
-    Panels,
     UnresolvedError,
     adapt,
     measure_of_sample,
@@ -169,9 +168,17 @@ class ContinuousLaw(GeneralFrozenLaw):
         n_nodes = degree + _SPARE_NODES
         breakpoints = _breakpoints(unit, self.scale / scale, degree)
         panels = adapt(unit, breakpoints, self.scale / scale, n_nodes)
-        make = partial(_standardised_table, panels, unit, n_nodes)
         shift = self.location - loc
-        return make(1, shift, self.scale, scale), make(3, shift, self.scale, scale)
+
+        def standardised(parts: int) -> FiniteMeasure:
+            measure = panels.measure(unit.pdf, n_nodes, parts)
+            total = float(measure.masses.sum())
+            if not abs(total - 1.0) <= TOLERANCE:
+                raise UnresolvedError(f"its density integrates to {total:.10g}")
+            points = (measure.points * scale - shift) / self.scale
+            return FiniteMeasure(points, measure.masses / total)
+
+        return standardised(1), standardised(3)
 
     def _advice(self) -> str:
         wide = family_name(self.frozen) in _LOGARITHMIC
@@ -201,24 +208,6 @@ def _breakpoints(unit: Any, sd: float, degree: int) -> FloatArray:
     every = np.concatenate([center - outward, body, center + outward])
     inside = every[(every > low) & (every < high)]
     return np.unique(np.concatenate([[low], inside, [high]]))
-
-
-def _standardised_table(
-    panels: Panels,
-    unit: Any,
-    n_nodes: int,
-    parts: int,
-    shift: float,  # mean of the input above loc
-    sd: float,
-    scale: float,
-) -> FiniteMeasure:
-    """Return the masses at the standardised nodes of the panels."""
-    measure = panels.measure(unit.pdf, n_nodes, parts)
-    total = float(measure.masses.sum())
-    if not abs(total - 1.0) <= TOLERANCE:
-        raise UnresolvedError(f"its density integrates to {total:.10g}")
-    points = (measure.points * scale - shift) / sd
-    return FiniteMeasure(points, measure.masses / total)
 
 
 # Supports up to this size are tabulated whole, larger ones where they matter.

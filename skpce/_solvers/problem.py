@@ -196,7 +196,7 @@ class CoefficientSolver(ABC):
     ) -> FloatArray:  # shape: (n_targets, n_terms)
         """Estimate coefficients on other samples with the penalties and terms of a fit.
 
-        Copies of a sample in a resample would leak into its leave-one-out error.
+        None is chosen anew: copies of a sample would leak into its leave-one-out error.
         """
 
     @abstractmethod
