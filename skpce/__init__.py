@@ -9,7 +9,7 @@ from ._compositions.predictive import PredictionInterval
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import pack_steps, unpack_steps
 from ._dependence.maps import NatafTransformer, RosenblattTransformer
-from ._dependence.tests import SurrogateDiagnostics
+from ._dependence.scores import SurrogateDiagnostics
 from ._expansion.expansion import Expansion
 from ._expansion.indices import (
     DerivativeSensitivity,

@@ -52,7 +52,7 @@ from ._compositions.steps import (
     refuse_ragged,
     resolve_layout,
 )
-from ._dependence.tests import SurrogateDiagnostics
+from ._dependence.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver
 

@@ -27,7 +27,6 @@ from .._compositions.models import InputModelFit, InputModels, InputModelSolver
 from .._compositions.steps import StepLayout
 from .._dependence import scores
 from .._dependence.maps import IsoprobabilisticMap
-from .._dependence.tests import SurrogateDiagnostics
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem
@@ -344,7 +343,7 @@ _noun(
         ),
     },
 )
-_noun("diagnostics", SurrogateDiagnostics)
+_noun("diagnostics", scores.SurrogateDiagnostics)
 
 
 # Maps of dependent inputs
@@ -439,7 +438,7 @@ OURS: Mapping[str, Mapping[str, Field]] = {
     "skpce.CompositionalPCESurrogate": _fitted(
         "step_sobol_interval_ step_total_sobol_interval_",
         _fitted=FittedCompositions,
-        diagnostics_=SurrogateDiagnostics,
+        diagnostics_=scores.SurrogateDiagnostics,
         _labels_of_y=tuple[Sequence[str], ...],
         _n_features_out=int,
     ),

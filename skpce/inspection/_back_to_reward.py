@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray
-from .._dependence.tests import largest_correlation
+from .._dependence.scores import largest_correlation
 from .._input_laws import NormalLaw
 from ._correlated_features import NormalParts
 from ._model import ratio_of_means

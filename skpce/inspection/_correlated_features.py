@@ -18,7 +18,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
-from .._dependence.tests import correlation_reason, outside_reason, outside_share
+from .._dependence.scores import correlation_reason, outside_reason, outside_share
 from .._expansion.expansion import Expansion
 from .._expansion.indices import gradient_moments
 from .._expansion.moments import (

@@ -19,7 +19,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
-from .._dependence.tests import (
+from .._dependence.scores import (
     correlation_reason,
     fidelity_reason,
     largest_correlation,
