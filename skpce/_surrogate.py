@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     MultiOutputMixin,
@@ -31,7 +31,6 @@ from ._checks import (
     method_of,
 )
 from ._compositions import indices, modes, predictive, probability_indices
-from ._compositions.composition import checked_policies, d2_kl_deviance, resolve_mask
 from ._compositions.fitted import FittedCompositions, fit_compositions
 from ._compositions.levels import (
     bootstrap_indices,
@@ -41,16 +40,20 @@ from ._compositions.levels import (
 )
 from ._compositions.log_ratio import (
     LogRatioGeometry,
-    check_log_ratio_parameters,
+    check_parameters_of,
+    get_feature_names_out,
     inverse_transform,
     log_ratios_of,
 )
 from ._compositions.models import solver_of
 from ._compositions.steps import (
+    checked_policies,
     column_labels,
+    d2_kl_deviance,
     refuse_nan,
     refuse_ragged,
     resolve_layout,
+    resolve_mask,
 )
 from ._dependence.tests import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
@@ -290,7 +293,11 @@ class CompositionalPCESurrogate(
         """
         owner = type(self).__name__
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
-        self._check_parameters(owner)
+        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
+        check_integer(owner, "n_resamples", self.n_resamples)
+        check_integer(owner, "n_permutations", self.n_permutations)
+        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
+        check_parameters_of(self)
         refuse_ragged(y)
         refuse_nan(y)
         inputs, targets = validate_data(
@@ -305,7 +312,7 @@ class CompositionalPCESurrogate(
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
         layout = resolve_layout(y, self.steps, values.shape[1], owner)
-        self._check_log_ratio(owner, layout)
+        check_parameters_of(self, layout)
         mask = resolve_mask(self.mask, values, layout, owner)
         geometry = LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
         clr = log_ratios_of(
@@ -324,23 +331,6 @@ class CompositionalPCESurrogate(
         self._n_features_out = geometry.n_coordinates
         self._store_resampling(self._fitted)
         return self
-
-    def _check_parameters(self, owner: str) -> None:
-        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
-        check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
-        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
-        self._check_log_ratio(owner)
-
-    def _check_log_ratio(self, owner: str, layout: Any = None) -> None:
-        check_log_ratio_parameters(
-            owner,
-            log_ratio=self.log_ratio,
-            reference=self.reference,
-            zero_replacement=self.zero_replacement,
-            closure=self.closure,
-            layout=layout,
-        )
 
     @property
     def _is_of_the_paper(self) -> bool:
@@ -523,25 +513,6 @@ class CompositionalPCESurrogate(
             frame.index = X.index
         return frame
 
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return names such as ``catalyst:L1/L4``.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Only checked against the names seen in ``fit``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_coordinates,)
-            One per coordinate.
-        """
-        check_is_fitted(self)
-        input_names(self, input_features)
-        return np.asarray(self.geometry_.coordinate_names, dtype=object)
-
     def _checked_inputs(self, X: ArrayLike) -> FloatArray:
         """Return inputs as an array; warn of those outside their distributions."""
         check_is_fitted(self)
@@ -584,6 +555,7 @@ class CompositionalPCESurrogate(
     mask_ = attribute_of("geometry_", lambda g: g.mask)
     coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
+    get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)
     shapley_effects = method_of("_now", indices.shapley_effects)

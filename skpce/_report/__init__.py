@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .._checks import check_integer, fail
-from .._compositions.composition import checked_policies
+from .._compositions.steps import checked_policies
 from ..inspection import Result
 from ..inspection._reading import compositions_of
 
