@@ -31,13 +31,7 @@ from ._checks import (
     method_of,
 )
 from ._compositions import indices, modes, predictive, probability_indices
-from ._compositions.fitted import FittedCompositions, fit_compositions
-from ._compositions.levels import (
-    bootstrap_indices,
-    check_copies,
-    make_level,
-    permutation_p_values,
-)
+from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     check_parameters_of,
@@ -45,7 +39,6 @@ from ._compositions.log_ratio import (
     inverse_transform,
     log_ratios_of,
 )
-from ._compositions.models import solver_of
 from ._compositions.steps import (
     checked_policies,
     column_labels,
@@ -308,7 +301,7 @@ class CompositionalPCESurrogate(
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
         weights = checked_sample_weight(sample_weight, inputs)
         if self.n_resamples:
-            check_copies(owner, weights, self.n_resamples, "sample_weight")
+            indices.check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
         layout = resolve_layout(y, self.steps, values.shape[1], owner)
@@ -332,10 +325,6 @@ class CompositionalPCESurrogate(
         self._store_resampling(self._fitted)
         return self
 
-    @property
-    def _is_of_the_paper(self) -> bool:
-        return self.solver == "paper" and self.regressor is None
-
     def _fit_coordinates(
         self,
         solver: CoefficientSolver,
@@ -350,13 +339,13 @@ class CompositionalPCESurrogate(
         One penalty per step is pooled in an isometric system, so that the fit does
         not depend on the coordinates in which it is reported.
         """
-        if self._is_of_the_paper:
+        of_the_paper = self.solver == "paper" and self.regressor is None
+        if of_the_paper:
             coordinates = replace(geometry, log_ratio="alr", reference=-1)
         elif self.alpha_per_target or self.log_ratio == "ilr":
             coordinates = geometry
         else:
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-        pooled = not self._is_of_the_paper and not self.alpha_per_target
         if self.regressor is not None:
             seen = basis, samples, coordinates, self.random_state
             solver = solver_of(solver, self.regressor, *seen)
@@ -366,7 +355,7 @@ class CompositionalPCESurrogate(
             samples,
             geometry,
             coordinates,
-            pooled=pooled,
+            pooled=not of_the_paper and not self.alpha_per_target,
             names=input_names(self),
         )
         return replace(
@@ -382,7 +371,9 @@ class CompositionalPCESurrogate(
         generator = make_generator(self.random_state)
         p_values, q2 = None, fitted.expansion.q2
         if self.n_permutations:
-            p_values = permutation_p_values(fitted, self.n_permutations, generator)
+            p_values = indices.permutation_p_values(
+                fitted, self.n_permutations, generator
+            )
             p_values = np.where(np.isfinite(q2), p_values, np.nan)
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
@@ -393,9 +384,9 @@ class CompositionalPCESurrogate(
             basis=fitted.basis,
         )
         if self.n_resamples:
-            interval = bootstrap_indices(
+            interval = indices.bootstrap_indices(
                 fitted,
-                make_level("step", fitted.geometry, fitted.clr, fitted.weights),
+                indices.index_level(fitted, "fit", "step"),
                 self.n_resamples,
                 self.confidence_level,
                 generator,
@@ -506,12 +497,13 @@ class CompositionalPCESurrogate(
         part     0    1      0    1
         0      0.5  0.5    0.5  0.5
         """
-        check_is_fitted(self)
         predicted = self._fitted.policies_at(self._checked_inputs(X))
-        frame = indices.composition_frame(predicted, self.geometry_.layout)
-        if isinstance(X, import_pandas().DataFrame):
-            frame.index = X.index
-        return frame
+        pandas, layout = import_pandas(), self.geometry_.layout
+        steps = [layout.step_names[step] for step in layout.step_of_part]
+        labels = [steps, layout.part_names]
+        columns = pandas.MultiIndex.from_arrays(labels, names=["step", "part"])
+        index = X.index if isinstance(X, pandas.DataFrame) else None
+        return pandas.DataFrame(predicted, index, columns)
 
     def _checked_inputs(self, X: ArrayLike) -> FloatArray:
         """Return inputs as an array; warn of those outside their distributions."""

@@ -1,37 +1,39 @@
-r"""A fitted surrogate of compositions: expansion, data, coordinates and residuals.
+"""A fitted surrogate of compositions: expansion, data, coordinates and residuals.
 
-The predictive distribution of a policy is the push-forward of the inputs *plus* the
-distribution of the residuals. The push-forward alone (as in the paper) is too narrow by
-the unexplained share of the variance. Residuals are leave-one-out ones, which include
-the error of the coefficients. They are scaled by leverage: a residual of member
-:math:`i`, left out, has the variance :math:`\sigma^2 / (1 - h_i)`, and a prediction at
-:math:`x` the variance :math:`\sigma^2 (1 + h(x))` [1]_. One row has all steps of a
-member, so that the dependence between actions and steps is preserved.
-
-References
-----------
-.. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
-   and Hall, 1982, section 2.1.
+It is fitted with a coefficient solver, or with any regressor of the inputs, such as a
+forest or a Gaussian process. That one has no coefficients: they are then those of least
+squares on its predictions at draws of the input laws, a surrogate of the surrogate.
+Predictions are those of the regressor; the share of their variance that the expansion
+explains is its *fidelity*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, Samples, make_generator
+from .._checks import FloatArray, IndexArray, Samples, make_generator
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem, linear_problem
-from .._solvers import CoefficientSolver, LinearFit
-from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
+from .._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._solvers.external import folds_of, require_weights
+from .._solvers.problem import (
+    LOG_RATIO_FLOOR,
+    Leverage,
+    LeverageFactor,
+    q2_from_sums,
+    weighted_spread,
+)
+from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import LogRatioGeometry, sum_by_step
-from .models import InputModelFit, InputModels, InputModelSolver
 
 RESIDUAL_LAWS = ("resampled", "gaussian")
 
@@ -40,10 +42,163 @@ RESIDUAL_LAWS = ("resampled", "gaussian")
 # spite of it.
 QUANTILE: Final = "median_unbiased"
 
+# Draws of the expansion: this many for each term, and not fewer than the second.
+_DRAWS_A_TERM = 10
+_FEWEST_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class InputModels:
+    """Fitted regressors of the inputs, each with its columns of the coordinates."""
+
+    parts: tuple[tuple[IndexArray, Any], ...]
+    n_fitted: int  # number of fitted coordinates
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return fitted coordinates of shape (n_members, n_fitted)."""
+        values = np.empty((len(X), self.n_fitted))
+        for columns, model in self.parts:
+            values[:, columns] = model.predict(X).reshape(len(X), -1)
+        return values
+
+
+@dataclass(frozen=True)
+class InputModelFit(LinearFit):
+    """A fit whose coefficients expand models of the inputs."""
+
+    models: InputModels | None = None  # never None
+
+
+class InputModelSolver(CoefficientSolver):
+    """Fit clones of a regressor to the inputs and expand them.
+
+    The design of its problems is the inputs themselves. Where the regressor takes
+    several targets, one model serves all coordinates of a step. Residuals are those of
+    five-fold cross-validation.
+    """
+
+    def __init__(
+        self, regressor: Any, basis: PolynomialBasis, generator: np.random.Generator
+    ) -> None:
+        self.regressor = regressor
+        self.basis = basis
+        n_draws = max(_FEWEST_DRAWS, _DRAWS_A_TERM * len(basis.multi_indices))
+        self.draws = basis.sample(n_draws, generator)
+        self.held_out = basis.sample(n_draws, generator)
+
+    def fit(self, problem: LinearProblem) -> InputModelFit:
+        models = self._fit_models(problem)
+        residuals = self._held_out_residuals(problem)
+        n_targets = problem.targets.shape[1]
+        total = problem.weights.sum()
+        mean_square = problem.weights @ np.square(residuals) / total
+        coefficients = self._expand(models)
+        nothing = np.zeros(n_targets)
+        return InputModelFit(
+            coefficients,
+            nothing,
+            np.ones_like(coefficients),
+            # The leverage of a model is not known: that of the mean alone.
+            Leverage.shared(LeverageFactor.of_constant(0, 1.0 / total), nothing),
+            np.where(np.isnan(mean_square), np.inf, mean_square),
+            residuals,
+            residuals,
+            mean_square,
+            models=models,
+        )
+
+    def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
+        return self._expand(self._fit_models(problem))
+
+    def resample(
+        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
+    ) -> FloatArray:
+        """Refit the models; a member drawn twice enters twice, without weights."""
+        alone = replace(problem, weights=np.ones(len(problem.weights)))
+        drawn = [np.repeat(np.arange(len(row)), row) for row in counts]
+        return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
+
+    def fidelity_residuals(
+        self, fit: InputModelFit
+    ) -> tuple[FloatArray, FloatArray]:  # each shape: (n_draws, n_targets)
+        """Return predictions at fresh draws and the error of the expansion there."""
+        assert fit.models is not None
+        predicted = fit.models.predict(self.held_out)
+        expanded = self.basis.combine(self.held_out, fit.coefficients)
+        return predicted, predicted - expanded
+
+    def _expand(self, models: InputModels) -> FloatArray:
+        design = self.basis.evaluate(self.draws)
+        values = models.predict(self.draws)
+        coefficients: Any = np.linalg.lstsq(design, values, rcond=None)[0]
+        return coefficients.T
+
+    def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
+        residuals = np.full_like(problem.targets, np.nan)
+        for training, held_out in folds_of(problem):
+            models = self._fit_models(problem, training)
+            predicted = models.predict(problem.design[held_out])
+            residuals[held_out] = problem.targets[held_out] - predicted
+        return residuals
+
+    def _fit_models(
+        self, problem: LinearProblem, rows: IndexArray | slice = slice(None)
+    ) -> InputModels:
+        options = {}
+        if np.ptp(problem.weights) > 0:
+            require_weights(self.regressor, "members")
+            options["sample_weight"] = problem.weights[rows]
+        inputs = problem.design[rows]
+        parts = []
+        for columns in self._columns(problem.groups):
+            targets = problem.targets[rows][:, columns]
+            if len(columns) == 1:
+                targets = targets[:, 0]
+            model = clone(self.regressor).fit(inputs, targets, **options)
+            parts.append((columns, model))
+        return InputModels(tuple(parts), problem.targets.shape[1])
+
+    def _columns(self, groups: IndexArray) -> list[IndexArray]:
+        """Return the columns that one model predicts."""
+        if get_tags(self.regressor).target_tags.multi_output:
+            return [np.flatnonzero(groups == group) for group in np.unique(groups)]
+        return [np.array([column]) for column in range(len(groups))]
+
+
+def solver_of(
+    solver: CoefficientSolver,
+    regressor: Any,
+    basis: PolynomialBasis,
+    samples: Samples,  # with centred log-ratios as targets
+    coordinates: LogRatioGeometry,
+    random_state: Any,
+) -> CoefficientSolver:
+    """Let a regressor that has no coefficients see the inputs themselves."""
+    targets = coordinates.to_coordinates(samples.targets)
+    if not targets.shape[1]:
+        return LeastSquaresSolver()
+    trial = clone(regressor).fit(samples.inputs, targets[:, 0])
+    if hasattr(trial, "coef_"):
+        return solver
+    return InputModelSolver(regressor, basis, make_generator(random_state))
+
 
 @dataclass(frozen=True)
 class ResidualLaw:
-    """Leave-one-out residuals of an ensemble, in the fitted coordinates."""
+    r"""Leave-one-out residuals of an ensemble, in the fitted coordinates.
+
+    The predictive distribution of a policy is the push-forward of the inputs *plus*
+    that of the residuals: the push-forward alone (as in the paper) is too narrow by the
+    unexplained share of the variance. A residual of member :math:`i`, left out, has the
+    variance :math:`\sigma^2 / (1 - h_i)` with the leverage :math:`h_i`, and a
+    prediction at :math:`x` has :math:`\sigma^2 (1 + h(x))` [1]_. One row has all steps
+    of a member, which preserves the dependence between actions and steps.
+
+    References
+    ----------
+    .. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
+       and Hall, 1982, section 2.1.
+    """
 
     fit: LinearFit
     weights: FloatArray  # shape: (n_members,), frequencies
@@ -174,7 +329,7 @@ class FittedCompositions:
         coefficients: FloatArray,  # shape: (..., n_fitted, n_terms)
     ) -> FloatArray:  # shape: (..., n_active, n_terms)
         """Map coefficients of the fitted coordinates to those of clr."""
-        return clr_rows(coefficients, self.fitted_geometry)
+        return map_rows(self.fitted_geometry.from_coordinates, coefficients)
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals by step; shape (n_steps,)."""
@@ -219,10 +374,12 @@ class FittedCompositions:
         return make_generator(given)
 
 
-def clr_rows(coefficients: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
-    """Map rows of coefficients (..., n_coordinates, n_terms) to those of clr."""
-    swapped = geometry.from_coordinates(np.swapaxes(coefficients, -1, -2))
-    return np.swapaxes(swapped, -1, -2)
+def map_rows(
+    image: Callable[[FloatArray], FloatArray],  # of values of shape (..., n_targets)
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+) -> FloatArray:
+    """Map the rows of coefficients to those of other coordinates."""
+    return np.swapaxes(image(np.swapaxes(coefficients, -1, -2)), -1, -2)
 
 
 def fit_compositions(
@@ -252,7 +409,7 @@ def fit_compositions(
     press = sum_by_step(weights @ np.square(residuals), coordinates)
     expansion = Expansion(
         basis,
-        clr_rows(problem.coefficients, coordinates),
+        map_rows(coordinates.from_coordinates, problem.coefficients),
         names,
         geometry.active_names,
         groups=geometry.step_of_active,

@@ -467,6 +467,8 @@ class LogRatioGeometry:
 
     def to_coordinates(self, clr: FloatArray) -> FloatArray:
         """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
+        if self.log_ratio == "clr":
+            return clr
         if not self.n_coordinates:
             return np.zeros((*clr.shape[:-1], 0))
         return clr @ self._to_coordinates.T

@@ -1,27 +1,6 @@
-r"""Draws, intervals and bands of the predictive distribution of policies.
+"""Draws, intervals and bands of the predictive distribution of policies.
 
 The distribution is the push-forward of the inputs plus that of the residuals.
-
-Marginal intervals cover each probability separately; all parts of a step lie inside
-together less often. A *simultaneous* band scales the distances of all parts from their
-centres by one number: with the logit :math:`z_k` of each part, its median :math:`m_k`
-and its spread :math:`s_k` on either side,
-
-.. math:: M = \max_k \frac{|z_k - m_k|}{s_k}, \qquad
-          [\,m_k - c\,s_k^-,\; m_k + c\,s_k^+\,], \qquad P(M \le c) = \gamma,
-
-and :math:`c` is the quantile of :math:`M` over the draws [1]_. It is one quantile of
-one number, so that few draws suffice where the extremes of each part would not.
-
-Median and spread of few residuals are close to each of them, and :math:`M` is then too
-small. So the distance of a draw is measured from the median of the *other* draws, in
-units of their spread, as that of a new member will be.
-
-References
-----------
-.. [1] J. L. Montiel Olea and M. Plagborg-Moller, "Simultaneous confidence bands:
-   theory, implementation, and an application to SVARs", Journal of Applied
-   Econometrics 34 (2019), section 2 (the sup-t band).
 """
 
 from __future__ import annotations
@@ -82,10 +61,7 @@ def check_predictive(owner: str, n_samples: Any, residual: Any) -> None:
     check_integer(owner, "n_samples", n_samples, low=1)
     if residual is not None and residual not in RESIDUAL_LAWS:
         listed = ", ".join(repr(name) for name in RESIDUAL_LAWS)
-        raise ValueError(
-            f"The 'residual' parameter of {owner} must be one of {listed} or None. "
-            f"Got {residual!r} instead."
-        )
+        raise fail(owner, "residual", f"one of {listed} or None", residual)
 
 
 def _refuse_both(owner: str, X: Any, inputs: Any) -> None:
@@ -236,14 +212,24 @@ def predict_interval(
 
     Notes
     -----
-    A joint band scales the distances of all logits from their medians, in units
-    of their spread, by the quantile of the largest one [1]_. Each residual is
-    measured from the others.
+    Marginal intervals cover each probability separately; all parts of a step lie
+    inside together less often. A joint band scales the distances of all parts from
+    their centres by one number: with the logit :math:`z_k` of each part, its median
+    :math:`m_k` and its spread :math:`s_k` on either side,
+
+    .. math:: M = \max_k \frac{|z_k - m_k|}{s_k}, \qquad
+              [\,m_k - c\,s_k^-,\; m_k + c\,s_k^+\,], \qquad P(M \le c) = \gamma,
+
+    and :math:`c` is the quantile of :math:`M` over the draws [1]_: one quantile of one
+    number, so that few draws suffice. Median and spread of few residuals are close to
+    each of them; the distance of a draw is therefore measured from the median of the
+    *other* draws, in units of their spread, as that of a new member will be.
 
     References
     ----------
-    .. [1] J. L. Montiel Olea and M. Plagborg-Moller, "Simultaneous confidence
-       bands", Journal of Applied Econometrics 34 (2019), section 2.
+    .. [1] J. L. Montiel Olea and M. Plagborg-Moller, "Simultaneous confidence bands:
+       theory, implementation, and an application to SVARs", Journal of Applied
+       Econometrics 34 (2019), section 2 (the sup-t band).
 
     Examples
     --------
@@ -350,10 +336,10 @@ def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
     try:
         rows = np.asarray(inputs, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} must be None, a law or a list of laws "
-            f"as in distribution=, or rows of inputs. Got {inputs!r} instead."
-        ) from None
+        expected = (
+            "None, a law or a list of laws as in distribution=, or rows of inputs"
+        )
+        raise fail(owner, "inputs", expected, inputs) from None
     if rows.ndim != 2 or not len(rows) or rows.shape[1] != n_features:
         raise ValueError(
             f"The 'inputs' parameter of {owner} has shape {rows.shape}; expected "
