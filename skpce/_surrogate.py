@@ -374,7 +374,6 @@ class CompositionalPCESurrogate(
             p_values = indices.permutation_p_values(
                 fitted, self.n_permutations, generator
             )
-            p_values = np.where(np.isfinite(q2), p_values, np.nan)
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=round(float(fitted.weights.sum())),
@@ -539,7 +538,9 @@ class CompositionalPCESurrogate(
         "_fitted", lambda f: indices.sobol_indices(f, "trajectory").total_order[0]
     )
     alpha_ = attribute_of("_fitted", lambda f: f.alpha)
-    indices_from_ = attribute_of("_fitted", lambda f: f.indices_from)
+    indices_from_ = attribute_of(
+        "_fitted", lambda f: "coefficients" if f.models is None else "sampling"
+    )
     fidelity_ = attribute_of("_fitted", lambda f: f.fidelity)
     steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
     step_names_ = attribute_of("geometry_", lambda g: g.layout.step_names)

@@ -118,15 +118,6 @@ class InputModelSolver(CoefficientSolver):
         drawn = [np.repeat(np.arange(len(row)), row) for row in counts]
         return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
 
-    def fidelity_residuals(
-        self, fit: InputModelFit
-    ) -> tuple[FloatArray, FloatArray]:  # each shape: (n_draws, n_targets)
-        """Return predictions at fresh draws and the error of the expansion there."""
-        assert fit.models is not None
-        predicted = fit.models.predict(self.held_out)
-        expanded = self.basis.combine(self.held_out, fit.coefficients)
-        return predicted, predicted - expanded
-
     def _expand(self, models: InputModels) -> FloatArray:
         design = self.basis.evaluate(self.draws)
         values = models.predict(self.draws)
@@ -202,7 +193,6 @@ class ResidualLaw:
 
     fit: LinearFit
     weights: FloatArray  # shape: (n_members,), frequencies
-    geometry: LogRatioGeometry
 
     def draw(
         self, size: int, kind: str | None, generator: np.random.Generator
@@ -236,15 +226,6 @@ class ResidualLaw:
             self._refuse_undefined()
             return self.fit.scaled_residuals
         return self.draw(size, kind, generator)
-
-    def deviations(
-        self,
-        rows: FloatArray,  # shape: (n_draws, n_fitted), scaled residuals
-        design: FloatArray,  # shape: (n_members, n_terms)
-    ) -> FloatArray:  # shape: (n_draws, n_members, n_active)
-        """Return the clr deviations of residual rows at new inputs."""
-        scale = self.fit.prediction_scale(design)
-        return self.geometry.from_coordinates(rows[:, np.newaxis] * scale)
 
     def _refuse_undefined(self) -> None:
         if np.isnan(self.fit.scaled_residuals).any():
@@ -309,7 +290,7 @@ class FittedCompositions:
     @property
     def residual_law(self) -> ResidualLaw:
         """Distribution of what the expansion does not explain."""
-        return ResidualLaw(self.fit, self.weights, self.fitted_geometry)
+        return ResidualLaw(self.fit, self.weights)
 
     def clr_at(
         self,
@@ -345,26 +326,19 @@ class FittedCompositions:
         by_step[self.problem.groups] = self.fit.alpha
         return by_step
 
-    @property
-    def indices_from(self) -> str:
-        """Where the coefficients come from: the fit, or draws of its models."""
-        return "coefficients" if self.models is None else "sampling"
-
     @cached_property
     def fidelity(self) -> FloatArray:
         """Q² of the expansion as a copy of the predictions; shape (n_steps,)."""
-        solver, fit = self.problem.solver, self.fit
-        if not isinstance(solver, InputModelSolver) or not isinstance(
-            fit, InputModelFit
-        ):
+        solver, geometry = self.problem.solver, self.fitted_geometry
+        if not isinstance(solver, InputModelSolver):
             return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
-        geometry = self.fitted_geometry
-        predicted, missed = map(
-            geometry.from_coordinates, solver.fidelity_residuals(fit)
+        inputs = solver.held_out
+        predicted = self.clr_at(inputs)
+        expanded = self.basis.combine(
+            inputs, self.clr_coefficients(self.fit.coefficients)
         )
-        once = np.ones(len(predicted))
-        spread = weighted_spread(predicted, once, LOG_RATIO_FLOOR)
-        press = sum_by_step(np.square(missed).sum(axis=0), geometry)
+        spread = weighted_spread(predicted, np.ones(len(inputs)), LOG_RATIO_FLOOR)
+        press = sum_by_step(np.square(predicted - expanded).sum(axis=0), geometry)
         q2 = q2_from_sums(press, sum_by_step(spread, geometry))
         return np.where(geometry.has_choice, q2, np.nan)
 

@@ -483,7 +483,7 @@ def permutation_p_values(
     )
     exceed = np.sum(np.asarray(residuals) <= observed, axis=0)
     p_values = (1.0 + exceed) / (1.0 + n_permutations)
-    return np.where(fitted.geometry.has_choice, p_values, np.nan)
+    return np.where(np.isfinite(fitted.expansion.q2), p_values, np.nan)
 
 
 def _permuted_press(

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from .._checks import FloatArray, IndexArray, check_real, fail
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
-from .predictive import check_predictive, draw_marginal, input_sampler
+from .predictive import check_predictive, draw_around, input_sampler
 from .steps import StepLayout
 
 #: Ashman's D above which two components are separated.
@@ -167,7 +167,7 @@ def predicted_modes(
     generator = fitted.generator(random_state)
     rows = fitted.residual_law.draw(n_samples, residual, generator)
     X = draw(n_samples, generator)
-    logits = _logits_of(draw_marginal(fitted, rows, X), fitted.geometry, column)
+    logits = _logits_of(draw_around(fitted, rows, X), fitted.geometry, column)
     n_known = n_samples
     if residual == "resampled":  # so many different residuals
         n_known = min(n_samples, int(np.count_nonzero(fitted.weights)))

@@ -56,15 +56,14 @@ class PredictionInterval(NamedTuple):
     upper: FloatArray
 
 
-def check_predictive(owner: str, n_samples: Any, residual: Any) -> None:
-    """Raise ``ValueError`` for a bad number of draws or residual law."""
+def check_predictive(
+    owner: str, n_samples: Any, residual: Any, X: Any = None, inputs: Any = None
+) -> None:
+    """Raise ``ValueError`` for bad arguments of draws."""
     check_integer(owner, "n_samples", n_samples, low=1)
     if residual is not None and residual not in RESIDUAL_LAWS:
         listed = ", ".join(repr(name) for name in RESIDUAL_LAWS)
         raise fail(owner, "residual", f"one of {listed} or None", residual)
-
-
-def _refuse_both(owner: str, X: Any, inputs: Any) -> None:
     if X is not None and inputs is not None:
         raise ValueError(
             f"{owner} takes X, inputs of members that are known, or inputs=, a law of "
@@ -133,18 +132,14 @@ def sample(
     array([0.03, 0.03])
     """
     owner = f"{fitted.owner}.sample"
-    check_predictive(owner, n_samples, residual)
-    _refuse_both(owner, X, inputs)
+    check_predictive(owner, n_samples, residual, X, inputs)
     draw = input_sampler(fitted, owner, inputs)
     generator = fitted.generator(random_state)
-    law = fitted.residual_law
-    rows = law.draw(n_samples, residual, generator)
+    rows = fitted.residual_law.draw(n_samples, residual, generator)
     if X is None:
-        clr = draw_marginal(fitted, rows, draw(n_samples, generator))
+        clr = draw_around(fitted, rows, draw(n_samples, generator))
     else:
-        values = _checked(fitted, X)
-        clr = law.deviations(rows, fitted.basis.evaluate(values))
-        clr += fitted.clr_at(values)
+        clr = draw_around(fitted, rows[:, np.newaxis], _checked(fitted, X))
     return fitted.geometry.compositions(clr)
 
 
@@ -156,14 +151,16 @@ def _checked(fitted: FittedCompositions, X: ArrayLike) -> FloatArray:
     return values
 
 
-def draw_marginal(
+def draw_around(
     fitted: FittedCompositions,
-    rows: FloatArray,  # shape: (n_rows, n_fitted), scaled residuals
-    X: FloatArray,  # shape: (n_rows, n_features)
-) -> FloatArray:  # shape: (n_rows, n_active)
-    """Add one row of residuals to the prediction at each input."""
+    rows: FloatArray,  # shape: (n_inputs or (n_rows, 1), n_fitted), scaled residuals
+    X: FloatArray,  # shape: (n_inputs, n_features)
+) -> FloatArray:  # shape: (n_inputs or (n_rows, n_inputs), n_active)
+    """Add one row of residuals, or each of them, to the prediction at each input."""
     scale = fitted.fit.prediction_scale(fitted.basis.evaluate(X))
-    return fitted.clr_at(X) + fitted.fitted_geometry.from_coordinates(rows * scale)
+    clr = fitted.fitted_geometry.from_coordinates(rows * scale)
+    clr += fitted.clr_at(X)
+    return clr
 
 
 def predict_interval(
@@ -247,17 +244,16 @@ def predict_interval(
     True
     """
     owner = f"{fitted.owner}.predict_interval"
-    check_predictive(owner, n_samples, residual)
+    check_predictive(owner, n_samples, residual, X, inputs)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     if joint is not None and joint not in JOINT:
         raise fail(owner, "joint", "None, 'step' or 'trajectory'", joint)
-    _refuse_both(owner, X, inputs)
     draw = input_sampler(fitted, owner, inputs)
     generator = fitted.generator(random_state)
     law = fitted.residual_law
     if X is None:
         rows = law.draw(n_samples, residual, generator)
-        clr = draw_marginal(fitted, rows, draw(n_samples, generator))
+        clr = draw_around(fitted, rows, draw(n_samples, generator))
         bounds = _bounds(fitted, clr[:, np.newaxis], confidence_level, joint)
         return PredictionInterval(*bounds)
     values = _checked(fitted, X)
@@ -266,8 +262,7 @@ def predict_interval(
     chunk = max(1, _CHUNK_ENTRIES // (len(rows) * bounds.shape[2]))
     for start in range(0, len(values), chunk):
         block = values[start : start + chunk]
-        clr = law.deviations(rows, fitted.basis.evaluate(block))
-        clr += fitted.clr_at(block)
+        clr = draw_around(fitted, rows[:, np.newaxis], block)
         bounds[:, start : start + chunk] = _bounds(fitted, clr, confidence_level, joint)
     return PredictionInterval(bounds[0], bounds[1])
 
