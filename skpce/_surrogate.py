@@ -37,6 +37,7 @@ from ._compositions.log_ratio import (
     check_parameters_of,
     get_feature_names_out,
     inverse_transform,
+    learn_geometry,
     log_ratios_of,
 )
 from ._compositions.steps import (
@@ -45,8 +46,6 @@ from ._compositions.steps import (
     d2_kl_deviance,
     refuse_nan,
     refuse_ragged,
-    resolve_layout,
-    resolve_mask,
 )
 from ._dependence.tests import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
@@ -80,18 +79,9 @@ class CompositionalPCESurrogate(
     log_ratio : {"alr", "clr", "ilr"}, default="ilr"
         Coordinates in which coefficients and indices are reported. The fit does not
         depend on it (unless ``alpha_per_target``).
-    reference : int, default=-1
-        Reference part of alr in each step; a masked one gives way to the last
-        possible part.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 for
-        every member. In cross-validation give the mask itself: a rare action may
-        vanish in a fold.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part.
-    closure : {"renormalize", "strict"}, default="renormalize"
-        Divide each row of each step by its sum (with a :class:`ClosureWarning`
-        above 1e-3), or refuse rows further than 1e-6 from one.
+    reference, mask, zero_replacement, closure
+        Parts of y, as in :class:`LogRatioTransformer`; a row of zeros is refused. In
+        cross-validation give the mask itself: a rare action may vanish in a fold.
     distribution, truncation, q, interaction_order
         The basis, as in :class:`PolynomialChaosRegressor`.
     solver : str, default="ridge"
@@ -304,10 +294,7 @@ class CompositionalPCESurrogate(
             indices.check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
-        layout = resolve_layout(y, self.steps, values.shape[1], owner)
-        check_parameters_of(self, layout)
-        mask = resolve_mask(self.mask, values, layout, owner)
-        geometry = LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
+        geometry = learn_geometry(self, y, values, "y")
         clr = log_ratios_of(
             values,
             geometry,

@@ -85,6 +85,21 @@ def check_parameters_of(
     check_log_ratio_parameters(type(estimator).__name__, **given, layout=layout)
 
 
+def learn_geometry(
+    estimator: Any,
+    y: Any,  # may have names of columns
+    values: FloatArray,  # shape: (n_members, n_parts)
+    name: str,
+) -> LogRatioGeometry:
+    """Return the coordinates that an estimator takes of a table of compositions."""
+    owner = type(estimator).__name__
+    layout = resolve_layout(y, estimator.steps, values.shape[1], owner)
+    check_parameters_of(estimator, layout)
+    refuse_negative(values, layout, name)
+    mask = resolve_mask(estimator.mask, values, layout, owner)
+    return LogRatioGeometry(layout, mask, estimator.log_ratio, int(estimator.reference))
+
+
 def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
     """Map coordinates back to probabilities.
 
@@ -249,20 +264,15 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         ValueError
             For a bad parameter, or rows that are no compositions.
         """
-        owner = type(self).__name__
         check_parameters_of(self)
         refuse_ragged(X, "X")
         values = validate_data(self, X, dtype=np.float64)
-        layout = resolve_layout(X, self.steps, values.shape[1], owner)
-        check_parameters_of(self, layout)
-        refuse_negative(values, layout, "X")
-        mask = resolve_mask(self.mask, values, layout, owner)
+        geometry = learn_geometry(self, X, values, "X")
+        layout, mask = geometry.layout, geometry.mask
         close_compositions(values, layout, self.closure, "X", zero_rows_to=mask)
         refuse_masked(values, mask, layout, "X")
-        self.geometry_: LogRatioGeometry = LogRatioGeometry(
-            layout, mask, self.log_ratio, int(self.reference)
-        )
-        self._n_features_out = self.geometry_.n_coordinates
+        self.geometry_: LogRatioGeometry = geometry
+        self._n_features_out = geometry.n_coordinates
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -428,20 +438,19 @@ class LogRatioGeometry:
 
     @cached_property
     def _to_coordinates(self) -> FloatArray:
-        return block_diag(*[matrix for matrix in self._matrices if matrix.size])
+        return block_diag(np.zeros((0, 0)), *self._matrices)
 
     @cached_property
     def _from_coordinates(self) -> FloatArray:
         # The pseudo-inverse of a full-rank map onto coordinates of the zero-sum space
         # is its inverse there; clr itself is projected onto that space.
-        inverses = []
+        inverses = [np.zeros((0, 0))]
         for matrix in self._matrices:
-            if matrix.size:
-                n_parts = matrix.shape[1]
-                centring = np.eye(n_parts) - 1.0 / n_parts
-                # Of alr, the parts that are measured against the reference.
-                isometry = self.log_ratio != "alr"
-                inverses.append(centring @ (matrix.T if isometry else matrix.T > 0))
+            n_parts = matrix.shape[1]
+            centring = np.eye(n_parts) - 1.0 / max(n_parts, 1)
+            # Of alr, the parts that are measured against the reference.
+            isometry = self.log_ratio != "alr"
+            inverses.append(centring @ (matrix.T if isometry else matrix.T > 0))
         return block_diag(*inverses)
 
     @property
@@ -469,14 +478,10 @@ class LogRatioGeometry:
         """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
         if self.log_ratio == "clr":
             return clr
-        if not self.n_coordinates:
-            return np.zeros((*clr.shape[:-1], 0))
         return clr @ self._to_coordinates.T
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        if not self.n_coordinates:
-            return np.zeros((*coordinates.shape[:-1], 0))
         return coordinates @ self._from_coordinates.T
 
     def compositions(self, clr: FloatArray) -> FloatArray:
