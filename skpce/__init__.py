@@ -2,12 +2,11 @@
 
 from ._basis.basis import PolynomialChaosFeatures
 from ._basis.index_sets import build_multi_indices, count_terms
-from ._compositions.composition import ClosureWarning
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.modes import PredictedModes
 from ._compositions.predictive import PredictionInterval
 from ._compositions.probability_indices import ProbabilitySobolIndices
-from ._compositions.steps import pack_steps, unpack_steps
+from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
 from ._dependence.maps import NatafTransformer, RosenblattTransformer
 from ._dependence.scores import SurrogateDiagnostics
 from ._expansion.expansion import Expansion

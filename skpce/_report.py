@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._checks import FloatArray, check_integer, fail, html_table, write_file
-from ._compositions.composition import checked_policies
+from ._compositions.steps import checked_policies
 from ._version import __version__, installed_version
 from .inspection import Result
 from .inspection._reading import Reading, compositions_of

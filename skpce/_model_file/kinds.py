@@ -21,9 +21,13 @@ from scipy import stats
 
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, Samples
-from .._compositions.fitted import FittedCompositions
+from .._compositions.fitted import (
+    FittedCompositions,
+    InputModelFit,
+    InputModels,
+    InputModelSolver,
+)
 from .._compositions.log_ratio import LOG_RATIOS, LogRatioGeometry
-from .._compositions.models import InputModelFit, InputModels, InputModelSolver
 from .._compositions.steps import StepLayout
 from .._dependence import scores
 from .._dependence.maps import IsoprobabilisticMap

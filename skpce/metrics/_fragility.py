@@ -22,17 +22,20 @@ from .._checks import (
     checked_sample_weight,
     import_pandas,
 )
-from .._compositions.composition import (
-    close_compositions,
-    refuse_masked,
-    resolve_mask,
-)
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     check_log_ratio_parameters,
     clr_of,
 )
-from .._compositions.steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
+from .._compositions.steps import (
+    StepLayout,
+    close_compositions,
+    refuse_masked,
+    refuse_nan,
+    refuse_ragged,
+    resolve_layout,
+    resolve_mask,
+)
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 
 

@@ -18,13 +18,13 @@ from ..._checks import (
     check_real,
     checked_sample_weight,
 )
-from ..._compositions.composition import close_compositions
 from ..._compositions.log_ratio import (
     LogRatioGeometry,
     clr_of,
     composition_geometry,
     sum_by_step,
 )
+from ..._compositions.steps import close_compositions
 from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .._result import Result
 from .cross_fit import by_step, reward_groups
