@@ -1,20 +1,23 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
-from ._basis.features import PolynomialChaosFeatures
+from ._basis.basis import PolynomialChaosFeatures
 from ._basis.index_sets import build_multi_indices, count_terms
-from ._compositions.composition import ClosureWarning
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.modes import PredictedModes
 from ._compositions.predictive import PredictionInterval
 from ._compositions.probability_indices import ProbabilitySobolIndices
-from ._compositions.steps import pack_steps, unpack_steps
+from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
 from ._dependence.maps import NatafTransformer, RosenblattTransformer
-from ._dependence.tests import SurrogateDiagnostics
+from ._dependence.scores import SurrogateDiagnostics
 from ._expansion.expansion import Expansion
-from ._expansion.indices import InteractionIndices, SobolIndices
-from ._expansion.intervals import NoiseCorrectedIndices, SobolInterval
-from ._expansion.marginals import DerivativeSensitivity
+from ._expansion.indices import (
+    DerivativeSensitivity,
+    InteractionIndices,
+    SobolIndices,
+)
+from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
+from ._expansion.noise_correction import NoiseCorrectedIndices
 from ._input_laws import InputOutsideSupportWarning
 from ._model_file.files import load_model, save_model
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor

@@ -20,8 +20,9 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from errno import ENOENT
 from functools import cache
 from html import escape
 from numbers import Integral, Real
@@ -49,21 +50,28 @@ def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
     )
 
 
-def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
-    """Return a copy as an array of finite floats, or raise ``ValueError``."""
+def _floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     try:
-        values = np.array(value, dtype=np.float64)
+        return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise fail(owner, name, expected, value) from None
+
+
+def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
+    """Return a copy as an array of finite floats, or raise ``ValueError``."""
+    values = _floats(owner, name, value, expected)
     if not values.size or not np.isfinite(values).all():
         raise fail(owner, name, expected, value)
     return values
 
 
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def is_position(value: Any, size: int) -> bool:
     """Return whether a value is an int from 0 to ``size - 1``."""
-    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
-    return is_integer and 0 <= int(value) < size
+    return _is_integer(value) and 0 <= int(value) < size
 
 
 def check_integer(
@@ -72,8 +80,7 @@ def check_integer(
     """Raise ``ValueError`` unless ``value`` is an int in ``[low, inf)``."""
     if value is None and none_allowed:
         return
-    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_integer or value < low:
+    if not _is_integer(value) or value < low:
         suffix = " or None" if none_allowed else ""
         raise fail(owner, name, f"an int in the range [{low}, inf){suffix}", value)
 
@@ -121,26 +128,19 @@ def check_alphas(owner: str, value: Any) -> None:
     if value is None:
         return
     expected = "None or an array-like of positive finite floats"
-    try:
-        alphas = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise fail(owner, "alphas", expected, value) from None
-    valid = alphas.ndim == 1 and alphas.size and np.all(np.isfinite(alphas))
-    if not valid or np.any(alphas <= 0):
+    alphas = finite_floats(owner, "alphas", value, expected)
+    if alphas.ndim != 1 or np.any(alphas <= 0):
         raise fail(owner, "alphas", expected, value)
 
 
 def check_positive_weights(
     owner: str, name: str, value: Any, n_features: int
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return one positive finite weight per feature; ones for None."""
     if value is None:
         return np.ones(n_features)
     expected = "None or an array-like of positive finite floats, one per feature"
-    try:
-        weights = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise fail(owner, name, expected, value) from None
+    weights = _floats(owner, name, value, expected)
     if weights.ndim == 1 and len(weights) != n_features:
         raise ValueError(
             f"The {name!r} parameter of {owner} has {len(weights)} entries but there "
@@ -164,15 +164,15 @@ class Samples:
         return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())
 
     def at_least_one_copy(self) -> Samples:
-        """Scale weights that add up to less than the number of samples up to it.
+        """Scale weights that add up to less than the number of samples up to it."""
+        weights = at_least_one_copy(self.weights)
+        return self if weights is self.weights else replace(self, weights=weights)
 
-        Weights are frequencies, and these are normalised ones, not those of less than
-        one sample.
-        """
-        total, count = float(self.weights.sum()), float(len(self.weights))
-        if total >= count * (1.0 - 1e-9):
-            return self
-        return replace(self, weights=self.weights * (count / total))
+
+def at_least_one_copy(weights: FloatArray) -> FloatArray:
+    """Scale frequencies that were normalised so that a row counts once on average."""
+    total, count = float(weights.sum()), float(np.count_nonzero(weights))
+    return weights if total >= count * (1.0 - 1e-9) else weights * (count / total)
 
 
 def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
@@ -281,21 +281,21 @@ def _clear_controlling_thread() -> None:
 
 
 class _SharedLimit:
-    """A limit of one thread for as long as any fit needs it."""
+    """One thread for as long as any fit is inside."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holders = 0
         self._limit: Any = None
 
-    def acquire(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
             if self._holders == 0:
                 _clear_controlling_thread()
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._holders += 1
 
-    def release(self) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._lock:
             self._holders -= 1
             if self._holders == 0:
@@ -308,22 +308,16 @@ class _SharedLimit:
 _SHARED_LIMIT = _SharedLimit()
 
 
-@contextmanager
-def one_thread_if_small(n_entries: int) -> Iterator[None]:
+def one_thread_if_small(n_entries: int) -> AbstractContextManager[None]:
     """Use one BLAS thread inside, when a design matrix has few entries."""
-    if n_entries >= _SMALL:
-        yield
-        return
-    _SHARED_LIMIT.acquire()
-    try:
-        yield
-    finally:
-        _SHARED_LIMIT.release()
+    return nullcontext() if n_entries >= _SMALL else _SHARED_LIMIT
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file in one piece, so that no reader finds half of it."""
     target = Path(path)
+    if not target.parent.is_dir():  # else the message would name the temporary file
+        raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(content)  # with the rights of umask
@@ -381,15 +375,21 @@ def method_of(
     """
     signature = inspect.signature(function)
     first, *others = signature.parameters.values()
-    names = [parameter.name for parameter in others]
-    place = names.index(inputs) if inputs in names else None
 
     def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         check_is_fitted(self)
-        if place is None:
-            return function(getattr(self, attribute), *args, **kwargs)
-        given, named = _with_checked_inputs(self, names[place], place, args, kwargs)
-        return function(getattr(self, attribute), *given, **named)
+        source = getattr(self, attribute)
+        # What is missing is left to the function, which reports it.
+        call: Any = signature.bind_partial(source, *args, **kwargs)
+        if call.arguments.get(inputs) is not None:
+            call.arguments[inputs] = validate_data(
+                self,
+                call.arguments[inputs],
+                dtype=np.float64,
+                reset=False,
+                ensure_all_finite=False,
+            )
+        return function(*call.args, **call.kwargs)
 
     for name in ("__name__", "__qualname__", "__doc__"):
         setattr(method, name, getattr(function, name, None))
@@ -397,25 +397,6 @@ def method_of(
         parameters=[first.replace(name="self"), *others]
     )
     return method
-
-
-def _with_checked_inputs(
-    estimator: Any, name: str, place: int, args: Any, kwargs: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Check one argument for the number and the names of its features."""
-
-    def checked(X: Any) -> Any:
-        if X is None:
-            return None
-        return validate_data(
-            estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
-        )
-
-    if len(args) > place:
-        args = (*args[:place], checked(args[place]), *args[place + 1 :])
-    elif name in kwargs:
-        kwargs = {**kwargs, name: checked(kwargs[name])}
-    return args, kwargs
 
 
 def attribute_of(attribute: str, read: Callable[[Any], Any]) -> property:

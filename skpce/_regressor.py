@@ -17,7 +17,12 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._basis.basis import BasisParameters, PolynomialBasis
+from ._basis.basis import (
+    BasisParameters,
+    PolynomialBasis,
+    PolynomialChaosFeatures,
+)
+from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
     FloatArray,
     Samples,
@@ -31,7 +36,8 @@ from ._checks import (
 )
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
-from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
+from ._expansion.intervals import sobol_interval
+from ._expansion.noise_correction import noise_corrected_sobol_indices
 from ._expansion.problem import (
     FittedProblem,
     solve_samples,
@@ -308,7 +314,7 @@ class PolynomialChaosRegressor(
                 sums = sum_blocks(basis, samples)
             else:
                 basis = self.basis_
-                self._basis_parameters().refuse_another(basis, input_names(self))
+                BasisParameters.of(self).refuse_another(basis, input_names(self))
                 assert self._problem.sums is not None  # not the first samples
                 sums = self._problem.sums + sum_blocks(basis, samples)
             self._store(solve_sums(solver, basis, sums))
@@ -382,20 +388,18 @@ class PolynomialChaosRegressor(
             return Samples(inputs, targets, weights)
         return Samples(inputs[used], targets[used], weights[used])
 
-    def _basis_parameters(self) -> BasisParameters:
-        return BasisParameters.of(self)
-
     def _learn_basis(self, samples: Samples) -> PolynomialBasis:
         """Learn the distributions of the inputs and build the index set."""
-        parameters = self._basis_parameters()
-        basis = parameters.learn(
+        basis = BasisParameters.of(self).learn(
             samples.inputs,
             samples.weights,
             input_names(self),
             in_blocks=self._may_fit_from_sums(),
         )
         if self._can_add_samples():
-            parameters.check_sums_fit(len(basis.multi_indices))
+            n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=True)
+            owner = type(self).__name__
+            check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
         return basis
 
     def _may_fit_from_sums(self) -> bool:
@@ -419,8 +423,7 @@ class PolynomialChaosRegressor(
         laws = laws if listed else [laws]
         return (
             self.criterion == "gcv"
-            and self.regressor is None
-            and self.solver in FROM_MOMENTS
+            and self._may_fit_from_sums()
             and not any(isinstance(law, str) for law in laws)
         )
 
@@ -479,25 +482,7 @@ class PolynomialChaosRegressor(
         self.basis_.warn_outside(values, self.expansion_.input_names)
         return values
 
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_terms,)
-            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
-        """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)
+    get_feature_names_out = PolynomialChaosFeatures.get_feature_names_out
 
     def sobol_frame(self, order: int = 1, ci: float | None = None) -> Any:
         """Return the indices as a tidy table.

@@ -26,8 +26,6 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
-from ._expansion.expansion import Expansion
-from ._expansion.intervals import noise_corrected_sobol_indices, sobol_interval
 from ._model_file.state import plain_state, restore_state
 from ._regressor import PolynomialChaosRegressor, warn_of_constant_targets
 from ._solvers import PENALIZED, SOLVERS
@@ -217,97 +215,64 @@ class PolynomialChaosRegressorCV(
     def predict(
         self, X: ArrayLike, return_std: bool = False
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
-        """Evaluate the expansion; see :meth:`PolynomialChaosRegressor.predict`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        return_std : bool, default=False
-            Also return the standard deviation of a new value of y.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            In the shape of the y seen in ``fit``.
-        std : ndarray of the shape of y
-            Only with ``return_std=True``.
-        """
         self._check_inputs(X)
         return self.best_estimator_.predict(X, return_std)
 
+    predict.__doc__ = PolynomialChaosRegressor.predict.__doc__
+
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the orthonormal basis at X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Values of the basis functions; column 0 is one.
-        """
         self._check_inputs(X)
         return self.best_estimator_.transform(X)
+
+    transform.__doc__ = PolynomialChaosRegressor.transform.__doc__
 
     def _check_inputs(self, X: ArrayLike) -> None:
         """Refuse X in the name of this class; the best estimator reads it again."""
         check_is_fitted(self)
         validate_data(self, X, dtype=np.float64, reset=False)
 
-    # All the rest is that of the best estimator.
+    # All the rest is that of the best estimator, read as the regressor reads it.
     _problem = attribute_of("best_estimator_", lambda e: e._problem)
     expansion_ = attribute_of("best_estimator_", lambda e: e.expansion_)
-    basis_ = attribute_of("best_estimator_", lambda e: e.basis_)
-    coefficients_ = attribute_of("best_estimator_", lambda e: e.coefficients_)
-    multi_indices_ = attribute_of("best_estimator_", lambda e: e.multi_indices_)
+    basis_ = PolynomialChaosRegressor.basis_
+    coefficients_ = PolynomialChaosRegressor.coefficients_
+    multi_indices_ = PolynomialChaosRegressor.multi_indices_
     alpha_ = attribute_of("best_estimator_", lambda e: e.alpha_)
     solver_ = attribute_of("best_estimator_", lambda e: e.solver_)
-    sobol_indices_ = attribute_of("best_estimator_", lambda e: e.sobol_indices_)
-    total_sobol_indices_ = attribute_of(
-        "best_estimator_", lambda e: e.total_sobol_indices_
-    )
-    total_variance_ = attribute_of("best_estimator_", lambda e: e.total_variance_)
-    loo_error_ = attribute_of("best_estimator_", lambda e: e.loo_error_)
-    q2_ = attribute_of("best_estimator_", lambda e: e.q2_)
-    unexplained_share_ = attribute_of("best_estimator_", lambda e: e.unexplained_share_)
-    feature_importances_ = attribute_of(
-        "best_estimator_", lambda e: e.feature_importances_
-    )
+    sobol_indices_ = PolynomialChaosRegressor.sobol_indices_
+    total_sobol_indices_ = PolynomialChaosRegressor.total_sobol_indices_
+    total_variance_ = PolynomialChaosRegressor.total_variance_
+    loo_error_ = PolynomialChaosRegressor.loo_error_
+    q2_ = PolynomialChaosRegressor.q2_
+    unexplained_share_ = PolynomialChaosRegressor.unexplained_share_
+    feature_importances_ = PolynomialChaosRegressor.feature_importances_
 
-    moments = method_of("expansion_", Expansion.moments)
-    conditional_expectation = method_of("expansion_", Expansion.conditional_expectation)
-    main_effects = method_of("expansion_", Expansion.main_effects)
-    marginal = method_of("expansion_", Expansion.marginal)
-    gradient = method_of("expansion_", Expansion.gradient)
-    derivative_sensitivity = method_of("expansion_", Expansion.derivative_sensitivity)
-    lipschitz_estimate = method_of("expansion_", Expansion.lipschitz_estimate)
-    sobol_index = method_of("expansion_", Expansion.sobol_index)
-    closed_sobol_index = method_of("expansion_", Expansion.closed_sobol_index)
-    total_sobol_index = method_of("expansion_", Expansion.total_sobol_index)
-    interaction_indices = method_of("expansion_", Expansion.interaction_indices)
-    shapley_effects = method_of("expansion_", Expansion.shapley_effects)
-    aggregated_sobol_indices = method_of(
-        "expansion_", Expansion.aggregated_sobol_indices
+    moments = PolynomialChaosRegressor.moments
+    conditional_expectation = PolynomialChaosRegressor.conditional_expectation
+    main_effects = PolynomialChaosRegressor.main_effects
+    marginal = PolynomialChaosRegressor.marginal
+    gradient = PolynomialChaosRegressor.gradient
+    derivative_sensitivity = PolynomialChaosRegressor.derivative_sensitivity
+    lipschitz_estimate = PolynomialChaosRegressor.lipschitz_estimate
+    sobol_index = PolynomialChaosRegressor.sobol_index
+    closed_sobol_index = PolynomialChaosRegressor.closed_sobol_index
+    total_sobol_index = PolynomialChaosRegressor.total_sobol_index
+    interaction_indices = PolynomialChaosRegressor.interaction_indices
+    shapley_effects = PolynomialChaosRegressor.shapley_effects
+    aggregated_sobol_indices = PolynomialChaosRegressor.aggregated_sobol_indices
+    sobol_interval = PolynomialChaosRegressor.sobol_interval
+    noise_corrected_sobol_indices = (
+        PolynomialChaosRegressor.noise_corrected_sobol_indices
     )
-    sobol_interval = method_of("_problem", sobol_interval)
-    noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
     sobol_frame = method_of("best_estimator_", PolynomialChaosRegressor.sobol_frame)
-    get_feature_names_out = method_of(
-        "best_estimator_", PolynomialChaosRegressor.get_feature_names_out
-    )
+    get_feature_names_out = PolynomialChaosRegressor.get_feature_names_out
 
 
 _COLUMNS = ("degree", "q", "solver", "n_terms", "error")
 
 
 def _relative_error(fitted: PolynomialChaosRegressor) -> float:
-    """Return the mean over the targets of the error in units of their variance.
-
-    A target without variance says nothing; 0 when all are so.
-    """
+    """Return the mean error of the targets that vary, in units of their variance."""
     problem, q2 = fitted._problem, fitted.q2_
     varies = ~np.isnan(q2)
     if not varies.any():

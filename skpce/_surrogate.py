@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     MultiOutputMixin,
@@ -31,28 +31,23 @@ from ._checks import (
     method_of,
 )
 from ._compositions import indices, modes, predictive, probability_indices
-from ._compositions.composition import checked_policies, d2_kl_deviance, resolve_mask
-from ._compositions.fitted import FittedCompositions, fit_compositions
-from ._compositions.levels import (
-    bootstrap_indices,
-    check_copies,
-    make_level,
-    permutation_p_values,
-)
+from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
 from ._compositions.log_ratio import (
     LogRatioGeometry,
-    check_log_ratio_parameters,
+    check_parameters_of,
+    get_feature_names_out,
     inverse_transform,
+    learn_geometry,
     log_ratios_of,
 )
-from ._compositions.models import solver_of
 from ._compositions.steps import (
+    checked_policies,
     column_labels,
+    d2_kl_deviance,
     refuse_nan,
     refuse_ragged,
-    resolve_layout,
 )
-from ._dependence.tests import SurrogateDiagnostics
+from ._dependence.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver
 
@@ -84,18 +79,9 @@ class CompositionalPCESurrogate(
     log_ratio : {"alr", "clr", "ilr"}, default="ilr"
         Coordinates in which coefficients and indices are reported. The fit does not
         depend on it (unless ``alpha_per_target``).
-    reference : int, default=-1
-        Reference part of alr in each step; a masked one gives way to the last
-        possible part.
-    mask : "infer" or array-like of bool of shape (n_parts,), default="infer"
-        True where a part is possible. ``"infer"`` masks the columns that are 0 for
-        every member. In cross-validation give the mask itself: a rare action may
-        vanish in a fold.
-    zero_replacement : float, default=1e-12
-        Probability put in place of a zero of a possible part.
-    closure : {"renormalize", "strict"}, default="renormalize"
-        Divide each row of each step by its sum (with a :class:`ClosureWarning`
-        above 1e-3), or refuse rows further than 1e-6 from one.
+    reference, mask, zero_replacement, closure
+        Parts of y, as in :class:`LogRatioTransformer`; a row of zeros is refused. In
+        cross-validation give the mask itself: a rare action may vanish in a fold.
     distribution, truncation, q, interaction_order
         The basis, as in :class:`PolynomialChaosRegressor`.
     solver : str, default="ridge"
@@ -290,7 +276,11 @@ class CompositionalPCESurrogate(
         """
         owner = type(self).__name__
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
-        self._check_parameters(owner)
+        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
+        check_integer(owner, "n_resamples", self.n_resamples)
+        check_integer(owner, "n_permutations", self.n_permutations)
+        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
+        check_parameters_of(self)
         refuse_ragged(y)
         refuse_nan(y)
         inputs, targets = validate_data(
@@ -301,13 +291,10 @@ class CompositionalPCESurrogate(
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
         weights = checked_sample_weight(sample_weight, inputs)
         if self.n_resamples:
-            check_copies(owner, weights, self.n_resamples, "sample_weight")
+            indices.check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
-        layout = resolve_layout(y, self.steps, values.shape[1], owner)
-        self._check_log_ratio(owner, layout)
-        mask = resolve_mask(self.mask, values, layout, owner)
-        geometry = LogRatioGeometry(layout, mask, self.log_ratio, int(self.reference))
+        geometry = learn_geometry(self, y, values, "y")
         clr = log_ratios_of(
             values,
             geometry,
@@ -325,27 +312,6 @@ class CompositionalPCESurrogate(
         self._store_resampling(self._fitted)
         return self
 
-    def _check_parameters(self, owner: str) -> None:
-        check_boolean(owner, "alpha_per_target", self.alpha_per_target)
-        check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
-        check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
-        self._check_log_ratio(owner)
-
-    def _check_log_ratio(self, owner: str, layout: Any = None) -> None:
-        check_log_ratio_parameters(
-            owner,
-            log_ratio=self.log_ratio,
-            reference=self.reference,
-            zero_replacement=self.zero_replacement,
-            closure=self.closure,
-            layout=layout,
-        )
-
-    @property
-    def _is_of_the_paper(self) -> bool:
-        return self.solver == "paper" and self.regressor is None
-
     def _fit_coordinates(
         self,
         solver: CoefficientSolver,
@@ -360,13 +326,13 @@ class CompositionalPCESurrogate(
         One penalty per step is pooled in an isometric system, so that the fit does
         not depend on the coordinates in which it is reported.
         """
-        if self._is_of_the_paper:
+        of_the_paper = self.solver == "paper" and self.regressor is None
+        if of_the_paper:
             coordinates = replace(geometry, log_ratio="alr", reference=-1)
         elif self.alpha_per_target or self.log_ratio == "ilr":
             coordinates = geometry
         else:
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-        pooled = not self._is_of_the_paper and not self.alpha_per_target
         if self.regressor is not None:
             seen = basis, samples, coordinates, self.random_state
             solver = solver_of(solver, self.regressor, *seen)
@@ -376,7 +342,7 @@ class CompositionalPCESurrogate(
             samples,
             geometry,
             coordinates,
-            pooled=pooled,
+            pooled=not of_the_paper and not self.alpha_per_target,
             names=input_names(self),
         )
         return replace(
@@ -392,8 +358,9 @@ class CompositionalPCESurrogate(
         generator = make_generator(self.random_state)
         p_values, q2 = None, fitted.expansion.q2
         if self.n_permutations:
-            p_values = permutation_p_values(fitted, self.n_permutations, generator)
-            p_values = np.where(np.isfinite(q2), p_values, np.nan)
+            p_values = indices.permutation_p_values(
+                fitted, self.n_permutations, generator
+            )
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=round(float(fitted.weights.sum())),
@@ -403,9 +370,9 @@ class CompositionalPCESurrogate(
             basis=fitted.basis,
         )
         if self.n_resamples:
-            interval = bootstrap_indices(
+            interval = indices.bootstrap_indices(
                 fitted,
-                make_level("step", fitted.geometry, fitted.clr, fitted.weights),
+                indices.index_level(fitted, "fit", "step"),
                 self.n_resamples,
                 self.confidence_level,
                 generator,
@@ -516,31 +483,13 @@ class CompositionalPCESurrogate(
         part     0    1      0    1
         0      0.5  0.5    0.5  0.5
         """
-        check_is_fitted(self)
         predicted = self._fitted.policies_at(self._checked_inputs(X))
-        frame = indices.composition_frame(predicted, self.geometry_.layout)
-        if isinstance(X, import_pandas().DataFrame):
-            frame.index = X.index
-        return frame
-
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return names such as ``catalyst:L1/L4``.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Only checked against the names seen in ``fit``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_coordinates,)
-            One per coordinate.
-        """
-        check_is_fitted(self)
-        input_names(self, input_features)
-        return np.asarray(self.geometry_.coordinate_names, dtype=object)
+        pandas, layout = import_pandas(), self.geometry_.layout
+        steps = [layout.step_names[step] for step in layout.step_of_part]
+        labels = [steps, layout.part_names]
+        columns = pandas.MultiIndex.from_arrays(labels, names=["step", "part"])
+        index = X.index if isinstance(X, pandas.DataFrame) else None
+        return pandas.DataFrame(predicted, index, columns)
 
     def _checked_inputs(self, X: ArrayLike) -> FloatArray:
         """Return inputs as an array; warn of those outside their distributions."""
@@ -576,7 +525,9 @@ class CompositionalPCESurrogate(
         "_fitted", lambda f: indices.sobol_indices(f, "trajectory").total_order[0]
     )
     alpha_ = attribute_of("_fitted", lambda f: f.alpha)
-    indices_from_ = attribute_of("_fitted", lambda f: f.indices_from)
+    indices_from_ = attribute_of(
+        "_fitted", lambda f: "coefficients" if f.models is None else "sampling"
+    )
     fidelity_ = attribute_of("_fitted", lambda f: f.fidelity)
     steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
     step_names_ = attribute_of("geometry_", lambda g: g.layout.step_names)
@@ -584,6 +535,7 @@ class CompositionalPCESurrogate(
     mask_ = attribute_of("geometry_", lambda g: g.mask)
     coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
+    get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)
     shapley_effects = method_of("_now", indices.shapley_effects)

@@ -26,13 +26,14 @@ def show_versions() -> None:
     """
     rows = {"skpce": __version__, "python": platform.python_version()}
     rows["platform"] = platform.platform()
-    rows |= {name: _installed(name) for name in (*_NEEDED, *_EXTRAS)}
+    rows |= {name: installed_version(name) for name in (*_NEEDED, *_EXTRAS)}
     width = max(map(len, rows))
     for name, found in rows.items():
         print(f"{name:<{width}}  {found}")  # noqa: T201
 
 
-def _installed(name: str) -> str:
+def installed_version(name: str) -> str:
+    """Return the version of a distribution; a dash where there is none."""
     try:
         return version(name)
     except PackageNotFoundError:

@@ -34,7 +34,10 @@ CHANGED: set[str] = {
     "skpce.AggregatedIndices",
     "skpce.SobolIndices",
     # one class for what inspections return
+    "skpce.inspection.ComparedEmbedding",
     "skpce.inspection.DependentSobolIndices",
+    "skpce.inspection.EmbeddingComparison",
+    "skpce.inspection.HeldOutInputs",
     "skpce.inspection.InputTests",
     "skpce.inspection.ModelSobolIndices",
     "skpce.inspection.OriginalSpaceIndices",

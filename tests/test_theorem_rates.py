@@ -18,7 +18,6 @@ from skpce import PolynomialChaosFeatures, PolynomialChaosRegressor, build_multi
 from skpce._expansion.indices import (
     closed_index,
     interaction_index,
-    shapley_effects,
     sobol_indices,
     total_index,
 )
@@ -120,7 +119,7 @@ def every_share(c, j):
         [
             indices.first_order[0],
             indices.total_order[0],
-            shapley_effects(c, j)[0],
+            indices.shapley[0],
             *(kind(c, j, u) for u in groups for kind in (closed_index, total_index)),
             *(interaction_index(c, j, u) for u in groups),
         ]

@@ -25,7 +25,7 @@ from scipy.stats import uniform
 from sklearn.base import clone
 
 from skpce import PolynomialChaosRegressor
-from skpce._expansion.intervals import NoiseCorrectedIndices, signed_indices
+from skpce._expansion.noise_correction import NoiseCorrectedIndices, signed_indices
 
 FloatArray = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from scipy.special import logit
 from scipy.stats import norm, qmc
 
 from skpce import CompositionalPCESurrogate
-from skpce._expansion.marginals import conditional_expectation, main_effects
+from skpce._expansion.moments import main_effects, marginal_basis
 from skpce.inspection import training_noise_share, variance_decomposition
 from skpce.metrics import policy_fragility
 from skpce.plotting._effects import _probability_effects
@@ -95,12 +95,9 @@ def effect_errors(truth: KnownSoftmax, surrogate: CompositionalPCESurrogate) -> 
     for pair in PAIRS:
         inside = ~np.delete(EXPONENTS, pair, axis=1).any(axis=1)
         expected = hermite_design(TEST_INPUTS)[:, inside] @ coefficients[:, inside].T
-        found = conditional_expectation(
-            surrogate.basis_,
-            surrogate.coefficients_,
-            TEST_INPUTS[:, list(pair)],
-            list(pair),
-        )
+        basis, rows = marginal_basis(surrogate.basis_, list(pair))
+        coefficients_given = surrogate.coefficients_[:, rows]
+        found = basis.combine(TEST_INPUTS[:, list(pair)], coefficients_given)
         given.append(found - expected)
     predicted = surrogate.predict(TEST_INPUTS) - truth.policy(TEST_INPUTS)
     return {

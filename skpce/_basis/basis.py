@@ -1,4 +1,4 @@
-"""The orthonormal polynomial basis: input laws joined with a multi-index set."""
+"""The orthonormal polynomial basis, alone and as a transformer."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
-    check_integer,
     check_option,
     check_positive_weights,
-    check_real,
+    checked_sample_weight,
+    input_names,
 )
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
+from .._model_file.state import plain_state, restore_state
 from .index_sets import (
     basis_advice,
     build_multi_indices,
     check_design_fits,
-    check_sums_fit,
+    check_truncation,
     count_terms,
     rows_held_in_blocks,
     sort_graded,
@@ -135,19 +139,16 @@ class PolynomialBasis:
                 parents = columns[parent : parent + stop - start]
                 np.multiply(parents, factor, out=columns[start:stop])
 
-    def evaluate(self, X: FloatArray) -> FloatArray:
-        """Return the design matrix of shape (n_samples, n_terms)."""
-        return self._design(X)
-
     def differentiate(
         self, X: FloatArray, feature: int
     ) -> FloatArray:  # shape: (n_samples, n_terms), per unit of the input
         """Return the derivative of every term with respect to one input."""
-        slopes = self._design(X, slope_of=feature)
+        slopes = self.evaluate(X, slope_of=feature)
         slopes[:, self.multi_indices[:, feature] == 0] = 0.0
         return slopes
 
-    def _design(self, X: FloatArray, slope_of: int | None = None) -> FloatArray:
+    def evaluate(self, X: FloatArray, slope_of: int | None = None) -> FloatArray:
+        """Return the design matrix of shape (n_samples, n_terms)."""
         columns = np.empty((len(self.multi_indices), len(X)))
         if self._plan[0] == len(columns):
             self._fill(X, columns, slope_of)
@@ -251,12 +252,21 @@ class BasisParameters:
     def check(self, n_features: int) -> list[Any]:
         """Check the parameters; return one specification of a law per feature."""
         owner = self.owner
-        check_truncation(
-            owner, self.degree, self.truncation, self.q, self.interaction_order
-        )
+        self._check_truncation()
         check_positive_weights(owner, "anisotropy", self.anisotropy, n_features)
         check_multi_indices(owner, self.multi_indices, n_features)
         return check_distribution(owner, self.distribution, n_features)
+
+    def _check_truncation(self) -> None:
+        """Raise ``ValueError`` for a truncation whose parameters do not agree."""
+        owner = self.owner
+        check_truncation(owner, self.degree, self.q, self.interaction_order)
+        check_option(owner, "truncation", self.truncation, TRUNCATIONS)
+        if self.truncation == "total_degree" and self.q != 1.0:
+            raise ValueError(
+                f"The 'q' parameter of {owner} is {self.q!r} but has an effect only "
+                "with truncation='hyperbolic'; 'total_degree' means q=1.0."
+            )
 
     def learn(
         self,
@@ -287,10 +297,6 @@ class BasisParameters:
                 "distribution differ from those of the samples before. Call fit."
             )
 
-    def check_sums_fit(self, n_terms: int) -> None:
-        """Raise ``ValueError`` when sums over the samples would not fit in memory."""
-        check_sums_fit(self.owner, n_terms, basis_advice(anisotropy=True))
-
     def _index_set(
         self, laws: Sequence[InputLaw], names: Sequence[str], n_samples: int
     ) -> IndexArray:
@@ -310,23 +316,6 @@ class BasisParameters:
         )
 
 
-def check_truncation(
-    owner: str, degree: Any, truncation: Any, q: Any, interaction_order: Any
-) -> None:
-    """Raise ``ValueError`` for parameters of a truncation that do not fit together."""
-    check_integer(owner, "degree", degree)
-    check_option(owner, "truncation", truncation, TRUNCATIONS)
-    check_real(owner, "q", q, low=0, high=1, closed="right")
-    check_integer(
-        owner, "interaction_order", interaction_order, low=1, none_allowed=True
-    )
-    if truncation == "total_degree" and q != 1.0:
-        raise ValueError(
-            f"The 'q' parameter of {owner} is {q!r} but has an effect only with "
-            "truncation='hyperbolic'; 'total_degree' means q=1.0."
-        )
-
-
 def check_multi_indices(
     owner: str, multi_indices: Any, n_features: int
 ) -> IndexArray | None:
@@ -334,7 +323,13 @@ def check_multi_indices(
     if multi_indices is None:
         return None
     name = f"The 'multi_indices' parameter of {owner}"
-    rows = _as_numbers(name, multi_indices)
+    try:
+        rows = np.asarray(multi_indices, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be None or an array-like of non-negative ints of shape "
+            f"(n_terms, n_features). Got {multi_indices!r} instead."
+        ) from None
     if rows.ndim != 2 or rows.shape[0] == 0:
         raise ValueError(
             f"{name} must be None or an array-like of shape (n_terms, n_features) "
@@ -356,16 +351,6 @@ def check_multi_indices(
         repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
         raise ValueError(f"{name} has the row {repeated} more than once.")
     return rows.astype(np.int64)
-
-
-def _as_numbers(name: str, value: Any) -> FloatArray:
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be None or an array-like of non-negative ints of shape "
-            f"(n_terms, n_features). Got {value!r} instead."
-        ) from None
 
 
 def explicit_multi_indices(
@@ -421,3 +406,186 @@ def truncated_multi_indices(
 def categorical_inputs(laws: Sequence[InputLaw]) -> BoolArray:
     """Return which inputs have functions that all count as of degree one."""
     return np.array([not law.is_polynomial for law in laws], dtype=bool)
+
+
+class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
+    r"""Orthonormal polynomials of the inputs, as features.
+
+    In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
+    columns are orthonormal under the law of the inputs: Hermite polynomials for
+    normal inputs, Legendre polynomials for uniform ones [1]_.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        Largest degree of a term.
+    distribution : str, frozen law, or list, default="normal"
+        The law of each input. A name learns its parameters in ``fit``: ``"normal"``
+        (weighted mean and standard deviation with ``ddof=0``), ``"uniform"``
+        (smallest and largest value of positive weight), ``"exponential"``,
+        ``"gamma"``, ``"beta"``, ``"empirical"`` (the data themselves) or
+        ``"categorical"`` (numeric codes of categories). A frozen law of
+        ``scipy.stats``, continuous or discrete, learns nothing. A list gives one law
+        per feature. See the user guide on input laws.
+    truncation : {"total_degree", "hyperbolic"}, default="total_degree"
+        How the index set is cut; ``"hyperbolic"`` uses the q-norm.
+    q : float, default=1.0
+        Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
+    interaction_order : int or None, default=None
+        Largest number of inputs in one term.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weights :math:`w_i`: the terms :math:`j` with
+        :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are retained. A weight of
+        2 gives an input half the degree.
+    multi_indices : array-like of shape (n_terms, n_features) or None, default=None
+        The terms themselves, as non-negative ints; the constant is added where it
+        is missing. ``degree``, ``truncation``, ``q``, ``interaction_order`` and
+        ``anisotropy`` then have no effect.
+
+    Attributes
+    ----------
+    multi_indices_ : ndarray of shape (n_terms, n_features)
+        Exponent of each input in each term, in graded order; row 0 is the constant.
+        For a categorical input the number of the contrast.
+    basis_ : PolynomialBasis
+        The input laws joined with the index set.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, when X has string names.
+
+    See Also
+    --------
+    PolynomialChaosRegressor : Least squares or ridge on this basis.
+
+    Notes
+    -----
+    The columns are orthonormal when the inputs are independent and have the stated
+    laws. The sample mean of their products approaches the identity at the rate
+    :math:`n^{-1/2}`.
+
+    An input of finitely many values has fewer functions than values, which bounds its
+    exponents. Each contrast of a categorical input counts as of degree one.
+
+    References
+    ----------
+    .. [1] D. Xiu and G. E. Karniadakis, "The Wiener-Askey polynomial chaos for
+       stochastic differential equations", SIAM Journal on Scientific Computing 24
+       (2002), table 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosFeatures
+    >>> X = np.array([[0.0, 1.0], [2.0, 0.0]])
+    >>> features = PolynomialChaosFeatures(degree=2, distribution=norm(0, 1)).fit(X)
+    >>> features.get_feature_names_out().tolist()
+    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
+    >>> features.transform(X).round(3).tolist()
+    [[1.0, 0.0, 1.0, -0.707, 0.0, 0.0], [1.0, 2.0, 0.0, 2.121, 0.0, -0.707]]
+
+    Half the degree for the second input, and chosen terms alone:
+
+    >>> features.set_params(anisotropy=[1, 2]).fit(X).get_feature_names_out().tolist()
+    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)']
+    >>> features.set_params(multi_indices=[[3, 0], [1, 1]]).fit(X).multi_indices_
+    array([[0, 0],
+           [1, 1],
+           [3, 0]])
+    """
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        distribution: Any = "normal",
+        truncation: str = "total_degree",
+        q: float = 1.0,
+        interaction_order: int | None = None,
+        anisotropy: ArrayLike | None = None,
+        multi_indices: ArrayLike | None = None,
+    ) -> None:
+        self.degree = degree
+        self.distribution = distribution
+        self.truncation = truncation
+        self.q = q
+        self.interaction_order = interaction_order
+        self.anisotropy = anisotropy
+        self.multi_indices = multi_indices
+
+    __getstate__, __setstate__ = plain_state, restore_state
+
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> PolynomialChaosFeatures:
+        """Learn the input laws and build the index set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Frequency of each row.
+
+        Returns
+        -------
+        self : PolynomialChaosFeatures
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, a law that cannot carry the degree, or a basis too
+            large for memory.
+        """
+        values = validate_data(self, X, dtype=np.float64)
+        weights = checked_sample_weight(sample_weight, values)
+        names = input_names(self)
+        self.basis_ = BasisParameters.of(self).learn(values, weights, names)
+        return self
+
+    @property
+    def multi_indices_(self) -> IndexArray:
+        """Exponents of the terms; shape (n_terms, n_features)."""
+        return self.basis_.multi_indices
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Evaluate the basis.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+
+        Returns
+        -------
+        design : ndarray of shape (n_samples, n_terms)
+            Column 0 is one.
+        """
+        check_is_fitted(self)
+        values = validate_data(self, X, dtype=np.float64, reset=False)
+        self.basis_.warn_outside(values, input_names(self))
+        return self.basis_.evaluate(values)
+
+    def get_feature_names_out(
+        self: Any, input_features: ArrayLike | None = None
+    ) -> NDArray[np.object_]:
+        """Return the names of the basis functions.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the inputs; by default those seen in ``fit``, else
+            ``x0, x1, ...``.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_terms,)
+            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
+        """
+        check_is_fitted(self)
+        names = input_names(self, input_features)
+        return np.asarray(self.basis_.names(names), dtype=object)

@@ -60,22 +60,10 @@ def count_terms(
 
     Parameters
     ----------
-    n_features : int
-        Number of inputs.
-    degree : int
-        Largest weighted q-norm of a multi-index.
-    q : float, default=1.0
-        Exponent of the q-norm, in (0, 1].
-    interaction_order : int or None, default=None
-        Largest number of inputs in one term.
-    anisotropy : array-like of shape (n_features,) or None, default=None
-        Positive weight of each input; a weight of 2 halves its degree.
-    largest : array-like of shape (n_features,) or None, default=None
-        Number of functions that each input has beside the constant; ``inf`` for no
-        end.
-    categorical : array-like of bool of shape (n_features,) or None, default=None
-        Inputs whose functions all count as of degree one; their ``largest`` must be
-        finite.
+    n_features, degree : int
+        As in :func:`build_multi_indices`, like the next five.
+    q, interaction_order, anisotropy, largest, categorical : optional
+        Which terms are in the set.
     stop_above : float, optional
         Counting stops early, with a lower bound, once it exceeds this number.
 
@@ -102,11 +90,9 @@ def count_terms(
     >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
     133
     """
-    _check("count_terms", n_features, degree, q, interaction_order)
-    inputs = _Inputs.checked(
-        "count_terms", n_features, anisotropy, largest, categorical
-    )
-    return _count(inputs, degree, q, interaction_order, stop_above)
+    options = (q, interaction_order, anisotropy, largest, categorical)
+    cut = _Truncation.checked("count_terms", n_features, degree, *options)
+    return cut.count(stop_above)
 
 
 def build_multi_indices(
@@ -169,38 +155,12 @@ def build_multi_indices(
     [[0, 0], [1, 0], [0, 1], [0, 2]]
     """
     owner = "build_multi_indices"
-    _check(owner, n_features, degree, q, interaction_order)
-    inputs = _Inputs.checked(owner, n_features, anisotropy, largest, categorical)
-    n_terms = _count(inputs, degree, q, interaction_order, terms_that_fit(n_features))
+    options = (q, interaction_order, anisotropy, largest, categorical)
+    cut = _Truncation.checked(owner, n_features, degree, *options)
+    n_terms = cut.count(terms_that_fit(n_features))
     check_design_fits(owner, n_features, n_terms, basis_advice(anisotropy=True))
-    order = n_features if interaction_order is None else interaction_order
-    costs = inputs.univariate_costs(degree, q)
-    active, exponents = _list_affordable(costs, _budget(degree, q), order)
-    return _dense(active, exponents, inputs.categorical)
-
-
-def _count(
-    inputs: _Inputs,
-    degree: int,
-    q: float,
-    interaction_order: int | None,
-    stop_above: float,
-) -> int:
-    n_features = len(inputs.weights)
-    order = n_features if interaction_order is None else interaction_order
-    order = min(order, n_features)
-    if inputs.are_alike(degree):
-        return _count_isotropic(n_features, degree, q, order, stop_above)
-    univariate = float(inputs.function_numbers(degree).sum())
-    if univariate > min(stop_above, _LARGEST_UNIVARIATE):
-        return int(min(univariate, _LARGEST_COUNT))
-    costs, limit = inputs.univariate_costs(degree, q), _budget(degree, q)
-    if math.isfinite(stop_above):
-        coarse = _round_up(costs, limit, _COARSE_STEPS)
-        lower_bound = _count_affordable(coarse, limit, order, stop_above)
-        if lower_bound > stop_above:
-            return lower_bound
-    return _count_affordable(costs, limit, order, stop_above)
+    active, exponents = _list_affordable(cut.univariate_costs(), cut.budget, cut.order)
+    return _dense(active, exponents, cut.categorical)
 
 
 def sort_graded(
@@ -239,10 +199,8 @@ def _dense(
     return rows
 
 
-def _check(
-    owner: str, n_features: Any, degree: Any, q: Any, interaction_order: Any
-) -> None:
-    check_integer(owner, "n_features", n_features, low=1)
+def check_truncation(owner: str, degree: Any, q: Any, interaction_order: Any) -> None:
+    """Raise ``ValueError`` for parameters of a truncation out of their range."""
     check_integer(owner, "degree", degree)
     check_real(owner, "q", q, low=0, high=1, closed="right")
     check_integer(
@@ -250,22 +208,30 @@ def _check(
     )
 
 
-class _Inputs(NamedTuple):
-    """Weight, number of functions beside the constant, and kind of each input."""
+class _Truncation(NamedTuple):
+    """Which terms are in a set."""
 
-    weights: FloatArray
-    largest: FloatArray
-    categorical: BoolArray
+    degree: int
+    q: float
+    order: int  # at most the number of inputs
+    weights: FloatArray  # shape: (n_features,)
+    largest: FloatArray  # shape: (n_features,), functions beside the constant
+    categorical: BoolArray  # shape: (n_features,)
 
     @classmethod
     def checked(
         cls,
         owner: str,
         n_features: int,
+        degree: int,
+        q: float,
+        interaction_order: int | None,
         anisotropy: ArrayLike | None,
         largest: ArrayLike | None,
         categorical: ArrayLike | None,
-    ) -> _Inputs:
+    ) -> _Truncation:
+        check_integer(owner, "n_features", n_features, low=1)
+        check_truncation(owner, degree, q, interaction_order)
         weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
         ends = np.asarray(np.inf if largest is None else largest, dtype=np.float64)
         kinds = np.asarray(False if categorical is None else categorical, dtype=bool)
@@ -282,32 +248,48 @@ class _Inputs(NamedTuple):
                 f"The 'largest' parameter of {owner} must be numbers in [0, inf], and "
                 f"finite for categorical inputs. Got {largest!r} instead."
             )
-        return cls(weights, ends, kinds)
+        order = n_features if interaction_order is None else interaction_order
+        return cls(degree, q, min(order, n_features), weights, ends, kinds)
 
-    def are_alike(self, degree: int) -> bool:
-        """Return whether there is a closed form, as all inputs are alike."""
-        alike = np.all(self.weights == 1.0) and np.all(self.largest >= degree)
-        return bool(alike and not self.categorical.any())
+    @property
+    def budget(self) -> float:
+        """The largest sum of the costs of a term."""
+        return float(self.degree) ** self.q * (1.0 + _TOLERANCE)
 
-    def function_numbers(self, degree: int) -> FloatArray:
+    def count(self, stop_above: float) -> int:
+        """Count the terms, or return a lower bound above ``stop_above``."""
+        alike = np.all(self.weights == 1.0) and np.all(self.largest >= self.degree)
+        if alike and not self.categorical.any():
+            return _count_isotropic(self, stop_above)
+        univariate = float(self._function_numbers().sum())
+        if univariate > min(stop_above, _LARGEST_UNIVARIATE):
+            return int(min(univariate, _LARGEST_COUNT))
+        costs, limit, order = self.univariate_costs(), self.budget, self.order
+        if math.isfinite(stop_above):
+            coarse = _round_up(costs, limit, _COARSE_STEPS)
+            lower_bound = _count_affordable(coarse, limit, order, stop_above)
+            if lower_bound > stop_above:
+                return lower_bound
+        return _count_affordable(costs, limit, order, stop_above)
+
+    def _function_numbers(self) -> FloatArray:
         """Return an upper bound of the number of functions of each input alone."""
         with np.errstate(over="ignore"):
-            affordable = np.floor(degree * (1.0 + _TOLERANCE) / self.weights)
+            affordable = np.floor(self.degree * (1.0 + _TOLERANCE) / self.weights)
         contrasts = np.where(affordable >= 1, self.largest, 0.0)
         polynomials = np.minimum(affordable, self.largest)
         return np.where(self.categorical, contrasts, polynomials)
 
-    def univariate_costs(self, degree: int, q: float) -> list[FloatArray]:
+    def univariate_costs(self) -> list[FloatArray]:
         """Return, for each input, the costs of its functions that fit alone."""
-        limit = _budget(degree, q)
+        inputs = zip(
+            self.weights, self._function_numbers(), self.categorical, strict=True
+        )
         costs = []
-        numbers = self.function_numbers(degree)
-        for weight, number, kind in zip(
-            self.weights, numbers, self.categorical, strict=True
-        ):
+        for weight, number, kind in inputs:
             degrees = np.arange(1.0, number + 1.0)
-            cost = (weight * (np.ones_like(degrees) if kind else degrees)) ** q
-            costs.append(cost[cost <= limit])
+            cost = (weight * (np.ones_like(degrees) if kind else degrees)) ** self.q
+            costs.append(cost[cost <= self.budget])
         return costs
 
 
@@ -327,16 +309,10 @@ _LARGEST_UNIVARIATE = 1e8
 _LARGEST_COUNT = 1e18
 
 
-def _budget(degree: int, q: float) -> float:
-    """Return the largest sum of the costs of a term."""
-    return float(degree) ** q * (1.0 + _TOLERANCE)
-
-
-def _count_isotropic(
-    n_features: int, degree: int, q: float, order: int, stop_above: float
-) -> int:
+def _count_isotropic(cut: _Truncation, stop_above: float) -> int:
     """Count by the number of active inputs; partitions when q < 1."""
-    largest = min(degree, order)
+    n_features, degree, q = len(cut.weights), cut.degree, cut.q
+    largest = min(degree, cut.order)
     total = 1
     if q == 1.0:
         for size in range(1, largest + 1):
@@ -344,7 +320,7 @@ def _count_isotropic(
             if total > max(stop_above, _LARGEST_COUNT):
                 break
         return total
-    for exponents in _partitions(degree, _budget(degree, q), q, largest):
+    for exponents in _partitions(degree, cut.budget, q, largest):
         arrangements = math.factorial(len(exponents))
         for multiplicity in Counter(exponents).values():
             arrangements //= math.factorial(multiplicity)
@@ -481,16 +457,14 @@ _BYTES_PER_ENTRY = 3 * 8
 # The share of the physical memory that they may take.
 _SHARE = 0.75
 
-_ADVICE = (
-    "Lower 'degree', set 'interaction_order' (2 or 3){anisotropy}, or use "
-    "truncation='hyperbolic' with q < 1."
-)
-
 
 def basis_advice(*, anisotropy: bool) -> str:  # True for an estimator that has it
     """Return a sentence on how to make a truncation set smaller."""
     weights = ", give minor inputs an 'anisotropy' above 1" if anisotropy else ""
-    return _ADVICE.format(anisotropy=weights)
+    return (
+        f"Lower 'degree', set 'interaction_order' (2 or 3){weights}, or use "
+        "truncation='hyperbolic' with q < 1."
+    )
 
 
 def terms_that_fit(n_samples: int) -> float:
@@ -504,24 +478,15 @@ def rows_held_in_blocks(n_samples: int) -> int:
     return min(n_samples, math.isqrt(int(_available_memory() / _BYTES_PER_ENTRY)))
 
 
-def check_design_fits(owner: str, n_samples: int, n_terms: int, advice: str) -> None:
-    """Raise ``ValueError``, with advice, when the design matrix exceeds the memory."""
-    if n_terms > terms_that_fit(n_samples):
-        fit = f"with {n_samples} samples the fit"
-        raise _too_large(owner, n_terms, fit, n_samples, advice)
-
-
-def check_sums_fit(owner: str, n_terms: int, advice: str) -> None:
-    """Raise ``ValueError`` when sums, of ``n_terms`` squared, exceed the memory."""
-    if n_terms > terms_that_fit(n_terms):
-        raise _too_large(owner, n_terms, "a fit from sums", n_terms, advice)
-
-
-def _too_large(
-    owner: str, n_terms: int, fit: str, n_rows: int, advice: str
-) -> ValueError:
+def check_design_fits(
+    owner: str, n_rows: int, n_terms: int, advice: str, fit: str | None = None
+) -> None:
+    """Raise ``ValueError``, with advice, when a fit exceeds the memory."""
+    if n_terms <= terms_that_fit(n_rows):
+        return
+    fit = f"with {n_rows} samples the fit" if fit is None else fit
     needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
-    return ValueError(
+    raise ValueError(
         f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
         f"{needed / 2**30:.3g} GiB, more than the {_available_memory() / 2**30:.3g} "
         f"GiB that it may use here. {advice}"

@@ -1,37 +1,39 @@
-r"""A fitted surrogate of compositions: expansion, data, coordinates and residuals.
+"""A fitted surrogate of compositions: expansion, data, coordinates and residuals.
 
-The predictive distribution of a policy is the push-forward of the inputs *plus* the
-distribution of the residuals. The push-forward alone (as in the paper) is too narrow by
-the unexplained share of the variance. Residuals are leave-one-out ones, which include
-the error of the coefficients. They are scaled by leverage: a residual of member
-:math:`i`, left out, has the variance :math:`\sigma^2 / (1 - h_i)`, and a prediction at
-:math:`x` the variance :math:`\sigma^2 (1 + h(x))` [1]_. One row has all steps of a
-member, so that the dependence between actions and steps is preserved.
-
-References
-----------
-.. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
-   and Hall, 1982, section 2.1.
+It is fitted with a coefficient solver, or with any regressor of the inputs, such as a
+forest or a Gaussian process. That one has no coefficients: they are then those of least
+squares on its predictions at draws of the input laws, a surrogate of the surrogate.
+Predictions are those of the regressor; the share of their variance that the expansion
+explains is its *fidelity*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, Samples, make_generator
+from .._checks import FloatArray, IndexArray, Samples, make_generator
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem, linear_problem
-from .._solvers import CoefficientSolver, LinearFit
-from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
+from .._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._solvers.external import folds_of, require_weights
+from .._solvers.problem import (
+    LOG_RATIO_FLOOR,
+    Leverage,
+    LeverageFactor,
+    q2_from_sums,
+    weighted_spread,
+)
+from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import LogRatioGeometry, sum_by_step
-from .models import InputModelFit, InputModels, InputModelSolver
 
 RESIDUAL_LAWS = ("resampled", "gaussian")
 
@@ -40,14 +42,157 @@ RESIDUAL_LAWS = ("resampled", "gaussian")
 # spite of it.
 QUANTILE: Final = "median_unbiased"
 
+# Draws of the expansion: this many for each term, and not fewer than the second.
+_DRAWS_A_TERM = 10
+_FEWEST_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class InputModels:
+    """Fitted regressors of the inputs, each with its columns of the coordinates."""
+
+    parts: tuple[tuple[IndexArray, Any], ...]
+    n_fitted: int  # number of fitted coordinates
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return fitted coordinates of shape (n_members, n_fitted)."""
+        values = np.empty((len(X), self.n_fitted))
+        for columns, model in self.parts:
+            values[:, columns] = model.predict(X).reshape(len(X), -1)
+        return values
+
+
+@dataclass(frozen=True)
+class InputModelFit(LinearFit):
+    """A fit whose coefficients expand models of the inputs."""
+
+    models: InputModels | None = None  # never None
+
+
+class InputModelSolver(CoefficientSolver):
+    """Fit clones of a regressor to the inputs and expand them.
+
+    The design of its problems is the inputs themselves. Where the regressor takes
+    several targets, one model serves all coordinates of a step. Residuals are those of
+    five-fold cross-validation.
+    """
+
+    def __init__(
+        self, regressor: Any, basis: PolynomialBasis, generator: np.random.Generator
+    ) -> None:
+        self.regressor = regressor
+        self.basis = basis
+        n_draws = max(_FEWEST_DRAWS, _DRAWS_A_TERM * len(basis.multi_indices))
+        self.draws = basis.sample(n_draws, generator)
+        self.held_out = basis.sample(n_draws, generator)
+
+    def fit(self, problem: LinearProblem) -> InputModelFit:
+        models = self._fit_models(problem)
+        residuals = self._held_out_residuals(problem)
+        n_targets = problem.targets.shape[1]
+        total = problem.weights.sum()
+        mean_square = problem.weights @ np.square(residuals) / total
+        coefficients = self._expand(models)
+        nothing = np.zeros(n_targets)
+        return InputModelFit(
+            coefficients,
+            nothing,
+            np.ones_like(coefficients),
+            # The leverage of a model is not known: that of the mean alone.
+            Leverage.shared(LeverageFactor.of_constant(0, 1.0 / total), nothing),
+            np.where(np.isnan(mean_square), np.inf, mean_square),
+            residuals,
+            residuals,
+            mean_square,
+            models=models,
+        )
+
+    def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
+        return self._expand(self._fit_models(problem))
+
+    def resample(
+        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
+    ) -> FloatArray:
+        """Refit the models; a member drawn twice enters twice, without weights."""
+        alone = replace(problem, weights=np.ones(len(problem.weights)))
+        drawn = [np.repeat(np.arange(len(row)), row) for row in counts]
+        return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
+
+    def _expand(self, models: InputModels) -> FloatArray:
+        design = self.basis.evaluate(self.draws)
+        values = models.predict(self.draws)
+        coefficients: Any = np.linalg.lstsq(design, values, rcond=None)[0]
+        return coefficients.T
+
+    def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
+        residuals = np.full_like(problem.targets, np.nan)
+        for training, held_out in folds_of(problem):
+            models = self._fit_models(problem, training)
+            predicted = models.predict(problem.design[held_out])
+            residuals[held_out] = problem.targets[held_out] - predicted
+        return residuals
+
+    def _fit_models(
+        self, problem: LinearProblem, rows: IndexArray | slice = slice(None)
+    ) -> InputModels:
+        options = {}
+        if np.ptp(problem.weights) > 0:
+            require_weights(self.regressor, "members")
+            options["sample_weight"] = problem.weights[rows]
+        inputs = problem.design[rows]
+        parts = []
+        for columns in self._columns(problem.groups):
+            targets = problem.targets[rows][:, columns]
+            if len(columns) == 1:
+                targets = targets[:, 0]
+            model = clone(self.regressor).fit(inputs, targets, **options)
+            parts.append((columns, model))
+        return InputModels(tuple(parts), problem.targets.shape[1])
+
+    def _columns(self, groups: IndexArray) -> list[IndexArray]:
+        """Return the columns that one model predicts."""
+        if get_tags(self.regressor).target_tags.multi_output:
+            return [np.flatnonzero(groups == group) for group in np.unique(groups)]
+        return [np.array([column]) for column in range(len(groups))]
+
+
+def solver_of(
+    solver: CoefficientSolver,
+    regressor: Any,
+    basis: PolynomialBasis,
+    samples: Samples,  # with centred log-ratios as targets
+    coordinates: LogRatioGeometry,
+    random_state: Any,
+) -> CoefficientSolver:
+    """Let a regressor that has no coefficients see the inputs themselves."""
+    targets = coordinates.to_coordinates(samples.targets)
+    if not targets.shape[1]:
+        return LeastSquaresSolver()
+    trial = clone(regressor).fit(samples.inputs, targets[:, 0])
+    if hasattr(trial, "coef_"):
+        return solver
+    return InputModelSolver(regressor, basis, make_generator(random_state))
+
 
 @dataclass(frozen=True)
 class ResidualLaw:
-    """Leave-one-out residuals of an ensemble, in the fitted coordinates."""
+    r"""Leave-one-out residuals of an ensemble, in the fitted coordinates.
+
+    The predictive distribution of a policy is the push-forward of the inputs *plus*
+    that of the residuals: the push-forward alone (as in the paper) is too narrow by the
+    unexplained share of the variance. A residual of member :math:`i`, left out, has the
+    variance :math:`\sigma^2 / (1 - h_i)` with the leverage :math:`h_i`, and a
+    prediction at :math:`x` has :math:`\sigma^2 (1 + h(x))` [1]_. One row has all steps
+    of a member, which preserves the dependence between actions and steps.
+
+    References
+    ----------
+    .. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
+       and Hall, 1982, section 2.1.
+    """
 
     fit: LinearFit
     weights: FloatArray  # shape: (n_members,), frequencies
-    geometry: LogRatioGeometry
 
     def draw(
         self, size: int, kind: str | None, generator: np.random.Generator
@@ -81,15 +226,6 @@ class ResidualLaw:
             self._refuse_undefined()
             return self.fit.scaled_residuals
         return self.draw(size, kind, generator)
-
-    def deviations(
-        self,
-        rows: FloatArray,  # shape: (n_draws, n_fitted), scaled residuals
-        design: FloatArray,  # shape: (n_members, n_terms)
-    ) -> FloatArray:  # shape: (n_draws, n_members, n_active)
-        """Return the clr deviations of residual rows at new inputs."""
-        scale = self.fit.prediction_scale(design)
-        return self.geometry.from_coordinates(rows[:, np.newaxis] * scale)
 
     def _refuse_undefined(self) -> None:
         if np.isnan(self.fit.scaled_residuals).any():
@@ -154,7 +290,7 @@ class FittedCompositions:
     @property
     def residual_law(self) -> ResidualLaw:
         """Distribution of what the expansion does not explain."""
-        return ResidualLaw(self.fit, self.weights, self.fitted_geometry)
+        return ResidualLaw(self.fit, self.weights)
 
     def clr_at(
         self,
@@ -174,7 +310,7 @@ class FittedCompositions:
         coefficients: FloatArray,  # shape: (..., n_fitted, n_terms)
     ) -> FloatArray:  # shape: (..., n_active, n_terms)
         """Map coefficients of the fitted coordinates to those of clr."""
-        return clr_rows(coefficients, self.fitted_geometry)
+        return map_rows(self.fitted_geometry.from_coordinates, coefficients)
 
     def step_press(self, residuals: FloatArray) -> FloatArray:
         """Sum squared clr residuals by step; shape (n_steps,)."""
@@ -190,26 +326,19 @@ class FittedCompositions:
         by_step[self.problem.groups] = self.fit.alpha
         return by_step
 
-    @property
-    def indices_from(self) -> str:
-        """Where the coefficients come from: the fit, or draws of its models."""
-        return "coefficients" if self.models is None else "sampling"
-
     @cached_property
     def fidelity(self) -> FloatArray:
         """Q² of the expansion as a copy of the predictions; shape (n_steps,)."""
-        solver, fit = self.problem.solver, self.fit
-        if not isinstance(solver, InputModelSolver) or not isinstance(
-            fit, InputModelFit
-        ):
+        solver, geometry = self.problem.solver, self.fitted_geometry
+        if not isinstance(solver, InputModelSolver):
             return np.where(self.expansion.total_variance > 0, 1.0, np.nan)
-        geometry = self.fitted_geometry
-        predicted, missed = map(
-            geometry.from_coordinates, solver.fidelity_residuals(fit)
+        inputs = solver.held_out
+        predicted = self.clr_at(inputs)
+        expanded = self.basis.combine(
+            inputs, self.clr_coefficients(self.fit.coefficients)
         )
-        once = np.ones(len(predicted))
-        spread = weighted_spread(predicted, once, LOG_RATIO_FLOOR)
-        press = sum_by_step(np.square(missed).sum(axis=0), geometry)
+        spread = weighted_spread(predicted, np.ones(len(inputs)), LOG_RATIO_FLOOR)
+        press = sum_by_step(np.square(predicted - expanded).sum(axis=0), geometry)
         q2 = q2_from_sums(press, sum_by_step(spread, geometry))
         return np.where(geometry.has_choice, q2, np.nan)
 
@@ -219,10 +348,12 @@ class FittedCompositions:
         return make_generator(given)
 
 
-def clr_rows(coefficients: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
-    """Map rows of coefficients (..., n_coordinates, n_terms) to those of clr."""
-    swapped = geometry.from_coordinates(np.swapaxes(coefficients, -1, -2))
-    return np.swapaxes(swapped, -1, -2)
+def map_rows(
+    image: Callable[[FloatArray], FloatArray],  # of values of shape (..., n_targets)
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+) -> FloatArray:
+    """Map the rows of coefficients to those of other coordinates."""
+    return np.swapaxes(image(np.swapaxes(coefficients, -1, -2)), -1, -2)
 
 
 def fit_compositions(
@@ -252,7 +383,7 @@ def fit_compositions(
     press = sum_by_step(weights @ np.square(residuals), coordinates)
     expansion = Expansion(
         basis,
-        clr_rows(problem.coefficients, coordinates),
+        map_rows(coordinates.from_coordinates, problem.coefficients),
         names,
         geometry.active_names,
         groups=geometry.step_of_active,

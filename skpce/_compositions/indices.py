@@ -1,16 +1,19 @@
-"""Sensitivity indices of a surrogate: coordinate, step, trajectory; their tables.
+"""Sensitivity indices of a surrogate: of a coordinate, a step or the trajectory.
 
-One set of clr coefficients gives all of them. At the levels ``"step"`` and
-``"trajectory"`` they do not depend on the log-ratio coordinates.
+All follow from one set of clr coefficients. A *coordinate* is a linear image of them. A
+*step* adds the squares of its parts, which is its Aitchison variance: the same in every
+orthonormal basis of the log-ratios, and free of a reference. The *trajectory* adds all
+steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from .._checks import (
     FloatArray,
@@ -20,25 +23,132 @@ from .._checks import (
     check_real,
     chosen_names,
     import_pandas,
+    one_thread_if_small,
 )
-from .._expansion.expansion import Expansion
+from .._expansion import indices as kernels
 from .._expansion.indices import SobolIndices
-from .._expansion.intervals import (
+from .._expansion.intervals import SobolInterval
+from .._expansion.noise_correction import (
     NoiseCorrectedIndices,
-    SobolInterval,
     half_coefficients,
     signed_indices,
 )
-from .._solvers.problem import q2_from_sums
-from .fitted import FittedCompositions
-from .levels import LEVELS, IndexLevel, bootstrap_indices, check_copies, make_level
-from .log_ratio import LogRatioGeometry, check_log_ratio_parameters
-from .steps import StepLayout
+from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
+from .._solvers import LinearProblem
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
+from .fitted import FittedCompositions, map_rows
+from .log_ratio import (
+    LOG_RATIOS,
+    LogRatioGeometry,
+    check_log_ratio_parameters,
+    sum_by_step,
+)
+
+#: Levels at which indices are given.
+LEVELS = ("coordinate", "step", "trajectory")
 
 #: Levels of ``CompositionalPCESurrogate.sobol_frame``.
 FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 
+#: Step of a row that belongs to all steps.
+ALL_STEPS = -1
+
+# Resamples that are refitted together, whatever n_jobs, so that the intervals do not
+# depend on it.
+_RESAMPLES_A_BLOCK = 64
+
+# Coefficients in memory at a time while indices are computed: 64 MiB.
+_LARGEST_BLOCK = 8_388_608
+
 _FEWEST_MEMBERS = 4
+
+
+@dataclass(frozen=True)
+class IndexLevel:
+    """How clr coefficients make up the rows of a level."""
+
+    geometry: LogRatioGeometry  # of the targets
+    spread: FloatArray  # shape: (n_targets,), sum of squares; 0 where it is rounding
+    groups: IndexArray  # shape: (n_targets,), row for which a target counts
+    steps: IndexArray  # shape: (n_rows,); -1 for all steps
+    names: tuple[str, ...]  # one per row
+
+    @property
+    def member(self) -> FloatArray:
+        """Ones where a target counts for a row; shape (n_rows, n_targets)."""
+        return (np.arange(len(self.steps))[:, np.newaxis] == self.groups).astype(float)
+
+    def coefficients(
+        self,
+        clr_coefficients: FloatArray,  # shape: (..., n_active, n_terms)
+    ) -> FloatArray:  # shape: (..., n_targets, n_terms)
+        """Map to the targets, without slopes where there is no spread."""
+        values = map_rows(self.geometry.to_coordinates, clr_coefficients)
+        slopes = (self.spread > 0)[:, np.newaxis]
+        constant = np.arange(values.shape[-1]) == 0
+        return np.where(slopes | constant, values, 0.0)
+
+    def indices(
+        self,
+        clr_coefficients: FloatArray,  # shape: (..., n_active, n_terms)
+        multi_indices: IndexArray,  # shape: (n_terms, n_features)
+    ) -> SobolIndices:
+        """Return the indices of each row, which adds the squares of its targets."""
+        squares = np.square(self.coefficients(clr_coefficients))
+        return kernels.sobol_indices(np.sqrt(self.member @ squares), multi_indices)
+
+
+def index_level(
+    fitted: FittedCompositions,
+    owner: str,
+    level: str,
+    coordinates: str | None = None,
+    reference: int | None = None,
+) -> IndexLevel:
+    """Check a level and its coordinates, and return its rows."""
+    check_option(owner, "level", level, LEVELS)
+    geometry = _geometry_of(fitted.geometry, owner, level, coordinates, reference)
+    clr = geometry.to_coordinates(fitted.clr)
+    spread = weighted_spread(clr, fitted.weights, LOG_RATIO_FLOOR)
+    groups = geometry.step_of_coordinate
+    if level == "coordinate":
+        rows, names = np.arange(len(groups)), tuple(geometry.coordinate_names)
+        return IndexLevel(geometry, spread, rows, groups, names)
+    step_names = geometry.layout.step_names
+    by_step: Any = np.bincount(groups, spread, len(step_names))
+    spread = by_step[groups]
+    if level == "step":
+        steps = np.arange(len(step_names))
+        return IndexLevel(geometry, spread, groups, steps, step_names)
+    nowhere, every = np.zeros_like(groups), np.array([ALL_STEPS])
+    return IndexLevel(geometry, spread, nowhere, every, ("trajectory",))
+
+
+def _geometry_of(
+    geometry: LogRatioGeometry,
+    owner: str,
+    level: str,
+    coordinates: str | None,
+    reference: int | None,
+) -> LogRatioGeometry:
+    """Return the same layout in given coordinates, or in clr for levels of steps."""
+    if level != "coordinate":
+        given = {"coordinates": coordinates, "reference": reference}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} goes with level='coordinate' "
+                    f"only. Got {value!r} with level={level!r}, whose indices do not "
+                    "depend on coordinates."
+                )
+        return replace(geometry, log_ratio="clr")
+    wanted = geometry.log_ratio if coordinates is None else coordinates
+    part = geometry.reference if reference is None else reference
+    check_option(owner, "coordinates", wanted, LOG_RATIOS)
+    check_log_ratio_parameters(
+        owner, reference=part, zero_replacement=1e-12, layout=geometry.layout
+    )
+    return replace(geometry, log_ratio=wanted, reference=int(part))
 
 
 def sobol_indices(
@@ -108,20 +218,16 @@ def shapley_effects(
     coordinates: str | None = None,
     reference: int | None = None,
 ) -> FloatArray:
-    r"""Return Shapley effects, which add up to 1 in each row.
+    """Return Shapley effects, which add up to 1 in each row.
 
-    :math:`\mathrm{Sh}_i = D^{-1} \sum_{u \ni i} D_u / |u|` with the partial
-    variances :math:`D_u` of the row: each interaction is shared equally between
-    its inputs [1]_. The formula holds for independent inputs.
+    Those of :meth:`Expansion.shapley_effects`, with the partial variances of the row.
 
     Parameters
     ----------
     level : {"coordinate", "step", "trajectory"}, default="step"
         What is explained.
-    coordinates : {"alr", "clr", "ilr"} or None, default=None
-        Coordinates of the level ``"coordinate"``; None takes ``log_ratio``.
-    reference : int or None, default=None
-        Reference part of alr; None takes the parameter of the estimator.
+    coordinates, reference : str and int, or None, default=None
+        As in :meth:`sobol_indices`.
 
     Returns
     -------
@@ -132,11 +238,6 @@ def shapley_effects(
     ------
     ValueError
         For an unknown level, or coordinates at another level.
-
-    References
-    ----------
-    .. [1] A. B. Owen, "Sobol' indices and Shapley value", SIAM/ASA Journal on
-       Uncertainty Quantification 2 (2014), section 3.
 
     Examples
     --------
@@ -166,8 +267,8 @@ def sobol_interval(
 ) -> SobolInterval:
     """Return bootstrap intervals of the indices.
 
-    Percentiles over resamples of the members, with the terms and penalties of the
-    fit. Input laws that were learned are learned anew, frozen ones stay. **They
+    Percentiles over resamples of the members [1]_, with the terms and penalties of
+    the fit. Input laws that were learned are learned anew, frozen ones stay. **They
     ignore truncation and shrinkage**: read them beside
     ``step_unexplained_share_``.
 
@@ -177,10 +278,8 @@ def sobol_interval(
         What is explained.
     confidence_level : float, default=0.9
         Nominal probability, one index at a time.
-    coordinates : {"alr", "clr", "ilr"} or None, default=None
-        Coordinates of the level ``"coordinate"``; None takes ``log_ratio``.
-    reference : int or None, default=None
-        Reference part of alr; None takes the parameter of the estimator.
+    coordinates, reference : str and int, or None, default=None
+        As in :meth:`sobol_indices`.
     n_resamples : int, default=200
         Number of resamples, refitted in batches, ``n_jobs`` at a time.
     random_state : int, RandomState instance or None, default=None
@@ -233,10 +332,10 @@ def noise_corrected_sobol_indices(
 ) -> NoiseCorrectedIndices:
     r"""Return step indices without the bias of noise in the coefficients.
 
-    A square :math:`\hat c_{kj}^2` is too large by the variance of
-    :math:`\hat c_{kj}`. Here products :math:`\hat c_{kj}^A \hat c_{kj}^B` of
-    coefficients from disjoint halves of the members take the place of squares,
-    averaged over random splits [1]_, and are added over the parts of a step.
+    Squares of coefficients are replaced by products
+    :math:`\hat c_{kj}^A \hat c_{kj}^B` from disjoint halves of the members, as in
+    :meth:`PolynomialChaosRegressor.noise_corrected_sobol_indices`, and added over the
+    parts of a step.
 
     Parameters
     ----------
@@ -257,17 +356,6 @@ def noise_corrected_sobol_indices(
     ------
     ValueError
         For a bad argument, or fewer than four members.
-
-    Notes
-    -----
-    Penalties stay in proportion to the number of members, and so does shrinkage.
-    Terms that were searched for are searched for anew in each half.
-
-    References
-    ----------
-    .. [1] A. B. Owen, "Better estimation of small Sobol' sensitivity indices",
-       ACM Transactions on Modeling and Computer Simulation 23 (2013), for the
-       same idea with sampled functions.
 
     Examples
     --------
@@ -291,31 +379,17 @@ def noise_corrected_sobol_indices(
             f"{owner} needs at least {_FEWEST_MEMBERS} members. Got {n_members}."
         )
     rows = index_level(fitted, owner, level)
-    products = _products_of_halves(
-        fitted, rows, n_splits, fitted.generator(random_state)
-    )
-    return signed_indices(rows.member @ products, fitted.basis.multi_indices)
-
-
-def _products_of_halves(
-    fitted: FittedCompositions,
-    level: IndexLevel,
-    n_splits: int,
-    generator: np.random.Generator,
-) -> FloatArray:  # shape: (n_active, n_terms)
-    """Average products of clr coefficients from disjoint halves of the members."""
+    generator = fitted.generator(random_state)
     problem, linear = fitted.problem, fitted.problem.linear
-    n_members = len(linear.weights)
     products = np.zeros_like(fitted.expansion.coefficients)
     for _ in range(n_splits):
         in_first = np.zeros(n_members, dtype=bool)
         in_first[generator.permutation(n_members)[: n_members // 2]] = True
-        halves = half_coefficients(
-            problem.solver, linear, problem.fit, np.array([in_first, ~in_first])
-        )
-        first, second = level.coefficients(fitted.clr_coefficients(halves))
+        halves = np.array([in_first, ~in_first])
+        fits = half_coefficients(problem.solver, linear, problem.fit, halves)
+        first, second = rows.coefficients(fitted.clr_coefficients(fits))
         products += first * second
-    return products / n_splits
+    return signed_indices(rows.member @ products / n_splits, fitted.basis.multi_indices)
 
 
 def unexplained_share(
@@ -325,24 +399,17 @@ def unexplained_share(
     """Return the unexplained share of the variance of steps."""
     by_step = fitted.expansion.unexplained_share
     press = fitted.step_press(fitted.fit.loo_residuals)
-    mean = np.average(fitted.clr, axis=0, weights=fitted.weights)
-    spread = fitted.weights @ np.square(fitted.clr - mean)
-    choice = fitted.geometry.has_choice & np.isfinite(by_step)
+    spread = weighted_spread(fitted.clr, fitted.weights, LOG_RATIO_FLOOR)
+    defined = np.isfinite(by_step)
     whole = q2_from_sums(
-        press[choice].sum(), spread[choice[fitted.geometry.step_of_active]].sum()
+        press[defined].sum(), sum_by_step(spread, fitted.geometry)[defined].sum()
     )
     return np.append(by_step, np.clip(1.0 - whole, 0.0, 1.0))[steps]
 
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
-    expansion = Expansion(
-        fitted.basis,
-        level.coefficients(fitted.expansion.coefficients),
-        groups=level.groups,
-        group_names=level.names,
-    )
-    return expansion.sobol_indices()
+    return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
 
 
 def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
@@ -351,49 +418,79 @@ def coordinate_coefficients(fitted: FittedCompositions) -> FloatArray:
     return rows.coefficients(fitted.expansion.coefficients)
 
 
-def index_level(
+def check_copies(owner: str, weights: FloatArray, n_resamples: int, name: str) -> None:
+    """Refuse to resample fewer than two copies of members."""
+    if len(weights) > 1 and weights.sum() < 2:
+        raise ValueError(
+            f"{name} sums to {weights.sum():.3g} copies; with n_resamples="
+            f"{n_resamples} {owner} needs at least 2. Weights are frequencies: "
+            "multiply them up to the number of members."
+        )
+
+
+def bootstrap_indices(
     fitted: FittedCompositions,
-    owner: str,
-    level: str,
-    coordinates: str | None = None,
-    reference: int | None = None,
-) -> IndexLevel:
-    """Check a level and its coordinates."""
-    check_option(owner, "level", level, LEVELS)
-    given = {"coordinates": coordinates, "reference": reference}
-    if level != "coordinate":
-        for name, value in given.items():
-            if value is not None:
-                raise ValueError(
-                    f"The {name!r} parameter of {owner} goes with level='coordinate' "
-                    f"only. Got {value!r} with level={level!r}, whose indices do not "
-                    "depend on coordinates."
-                )
-    geometry = _geometry_of(fitted.geometry, owner, coordinates, reference)
-    return make_level(level, geometry, fitted.clr, fitted.weights)
-
-
-def _geometry_of(
-    geometry: LogRatioGeometry,
-    owner: str,
-    coordinates: str | None,
-    reference: int | None,
-) -> LogRatioGeometry:
-    """Return the same layout in other coordinates."""
-    if coordinates is None and reference is None:
-        return geometry
-    wanted = geometry.log_ratio if coordinates is None else coordinates
-    part = geometry.reference if reference is None else reference
-    check_option(owner, "coordinates", wanted, ("alr", "clr", "ilr"))
-    check_log_ratio_parameters(
-        owner,
-        log_ratio=wanted,
-        reference=part,
-        zero_replacement=1e-12,
-        closure="strict",
-        layout=geometry.layout,
+    level: IndexLevel,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+) -> SobolInterval:
+    """Return percentile intervals of first-order, total and Shapley shares."""
+    problem = fitted.problem
+    linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
+    solver = RelearningSolver(problem.solver, fitted.basis, fitted.inputs)
+    counts = resample_counts(linear.weights, n_resamples, generator)
+    size = n_terms * max(fitted.geometry.active_parts.size, 1)
+    step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
+    blocks = [counts[start : start + step] for start in range(0, len(counts), step)]
+    draws = Parallel(n_jobs=fitted.n_jobs)(
+        delayed(_resampled_indices)(fitted, solver, linear, level, block)
+        for block in blocks
     )
-    return replace(geometry, log_ratio=wanted, reference=int(part))
+    first, total, shapley = (
+        percentile_bounds(
+            np.concatenate([getattr(draw, name) for draw in draws]), confidence_level
+        )
+        for name in ("first_order", "total_order", "shapley")
+    )
+    return SobolInterval(first, total, shapley, float(confidence_level), "bootstrap")
+
+
+def _resampled_indices(
+    fitted: FittedCompositions,
+    solver: RelearningSolver,
+    linear: LinearProblem,
+    level: IndexLevel,
+    counts: IndexArray,
+) -> SobolIndices:
+    """Return the indices of some resamples."""
+    with one_thread_if_small(linear.design.size):
+        coefficients = solver.resample(linear, fitted.fit, counts)
+        clr_coefficients = fitted.clr_coefficients(coefficients)
+        return level.indices(clr_coefficients, solver.laws.basis.multi_indices)
+
+
+def permutation_p_values(
+    fitted: FittedCompositions, n_permutations: int, generator: np.random.Generator
+) -> FloatArray:  # shape: (n_steps,)
+    """Return how often permuted members leave no larger prediction error."""
+    observed = fitted.step_press(fitted.fit.loo_residuals)
+    linear = fitted.problem.linear
+    orders = [generator.permutation(len(linear.design)) for _ in range(n_permutations)]
+    residuals = Parallel(n_jobs=fitted.n_jobs)(
+        delayed(_permuted_press)(fitted, linear, order) for order in orders
+    )
+    exceed = np.sum(np.asarray(residuals) <= observed, axis=0)
+    p_values = (1.0 + exceed) / (1.0 + n_permutations)
+    return np.where(np.isfinite(fitted.expansion.q2), p_values, np.nan)
+
+
+def _permuted_press(
+    fitted: FittedCompositions, linear: LinearProblem, order: IndexArray
+) -> FloatArray:  # shape: (n_steps,)
+    """Return the prediction error of each step with the inputs permuted."""
+    fit = fitted.problem.solver.fit(linear.permuted(order))
+    return fitted.step_press(fit.loo_residuals)
 
 
 def sobol_frame(
@@ -413,10 +510,8 @@ def sobol_frame(
         One row per step and input, per coordinate and input, or per input. The
         coordinates of ``"action"`` are clr, one per possible action, those of
         ``"coordinate"`` the kind of ``log_ratio``.
-    coordinates : {"alr", "clr", "ilr"} or None, default=None
-        Another kind for these two levels; no refit is needed.
-    reference : int or None, default=None
-        Reference part of alr; None takes the parameter of the estimator.
+    coordinates, reference : str and int, or None, default=None
+        Another kind for these two levels, as in :meth:`sobol_indices`.
     ci : float or None, default=None
         Confidence level, such as 0.9, of bootstrap intervals from
         ``sobol_interval``. None gives the intervals of ``fit`` at the level of
@@ -460,53 +555,34 @@ def sobol_frame(
     """
     check_option("sobol_frame", "level", level, FRAME_LEVELS)
     names = chosen_names(input_features, fitted.expansion.input_names)
-    chosen = level
     if level == "action":
-        chosen = "coordinate"
-        coordinates = "clr" if coordinates is None else coordinates
-    rows = index_level(fitted, "sobol_frame", chosen, coordinates, reference)
+        level, coordinates = "coordinate", "clr" if coordinates is None else coordinates
+    rows = index_level(fitted, "sobol_frame", level, coordinates, reference)
     found = indices_at(fitted, rows)
-    unexplained = unexplained_share(fitted, rows.steps)[:, np.newaxis]
-    unexplained = np.broadcast_to(unexplained, found.total_order.shape)
+    first, total = found.first_order.ravel(), found.total_order.ravel()
+    unexplained = np.repeat(unexplained_share(fitted, rows.steps), len(names))
     step_names = np.array([*fitted.geometry.layout.step_names, "trajectory"], object)
     columns = {"step": np.repeat(step_names[rows.steps], len(names))}
-    if chosen == "coordinate":
+    if level == "coordinate":
         labels = np.array(rows.names, dtype=object)
         columns["coordinate"] = np.repeat(labels, len(names))
     columns |= {
         "input": np.tile(np.array(names, dtype=object), len(rows.steps)),
-        "first_order": found.first_order.ravel(),
-        "total_order": found.total_order.ravel(),
+        "first_order": first,
+        "total_order": total,
         "shapley": found.shapley.ravel(),
-        "first_order_share": (found.first_order * (1.0 - unexplained)).ravel(),
-        "total_order_share": (found.total_order * (1.0 - unexplained)).ravel(),
-        "unexplained_share": unexplained.ravel(),
+        "first_order_share": first * (1.0 - unexplained),
+        "total_order_share": total * (1.0 - unexplained),
+        "unexplained_share": unexplained,
     }
     interval = fitted.step_interval if level == "step" else None
     if ci is not None:
         interval = sobol_interval(
-            fitted, chosen, ci, coordinates=coordinates, reference=reference
+            fitted, level, ci, coordinates=coordinates, reference=reference
         )
-    return import_pandas().DataFrame(columns | _interval_columns(interval))
-
-
-def _interval_columns(interval: SobolInterval | None) -> dict[str, FloatArray]:
-    """Return the bounds of the total and of the first-order indices."""
-    if interval is None:
-        return {}
-    pairs = (("", interval.total_order), ("first_", interval.first_order))
-    return {
-        prefix + name: bound.ravel()
-        for prefix, bounds in pairs
-        for name, bound in zip(("low", "high"), bounds, strict=True)
-    }
-
-
-def composition_frame(values: FloatArray, layout: StepLayout) -> Any:
-    """Label a table of compositions with two column levels (step, part)."""
-    pandas = import_pandas()
-    steps = [layout.step_names[step] for step in layout.step_of_part]
-    columns = pandas.MultiIndex.from_arrays(
-        [steps, layout.part_names], names=["step", "part"]
-    )
-    return pandas.DataFrame(values, columns=columns)
+    if interval is not None:
+        pairs = (("", interval.total_order), ("first_", interval.first_order))
+        for prefix, (low, high) in pairs:
+            columns[f"{prefix}low"] = low.ravel()
+            columns[f"{prefix}high"] = high.ravel()
+    return import_pandas().DataFrame(columns)

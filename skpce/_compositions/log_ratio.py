@@ -1,22 +1,7 @@
-r"""Log-ratio coordinates of compositions, step by step, and their transformer.
+"""Log-ratio coordinates of compositions, step by step, and their transformer.
 
-All kinds are linear images of the centred log-ratio
-:math:`\mathrm{clr}_k = \log p_k - K^{-1} \sum_l \log p_l` [1]_:
-
-- alr: :math:`\log(p_k / p_r) = \mathrm{clr}_k - \mathrm{clr}_r` for a reference
-  part :math:`r`;
-- ilr: :math:`H\, \mathrm{clr}` with :math:`H` the Helmert matrix, an isometry [2]_.
-
-Hence one set of coefficients serves all three. Masked parts take no part in any of
-them, and a step with one possible part has no coordinates.
-
-References
-----------
-.. [1] J. Aitchison, "The Statistical Analysis of Compositional Data", Journal of
-   the Royal Statistical Society B 44 (1982).
-.. [2] J. J. Egozcue, V. Pawlowsky-Glahn, G. Mateu-Figueras and C. Barceló-Vidal,
-   "Isometric logratio transformations for compositional data analysis",
-   Mathematical Geology 35 (2003).
+Masked parts take no part in any of them, and a step with one possible part has no
+coordinates.
 """
 
 from __future__ import annotations
@@ -40,19 +25,25 @@ from .._checks import (
     attribute_of,
     check_option,
     check_real,
+    fail,
     input_names,
     method_of,
 )
 from .._model_file.state import plain_state, restore_state
-from .composition import (
+from .steps import (
     CLOSURES,
+    StepLayout,
     close_compositions,
     refuse_masked,
+    refuse_nan,
     refuse_negative,
+    refuse_ragged,
     replace_zeros,
+    resolve_layout,
     resolve_mask,
 )
-from .steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
+
+LOG_RATIOS = ("alr", "clr", "ilr")
 
 
 def check_log_ratio_parameters(
@@ -69,29 +60,44 @@ def check_log_ratio_parameters(
     check_option(owner, "closure", closure, CLOSURES)
     is_integer = isinstance(reference, (int, np.integer))
     if not is_integer or isinstance(reference, bool):
-        raise ValueError(
-            f"The 'reference' parameter of {owner} must be an int: the position of "
-            f"the reference part in each step. Got {reference!r} instead."
-        )
+        expected = "an int: the position of the reference part in each step"
+        raise fail(owner, "reference", expected, reference)
     check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
     if layout is None:
         return
     narrowest, widest = min(layout.widths), max(layout.widths)
     if not -narrowest <= reference < narrowest:
-        raise ValueError(
-            f"The 'reference' parameter of {owner} must be in [-{narrowest}, "
-            f"{narrowest}), a part of the narrowest step. Got {reference!r} instead."
-        )
+        expected = f"in [-{narrowest}, {narrowest}), a part of the narrowest step"
+        raise fail(owner, "reference", expected, reference)
     if zero_replacement * widest >= 1:
-        raise ValueError(
-            f"The 'zero_replacement' parameter of {owner} must be below 1/{widest}, "
-            f"so that a step with zeros retains a positive part. Got "
-            f"{zero_replacement!r} instead."
+        expected = (
+            f"below 1/{widest}, so that a step with zeros retains a positive part"
         )
+        raise fail(owner, "zero_replacement", expected, zero_replacement)
 
 
-# Parameters that ``check_log_ratio_parameters`` reads.
-_CHECKED = ("log_ratio", "reference", "zero_replacement", "closure")
+def check_parameters_of(
+    estimator: BaseEstimator, layout: StepLayout | None = None
+) -> None:
+    """Check the parameters of an estimator that takes log-ratios."""
+    names = ("log_ratio", "reference", "zero_replacement", "closure")
+    given = {name: getattr(estimator, name) for name in names}
+    check_log_ratio_parameters(type(estimator).__name__, **given, layout=layout)
+
+
+def learn_geometry(
+    estimator: Any,
+    y: Any,  # may have names of columns
+    values: FloatArray,  # shape: (n_members, n_parts)
+    name: str,
+) -> LogRatioGeometry:
+    """Return the coordinates that an estimator takes of a table of compositions."""
+    owner = type(estimator).__name__
+    layout = resolve_layout(y, estimator.steps, values.shape[1], owner)
+    check_parameters_of(estimator, layout)
+    refuse_negative(values, layout, name)
+    mask = resolve_mask(estimator.mask, values, layout, owner)
+    return LogRatioGeometry(layout, mask, estimator.log_ratio, int(estimator.reference))
 
 
 def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
@@ -112,8 +118,33 @@ def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
     ValueError
         If the number of columns is not the number of coordinates.
     """
-    coordinates = checked_coordinates(X, geometry)
+    coordinates = np.asarray(X, dtype=np.float64)
+    if coordinates.ndim != 2 or coordinates.shape[1] != geometry.n_coordinates:
+        raise ValueError(
+            f"X has shape {coordinates.shape}; expected (n_members, "
+            f"{geometry.n_coordinates}) {geometry.log_ratio} coordinates."
+        )
     return geometry.compositions(geometry.from_coordinates(coordinates))
+
+
+def get_feature_names_out(
+    self: Any, input_features: ArrayLike | None = None
+) -> NDArray[np.object_]:
+    """Return names such as ``catalyst:L1/L4``.
+
+    Parameters
+    ----------
+    input_features : array-like of str or None, default=None
+        Only checked against the names seen in ``fit``.
+
+    Returns
+    -------
+    names : ndarray of str of shape (n_coordinates,)
+        One per coordinate.
+    """
+    check_is_fitted(self)
+    input_names(self, input_features)
+    return np.asarray(self.geometry_.coordinate_names, dtype=object)
 
 
 class LogRatioTransformer(TransformerMixin, BaseEstimator):
@@ -121,7 +152,10 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
 
     Each step is a block of columns that sums to one. Rows are closed, zeros are
     replaced, and every step is mapped to unconstrained coordinates: additive
-    (``"alr"``), centred (``"clr"``) or isometric (``"ilr"``) log-ratios [1]_ [2]_.
+    (``"alr"``), centred (``"clr"``) or isometric (``"ilr"``) log-ratios. All are linear
+    images of :math:`\mathrm{clr}_k = \log p_k - K^{-1} \sum_l \log p_l` [1]_: alr is
+    :math:`\mathrm{clr}_k - \mathrm{clr}_r` for a reference part :math:`r`, and ilr
+    :math:`H\,\mathrm{clr}` with the Helmert matrix :math:`H`, an isometry [2]_.
 
     Parameters
     ----------
@@ -169,8 +203,9 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
     ----------
     .. [1] J. Aitchison, "The Statistical Analysis of Compositional Data", Journal
        of the Royal Statistical Society B 44 (1982).
-    .. [2] J. J. Egozcue et al., "Isometric logratio transformations for
-       compositional data analysis", Mathematical Geology 35 (2003).
+    .. [2] J. J. Egozcue, V. Pawlowsky-Glahn, G. Mateu-Figueras and C. Barceló-Vidal,
+       "Isometric logratio transformations for compositional data analysis",
+       Mathematical Geology 35 (2003).
 
     Examples
     --------
@@ -229,22 +264,15 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         ValueError
             For a bad parameter, or rows that are no compositions.
         """
-        owner = type(self).__name__
-        given = self.get_params(deep=False)
-        parameters = {name: given[name] for name in _CHECKED}
-        check_log_ratio_parameters(owner, **parameters)
+        check_parameters_of(self)
         refuse_ragged(X, "X")
         values = validate_data(self, X, dtype=np.float64)
-        layout = resolve_layout(X, self.steps, values.shape[1], owner)
-        check_log_ratio_parameters(owner, **parameters, layout=layout)
-        refuse_negative(values, layout, "X")
-        mask = resolve_mask(self.mask, values, layout, owner)
+        geometry = learn_geometry(self, X, values, "X")
+        layout, mask = geometry.layout, geometry.mask
         close_compositions(values, layout, self.closure, "X", zero_rows_to=mask)
         refuse_masked(values, mask, layout, "X")
-        self.geometry_: LogRatioGeometry = LogRatioGeometry(
-            layout, mask, self.log_ratio, int(self.reference)
-        )
-        self._n_features_out = self.geometry_.n_coordinates
+        self.geometry_: LogRatioGeometry = geometry
+        self._n_features_out = geometry.n_coordinates
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -273,25 +301,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         )
         return self.geometry_.to_coordinates(clr)
 
-    def get_feature_names_out(
-        self, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return names such as ``catalyst:L1/L4``.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Only checked against the names seen in ``fit``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_coordinates,)
-            One per coordinate.
-        """
-        check_is_fitted(self)
-        input_names(self, input_features)
-        return np.asarray(self.geometry_.coordinate_names, dtype=object)
-
+    get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
 
     steps_ = attribute_of("geometry_", lambda g: g.layout.widths)
@@ -317,17 +327,6 @@ def log_ratios_of(
     refuse_masked(closed, geometry.mask, geometry.layout, name)
     positive = replace_zeros(closed, geometry.mask, geometry.layout, zero_replacement)
     return geometry.clr(positive)
-
-
-def checked_coordinates(X: ArrayLike, geometry: LogRatioGeometry) -> FloatArray:
-    """Return coordinates as an array of the right width."""
-    coordinates = np.asarray(X, dtype=np.float64)
-    if coordinates.ndim != 2 or coordinates.shape[1] != geometry.n_coordinates:
-        raise ValueError(
-            f"X has shape {coordinates.shape}; expected (n_members, "
-            f"{geometry.n_coordinates}) {geometry.log_ratio} coordinates."
-        )
-    return coordinates
 
 
 def composition_geometry(y: Any, steps: Any, mask: Any, owner: str) -> LogRatioGeometry:
@@ -366,9 +365,6 @@ def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArra
     sums = np.zeros(geometry.layout.n_steps)
     np.add.at(sums, geometry.step_of_active, per_active)
     return np.where(geometry.has_choice, sums, np.nan)
-
-
-LOG_RATIOS = ("alr", "clr", "ilr")
 
 
 @dataclass(frozen=True)
@@ -442,21 +438,19 @@ class LogRatioGeometry:
 
     @cached_property
     def _to_coordinates(self) -> FloatArray:
-        return block_diag(*[matrix for matrix in self._matrices if matrix.size])
+        return block_diag(np.zeros((0, 0)), *self._matrices)
 
     @cached_property
     def _from_coordinates(self) -> FloatArray:
         # The pseudo-inverse of a full-rank map onto coordinates of the zero-sum space
         # is its inverse there; clr itself is projected onto that space.
-        inverses = []
+        inverses = [np.zeros((0, 0))]
         for matrix in self._matrices:
-            if matrix.size:
-                n_parts = matrix.shape[1]
-                centring = np.eye(n_parts) - 1.0 / n_parts
-                inverse = {"clr": np.eye(n_parts), "ilr": matrix.T}.get(self.log_ratio)
-                if inverse is None:
-                    inverse = np.where(matrix.T > 0, 1.0, 0.0)
-                inverses.append(centring @ inverse)
+            n_parts = matrix.shape[1]
+            centring = np.eye(n_parts) - 1.0 / max(n_parts, 1)
+            # Of alr, the parts that are measured against the reference.
+            isometry = self.log_ratio != "alr"
+            inverses.append(centring @ (matrix.T if isometry else matrix.T > 0))
         return block_diag(*inverses)
 
     @property
@@ -482,14 +476,12 @@ class LogRatioGeometry:
 
     def to_coordinates(self, clr: FloatArray) -> FloatArray:
         """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
-        if not self.n_coordinates:
-            return np.zeros((*clr.shape[:-1], 0))
+        if self.log_ratio == "clr":
+            return clr
         return clr @ self._to_coordinates.T
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        if not self.n_coordinates:
-            return np.zeros((*coordinates.shape[:-1], 0))
         return coordinates @ self._from_coordinates.T
 
     def compositions(self, clr: FloatArray) -> FloatArray:
@@ -516,10 +508,9 @@ class LogRatioGeometry:
         """Names such as ``catalyst:L1/L4``, ``catalyst:L1`` or ``catalyst:ilr0``."""
         names: list[str] = []
         for step, parts in enumerate(self._step_parts):
-            if parts.size:
-                labels = [self.layout.part_names[part] for part in parts]
-                prefix = self.layout.step_names[step]
-                names += [f"{prefix}:{tail}" for tail in self._tails(step, labels)]
+            prefix = self.layout.step_names[step]
+            labels = [self.layout.part_names[part] for part in parts]
+            names += [f"{prefix}:{tail}" for tail in self._tails(step, labels)]
         return names
 
     def _tails(self, step: int, labels: list[str]) -> list[str]:

@@ -1,31 +1,4 @@
-r"""Two modes of a predicted probability, and the inputs that separate them.
-
-The draws of one probability, as logits, are tested in three ways, and called bimodal
-when all agree:
-
-- Hartigan's dip [1]_: no unimodal distribution is close. Its reference is the uniform
-  one, the hardest of the unimodal ones in the limit.
-- The gain in BIC of two normal components over one [2]_ is positive.
-- Ashman's :math:`D = \sqrt2\,|\mu_1 - \mu_2| / \sqrt{\sigma_1^2 + \sigma_2^2}` of the
-  two components is above 2 [3]_: they are separated.
-
-A shallow tree on the inputs that were drawn describes in words where the upper mode is.
-
-The dip is the smallest distance, in the largest difference of distribution functions,
-between the empirical distribution and a unimodal one, whose distribution function is
-convex below a mode and concave above it. A modal interval is narrowed until the largest
-gap between the greatest convex minorant and the least concave majorant inside it is no
-larger than the deviations outside it ([1]_, section 4).
-
-References
-----------
-.. [1] J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", Annals of
-   Statistics 13 (1985).
-.. [2] G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6
-   (1978).
-.. [3] K. M. Ashman, C. M. Bird and S. E. Zepf, "Detecting bimodality in astronomical
-   datasets", Astronomical Journal 108 (1994), eq. (6).
-"""
+"""Two modes of a predicted probability, and the inputs that separate them."""
 
 from __future__ import annotations
 
@@ -43,10 +16,10 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
-from .._checks import FloatArray, IndexArray, check_real
+from .._checks import FloatArray, IndexArray, check_real, fail
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
-from .predictive import check_predictive, draw_marginal, input_sampler
+from .predictive import check_predictive, draw_around, input_sampler
 from .steps import StepLayout
 
 #: Ashman's D above which two components are separated.
@@ -146,18 +119,27 @@ def predicted_modes(
 
     Notes
     -----
-    Bimodal means that the dip test [1]_ rejects one mode, two normal components
-    have the lower BIC and Ashman's D [2]_ is above 2, on the logit of the
-    probability. With ``residual="resampled"`` the p-value counts members, not
-    draws: more draws of the same residuals are no more evidence.
-    The rule is a tree of depth 1, or of depth 2 where that is right more often by
-    0.03.
+    Bimodal means that three tests of the logit of the probability agree:
+
+    - Hartigan's dip test [1]_ rejects one mode. Its reference is the uniform
+      distribution, the hardest of the unimodal ones in the limit. With
+      ``residual="resampled"`` the p-value counts members, not draws: more draws of
+      the same residuals are no more evidence.
+    - Two normal components have a lower BIC [2]_ than one.
+    - They are separated: Ashman's
+      :math:`D = \sqrt2\,|\mu_1 - \mu_2| / \sqrt{\sigma_1^2 + \sigma_2^2}` is above
+      2 [3]_.
+
+    The rule is a tree on the inputs of depth 1, or of depth 2 where that is right more
+    often by 0.03.
 
     References
     ----------
     .. [1] J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality",
        Annals of Statistics 13 (1985).
-    .. [2] K. M. Ashman, C. M. Bird and S. E. Zepf, "Detecting bimodality in
+    .. [2] G. Schwarz, "Estimating the dimension of a model", Annals of Statistics 6
+       (1978).
+    .. [3] K. M. Ashman, C. M. Bird and S. E. Zepf, "Detecting bimodality in
        astronomical datasets", Astronomical Journal 108 (1994), eq. (6).
 
     Examples
@@ -178,17 +160,14 @@ def predicted_modes(
     owner = f"{fitted.owner}.predicted_modes"
     check_predictive(owner, n_samples, residual)
     if n_samples < _FEWEST_DRAWS:
-        raise ValueError(
-            f"The 'n_samples' parameter of {owner} must be at least "
-            f"{_FEWEST_DRAWS}. Got {n_samples!r} instead."
-        )
+        raise fail(owner, "n_samples", f"at least {_FEWEST_DRAWS}", n_samples)
     check_real(owner, "significance_level", significance_level, low=0, high=1)
     column = _column_of(owner, fitted.geometry, step, action)
     draw = input_sampler(fitted, owner, inputs)
     generator = fitted.generator(random_state)
     rows = fitted.residual_law.draw(n_samples, residual, generator)
     X = draw(n_samples, generator)
-    logits = _logits_of(draw_marginal(fitted, rows, X), fitted.geometry, column)
+    logits = _logits_of(draw_around(fitted, rows, X), fitted.geometry, column)
     n_known = n_samples
     if residual == "resampled":  # so many different residuals
         n_known = min(n_samples, int(np.count_nonzero(fitted.weights)))
@@ -329,10 +308,7 @@ def _position(owner: str, name: str, given: Any, labels: Sequence[str]) -> int:
     is_integer = isinstance(given, Integral) and not isinstance(given, bool)
     if is_integer and -len(labels) <= given < len(labels):
         return int(given) % len(labels)
-    raise ValueError(
-        f"The {name!r} parameter of {owner} must be one of {list(labels)} or its "
-        f"position. Got {given!r} instead."
-    )
+    raise fail(owner, name, f"one of {list(labels)} or its position", given)
 
 
 # Quantiles of sqrt(n) times the dip of 4000 uniform samples of n = 1000 (generator 0),
@@ -344,7 +320,14 @@ _NULL_P_VALUES = (1.0, 0.95, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01, 0.005,
 
 
 def dip_statistic(values: FloatArray) -> float:  # shape: (n_values,)
-    """Return the dip, between ``1 / (2 n)`` and 1/4; 0 for equal values."""
+    """Return the dip, between ``1 / (2 n)`` and 1/4; 0 for equal values.
+
+    It is the smallest distance, in the largest difference of distribution functions,
+    from the empirical distribution to a unimodal one, which is convex below a mode and
+    concave above it. A modal interval is narrowed until the largest gap between the
+    convex minorant and the concave majorant inside it is no larger than the deviations
+    outside it (Hartigan and Hartigan 1985, section 4).
+    """
     x, counts = np.unique(values, return_counts=True)
     if len(x) < 2:
         return 0.0

@@ -1,27 +1,6 @@
-r"""Draws, intervals and bands of the predictive distribution of policies.
+"""Draws, intervals and bands of the predictive distribution of policies.
 
 The distribution is the push-forward of the inputs plus that of the residuals.
-
-Marginal intervals cover each probability separately; all parts of a step lie inside
-together less often. A *simultaneous* band scales the distances of all parts from their
-centres by one number: with the logit :math:`z_k` of each part, its median :math:`m_k`
-and its spread :math:`s_k` on either side,
-
-.. math:: M = \max_k \frac{|z_k - m_k|}{s_k}, \qquad
-          [\,m_k - c\,s_k^-,\; m_k + c\,s_k^+\,], \qquad P(M \le c) = \gamma,
-
-and :math:`c` is the quantile of :math:`M` over the draws [1]_. It is one quantile of
-one number, so that few draws suffice where the extremes of each part would not.
-
-Median and spread of few residuals are close to each of them, and :math:`M` is then too
-small. So the distance of a draw is measured from the median of the *other* draws, in
-units of their spread, as that of a new member will be.
-
-References
-----------
-.. [1] J. L. Montiel Olea and M. Plagborg-Moller, "Simultaneous confidence bands:
-   theory, implementation, and an application to SVARs", Journal of Applied
-   Econometrics 34 (2019), section 2 (the sup-t band).
 """
 
 from __future__ import annotations
@@ -77,18 +56,14 @@ class PredictionInterval(NamedTuple):
     upper: FloatArray
 
 
-def check_predictive(owner: str, n_samples: Any, residual: Any) -> None:
-    """Raise ``ValueError`` for a bad number of draws or residual law."""
+def check_predictive(
+    owner: str, n_samples: Any, residual: Any, X: Any = None, inputs: Any = None
+) -> None:
+    """Raise ``ValueError`` for bad arguments of draws."""
     check_integer(owner, "n_samples", n_samples, low=1)
     if residual is not None and residual not in RESIDUAL_LAWS:
         listed = ", ".join(repr(name) for name in RESIDUAL_LAWS)
-        raise ValueError(
-            f"The 'residual' parameter of {owner} must be one of {listed} or None. "
-            f"Got {residual!r} instead."
-        )
-
-
-def _refuse_both(owner: str, X: Any, inputs: Any) -> None:
+        raise fail(owner, "residual", f"one of {listed} or None", residual)
     if X is not None and inputs is not None:
         raise ValueError(
             f"{owner} takes X, inputs of members that are known, or inputs=, a law of "
@@ -157,18 +132,14 @@ def sample(
     array([0.03, 0.03])
     """
     owner = f"{fitted.owner}.sample"
-    check_predictive(owner, n_samples, residual)
-    _refuse_both(owner, X, inputs)
+    check_predictive(owner, n_samples, residual, X, inputs)
     draw = input_sampler(fitted, owner, inputs)
     generator = fitted.generator(random_state)
-    law = fitted.residual_law
-    rows = law.draw(n_samples, residual, generator)
+    rows = fitted.residual_law.draw(n_samples, residual, generator)
     if X is None:
-        clr = draw_marginal(fitted, rows, draw(n_samples, generator))
+        clr = draw_around(fitted, rows, draw(n_samples, generator))
     else:
-        values = _checked(fitted, X)
-        clr = law.deviations(rows, fitted.basis.evaluate(values))
-        clr += fitted.clr_at(values)
+        clr = draw_around(fitted, rows[:, np.newaxis], _checked(fitted, X))
     return fitted.geometry.compositions(clr)
 
 
@@ -180,14 +151,16 @@ def _checked(fitted: FittedCompositions, X: ArrayLike) -> FloatArray:
     return values
 
 
-def draw_marginal(
+def draw_around(
     fitted: FittedCompositions,
-    rows: FloatArray,  # shape: (n_rows, n_fitted), scaled residuals
-    X: FloatArray,  # shape: (n_rows, n_features)
-) -> FloatArray:  # shape: (n_rows, n_active)
-    """Add one row of residuals to the prediction at each input."""
+    rows: FloatArray,  # shape: (n_inputs or (n_rows, 1), n_fitted), scaled residuals
+    X: FloatArray,  # shape: (n_inputs, n_features)
+) -> FloatArray:  # shape: (n_inputs or (n_rows, n_inputs), n_active)
+    """Add one row of residuals, or each of them, to the prediction at each input."""
     scale = fitted.fit.prediction_scale(fitted.basis.evaluate(X))
-    return fitted.clr_at(X) + fitted.fitted_geometry.from_coordinates(rows * scale)
+    clr = fitted.fitted_geometry.from_coordinates(rows * scale)
+    clr += fitted.clr_at(X)
+    return clr
 
 
 def predict_interval(
@@ -236,14 +209,24 @@ def predict_interval(
 
     Notes
     -----
-    A joint band scales the distances of all logits from their medians, in units
-    of their spread, by the quantile of the largest one [1]_. Each residual is
-    measured from the others.
+    Marginal intervals cover each probability separately; all parts of a step lie
+    inside together less often. A joint band scales the distances of all parts from
+    their centres by one number: with the logit :math:`z_k` of each part, its median
+    :math:`m_k` and its spread :math:`s_k` on either side,
+
+    .. math:: M = \max_k \frac{|z_k - m_k|}{s_k}, \qquad
+              [\,m_k - c\,s_k^-,\; m_k + c\,s_k^+\,], \qquad P(M \le c) = \gamma,
+
+    and :math:`c` is the quantile of :math:`M` over the draws [1]_: one quantile of one
+    number, so that few draws suffice. Median and spread of few residuals are close to
+    each of them; the distance of a draw is therefore measured from the median of the
+    *other* draws, in units of their spread, as that of a new member will be.
 
     References
     ----------
-    .. [1] J. L. Montiel Olea and M. Plagborg-Moller, "Simultaneous confidence
-       bands", Journal of Applied Econometrics 34 (2019), section 2.
+    .. [1] J. L. Montiel Olea and M. Plagborg-Moller, "Simultaneous confidence bands:
+       theory, implementation, and an application to SVARs", Journal of Applied
+       Econometrics 34 (2019), section 2 (the sup-t band).
 
     Examples
     --------
@@ -261,17 +244,16 @@ def predict_interval(
     True
     """
     owner = f"{fitted.owner}.predict_interval"
-    check_predictive(owner, n_samples, residual)
+    check_predictive(owner, n_samples, residual, X, inputs)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     if joint is not None and joint not in JOINT:
         raise fail(owner, "joint", "None, 'step' or 'trajectory'", joint)
-    _refuse_both(owner, X, inputs)
     draw = input_sampler(fitted, owner, inputs)
     generator = fitted.generator(random_state)
     law = fitted.residual_law
     if X is None:
         rows = law.draw(n_samples, residual, generator)
-        clr = draw_marginal(fitted, rows, draw(n_samples, generator))
+        clr = draw_around(fitted, rows, draw(n_samples, generator))
         bounds = _bounds(fitted, clr[:, np.newaxis], confidence_level, joint)
         return PredictionInterval(*bounds)
     values = _checked(fitted, X)
@@ -280,8 +262,7 @@ def predict_interval(
     chunk = max(1, _CHUNK_ENTRIES // (len(rows) * bounds.shape[2]))
     for start in range(0, len(values), chunk):
         block = values[start : start + chunk]
-        clr = law.deviations(rows, fitted.basis.evaluate(block))
-        clr += fitted.clr_at(block)
+        clr = draw_around(fitted, rows[:, np.newaxis], block)
         bounds[:, start : start + chunk] = _bounds(fitted, clr, confidence_level, joint)
     return PredictionInterval(bounds[0], bounds[1])
 
@@ -350,10 +331,10 @@ def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
     try:
         rows = np.asarray(inputs, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} must be None, a law or a list of laws "
-            f"as in distribution=, or rows of inputs. Got {inputs!r} instead."
-        ) from None
+        expected = (
+            "None, a law or a list of laws as in distribution=, or rows of inputs"
+        )
+        raise fail(owner, "inputs", expected, inputs) from None
     if rows.ndim != 2 or not len(rows) or rows.shape[1] != n_features:
         raise ValueError(
             f"The 'inputs' parameter of {owner} has shape {rows.shape}; expected "

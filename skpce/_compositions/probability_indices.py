@@ -1,31 +1,4 @@
-r"""Sobol indices of the probabilities themselves, by sampling through the softmax.
-
-The indices of log-ratios are closed forms; a probability :math:`p_k(x)` is no
-polynomial of the inputs. Two independent samples :math:`A, B` of the inputs, and
-:math:`A_B^{(i)}` which is A with the column of input :math:`i` from B, give its
-partial variances:
-
-.. math::
-
-   V_i &= \mathrm{Cov}\bigl(f(B), f(A_B^{(i)})\bigr) \quad [1]
-        = E\bigl[f(B)\,(f(A_B^{(i)}) - f(A))\bigr] \quad [2], \\
-   V_{T_i} &= \tfrac12 E\bigl[(f(A) - f(A_B^{(i)}))^2\bigr] \quad [3].
-
-The first form of :math:`V_i` varies less for large indices, the second for small ones
-(it is exactly 0 for an input without effect). Both are computed, and the one with the
-smaller standard error is used.
-
-References
-----------
-.. [1] A. Janon, T. Klein, A. Lagnoux, M. Nodet and C. Prieur, "Asymptotic normality
-   and efficiency of two Sobol index estimators", ESAIM: Probability and Statistics 18
-   (2014), eq. (6).
-.. [2] A. Saltelli, P. Annoni, I. Azzini, F. Campolongo, M. Ratto and S. Tarantola,
-   "Variance based sensitivity analysis of model output", Computer Physics
-   Communications 181 (2010), table 2 (b).
-.. [3] M. J. W. Jansen, "Analysis of variance designs for model output", Computer
-   Physics Communications 117 (1999).
-"""
+"""Sobol indices of the probabilities themselves, by sampling through the softmax."""
 
 from __future__ import annotations
 
@@ -46,14 +19,23 @@ Function = Callable[[FloatArray], FloatArray]
 _ROUNDING = 1e-24
 
 
+def _parts_and_steps(
+    read: Callable[[ProbabilitySobolIndices], FloatArray],
+) -> tuple[property, property]:
+    """Return properties: rows of the probabilities, and rows of the steps."""
+    return (
+        property(lambda result: read(result)[: result.n_parts]),
+        property(lambda result: read(result)[result.n_parts :]),
+    )
+
+
 @dataclass(frozen=True)
 class ProbabilitySobolIndices:
     """Sobol indices of probabilities, with standard errors.
 
     Shares are not clipped, and 0 for a probability that does not vary. The standard
-    errors are those of sampling, without the error of the surrogate. Attributes with
-    prefix ``step_`` are for all probabilities of a step, whose partial variances are
-    added.
+    errors are those of sampling, without the error of the surrogate. For all
+    probabilities of a step the partial variances are added.
 
     Parameters
     ----------
@@ -65,6 +47,21 @@ class ProbabilitySobolIndices:
         Number of probabilities.
     n_samples : int
         Rows of each sample.
+
+    Attributes
+    ----------
+    first_order, total_order : ndarray of shape (n_parts, n_features)
+        First-order and total indices.
+    first_order_error, total_order_error : ndarray of shape (n_parts, n_features)
+        Their standard errors.
+    variance : ndarray of shape (n_parts,)
+        Variance under the distributions of the inputs.
+    step_first_order, step_total_order : ndarray of shape (n_steps, n_features)
+        First-order and total indices of the steps.
+    step_first_order_error, step_total_order_error : ndarray (n_steps, n_features)
+        Their standard errors.
+    step_variance : ndarray of shape (n_steps,)
+        Sum of the variances of the probabilities of a step.
     """
 
     indices: SobolIndices
@@ -72,55 +69,15 @@ class ProbabilitySobolIndices:
     n_parts: int
     n_samples: int
 
-    @property
-    def first_order(self) -> FloatArray:
-        """First-order indices; shape (n_parts, n_features)."""
-        return self.indices.first_order[: self.n_parts]
-
-    @property
-    def total_order(self) -> FloatArray:
-        """Total indices; shape (n_parts, n_features)."""
-        return self.indices.total_order[: self.n_parts]
-
-    @property
-    def first_order_error(self) -> FloatArray:
-        """Standard errors; shape (n_parts, n_features)."""
-        return self.standard_errors.first_order[: self.n_parts]
-
-    @property
-    def total_order_error(self) -> FloatArray:
-        """Standard errors; shape (n_parts, n_features)."""
-        return self.standard_errors.total_order[: self.n_parts]
-
-    @property
-    def variance(self) -> FloatArray:
-        """Variance under the distributions of the inputs; shape (n_parts,)."""
-        return self.indices.total_variance[: self.n_parts]
-
-    @property
-    def step_first_order(self) -> FloatArray:
-        """First-order indices of the steps; shape (n_steps, n_features)."""
-        return self.indices.first_order[self.n_parts :]
-
-    @property
-    def step_total_order(self) -> FloatArray:
-        """Total indices of the steps; shape (n_steps, n_features)."""
-        return self.indices.total_order[self.n_parts :]
-
-    @property
-    def step_first_order_error(self) -> FloatArray:
-        """Standard errors; shape (n_steps, n_features)."""
-        return self.standard_errors.first_order[self.n_parts :]
-
-    @property
-    def step_total_order_error(self) -> FloatArray:
-        """Standard errors; shape (n_steps, n_features)."""
-        return self.standard_errors.total_order[self.n_parts :]
-
-    @property
-    def step_variance(self) -> FloatArray:
-        """Sum of the variances of the probabilities of a step; shape (n_steps,)."""
-        return self.indices.total_variance[self.n_parts :]
+    first_order, step_first_order = _parts_and_steps(lambda r: r.indices.first_order)
+    total_order, step_total_order = _parts_and_steps(lambda r: r.indices.total_order)
+    first_order_error, step_first_order_error = _parts_and_steps(
+        lambda r: r.standard_errors.first_order
+    )
+    total_order_error, step_total_order_error = _parts_and_steps(
+        lambda r: r.standard_errors.total_order
+    )
+    variance, step_variance = _parts_and_steps(lambda r: r.indices.total_variance)
 
 
 def probability_sobol_indices(
@@ -129,8 +86,8 @@ def probability_sobol_indices(
     r"""Return Sobol indices of the probabilities, not of their log-ratios.
 
     A log-ratio of two rare actions can vary much while the policy hardly changes;
-    these indices show what changes the probabilities. They are sampled by pick and
-    freeze through the softmax [1]_ [2]_ [3]_, so they have a standard error.
+    these indices show what changes the probabilities. A probability is no polynomial
+    of the inputs, so they are sampled and have a standard error.
 
     Parameters
     ----------
@@ -154,15 +111,29 @@ def probability_sobol_indices(
     Notes
     -----
     The inputs are independent with the distributions of the fit. Indices are those of
-    the prediction, without the unexplained share.
+    the prediction, without the unexplained share. Two independent samples :math:`A, B`
+    of the inputs, and :math:`A_B^{(i)}` which is A with the column of input :math:`i`
+    from B, give the partial variances
+
+    .. math::
+
+       V_i &= \mathrm{Cov}\bigl(f(B), f(A_B^{(i)})\bigr) \quad [1]
+            = E\bigl[f(B)\,(f(A_B^{(i)}) - f(A))\bigr] \quad [2], \\
+       V_{T_i} &= \tfrac12 E\bigl[(f(A) - f(A_B^{(i)}))^2\bigr] \quad [3].
+
+    The first form of :math:`V_i` [1]_ varies less for large indices, the second [2]_
+    for small ones (it is exactly 0 for an input without effect). Both are computed,
+    and the one with the smaller standard error is used. Total indices are those of
+    [3]_.
 
     References
     ----------
     .. [1] A. Janon, T. Klein, A. Lagnoux, M. Nodet and C. Prieur, "Asymptotic
        normality and efficiency of two Sobol index estimators", ESAIM:
        Probability and Statistics 18 (2014), eq. (6).
-    .. [2] A. Saltelli et al., "Variance based sensitivity analysis of model
-       output", Computer Physics Communications 181 (2010), table 2.
+    .. [2] A. Saltelli, P. Annoni, I. Azzini, F. Campolongo, M. Ratto and
+       S. Tarantola, "Variance based sensitivity analysis of model output", Computer
+       Physics Communications 181 (2010), table 2 (b).
     .. [3] M. J. W. Jansen, "Analysis of variance designs for model output",
        Computer Physics Communications 117 (1999).
 

@@ -1,1 +1,1 @@
-"""Dependent inputs: maps to independent ones, and tests of independence."""
+"""Dependent inputs: maps to independent ones, and diagnostics of dependence."""

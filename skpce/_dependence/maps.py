@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._checks import (
     FloatArray,
+    at_least_one_copy,
     attribute_of,
     check_integer,
     check_option,
@@ -171,7 +172,9 @@ class IsoprobabilisticMap:
 class MarginalFit:
     """The columns of a table as normal scores."""
 
-    laws: list[InputLaw]  # distribution of each column
+    owner: str  # for messages
+    names: tuple[str, ...]  # of the columns
+    laws: tuple[InputLaw, ...]  # distribution of each column
     columns: tuple[MarginalMap, ...]  # of each column to its scores
     scores: FloatArray  # (n_samples, n_features): normal scores of the rows
     weights: FloatArray  # (n_samples,): frequency of each row
@@ -182,18 +185,19 @@ class MarginalFit:
     ) -> MarginalFit:
         """Check a table and its weights, and learn the distribution of each column."""
         values = validate_data(transformer, X, dtype=np.float64)
-        weights = _frequencies(checked_sample_weight(sample_weight, values))
-        owner, names = type(transformer).__name__, input_names(transformer)
+        weights = at_least_one_copy(checked_sample_weight(sample_weight, values))
+        owner, names = type(transformer).__name__, tuple(input_names(transformer))
         transformer._check_parameters(owner, values.shape[1])
         specifications = check_distribution(
             owner, transformer.distribution, values.shape[1]
         )
-        laws = learn_input_laws(specifications, values, weights)
+        laws = tuple(learn_input_laws(specifications, values, weights))
         columns = tuple(
             marginal_map(owner, name, law, column, weights)
             for name, law, column in zip(names, laws, values.T, strict=True)
         )
-        return cls(list(laws), columns, normal_scores(columns, values), weights)
+        scores = normal_scores(columns, values)
+        return cls(owner, names, laws, columns, scores, weights)
 
     def correlation(self, shrinkage: float | str) -> tuple[FloatArray, float]:
         """Return the shrunken correlation of the scores, and its shrinkage."""
@@ -205,7 +209,16 @@ class MarginalFit:
         shrinkage = float(shrinkage)
         correlation *= 1.0 - shrinkage
         np.fill_diagonal(correlation, 1.0)
-        return correlation, shrinkage
+        return self.checked(correlation), shrinkage
+
+    def checked(self, correlation: FloatArray) -> FloatArray:
+        """Return a correlation that is regular, or raise ``ValueError``."""
+        return checked_correlation(self.owner, correlation, self.names)
+
+    def map(self, scores: ScoreLaw, sequential: bool = True) -> IsoprobabilisticMap:
+        """Return the map that goes through these columns."""
+        columns = self.owner, self.names, self.laws, self.columns
+        return IsoprobabilisticMap(*columns, scores, sequential)
 
 
 def normal_scores(columns: Sequence[MarginalMap], X: FloatArray) -> FloatArray:
@@ -350,22 +363,16 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
             singular correlation.
         """
         fit = MarginalFit.of(self, X, sample_weight)
-        owner, names = type(self).__name__, tuple(input_names(self))
+        self.correlation_: FloatArray
         if self.correlation is None:
-            correlation, self.shrinkage_ = fit.correlation(self.shrinkage)
+            self.correlation_, self.shrinkage_ = fit.correlation(self.shrinkage)
         else:
-            correlation = np.array(self.correlation, dtype=np.float64)
-            self.shrinkage_ = 0.0
-        self.correlation_: FloatArray = checked_correlation(owner, correlation, names)
-        root = correlation_root(self.correlation_, self.root)
-        self._map = IsoprobabilisticMap(
-            owner,
-            names,
-            tuple(fit.laws),
-            fit.columns,
-            GaussianScores(self.correlation_, root),
-            sequential=self.root == "cholesky",
+            given = np.array(self.correlation, dtype=np.float64)
+            self.correlation_, self.shrinkage_ = fit.checked(given), 0.0
+        scores = GaussianScores(
+            self.correlation_, correlation_root(self.correlation_, self.root)
         )
+        self._map = fit.map(scores, self.root == "cholesky")
         return self
 
     def _check_parameters(self, owner: str, n_features: int) -> None:
@@ -515,17 +522,9 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         fit = MarginalFit.of(self, X, sample_weight)
-        owner, names = type(self).__name__, tuple(input_names(self))
-        correlation, self.shrinkage_ = fit.correlation(self.shrinkage)
-        self.correlation_: FloatArray = checked_correlation(owner, correlation, names)
+        self.correlation_, self.shrinkage_ = fit.correlation(self.shrinkage)
         used = fit.weights > 0
-        self._map = IsoprobabilisticMap(
-            owner,
-            names,
-            tuple(fit.laws),
-            fit.columns,
-            self._learn_scores(fit.scores[used], fit.weights[used]),
-        )
+        self._map = fit.map(self._learn_scores(fit.scores[used], fit.weights[used]))
         return self
 
     def _check_parameters(self, owner: str, n_features: int) -> None:
@@ -568,12 +567,6 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     from_scores = method_of("_map", IsoprobabilisticMap.from_scores)
     sample = method_of("_map", IsoprobabilisticMap.sample)
     get_feature_names_out = method_of("_map", IsoprobabilisticMap.get_feature_names_out)
-
-
-def _frequencies(weights: FloatArray) -> FloatArray:  # shape: (n_samples,)
-    """Scale normalised weights so that each row counts once on average."""
-    count, total = np.count_nonzero(weights), weights.sum()
-    return weights * (count / total) if total < count else weights
 
 
 #: Either map.

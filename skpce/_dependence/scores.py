@@ -1,4 +1,4 @@
-r"""Normal scores of inputs: maps of single columns, and joint laws of the scores.
+r"""Dependence of inputs: normal scores, their joint laws, and signs of dependence.
 
 A normal joint law is the Gaussian copula. Any other is a kernel estimate whose
 conditionals are exact: the mixture of :math:`N(\sqrt{1 - h^2}\, z_i,\ h^2 R)` over the
@@ -9,31 +9,27 @@ References
 ----------
 .. [1] M. West, "Approximating posterior distributions by mixtures", Journal of the
    Royal Statistical Society B 55 (1993), section 2.
+.. [2] B. L. van der Waerden, "Order tests for the two-sample problem and their power",
+   Indagationes Mathematicae 14 (1952).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
+from sklearn.neighbors import NearestNeighbors
 
-from .._checks import FloatArray
-from .._input_laws import (
-    BetaLaw,
-    ContinuousLaw,
-    EmpiricalLaw,
-    GammaLaw,
-    InputLaw,
-    NormalLaw,
-    UniformLaw,
-)
+from .._basis.basis import PolynomialBasis
+from .._checks import FloatArray, IndexArray
+from .._input_laws import EmpiricalLaw, InputLaw, NormalLaw
 
 
 class ScoreLaw(ABC):
@@ -92,20 +88,19 @@ class GaussianScores(ScoreLaw):
 def conditional_parts(
     correlation: FloatArray, fixed: Sequence[int]
 ) -> tuple[FloatArray, FloatArray, list[int]]:
-    """Return slopes on the fixed columns, root of the rest, and the other columns.
+    """Return slopes of the means, root of the covariance, and positions of the others.
 
-    Of jointly normal columns: given the fixed ones, the mean of the others is slopes
-    times these, and root times its transpose their covariance.
+    All columns are jointly normal; the others are taken conditional on the fixed ones.
     """
     known = list(fixed)
     free = sorted(set(range(len(correlation))) - set(known))
     inner, cross = correlation[np.ix_(free, free)], correlation[np.ix_(free, known)]
-    if not known:
-        root: Any = np.linalg.cholesky(inner)
-        return cross, root, free
-    factor = cho_factor(correlation[np.ix_(known, known)], lower=True)
-    slopes = cho_solve(factor, cross.T).T
-    return slopes, np.linalg.cholesky(inner - slopes @ cross.T), free
+    slopes = cross
+    if known:
+        factor = cho_factor(correlation[np.ix_(known, known)], lower=True)
+        slopes = cho_solve(factor, cross.T).T
+        inner -= slopes @ cross.T
+    return slopes, correlation_root(inner, "cholesky"), free
 
 
 # Numbers of a block of points times rows of the data.
@@ -144,13 +139,17 @@ class KernelScores(ScoreLaw):
         """Lower triangular root of the covariance of a component."""
         return self.bandwidth * correlation_root(self.correlation, "cholesky")
 
-    def to_independent(self, scores: FloatArray) -> FloatArray:
-        blocks = self._blocks(scores)
-        return np.vstack([self._block_to_independent(block) for block in blocks])
-
-    def _blocks(self, points: FloatArray) -> list[FloatArray]:
+    def _by_block(
+        self, function: Callable[..., FloatArray | IndexArray], *points: FloatArray
+    ) -> Any:
+        """Join what a function returns for blocks of points."""
         size = max(_BLOCK_ENTRIES // self.rows.size, 1)
-        return np.array_split(points, -(-len(points) // size) or 1)
+        n_blocks = -(-len(points[0]) // size) or 1
+        blocks = (np.array_split(one, n_blocks) for one in points)
+        return np.concatenate([function(*some) for some in zip(*blocks, strict=True)])
+
+    def to_independent(self, scores: FloatArray) -> FloatArray:
+        return self._by_block(self._block_to_independent, scores)
 
     def _block_to_independent(self, scores: FloatArray) -> FloatArray:
         steps = standard_residuals(scores, self.centers, self.kernel_root)
@@ -162,8 +161,7 @@ class KernelScores(ScoreLaw):
         return normals
 
     def from_independent(self, normals: FloatArray) -> FloatArray:
-        blocks = self._blocks(normals)
-        return np.vstack([self._block_from_independent(block) for block in blocks])
+        return self._by_block(self._block_from_independent, normals)
 
     def _block_from_independent(self, normals: FloatArray) -> FloatArray:
         root, centers = self.kernel_root, self.centers
@@ -184,29 +182,23 @@ class KernelScores(ScoreLaw):
     ) -> FloatArray:
         slopes, root, free = conditional_parts(self.correlation, fixed)
         known, centers = list(fixed), self.centers
-        chosen: Any = self._components(scores[:, known], known, noise[:, -1])
+        covariance = self.correlation[np.ix_(known, known)]
+        known_root = self.bandwidth * correlation_root(covariance, "cholesky")
+
+        def component(points: FloatArray, uniform: FloatArray) -> IndexArray:
+            """Draw the component of each point, given its fixed columns."""
+            steps = standard_residuals(points, centers[:, known], known_root)
+            log_weights = self.log_shares - 0.5 * np.square(steps).sum(axis=2)
+            sums = np.cumsum(softmax(log_weights, axis=1), axis=1)
+            below = np.sum(sums < uniform[:, np.newaxis], axis=1)
+            return np.minimum(below, len(self.rows) - 1)
+
+        chosen = self._by_block(component, scores[:, known], ndtr(noise[:, -1]))
         shift = scores[:, known] - centers[np.ix_(chosen, known)]
         drawn = scores.copy()
         drawn[:, free] = centers[np.ix_(chosen, free)] + shift @ slopes.T
         drawn[:, free] += self.bandwidth * noise[:, free] @ root.T
         return drawn
-
-    def _components(
-        self, known: FloatArray, fixed: Sequence[int], noise: FloatArray
-    ) -> NDArray[np.int64]:
-        """Draw the component of each point, given the fixed columns."""
-        covariance = self.correlation[np.ix_(fixed, fixed)]
-        root = self.bandwidth * correlation_root(covariance, "cholesky")
-        chosen = np.empty(len(known), dtype=np.int64)
-        size = max(_BLOCK_ENTRIES // self.rows.size, 1)
-        for start in range(0, len(known), size):
-            block = slice(start, start + size)
-            steps = standard_residuals(known[block], self.centers[:, fixed], root)
-            log_weights = self.log_shares - 0.5 * np.square(steps).sum(axis=2)
-            sums = np.cumsum(softmax(log_weights, axis=1), axis=1)
-            below = np.sum(sums < ndtr(noise[block])[:, np.newaxis], axis=1)
-            chosen[block] = np.minimum(below, len(self.rows) - 1)
-        return chosen
 
 
 def standard_residuals(
@@ -246,10 +238,7 @@ def mixture_quantile(
     deviation: float,
     targets: FloatArray,  # shape: (n_points,)
 ) -> FloatArray:  # shape: (n_points,)
-    """Invert :func:`mixture_score` by Newton's method, safeguarded by bisection.
-
-    The quantile of a mixture lies between the quantiles of its components.
-    """
+    """Invert :func:`mixture_score` by Newton's method, between the components' own."""
     low = means.min(axis=1) + deviation * targets
     high = means.max(axis=1) + deviation * targets
     found = 0.5 * (low + high)
@@ -279,16 +268,10 @@ def leave_one_out_log_likelihood(
     bandwidth: float,
     correlation: FloatArray,
 ) -> float:
-    """Return the mean log density of a row under the kernels of the others.
-
-    One copy is left out of a row with a frequency above one. With bandwidth 1 all
-    kernels are the same normal one. The correlation is always that of all rows.
-    """
+    """Return the mean log density of a row when one copy of it is left out."""
     root = bandwidth * np.linalg.cholesky(correlation)
-    centers = np.sqrt(1.0 - bandwidth**2) * rows
-    points, middles = (
-        solve_triangular(root, table.T, lower=True).T for table in (rows, centers)
-    )
+    points = solve_triangular(root, rows.T, lower=True).T
+    middles = np.sqrt(1.0 - bandwidth**2) * points
     squared = np.square(points).sum(axis=1)[:, np.newaxis]
     squared = squared + np.square(middles).sum(axis=1) - 2.0 * points @ middles.T
     others = np.broadcast_to(weights, squared.shape).copy()
@@ -325,9 +308,7 @@ def best_shrinkage(
     variance = np.maximum(products - np.square(correlation), 0.0) / (n - 1.0)
     pairs = ~np.eye(len(correlation), dtype=bool)
     whole = float(np.square(correlation)[pairs].sum())
-    if whole == 0.0:
-        return 0.0
-    return float(min(variance[pairs].sum() / whole, 1.0))
+    return float(min(variance[pairs].sum() / whole, 1.0)) if whole else 0.0
 
 
 def checked_correlation(
@@ -418,16 +399,10 @@ class DistributionMap(MarginalMap):
 
 @dataclass(frozen=True, eq=False)
 class EmpiricalMap(MarginalMap):
-    """A column known by its data: normal scores of the distinct values [1]_.
+    """A column known by its data: van der Waerden's scores of the distinct values [2]_.
 
     A value has the score of the middle of its step of the distribution function.
-    Between values the map is linear; beyond them it continues with the standard
-    deviation of the column for each unit of the score, a normal tail.
-
-    References
-    ----------
-    .. [1] B. L. van der Waerden, "Order tests for the two-sample problem and their
-       power", Indagationes Mathematicae 14 (1952).
+    Between values the map is linear, beyond them it continues as a normal tail.
     """
 
     values: FloatArray  # shape: (n_values,), distinct, increasing, at least two
@@ -450,12 +425,7 @@ def marginal_map(
     column: FloatArray,  # shape: (n_samples,), of the fit
     weights: FloatArray,  # shape: (n_samples,)
 ) -> MarginalMap:
-    """Return the map of a continuous law.
-
-    The finite ends of a support that was learned are values of the column. Their score
-    is finite: half a row of the data lies beyond it, as for an empirical law, or it is
-    that of the farthest other row.
-    """
+    """Return the map of a continuous law."""
     present = column[weights > 0]
     if law.learned and np.ptp(present) <= 1e-14 * np.abs(present).max():
         return ConstantMap(float(present[0]))
@@ -465,33 +435,166 @@ def marginal_map(
         masses = law.table.masses
         middles = np.cumsum(masses) - masses / 2.0
         return EmpiricalMap(law.table.points, ndtri(middles), law.scale)
-    frozen = _frozen(owner, name, law)
+    frozen = law.to_scipy()
+    if frozen is None:
+        raise ValueError(
+            f"The 'distribution' parameter of {owner} gives {name} a "
+            f"{type(law).__name__}; expected a continuous law: categories and counts "
+            "have no invertible map to a normal variable."
+        )
     found = DistributionMap(frozen, -_FARTHEST, _FARTHEST)
     if not law.learned:
         return found
+    # Finite ends that were learned are values of the column. Half a row of the data
+    # lies beyond their score, as for an empirical law, or it is that of another row.
     sizes = np.abs(found.to_normal(present))
     half_a_row = -float(ndtri(0.5 / max(weights.sum(), 2.0)))
     farthest = max(half_a_row, float(sizes[sizes < _FARTHEST].max(initial=0.0)))
-    low, high = frozen.support()
-    return replace(
-        found,
-        lowest=-farthest if np.isfinite(low) else -_FARTHEST,
-        highest=farthest if np.isfinite(high) else _FARTHEST,
+    low, high = np.where(np.isfinite(frozen.support()), farthest, _FARTHEST).tolist()
+    return DistributionMap(frozen, -low, high)
+
+
+# Level below which a correlation is not explained by chance.
+_CHANCE_LEVEL = 0.01
+
+# Rows of the data that suffice for the distances of neighbours.
+_LARGEST_REFERENCE = 5000
+
+# Share of the rows whose distance to the nearest other row counts as usual.
+_USUAL_SHARE = 0.95
+
+
+def correlation_reason(
+    X: FloatArray, max_correlation: float, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Name two columns that are correlated beyond the limit and beyond chance."""
+    n_samples, n_features = X.shape
+    largest = largest_correlation(X)
+    if not largest > max_correlation:
+        return ()
+    if n_samples > 3:
+        ratio = np.sqrt((n_samples - 2) / max(1 - largest**2, 1e-12))
+        p_value = 2 * stats.t.sf(largest * ratio, n_samples - 2)
+        if p_value * n_features * (n_features - 1) / 2 > _CHANCE_LEVEL:
+            return ()
+    varying, sizes = _correlations(X)
+    first, second = varying[list(np.unravel_index(sizes.argmax(), sizes.shape))]
+    return (
+        f"{names[first]} and {names[second]} are correlated ({largest:.2f}, more than "
+        f"{max_correlation:g}): the indices assume independent inputs",
     )
 
 
-def _frozen(owner: str, name: str, law: InputLaw) -> Any:
-    low, scale = law.location, law.scale
-    if isinstance(law, UniformLaw):
-        return stats.uniform(low - scale, 2.0 * scale)
-    if isinstance(law, GammaLaw):
-        return stats.gamma(law.shape, low, scale)
-    if isinstance(law, BetaLaw):
-        return stats.beta(*law.shapes, low - scale, 2.0 * scale)
-    if isinstance(law, ContinuousLaw):
-        return law.frozen
-    raise ValueError(
-        f"The 'distribution' parameter of {owner} gives {name} a {type(law).__name__}; "
-        "expected a continuous law: categories and counts have no invertible map to a "
-        "normal variable."
+def outside_share(X: FloatArray, design: FloatArray) -> float:
+    """Return the share of design points that lie farther from the data than usual.
+
+    A design like the data has a share near 0.05. NaN for fewer than three rows.
+    """
+    scale = X.std(axis=0)
+    varying = scale > 0
+    rows = np.unique(X[:, varying] / scale[varying], axis=0)
+    if len(rows) < 3:
+        return float("nan")
+    rows = rows[:: -(-len(rows) // _LARGEST_REFERENCE)]
+    neighbors = NearestNeighbors(n_neighbors=2).fit(rows)
+    usual = np.quantile(neighbors.kneighbors(rows)[0][:, 1], _USUAL_SHARE)
+    points = design[:, varying] / scale[varying]
+    nearest = neighbors.kneighbors(points, n_neighbors=1)[0][:, 0]
+    return float(np.mean(nearest > usual))
+
+
+def outside_reason(share: float, max_outside: float) -> tuple[str, ...]:
+    """Report that the model is evaluated where there are no data."""
+    if not share > max_outside:
+        return ()
+    return (
+        f"{share:.0%} of the design points lie farther from the rows of X than these "
+        f"lie from each other, more than {max_outside:.0%}: there the model "
+        "extrapolates",
     )
+
+
+def fidelity_reason(fidelity: float, min_fidelity: float) -> tuple[str, ...]:
+    """Report that the expansion does not reproduce the model."""
+    if np.isnan(fidelity):
+        return ("the predictions do not vary",)
+    if fidelity >= min_fidelity:
+        return ()
+    return (
+        f"the expansion reproduces {max(fidelity, 0.0):.1%} of the variance of the "
+        f"model on held-out design points, less than {min_fidelity:.0%}",
+    )
+
+
+@dataclass(frozen=True)
+class SurrogateDiagnostics:
+    """Diagnostics of a fit, conditional on X as given.
+
+    A transformation of X that was fitted before (PCA, PLS) has used every member, so
+    these figures are optimistic for the pipeline. ``skpce.inspection.verdict`` refits
+    the whole pipeline and is the figure to report.
+
+    Parameters
+    ----------
+    loo_q2 : ndarray of shape (n_steps,)
+        Leave-one-out Q² in Aitchison geometry; NaN for a step without choice,
+        ``-inf`` where it is not defined.
+    n_members, n_terms : int
+        Size of the ensemble and of the basis; more terms than members are no fault in
+        themselves.
+    permutation_p_values : ndarray of shape (n_steps,) or None
+        Share of permutations of the members whose leave-one-out Q² is at least as
+        large; None without permutations.
+    inputs : ndarray of shape (n_members, n_features)
+        Inputs of the surrogate.
+    basis : PolynomialBasis
+        Their distributions and the index set.
+    """
+
+    loo_q2: FloatArray
+    n_members: int
+    n_terms: int
+    permutation_p_values: FloatArray | None
+    inputs: FloatArray = field(repr=False)
+    basis: PolynomialBasis = field(repr=False)
+
+    @cached_property
+    def largest_correlation(self) -> float:
+        """Largest absolute Pearson correlation of two inputs; NaN for one input."""
+        return largest_correlation(self.inputs)
+
+    @cached_property
+    def condition_number(self) -> float:
+        """Of the centred design matrix without the constant; inf below full rank."""
+        design = self.basis.evaluate(self.inputs)
+        if design.shape[1] == 1:
+            return 1.0
+        centred = design[:, 1:] - design[:, 1:].mean(axis=0)
+        values = np.linalg.svd(centred, compute_uv=False)
+        rounding = max(design.shape) * np.finfo(np.float64).eps * values[0]
+        if np.sum(values > rounding) < centred.shape[1]:
+            return float("inf")
+        return float(values[0] / values[-1])
+
+    @cached_property
+    def law_p_values(self) -> FloatArray:
+        """Goodness of fit of each input to its distribution; shape (n_features,).
+
+        NaN for constant inputs or fewer than 8 members. A learned normal distribution
+        is tested for its shape alone, a frozen one with its parameters.
+        """
+        return self.basis.p_values(self.inputs)
+
+
+def largest_correlation(X: FloatArray) -> float:
+    """Return the largest absolute Pearson correlation between two columns."""
+    _, sizes = _correlations(X)
+    return float(sizes.max(initial=0.0)) if sizes.size else float("nan")
+
+
+def _correlations(X: FloatArray) -> tuple[IndexArray, FloatArray]:
+    """Return the columns that vary, and the size of their correlations, each once."""
+    varying = np.flatnonzero(np.ptp(X, axis=0) > 0) if len(X) > 2 else np.arange(0)
+    if len(varying) < 2:
+        return varying, np.zeros((0, 0))
+    return varying, np.triu(np.abs(np.corrcoef(X[:, varying], rowvar=False)), k=1)

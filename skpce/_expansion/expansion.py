@@ -20,12 +20,8 @@ from .._checks import (
     refuse_other_names,
 )
 from . import figures
-from .indices import SobolIndices, sobol_indices
-from .marginals import (
-    checked_features,
-    gradient,
-    marginal_basis,
-)
+from .indices import SobolIndices, checked_features, sobol_indices
+from .moments import marginal_basis
 
 # Rows of the printed text.
 _PRINTED_GROUPS = 12
@@ -245,7 +241,8 @@ class Expansion:
             For values outside the support of their distribution.
         """
         inputs = self.checked_inputs(X)
-        return self._squeezed(self.basis.combine(inputs, self.coefficients))
+        values = self.basis.combine(inputs, self.coefficients)
+        return values[:, 0] if self.scalar else values
 
     # Groups and linear images
 
@@ -353,7 +350,7 @@ class Expansion:
         >>> pce.fit(X, y).marginal([0])([[3.0]]).round(6)
         array([4.])
         """
-        chosen = self._positions(features)
+        chosen = checked_features(features, self.input_names)
         basis, rows = marginal_basis(self.basis, chosen)
         names = self.input_names
         return self._with(
@@ -399,8 +396,11 @@ class Expansion:
         array([[1., 4.]])
         """
         inputs = self.checked_inputs(X)
-        values = gradient(self.basis, self.coefficients, inputs)
-        return values[:, 0] if self.scalar else values
+        slopes = np.empty((len(inputs), self.n_outputs, self.n_inputs))
+        for i in range(self.n_inputs):
+            design = self.basis.differentiate(inputs, i)
+            slopes[:, :, i] = design @ self.coefficients.T
+        return slopes[:, 0] if self.scalar else slopes
 
     # Moments and indices
 
@@ -528,9 +528,6 @@ class Expansion:
         same = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return Expansion(**(same | {"q2": None} | changes))
 
-    def _positions(self, features: Any) -> list[int]:
-        return checked_features(features, self.input_names)
-
     def checked_inputs(
         self, X: ArrayLike, features: Sequence[int] | None = None
     ) -> FloatArray:
@@ -554,10 +551,6 @@ class Expansion:
         for column, i in zip(chosen.T, positions, strict=True):
             self.basis.laws[i].warn_outside(column, self.input_names[i])
         return chosen
-
-    def _squeezed(self, values: FloatArray) -> FloatArray:
-        """Drop the axis of the outputs, which is the last, of a scalar expansion."""
-        return values[..., 0] if self.scalar else values
 
 
 def _names(

@@ -15,10 +15,15 @@ from numpy.typing import ArrayLike
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, check_integer, make_generator
 from . import indices as kernels
-from . import marginals
-from .indices import InteractionIndices, SobolIndices, sensitivity_frame
-from .marginals import DerivativeSensitivity, checked_features
-from .moments import ExpansionMoments, expansion_moments
+from .indices import (
+    DerivativeSensitivity,
+    InteractionIndices,
+    SobolIndices,
+    checked_features,
+    sensitivity_frame,
+)
+from .moments import ExpansionMoments, expansion_moments, marginal_basis
+from .moments import main_effects as input_effects
 
 
 class ExpansionLike(Protocol):
@@ -91,9 +96,8 @@ def conditional_expectation(
     """
     chosen = checked_features(features, self.input_names)
     inputs = self.checked_inputs(X, chosen)
-    values = marginals.conditional_expectation(
-        self.basis, self.coefficients, inputs, chosen
-    )
+    basis, rows = marginal_basis(self.basis, chosen)
+    values = basis.combine(inputs, self.coefficients[:, rows])
     return values[..., 0] if self.scalar else values
 
 
@@ -125,7 +129,7 @@ def main_effects(self: ExpansionLike, X: ArrayLike) -> FloatArray:
     array([[6., 2.]])
     """
     inputs = self.checked_inputs(X)
-    values = marginals.main_effects(self.basis, self.coefficients, inputs)
+    values = input_effects(self.basis, self.coefficients, inputs)
     return values[..., 0] if self.scalar else values
 
 
@@ -256,7 +260,7 @@ def derivative_sensitivity(self: ExpansionLike) -> DerivativeSensitivity:
     >>> pce.fit(X, y).derivative_sensitivity().mean_square.round(6)
     array([[1., 4.]])
     """
-    return marginals.derivative_sensitivity(
+    return kernels.derivative_sensitivity(
         self.basis.laws, self.coefficients, self.multi_indices
     )
 

@@ -1,24 +1,29 @@
-r"""Sobol indices and Shapley effects from the coefficients of an expansion.
+r"""Sensitivity indices from the coefficients: Sobol, Shapley and derivative-based.
 
 All functions are pure. With coefficients :math:`c_j` of an expansion that is
 orthonormal under independent inputs, the variance is
 :math:`D = \sum_{j \ne 0} c_j^2`, the first-order index of input :math:`i` is
 :math:`S_i = D^{-1} \sum_{j_i > 0,\, j_{-i} = 0} c_j^2` and the total index
-:math:`S_{T_i} = D^{-1} \sum_{j_i > 0} c_j^2` [1]_ (the paper's eq. 5).
+:math:`S_{T_i} = D^{-1} \sum_{j_i > 0} c_j^2` [1]_ (the paper's eq. 5). The Shapley
+effect shares each interaction equally between its inputs: with independent inputs it
+needs no permutations [2]_ [3]_. A target without variance has no attribution: its
+indices are 0.
 
-A set :math:`u` of inputs has three: the interaction index (terms whose inputs are
-exactly :math:`u`), the closed index (terms with no input outside :math:`u`) and the
-total index (terms with an input in :math:`u`).
+The derivative of a product :math:`\psi_j` in one input replaces one factor. Its mean
+square has a closed form in the coefficients,
 
-The Shapley effect shares each interaction equally between its inputs. With
-independent inputs it needs no permutations: for the partial variances :math:`D_u` of
-the sets :math:`u`,
+.. math:: \nu_i = E\left[\left(\frac{\partial f}{\partial x_i}\right)^2\right]
+          = \sum_{j, k :\, j_{-i} = k_{-i}} c_j c_k\, E[\psi'_{j_i} \psi'_{k_i}],
 
-.. math:: \mathrm{Sh}_i = \frac1D \sum_{u \ni i} \frac{D_u}{|u|},
+with the means from Gauss quadrature. If the distribution of the input has the Poincaré
+constant :math:`C_i`, that is :math:`\mathrm{Var}(g) \le C_i E[g'^2]` for every smooth
+:math:`g`, then :math:`S_{T_i} \le C_i \nu_i / D` [4]_.
 
-which lies between the first-order and the total index and adds up to 1 [2]_ [3]_.
-
-A target without variance has no attribution: its indices are 0.
+The derivative of an orthonormal polynomial is also a combination of those of lower
+degree, :math:`\psi_k' = \sum_{l < k} D_{kl}\,\psi_l` with
+:math:`D_{kl} = E[\psi_k' \psi_l]`. So every partial derivative is an expansion in the
+same basis, and :math:`E[\partial_a f\, \partial_b f]` is the product of their
+coefficients [5]_.
 
 References
 ----------
@@ -29,18 +34,56 @@ References
 .. [3] E. Song, B. L. Nelson and J. Staum, "Shapley effects for global sensitivity
    analysis: theory and computation", SIAM/ASA Journal on Uncertainty Quantification 4
    (2016).
+.. [4] I. M. Sobol and S. Kucherenko, "Derivative based global sensitivity measures and
+   their link with global sensitivity indices", Mathematics and Computers in Simulation
+   79 (2009).
+.. [5] P. G. Constantine, "Active Subspaces: Emerging Ideas for Dimension Reduction in
+   Parameter Studies", SIAM, 2015, section 1.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, IndexArray, import_pandas
+from .._checks import BoolArray, FloatArray, IndexArray, import_pandas
+from .._input_laws import InputLaw
+
+
+def checked_features(features: Any, names: Sequence[str]) -> list[int]:
+    """Return the positions of chosen inputs, in the order of the inputs."""
+    if isinstance(features, (str, Integral)):
+        features = [features]
+    if not isinstance(features, Iterable):
+        raise ValueError(
+            "features must be one or more inputs, by position or by name. "
+            f"Got {features!r}."
+        )
+    chosen = [_position(feature, names) for feature in features]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(
+            f"features must be one or more inputs, each of them once. Got {features!r}."
+        )
+    return sorted(chosen)
+
+
+def _position(feature: Any, names: Sequence[str]) -> int:
+    if isinstance(feature, str) and feature in names:
+        return list(names).index(feature)
+    is_integer = isinstance(feature, Integral) and not isinstance(feature, bool)
+    if is_integer and 0 <= feature < len(names):
+        return int(feature)
+    shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
+    raise ValueError(
+        f"features must be names of inputs ({shown}) or positions from 0 to "
+        f"{len(names) - 1}. Got {feature!r}."
+    )
 
 
 @dataclass(frozen=True)
@@ -67,44 +110,46 @@ class SobolIndices:
     shapley: Any = None
 
 
+def terms_of_inputs(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> tuple[BoolArray, BoolArray, FloatArray]:  # shape of each: (n_terms, n_features)
+    """Return which terms hold an input alone, which hold it, and its Shapley share."""
+    active = multi_indices > 0
+    size = active.sum(axis=1, keepdims=True)
+    return active & (size == 1), active, active / np.maximum(size, 1)
+
+
+def index_masks(
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> FloatArray:  # shape: (n_terms, 3 * n_features)
+    """Return the part of each square in first-order, total and Shapley indices."""
+    return np.hstack(terms_of_inputs(multi_indices))
+
+
 def partial_variances(
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return first-order and total partial variances and the variance.
-
-    Shapes: (..., n_targets, n_features) twice, then (..., n_targets).
-    """
+) -> tuple[FloatArray, FloatArray, FloatArray]:  # (..., n_targets[, n_features])
+    """Return first-order and total partial variances and the variance."""
     squares = np.square(coefficients[..., 1:])
-    active = multi_indices[1:] > 0
-    alone = active & (active.sum(axis=1, keepdims=True) == 1)
+    alone, active, _ = terms_of_inputs(multi_indices[1:])
     return squares @ alone, squares @ active, squares.sum(axis=-1)
 
 
-def sobol_indices(coefficients: FloatArray, multi_indices: IndexArray) -> SobolIndices:
-    """Compute first-order and total Sobol indices.
+def shapley_variances(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> FloatArray:  # shape: (..., n_targets, n_features)
+    """Return the part of the variance that each input is given."""
+    _, _, share = terms_of_inputs(multi_indices[1:])
+    return np.square(coefficients[..., 1:]) @ share
 
-    Parameters
-    ----------
-    coefficients : ndarray of shape (n_targets, n_terms)
-        Coefficients of an orthonormal basis; column 0 is the constant.
-    multi_indices : ndarray of shape (n_terms, n_features)
-        Exponent of each input in each term; row 0 is zero.
 
-    Returns
-    -------
-    indices : SobolIndices
-        ``first_order``, ``total_order``, ``total_variance`` and ``shapley``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.indices import sobol_indices
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> indices = sobol_indices(np.array([[7.0, 2.0, 1.0, 1.0]]), multi_indices)
-    >>> indices.first_order.round(3).tolist(), indices.total_order.round(3).tolist()
-    ([[0.667, 0.167]], [[0.833, 0.333]])
-    """
+def sobol_indices(
+    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> SobolIndices:
+    """Return first-order and total indices and Shapley effects of each target."""
     first, total, variance = partial_variances(coefficients, multi_indices)
     shapley = shapley_variances(coefficients, multi_indices)
     safe = np.where(variance > 0, variance, 1.0)[..., np.newaxis]
@@ -124,12 +169,12 @@ class InteractionIndices:
         Share of the variance that belongs to exactly this set. Over all sets of the
         expansion the shares add up to 1.
     superset_values : ndarray of shape (n_targets, n_subsets)
-        Share of all sets that contain this one [3]_. For a single input this is its
+        Share of all sets that contain this one [1]_. For a single input this is its
         total index.
 
     References
     ----------
-    .. [3] R. Liu and A. B. Owen, "Estimating mean dimensionality of analysis of
+    .. [1] R. Liu and A. B. Owen, "Estimating mean dimensionality of analysis of
        variance decompositions", Journal of the American Statistical Association 101
        (2006), section 2.3.
     """
@@ -141,7 +186,7 @@ class InteractionIndices:
 
 def _share_of_terms(
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    chosen: NDArray[np.bool_],  # shape: (n_terms,) or (n_terms, n_sets)
+    chosen: BoolArray,  # shape: (n_terms,) or (n_terms, n_sets)
 ) -> FloatArray:  # shape: (..., n_targets) or (..., n_targets, n_sets)
     """Return the share of the variance of the chosen terms; 0 without variance."""
     squares = np.square(coefficients[..., 1:])
@@ -153,7 +198,7 @@ def _share_of_terms(
 
 def _inside_and_outside(
     multi_indices: IndexArray, features: Sequence[int]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+) -> tuple[BoolArray, BoolArray]:
     """Return which terms hold an input of the set, and which one outside it."""
     active = multi_indices > 0
     inside = np.zeros(active.shape[1], dtype=bool)
@@ -166,20 +211,7 @@ def interaction_index(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     features: Sequence[int],
 ) -> FloatArray:  # shape: (..., n_targets)
-    """Compute the index of exactly one set of inputs.
-
-    :math:`S_u = D^{-1} \\sum_{j_i > 0 \\iff i \\in u} c_j^2` [1]_: what the inputs of
-    the set explain together and no smaller set does.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.indices import interaction_index
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> coefficients = np.array([[7.0, 2.0, 1.0, 1.0]])
-    >>> interaction_index(coefficients, multi_indices, [0, 1]).round(3)
-    array([0.167])
-    """
+    """Return the share of the terms whose inputs are exactly those of a set."""
     every = (multi_indices[:, list(features)] > 0).all(axis=1)
     _, outside = _inside_and_outside(multi_indices, features)
     return _share_of_terms(coefficients, every & ~outside)
@@ -190,20 +222,7 @@ def closed_index(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     features: Sequence[int],
 ) -> FloatArray:  # shape: (..., n_targets)
-    """Compute the closed index of a group: what it explains without the others.
-
-    :math:`\\mathrm{Var}(E[y \\mid x_u]) / D`, the indices of all subsets of the group
-    added up.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.indices import closed_index
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> coefficients = np.array([[7.0, 2.0, 1.0, 1.0]])
-    >>> closed_index(coefficients, multi_indices, [0]).round(3)
-    array([0.667])
-    """
+    """Return the share of the terms without an input outside a set."""
     inside, outside = _inside_and_outside(multi_indices, features)
     return _share_of_terms(coefficients, inside & ~outside)
 
@@ -213,20 +232,7 @@ def total_index(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     features: Sequence[int],
 ) -> FloatArray:  # shape: (..., n_targets)
-    """Compute the total index of a group: every term that holds one of its inputs.
-
-    :math:`E[\\mathrm{Var}(y \\mid x_{-u})] / D`, which is 1 minus the closed index of
-    the other inputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.indices import total_index
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> coefficients = np.array([[7.0, 2.0, 1.0, 1.0]])
-    >>> total_index(coefficients, multi_indices, [0]).round(3)
-    array([0.833])
-    """
+    """Return the share of the terms with an input of a set."""
     inside, _ = _inside_and_outside(multi_indices, features)
     return _share_of_terms(coefficients, inside)
 
@@ -236,21 +242,7 @@ def interaction_indices(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     max_order: int,
 ) -> InteractionIndices:
-    """Compute the indices of all sets of at most ``max_order`` inputs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.indices import interaction_indices
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> found = interaction_indices(
-    ...     np.array([[7.0, 2.0, 1.0, 1.0]]), multi_indices, 2
-    ... )
-    >>> found.subsets
-    ((0,), (1,), (0, 1))
-    >>> found.values.round(3).tolist()
-    [[0.667, 0.167, 0.167]]
-    """
+    """Return the indices of all sets of at most ``max_order`` inputs."""
     active = multi_indices > 0
     size = active.sum(axis=1)
     sets = np.unique(active[(size > 0) & (size <= max_order)], axis=0)
@@ -270,61 +262,12 @@ def interaction_indices(
     )
 
 
-def shapley_variances(
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> FloatArray:  # shape: (..., n_targets, n_features)
-    """Return the part of the variance that each input is given."""
-    active = multi_indices[1:] > 0
-    share = active / np.maximum(active.sum(axis=1, keepdims=True), 1)
-    return np.square(coefficients[..., 1:]) @ share
-
-
-def shapley_effects(
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> FloatArray:  # shape: (..., n_targets, n_features)
-    """Compute Shapley effects; 0 for a target without variance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.indices import shapley_effects
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
-    >>> shapley_effects(np.array([[7.0, 2.0, 1.0, 1.0]]), multi_indices)
-    array([[0.75, 0.25]])
-    """
-    variance = np.square(coefficients[..., 1:]).sum(axis=-1, keepdims=True)
-    safe = np.where(variance > 0, variance, 1.0)
-    return shapley_variances(coefficients, multi_indices) / safe
-
-
 def aggregated_indices(
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     weights: FloatArray,  # shape: (n_targets,), not negative
 ) -> SobolIndices:
-    """Compute the generalised indices of several targets.
-
-    Partial variances are summed over the targets, times a weight each, and then
-    divided by the sum of the variances [3]_. Without weights the result does not
-    change when the targets are rotated.
-
-    References
-    ----------
-    .. [3] F. Gamboa, A. Janon, T. Klein and A. Lagnoux, "Sensitivity analysis for
-       multidimensional and functional outputs", Electronic Journal of Statistics 8
-       (2014), section 2.2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce._expansion.indices import aggregated_indices
-    >>> multi_indices = np.array([[0, 0], [1, 0], [0, 1]])
-    >>> coefficients = np.array([[7.0, 3.0, 0.0], [0.0, 0.0, 1.0]])
-    >>> aggregated_indices(coefficients, multi_indices, np.ones(2)).total_order
-    array([0.9, 0.1])
-    """
+    """Return the indices of the weighted sum of the partial variances of targets."""
     first, total, variance = partial_variances(coefficients, multi_indices)
     whole = float(weights @ variance)
     safe = whole if whole > 0 else 1.0
@@ -347,7 +290,8 @@ def sensitivity_frame(
     Every input has a row, also one that no term of the expansion holds.
     """
     n_targets, n_features = shapley.shape
-    subsets = _with_every_input(indices.subsets, n_features)
+    pairs_and_more = [subset for subset in indices.subsets if len(subset) > 1]
+    subsets = [(i,) for i in range(n_features)] + pairs_and_more
     column = {subset: i for i, subset in enumerate(indices.subsets)}
     places = np.array([column.get(subset, -1) for subset in subsets])
     labels = ["*".join(str(names[i]) for i in subset) for subset in subsets]
@@ -368,20 +312,117 @@ def sensitivity_frame(
     return import_pandas().DataFrame(columns)
 
 
-def _with_every_input(
-    subsets: Sequence[tuple[int, ...]], n_features: int
-) -> list[tuple[int, ...]]:
-    """Put all single inputs first, in order."""
-    return [(i,) for i in range(n_features)] + [s for s in subsets if len(s) > 1]
-
-
 def _taken(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:
     """Take columns by position; 0 where the position is -1."""
-    with_zero = np.pad(values, ((0, 0), (0, 1)))
-    return with_zero[:, places]
+    return np.pad(values, ((0, 0), (0, 1)))[:, places]
 
 
 def _padded(values: FloatArray, width: int) -> FloatArray:
     """Widen with NaN to one column per set; single inputs come first."""
     missing = width - values.shape[1]
     return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)
+
+
+#: Poincaré constants of standardised inputs, by the name of the law. Normal: Chernoff's
+#: inequality. Uniform on [-1, 1]: Wirtinger's, (length / pi)^2. Exponential: 4.
+_POINCARE_CONSTANTS: Mapping[str, float] = MappingProxyType(
+    {"NormalLaw": 1.0, "UniformLaw": 4.0 / np.pi**2, "ExponentialLaw": 4.0}
+)
+
+
+@dataclass(frozen=True)
+class DerivativeSensitivity:
+    """Derivative-based sensitivity measures.
+
+    Parameters
+    ----------
+    mean_square : ndarray of shape (n_targets, n_features)
+        Mean square of the derivative, in squared units of y per unit of x. NaN for
+        a categorical input.
+    poincare_constant : ndarray of shape (n_features,)
+        Constant of the law of each input, in squared units of x; NaN where none is
+        known.
+    total_order_bound : ndarray of shape (n_targets, n_features)
+        Upper bound of the total Sobol index. It may be above 1. NaN without a
+        constant, 0 for a target without variance.
+    """
+
+    mean_square: FloatArray
+    poincare_constant: FloatArray
+    total_order_bound: FloatArray
+
+
+def poincare_constant(law: InputLaw) -> float:
+    r"""Return the Poincaré constant of a distribution; NaN where none is known."""
+    return _POINCARE_CONSTANTS.get(type(law).__name__, np.nan) * law.scale**2
+
+
+def _mean_square(
+    law: InputLaw, coefficients: FloatArray, multi_indices: IndexArray, feature: int
+) -> FloatArray:  # shape: (n_targets,)
+    """Sum over groups of terms that differ in the exponent of one input alone."""
+    rows = np.flatnonzero(multi_indices[:, feature] > 0)
+    degrees = multi_indices[rows, feature]
+    largest = int(degrees.max(initial=0))
+    nodes, weights = law.quadrature(max(largest, 1))
+    slopes = law.differentiate(nodes, largest)[1:] * np.sqrt(weights)
+    others = np.delete(multi_indices[rows], feature, axis=1)
+    _, group = np.unique(others, axis=0, return_inverse=True)
+    n_groups = int(group.max(initial=-1)) + 1
+    grouped = np.zeros((len(coefficients), n_groups, largest))
+    grouped[:, group.reshape(-1), degrees - 1] = coefficients[:, rows]
+    return np.square(grouped @ slopes).sum(axis=(1, 2))
+
+
+def derivative_sensitivity(
+    laws: Sequence[InputLaw],
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_features)
+) -> DerivativeSensitivity:
+    """Compute the mean squares of the derivatives and the bounds that follow."""
+    mean_square = np.full((len(coefficients), len(laws)), np.nan)
+    for i, law in enumerate(laws):
+        if law.is_polynomial:
+            mean_square[:, i] = _mean_square(law, coefficients, multi_indices, i)
+    constants = np.array([poincare_constant(law) for law in laws])
+    variance = np.square(coefficients[:, 1:]).sum(axis=1, keepdims=True)
+    safe = np.where(variance > 0, variance, 1.0)
+    bound = constants * mean_square / safe
+    return DerivativeSensitivity(mean_square, constants, bound)
+
+
+def gradient_moments(
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
+    laws: Sequence[InputLaw],
+) -> FloatArray:  # shape: (n_targets, n_inputs, n_inputs)
+    """Return ``E[grad f grad f^T]`` in the units of the inputs."""
+    positions: dict[bytes, int] = {}
+    for row in multi_indices:
+        positions.setdefault(np.ascontiguousarray(row).tobytes(), len(positions))
+    parts = []
+    for a, law in enumerate(laws):
+        lower = _lower_degrees(law, int(multi_indices[:, a].max(initial=0)))
+        for term in np.flatnonzero(multi_indices[:, a]):
+            row = multi_indices[term].copy()
+            for degree in range(multi_indices[term, a]):
+                row[a] = degree
+                target = positions.setdefault(row.tobytes(), len(positions))
+                slope = lower[multi_indices[term, a], degree]
+                parts.append((a, target, term, slope))
+    derivatives = np.zeros((len(laws), len(positions), len(coefficients)))
+    for a, target, term, slope in parts:
+        derivatives[a, target] += slope * coefficients[:, term]
+    return np.einsum("akt,bkt->tab", derivatives, derivatives)
+
+
+def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
+    """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
+    if not law.is_polynomial:
+        raise ValueError(
+            f"{type(law).__name__} is a law without derivatives; the derivative-based "
+            "measure needs inputs that are numbers."
+        )
+    nodes, weights = law.quadrature(degree + 1)
+    slopes = law.differentiate(nodes, degree)
+    return (slopes * weights) @ law.evaluate(nodes, degree).T

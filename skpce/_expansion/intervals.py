@@ -1,31 +1,50 @@
-r"""Intervals for Sobol indices, and indices without the bias of noise.
+r"""Intervals of Sobol indices, by the bootstrap or from leave-one-out residuals.
 
-A square of an estimated coefficient is too large by its variance:
-:math:`E \hat c_j^2 = (E \hat c_j)^2 + \mathrm{Var}\,\hat c_j`. Two remedies:
+In the bootstrap, terms and penalties stay those of the full fit: copies of a sample in
+a resample would leak into a leave-one-out error. So the spread of the resamples shows
+the error of the coefficients, and with a ``RelearningSolver`` that of the input
+distributions, but neither the truncation of the expansion nor the search for its terms.
 
-- *halves*: coefficients :math:`\hat c^A, \hat c^B` of disjoint halves of the samples
-  have independent errors, so :math:`E[\hat c_j^A \hat c_j^B] = E \hat c_j^A\,
-  E \hat c_j^B`. The mean over random splits steadies the estimate.
-- *variance-subtracted least squares*: :math:`\hat c_j^2 -
-  \hat\sigma^2 [(A^T A)^{-1}]_{jj}` with :math:`\hat\sigma^2 = \mathrm{RSS}/(n - P)`.
+The bounds from residuals contain these as well. ``sobol_interval`` says which
+expectations they rest on, the page "How sure are the indices?" of the user guide why.
+With :math:`\hat f_i = \sum_{j \in i} \hat c_j \psi_j` for a set of terms, such as those
+of one input, the error :math:`e`, :math:`X_i = E[e \hat f_i]` and :math:`R = E[e^2]`,
+the index lies between :math:`K_i / (K_i + K_{-i} + R)` and
+:math:`(K_i + R) / (K_i + K_{-i} + R)`, where :math:`K = \max(\hat V + 2X, 0)` and
+:math:`-i` are all other terms. The interval joins the lower quantile of the first and
+the upper quantile of the second. The term :math:`X_i` corrects both shrinkage (an error
+like :math:`\hat f_i`, :math:`X_i > 0`) and fitted noise (:math:`X_i < 0`).
 
-In a half each sample counts twice, so that a penalty, which is in units of the sum of
-squares, shrinks as it does in the full fit. Penalties and degree weights stay: chosen
-anew from half the samples they are heavier and shrink more, and one number chosen from
-all samples couples the halves little. Terms that were *searched for* are searched for
-anew: a term that noise has made large in all samples is large in both halves, and the
-product would be positive by selection alone.
+- Leaving sample :math:`k` out changes the coefficients by :math:`-e_k G \psi_k`, with
+  :math:`G = (A^T A + \lambda S^{-2})^{-1}`, so that
+  :math:`\hat f_i^{(-k)}(x_k) = \hat f_i(x_k) - e_k h_{ki}` with the part :math:`h_{ki}`
+  of the leverage that belongs to the terms of the set: no refits are needed.
+- The spread of :math:`X_i` is at least that of :math:`\sum_{j \in i} \hat c_j \delta_j`
+  when :math:`\delta` has the covariance :math:`\sigma^2 G`.
+- Squared residuals of a fit that searched for :math:`s` of :math:`P` terms are
+  multiplied by the price :math:`P^{2 s / n}` of the risk inflation criterion [1]_, and
+  the spread of :math:`X_i` accordingly. Both are drawn with the factor
+  :math:`\nu / \chi^2_\nu` of :math:`\nu` degrees of freedom.
+- Under a distribution that was *learned* anew the coefficients are
+  :math:`\hat c_j + d_j`, which adds :math:`\sum_{j \in i} (2 \hat c_j d_j + d_j^2)` to
+  :math:`\hat V_i`. The lower bound subtracts :math:`\sum_{j \in i} \mathrm{Var}\, d_j`
+  from the input, the upper one does not.
+
+References
+----------
+.. [1] D. P. Foster and E. I. George, "The risk inflation criterion for multiple
+   regression", Annals of Statistics 22 (1994), eq. (3).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._checks import (
-    BoolArray,
     FloatArray,
     IndexArray,
     check_integer,
@@ -34,23 +53,24 @@ from .._checks import (
     make_generator,
     one_thread_if_small,
 )
-from .._solvers import CoefficientSolver, DesignDecomposition, LinearFit, LinearProblem
+from .._solvers import CoefficientSolver, LinearFit, LinearProblem
+from .._solvers.external import folds_of
 from .._solvers.problem import weighted_spread
 from .._solvers.ridge import GeneralizedRidgeSolver
-from .bootstrap import (
+from .._solvers.sparse import correction
+from .indices import index_masks
+from .problem import (
+    LARGEST_BLOCK,
+    FittedProblem,
+    LearnedLaws,
+    RelearningSolver,
     bootstrap_shares,
     percentile_bounds,
     resample_counts,
-    residual_bounds,
 )
-from .problem import FittedProblem
-from .relearned_laws import LearnedLaws, RelearningSolver
 
 #: How an interval is made.
 INTERVAL_METHODS = ("residual", "bootstrap")
-
-#: How noise is taken out of an index.
-CORRECTION_METHODS = ("auto", "halves", "ols")
 
 
 @dataclass(frozen=True)
@@ -188,236 +208,239 @@ def sobol_interval(
     return SobolInterval(first, total, shapley, confidence_level, method)
 
 
-def noise_corrected_sobol_indices(
-    problem: FittedProblem,
-    *,
-    method: str = "auto",
-    n_splits: int = 20,
-    random_state: Any = None,
-) -> NoiseCorrectedIndices:
-    r"""Return Sobol indices without the bias of noise in the coefficients.
-
-    A square :math:`\hat c_j^2` has the expectation
-    :math:`(E \hat c_j)^2 + \mathrm{Var}\,\hat c_j`, so noise looks like variance
-    of the inputs.
-
-    Parameters
-    ----------
-    method : {"auto", "halves", "ols"}, default="auto"
-        - ``"halves"``: squares are replaced by products
-          :math:`\hat c_j^A \hat c_j^B` of coefficients from disjoint halves of
-          the samples, averaged over random splits. Terms that were searched for
-          are searched for anew in each half; penalties stay, in proportion to
-          the number of samples, and so does shrinkage.
-        - ``"ols"``: least squares on all terms, and
-          :math:`\hat c_j^2 - \hat\sigma^2 [(A^T A)^{-1}]_{jj}`. Needs three
-          samples a term.
-        - ``"auto"``: ``"ols"`` where there are three samples a term.
-    n_splits : int, default=20
-        Number of random splits into halves.
-    random_state : int, RandomState instance or None, default=None
-        Of the splits.
-
-    Returns
-    -------
-    indices : NoiseCorrectedIndices
-        ``first_order``, ``total_order`` (n_targets, n_features) and
-        ``total_variance`` (n_targets,). Not clipped: they may be negative. Indices
-        are NaN where the corrected total variance is not positive; the partial
-        variances ``first_order_variance`` and ``total_order_variance`` are not.
-
-    Raises
-    ------
-    ValueError
-        For a bad argument, a fit from accumulated sums, fewer than four samples
-        for halves, or fewer than three samples a term for ``"ols"``.
-
-    Notes
-    -----
-    Given the inputs and penalties that do not depend on y, both are free of bias
-    for the variance of the expectation of the coefficients when the noise is
-    independent between samples: the errors of disjoint halves are independent
-    [1]_. Chosen penalties leave a small bias, ratios one of higher order.
-
-    References
-    ----------
-    .. [1] A. B. Owen, "Better estimation of small Sobol' sensitivity indices",
-       ACM Transactions on Modeling and Computer Simulation 23 (2013), for the
-       same idea with sampled functions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.stats import norm
-    >>> from skpce import PolynomialChaosRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 2))
-    >>> y = X[:, 0] + rng.normal(size=60)
-    >>> pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), solver="ols")
-    >>> pce.fit(X, y).total_sobol_indices_.round(2)  # the second is 0 in truth
-    array([[0.95, 0.05]])
-    >>> pce.noise_corrected_sobol_indices().total_order.round(2)
-    array([[ 1.  , -0.03]])
-    """
-    owner = "noise_corrected_sobol_indices"
-    check_option(owner, "method", method, CORRECTION_METHODS)
-    check_integer(owner, "n_splits", n_splits, low=1)
-    problem.require_samples(owner)
-    linear = problem.linear
-    if method == "auto":
-        method = "ols" if _enough_for_least_squares(linear) else "halves"
-    with one_thread_if_small(linear.design.size):
-        if method == "ols":
-            return _corrected_least_squares(linear, problem.basis.multi_indices)
-        generator = make_generator(random_state)
-        return _corrected_by_halves(problem, linear, n_splits, generator)
-
-
-def index_masks(
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> FloatArray:  # shape: (n_terms, 3 * n_features)
-    """Return which part of each square belongs to an index.
-
-    Columns: first-order indices, total indices and Shapley effects of the inputs.
-    """
-    active = multi_indices > 0
-    size = active.sum(axis=1, keepdims=True)
-    alone = active & (size == 1)
-    return np.hstack([alone, active, active / np.maximum(size, 1)])
-
-
-#: Samples a term that variance-subtracted least squares needs.
-SAMPLES_PER_TERM = 3
-
-_FEWEST_SAMPLES = 4
-
-
-@dataclass(frozen=True)
-class NoiseCorrectedIndices:
-    """Sobol indices from estimates of squares without the bias of noise.
-
-    Parameters
-    ----------
-    first_order_variance, total_order_variance : ndarray (n_targets, n_features)
-        Partial variances, which are defined for every target.
-    total_variance : ndarray of shape (n_targets,)
-        May be negative.
-
-    Notes
-    -----
-    ``first_order`` and ``total_order`` are shares of the total variance. They are not
-    clipped, so they may be negative, and NaN where the total variance is not positive.
-    """
-
-    first_order_variance: FloatArray
-    total_order_variance: FloatArray
-    total_variance: FloatArray
-
-    @property
-    def first_order(self) -> FloatArray:
-        """First-order shares; shape (n_targets, n_features)."""
-        return self.first_order_variance / self._positive
-
-    @property
-    def total_order(self) -> FloatArray:
-        """Total shares; shape (n_targets, n_features)."""
-        return self.total_order_variance / self._positive
-
-    @property
-    def _positive(self) -> FloatArray:
-        variance = self.total_variance
-        return np.where(variance > 0, variance, np.nan)[:, np.newaxis]
-
-
-def _enough_for_least_squares(problem: LinearProblem) -> bool:
-    """Return whether there are three samples a term."""
-    n_samples, n_terms = problem.design.shape
-    return n_samples >= SAMPLES_PER_TERM * n_terms
-
-
-def _corrected_least_squares(
-    problem: LinearProblem, multi_indices: IndexArray
-) -> NoiseCorrectedIndices:
-    """Subtract the variance of least-squares coefficients from their squares."""
-    if not _enough_for_least_squares(problem):
-        n_samples, n_terms = problem.design.shape
-        raise ValueError(
-            f"method='ols' needs at least {SAMPLES_PER_TERM} samples a term. Got "
-            f"{n_samples} samples and {n_terms} terms: use method='halves'."
-        )
-    decomposition = DesignDecomposition.from_design(problem.design, problem.weights)
-    mean, centred = decomposition.center_targets(problem.targets)
-    loadings = decomposition.project(centred)
-    zeros = np.zeros(problem.targets.shape[1])
-    coefficients = decomposition.coefficients(mean, loadings, zeros)
-    residuals = decomposition.residuals(centred, loadings, 0.0)
-    freedom = problem.weights.sum() - 1.0 - len(decomposition.singular_values)
-    noise = problem.weights @ np.square(residuals) / freedom
-    factors = decomposition.right / decomposition.singular_values[:, np.newaxis]
-    squares = np.square(coefficients)
-    squares[:, decomposition.used] -= np.outer(noise, np.square(factors).sum(axis=0))
-    return signed_indices(_without_spread(squares, problem), multi_indices)
-
-
-def _corrected_by_halves(
+def residual_bounds(
     fitted: FittedProblem,
     problem: LinearProblem,
-    n_splits: int,
+    laws: LearnedLaws,
+    masks: FloatArray,  # shape: (n_terms of ``laws``, n_masks)
+    n_resamples: int,
+    confidence_level: float,
     generator: np.random.Generator,
-) -> NoiseCorrectedIndices:
-    """Average products of coefficients from disjoint halves of the samples."""
-    n_samples = len(problem.design)
-    if n_samples < _FEWEST_SAMPLES:
-        raise ValueError(
-            f"method='halves' needs at least {_FEWEST_SAMPLES} samples. "
-            f"Got {n_samples}."
+) -> FloatArray:  # shape: (2, n_targets, n_masks)
+    """Return bounds of the shares of the variance."""
+    weights, fit, coefficients = problem.weights, fitted.fit, fitted.coefficients
+    below, masks = masks, masks[: coefficients.shape[1]]
+    rows = _bayesian_bootstrap(weights, n_resamples, generator)
+    price = search_price(problem, fit)
+    residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
+    defined = np.isfinite(residuals).all(axis=0)
+    residuals = np.where(defined, residuals, 0.0)
+    factor = _variance_factor(fit, weights, n_resamples, generator)
+    unresolved = price * factor * (rows @ np.square(residuals))
+    changes, excess = _law_errors(laws, coefficients, weights, rows, below, generator)
+    share = weights / weights.sum()
+
+    def known(mask: FloatArray, component: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the square of the coefficients, and twice the cross term."""
+        product = residuals * component
+        center = share @ product
+        spread = rows @ product - center
+        seen = spread.var(axis=0)
+        expected = regression_variance(fit, coefficients, mask)
+        ratio = expected / np.where(seen > 0, seen, np.inf)
+        cross = center + spread * np.sqrt(price * factor * np.maximum(ratio, 1.0))
+        return np.square(coefficients) @ mask, 2.0 * cross
+
+    all_squares, all_cross = known(*next(components))
+    bounds = np.empty((2, len(coefficients), masks.shape[1]))
+    tail = (1.0 - confidence_level) / 2.0
+    for number, (mask, component) in enumerate(components):
+        squares, cross = known(mask, component)
+        change = changes[..., number]
+        inside = squares + cross + change
+        outside = all_squares - squares + all_cross - cross + changes[..., -1] - change
+        surely = np.maximum(inside - excess[:, number], 0.0)
+        inside, outside = np.maximum(inside, 0.0), np.maximum(outside, 0.0)
+        variance = inside + outside + unresolved
+        safe = np.where(variance > 0, variance, 1.0)
+        bounds[0, :, number] = np.quantile(surely / safe, tail, axis=0)
+        upper = (inside + unresolved) / safe
+        bounds[1, :, number] = np.quantile(upper, 1.0 - tail, axis=0)
+    bounds[0, ~defined], bounds[1, ~defined] = 0.0, 1.0
+    bounds[:, weighted_spread(problem.targets, weights) == 0] = 0.0
+    return bounds
+
+
+def _law_errors(
+    laws: LearnedLaws,
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    weights: FloatArray,  # shape: (n_samples,)
+    rows: FloatArray,  # shape: (n_resamples, n_samples)
+    masks: FloatArray,  # shape: (n_terms or more, n_masks)
+    generator: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:  # ([n_resamples,] n_targets, n_masks + all terms)
+    """Return changes of sums of squares with the laws, and sums of their variances."""
+    n_resamples, shape = len(rows), (len(coefficients), masks.shape[1] + 1)
+    if not laws.features:
+        return np.zeros((1, *shape)), np.zeros(shape)
+    n_copies = max(round(float(weights.sum())), 1)
+    matrices = laws.changes(rows, generator, n_copies)
+    every = np.column_stack([masks, np.ones(len(masks))])[1:]
+    given = np.pad(coefficients, ((0, 0), (0, len(masks) - coefficients.shape[1])))
+    given = given[:, 1:]
+    changes = np.empty((n_resamples, *shape))
+    mean, square = np.zeros((2, *given.shape))
+    step = max(1, LARGEST_BLOCK // max(given.size, 1))
+    for start in range(0, n_resamples, step):
+        block = slice(start, start + step)
+        part = {i: matrix[block] for i, matrix in matrices.items()}
+        change = laws.relearned(coefficients[np.newaxis], part)[:, :, 1:] - given
+        changes[block] = (change * (2.0 * given + change)) @ every
+        mean += change.sum(axis=0) / n_resamples
+        square += np.square(change).sum(axis=0) / n_resamples
+    return changes, np.maximum(square - np.square(mean), 0.0) @ every
+
+
+def search_price(
+    problem: LinearProblem, fit: LinearFit
+) -> FloatArray:  # shape: (n_targets,)
+    """Return the factor on squared residuals for a search of terms or penalties."""
+    n_copies = max(float(problem.weights.sum()), float(len(problem.weights)))
+    n_terms = fit.scales.shape[1] - 1
+    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
+    choices = np.where(sizes < n_terms, sizes, _penalty_choices(problem, fit))
+    return np.array([correction(size, n_terms, n_copies) for size in choices])
+
+
+def _penalty_choices(problem: LinearProblem, fit: LinearFit) -> IndexArray:
+    """Count the penalty and the distinct decays that differ from 1."""
+    linear = fit.scales[:, problem.exponents.sum(axis=1) == 1]
+    choices = []
+    for row, penalty in zip(np.round(linear, 12), fit.alpha, strict=True):
+        decays = np.unique(row[row != 1.0]).size
+        searched_each = np.unique(row).size > 1
+        choices.append(
+            (penalty > 0) * (1 + (len(row) if searched_each else min(decays, 1)))
         )
-    products = np.zeros_like(fitted.fit.coefficients)
-    for _ in range(n_splits):
-        order = generator.permutation(n_samples)
-        in_first = np.zeros(n_samples, dtype=bool)
-        in_first[order[: n_samples // 2]] = True
-        halves = np.array([in_first, ~in_first])
-        first, second = half_coefficients(fitted.solver, problem, fitted.fit, halves)
-        products += first * second
-    products = _without_spread(products / n_splits, problem)
-    return signed_indices(products, fitted.basis.multi_indices)
+    return np.array(choices, dtype=np.int64)
 
 
-def half_coefficients(
+def _variance_factor(
+    fit: LinearFit,
+    weights: FloatArray,  # shape: (n_samples,)
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> FloatArray:  # shape: (n_resamples, n_targets)
+    """Draw the error of the residual variance: degrees of freedom over chi-squared.
+
+    Least squares leaves as many degrees of freedom as samples exceed terms, a penalty
+    all of them.
+    """
+    n_copies = max(float(weights.sum()), float(len(weights)))
+    sizes = np.count_nonzero(fit.scales[:, 1:], axis=1)
+    lost = 1.0 + np.where(fit.alpha > 0, 0, sizes)
+    freedom, which = np.unique(np.maximum(n_copies - lost, 1.0), return_inverse=True)
+    drawn = generator.chisquare(freedom, size=(n_resamples, len(freedom)))
+    return (freedom / drawn)[:, which]
+
+
+def regression_variance(
+    fit: LinearFit,
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    mask: FloatArray,  # shape: (n_terms,)
+) -> FloatArray:  # shape: (n_targets,)
+    """Return the variance of ``sum_j mask_j c_j delta_j`` for known ``c``.
+
+    ``delta`` has the covariance ``sigma^2 (A'A + alpha S^-2)^-1``: that of least
+    squares, or with a penalty that of the posterior whose mean is the fit.
+    """
+    variance = np.zeros(len(coefficients))
+    for number, factor in enumerate(fit.leverage.factors):
+        mine = np.flatnonzero(fit.leverage.factor_of_target == number)
+        part = coefficients[np.ix_(mine, factor.used)]
+        part = part * (mask[factor.used] * factor.scale)
+        shown = np.square(part @ factor.right.T)
+        length = np.square(part).sum(axis=1)
+        hidden = length - shown.sum(axis=1)
+        hidden = np.where(hidden > 1e-9 * length, hidden, 0.0)
+        penalty = fit.leverage.alpha[mine]
+        squares = factor.singular_values**2 + penalty[:, np.newaxis]
+        size = (shown / squares).sum(axis=1)
+        size += hidden / np.where(penalty > 0, penalty, np.inf)
+        variance[mine] = fit.residual_variance[mine] * size
+    return np.nan_to_num(variance)
+
+
+def _bayesian_bootstrap(
+    weights: FloatArray, n_resamples: int, generator: np.random.Generator
+) -> FloatArray:  # shape: (n_resamples, n_samples)
+    """Draw Dirichlet shares; a weight of at least 1 is a number of copies."""
+    copies = weights * max(1.0, len(weights) / weights.sum())
+    drawn = generator.standard_gamma(copies, size=(n_resamples, len(weights)))
+    return drawn / drawn.sum(axis=1, keepdims=True)
+
+
+Components = Iterator[tuple[FloatArray, FloatArray]]
+
+
+def _held_out(
     solver: CoefficientSolver,
     problem: LinearProblem,
     fit: LinearFit,
-    halves: BoolArray,  # shape: (n_halves, n_samples)
-) -> FloatArray:  # shape: (n_halves, n_targets, n_terms)
-    """Fit each half; terms anew where they were searched for."""
-    searched = bool(np.any(fit.scales[:, 1:] == 0.0))
-    if isinstance(solver, GeneralizedRidgeSolver) and not searched:
-        total = problem.weights.sum()
-        counts = halves * problem.weights
-        counts *= total / counts.sum(axis=1, keepdims=True)
-        return solver.resample(problem, fit, counts)
-    if not isinstance(solver, GeneralizedRidgeSolver):
-        rows = [np.flatnonzero(half) for half in halves]
-        return np.array([solver.refit(problem.of_rows(some), fit) for some in rows])
-    return np.array(
-        [solver.fit(problem.of_rows(np.flatnonzero(h))).coefficients for h in halves]
-    )
+    coefficients: FloatArray,
+    masks: FloatArray,
+) -> tuple[FloatArray, Components]:
+    """Return held-out residuals, and components: of all terms, then of each mask."""
+    whole = (np.arange(len(masks)) > 0).astype(np.float64)
+    every = [whole, *masks.T]
+    if isinstance(solver, GeneralizedRidgeSolver):
+        return fit.loo_residuals, _left_out(problem, fit, coefficients, every)
+    return _of_folds(solver, problem, fit, every)
 
 
-def _without_spread(products: FloatArray, problem: LinearProblem) -> FloatArray:
-    """Set products of constant targets, which are rounding, to 0."""
-    spread = weighted_spread(problem.targets, problem.weights)
-    return np.where((spread > 0)[:, np.newaxis], products, 0.0)
+def _left_out(
+    problem: LinearProblem,
+    fit: LinearFit,
+    coefficients: FloatArray,
+    masks: list[FloatArray],
+) -> Components:
+    """Yield the components at each sample of the fit without one copy of it."""
+    design, removed = problem.design, np.minimum(problem.weights, 1.0)
+    change = removed[:, np.newaxis] * np.nan_to_num(fit.loo_residuals)
+    every = np.column_stack(masks)
+    groups = [
+        ((design * influence) @ every, targets)
+        for influence, targets in _influences(design, fit)
+    ]
+    for number, mask in enumerate(masks):
+        used = np.flatnonzero(mask)
+        part = design[:, used] * mask[used]
+        component = part @ coefficients[:, used].T
+        for leverages, targets in groups:
+            component[:, targets] -= change[:, targets] * leverages[:, [number]]
+        yield mask, component
 
 
-def signed_indices(
-    products: FloatArray,  # shape: (n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> NoiseCorrectedIndices:
-    """Return indices from estimates of squared coefficients, which may be negative."""
-    active = multi_indices[1:] > 0
-    alone = active & (active.sum(axis=1, keepdims=True) == 1)
-    first, total = products[:, 1:] @ alone, products[:, 1:] @ active
-    variance = products[:, 1:].sum(axis=1)
-    return NoiseCorrectedIndices(first, total, variance)
+def _influences(
+    design: FloatArray, fit: LinearFit
+) -> Iterator[tuple[FloatArray, IndexArray]]:
+    """Yield ``G psi_k`` for each sample, once for all targets that share it."""
+    for number, factor in enumerate(fit.leverage.factors):
+        mine = np.flatnonzero(fit.leverage.factor_of_target == number)
+        penalties, which = np.unique(fit.leverage.alpha[mine], return_inverse=True)
+        centred = (design[:, factor.used] - factor.center[factor.used]) * factor.scale
+        inside = centred @ factor.right.T
+        for position, penalty in enumerate(penalties):
+            influence = np.zeros_like(design)
+            shrunk = inside / (factor.singular_values**2 + penalty)
+            influence[:, factor.used] = (shrunk @ factor.right) * factor.scale
+            yield influence, mine[which == position]
+
+
+def _of_folds(
+    solver: CoefficientSolver,
+    problem: LinearProblem,
+    fit: LinearFit,
+    masks: list[FloatArray],
+) -> tuple[FloatArray, Components]:
+    """Refit without one fold after another; for a regressor that is not known."""
+    n_samples, n_targets = problem.targets.shape
+    residuals = np.full((n_samples, n_targets), np.nan)
+    components = np.zeros((len(masks), n_samples, n_targets))
+    for training, held_out in folds_of(problem):
+        coefficients = solver.refit(problem.of_rows(training), fit)
+        design = problem.design[held_out]
+        residuals[held_out] = problem.targets[held_out] - design @ coefficients.T
+        for number, mask in enumerate(masks):
+            components[number, held_out] = (design * mask) @ coefficients.T
+    return residuals, zip(masks, components, strict=True)

@@ -1,4 +1,4 @@
-r"""Skewness and kurtosis from the coefficients, without sampling.
+r"""Moments of an expansion, and its means and variances given some of the inputs.
 
 The mean and the variance are sums over coefficients. The next two moments need the
 square of the centred expansion :math:`g = \sum_{a \ne 0} c_a \psi_a`. Products of
@@ -7,13 +7,39 @@ univariate functions are linear in the basis,
 .. math:: \psi_a \psi_b = \sum_k e_{abk}\,\psi_k,
           \qquad e_{abk} = E[\psi_a \psi_b \psi_k],
 
-where Gauss quadrature of the law gives :math:`e_{abk}` exactly. Multiplying over the
-inputs gives :math:`g^2 = \sum_m b_m \psi_m`, and by orthonormality
+where Gauss quadrature of the distribution gives :math:`e_{abk}` exactly. Multiplying
+over the inputs gives :math:`g^2 = \sum_m b_m \psi_m`, and by orthonormality
 
 .. math:: E g^3 = \sum_m b_m c_m, \qquad E g^4 = \sum_m b_m^2 .
 
 Few products of a pair are not 0: a pair of terms without a common input has one.
 Pairs are worked through in chunks, so that memory stays bounded [1]_.
+
+With independent inputs, averaging over the inputs outside a set :math:`u` leaves
+exactly the terms without them, an expansion again [2]_:
+
+.. math:: E[y \mid x_u] = \sum_{j\,:\, j_i = 0 \text{ for } i \notin u}
+          c_j \psi_j(x_u).
+
+An expansion in orthonormal Hermite polynomials of standard normal inputs :math:`t`
+is a sum over the degree :math:`k` of :math:`\langle S_k, \cdot\rangle` with symmetric
+tensors :math:`(S_k)_{i_1 \dots i_k} = c_j \sqrt{j! / k!}` (:math:`j` counts the
+indices), and :math:`\sum_{|j| = k} c_j^2 = \lVert S_k \rVert^2`. Mehler's formula
+[3]_ gives, for :math:`v` jointly normal with :math:`t`,
+
+.. math:: \mathrm{Var}\,E[f(t) \mid v]
+          = \sum_{k \ge 1} \langle S_k, P^{\otimes k} S_k \rangle,
+          \qquad P = \mathrm{Cov}\,E[t \mid v].
+
+For one variable :math:`v = u \cdot t` with :math:`|u| = 1`, :math:`P = u u^\top` and
+the term of degree :math:`k` is
+:math:`\{\sum_{|j| = k} c_j \sqrt{k! / j!}\, u^j\}^2`.
+
+The variance that one variable explains is also estimated from samples: these are cut
+into bins of equal count along the variable, with a cubic in each (lines lose the tails
+of a polynomial: a tenth of the variance of a degree-4 Hermite polynomial, where cubics
+lose less than 1e-4). The residual variance is corrected for its degrees of freedom, so
+that a variable without effect has an expected share of about 0.
 
 References
 ----------
@@ -21,16 +47,23 @@ References
    O. P. Le Maître, "Numerical challenges in the use of polynomial chaos
    representations for stochastic processes", SIAM Journal on Scientific Computing 26
    (2004), section 2.
+.. [2] B. Sudret, "Global sensitivity analysis using polynomial chaos expansions",
+   Reliability Engineering and System Safety 93 (2008), section 4.
+.. [3] S. Janson, "Gaussian Hilbert Spaces", Cambridge University Press, 1997,
+   theorem 4.9.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import gammaln
 
+from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
 
@@ -75,12 +108,10 @@ class UnknownMomentsError(ValueError):
     """A law has no functions of the degrees of products."""
 
 
-def linearisation(law: InputLaw, degree: int) -> FloatArray:
-    """Return :math:`e_{abk}`, of shape (degree + 1, degree + 1, n_functions).
-
-    For polynomials k runs to twice the degree or to the last function of the law;
-    functions that are no polynomials are all needed.
-    """
+def linearisation(
+    law: InputLaw, degree: int
+) -> FloatArray:  # shape: (degree + 1, degree + 1, n_functions)
+    """Return :math:`e_{abk}` for every k whose product with a pair may not be 0."""
     weights, values = _functions(law, degree)
     pairs = values[: degree + 1, np.newaxis] * values[: degree + 1]
     table = (pairs * weights) @ values.T
@@ -300,3 +331,157 @@ def _higher_moments(
         start += size
         size = max(1, _NUMBERS_AT_ONCE // max(n_products, _PAIRS_AT_ONCE))
     return third, fourth
+
+
+def marginal_basis(
+    basis: PolynomialBasis, features: Sequence[int]
+) -> tuple[PolynomialBasis, IndexArray]:
+    """Return the basis on these inputs alone, and its rows in the whole basis."""
+    rows: Any = basis.terms_within(features)
+    laws = [basis.laws[i] for i in features]
+    return PolynomialBasis(laws, basis.multi_indices[np.ix_(rows, features)]), rows
+
+
+def main_effects(
+    basis: PolynomialBasis,
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    X: FloatArray,  # shape: (n_samples, n_features)
+) -> FloatArray:  # shape: (n_samples, n_features, n_targets)
+    r"""Evaluate the effect of each input alone, :math:`E[y \mid x_i] - E[y]`."""
+    effects = np.empty((len(X), X.shape[1], len(coefficients)))
+    for i, law in enumerate(basis.laws):
+        rows = basis.terms_within([i])[1:]
+        degrees = basis.multi_indices[rows, i]
+        univariate = law.evaluate(X[:, i], int(degrees.max(initial=0)))
+        effects[:, i] = univariate[degrees].T @ coefficients[:, rows].T
+    return effects
+
+
+#: Entries of the largest tensor that is built.
+LARGEST_TENSOR = 2_000_000
+
+
+def variance_along(
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
+    directions: FloatArray,  # shape: (n_directions, n_inputs), of length at most one
+) -> FloatArray:  # shape: (n_targets, n_directions)
+    """Return the variance that each linear function of standardised inputs explains.
+
+    A direction shorter than one is a function with independent normal noise; its
+    squared length is the share of its variance that is not noise.
+    """
+    order = multi_indices.sum(axis=1)
+    log_arrangements = gammaln(order + 1.0) - gammaln(multi_indices + 1.0).sum(axis=1)
+    monomials = np.prod(directions[:, np.newaxis, :] ** multi_indices, axis=2)
+    terms = coefficients * np.exp(0.5 * log_arrangements)
+    explained = np.zeros((len(coefficients), len(directions)))
+    for k in range(1, int(order.max(initial=0)) + 1):
+        of_degree = order == k
+        explained += np.square(terms[:, of_degree] @ monomials[:, of_degree].T)
+    return explained
+
+
+def tensors_fit(n_inputs: int, degree: int, n_targets: int) -> bool:
+    """Return whether the tensors of a degree are small enough to build."""
+    return n_targets * float(n_inputs) ** degree <= LARGEST_TENSOR
+
+
+def symmetric_tensors(
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    multi_indices: IndexArray,  # shape: (n_terms, n_inputs)
+) -> list[FloatArray]:  # of degree k: shape (n_targets, n_inputs, ..., n_inputs)
+    """Return the symmetric tensors of degree 1, 2, ... of an expansion."""
+    n_inputs = multi_indices.shape[1]
+    order = multi_indices.sum(axis=1)
+    tensors = []
+    for k in range(1, int(order.max(initial=0)) + 1):
+        rows = np.flatnonzero(order == k)
+        factors = np.array(
+            [np.repeat(np.arange(n_inputs), multi_indices[row]) for row in rows],
+            dtype=np.int64,
+        ).reshape(len(rows), k)
+        powers = n_inputs ** np.arange(k)[::-1]
+        position = np.full(n_inputs**k, -1)
+        position[factors @ powers] = rows
+        cells = np.indices((n_inputs,) * k).reshape(k, -1).T
+        rows_of_cells = position[np.sort(cells, axis=1) @ powers]
+        log_factorials = gammaln(multi_indices + 1.0).sum(axis=1) - gammaln(k + 1.0)
+        values = coefficients * np.exp(0.5 * log_factorials)
+        values = np.where(rows_of_cells >= 0, values[:, rows_of_cells], 0.0)
+        tensors.append(values.reshape(len(coefficients), *(n_inputs,) * k))
+    return tensors
+
+
+def explained_variance(
+    tensors: list[FloatArray],
+    root: FloatArray,  # shape: (n_inputs, rank), root @ root.T is P
+) -> FloatArray:  # shape: (n_targets,)
+    """Return the variance that a normal vector explains."""
+    n_targets = len(tensors[0]) if tensors else 0
+    explained = np.zeros(n_targets)
+    if root.shape[1] == 0:
+        return explained
+    for tensor in tensors:
+        rotated = tensor
+        for _ in range(tensor.ndim - 1):  # contract the first axis, append its image
+            rotated = np.tensordot(rotated, root, axes=(1, 0))
+        explained += np.square(rotated).reshape(n_targets, -1).sum(axis=1)
+    return explained
+
+
+def subset_variances(
+    tensors: list[FloatArray],
+    cross_covariance: FloatArray,  # shape: (n_inputs, n_features), inputs standardised
+    covariance: FloatArray,  # shape: (n_features, n_features)
+) -> FloatArray:  # shape: (n_targets, 2**n_features)
+    """Return the variance that every subset of normal features explains."""
+    n_features = covariance.shape[0]
+    scale = np.sqrt(np.diag(covariance))
+    scale = np.where(scale > 0, scale, 1.0)
+    correlation = covariance / np.outer(scale, scale)
+    cross = cross_covariance / scale
+    n_targets = len(tensors[0]) if tensors else 0
+    values = np.zeros((n_targets, 2**n_features))
+    for position in range(1, 2**n_features):
+        subset = [i for i in range(n_features) if position >> i & 1]
+        root = _root(cross[:, subset], correlation[np.ix_(subset, subset)])
+        values[:, position] = explained_variance(tensors, root)
+    return values
+
+
+def _root(cross: FloatArray, correlation: FloatArray) -> FloatArray:
+    """Return ``A`` with ``A A^T = cross correlation^+ cross^T``, of full column rank.
+
+    Singular values above one are rounding: no vector explains more than all inputs.
+    """
+    eigenvalues, vectors = np.linalg.eigh(correlation)
+    large = eigenvalues > 1e-9 * max(eigenvalues.max(initial=0.0), 1e-300)
+    root = cross @ (vectors[:, large] / np.sqrt(eigenvalues[large]))
+    left, singular, _ = np.linalg.svd(root, full_matrices=False)
+    used = singular > 1e-9
+    return left[:, used] * np.minimum(singular[used], 1.0)
+
+
+_BINS = 16
+_PARAMETERS = 4  # of a cubic
+
+
+def explained_share(
+    variable: FloatArray,  # shape: (n_samples,)
+    values: FloatArray,  # shape: (n_samples, n_targets)
+    group: FloatArray,  # shape: (n_groups, n_targets), zeros and ones
+) -> FloatArray:  # shape: (n_groups,)
+    """Return the share of the summed variance of each group; 0 without variance."""
+    n_samples = len(variable) // _BINS * _BINS
+    order = np.argsort(variable[:n_samples], kind="stable")
+    x = variable[order].reshape(_BINS, -1)
+    y = values[order].reshape(_BINS, -1, values.shape[1])
+    spread = x.std(axis=1, keepdims=True)
+    x = (x - x.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    frame, _ = np.linalg.qr(x[:, :, np.newaxis] ** np.arange(_PARAMETERS))
+    residual = y - frame @ (np.swapaxes(frame, 1, 2) @ y)
+    error = np.square(residual).sum(axis=(0, 1)) / (n_samples - _PARAMETERS * _BINS)
+    whole = group @ values[order].var(axis=0, ddof=1)
+    safe = np.where(whole > 0, whole, 1.0)
+    return np.where(whole > 0, 1.0 - (group @ error) / safe, 0.0)

@@ -1,15 +1,33 @@
-"""What a fit was made from and what it found: all that a refit needs."""
+r"""What a fit was made from and found, and what resamples of its samples give.
+
+A distribution that was learned from the samples, such as a normal one with their mean
+and standard deviation, is an estimate too: indices of the expansion change with it. A
+resample has distributions of its own, and its indices are those of its fit under them.
+The fit stays a polynomial, so it need not be repeated: with
+:math:`\psi_l = \sum_{k \le l} m_{kl}\, \tilde\psi_k`, where
+:math:`m_{kl} = \tilde E[\tilde\psi_k \psi_l]` by Gauss quadrature, the coefficients in
+the functions of the new distributions are
+
+.. math:: \tilde c_j = \sum_l c_l \prod_i m^{(i)}_{j_i l_i},
+
+one input after another. They may be nonzero for every term below one of the index set.
+A set that was built contains these terms; to one that was given they are appended.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, Samples, one_thread_if_small
+from .._input_laws import InputLaw
 from .._solvers import (
     CoefficientSolver,
     DesignMoments,
@@ -24,41 +42,27 @@ from .._solvers.problem import (
     without_slopes,
 )
 
+#: Coefficients of resamples in memory at a time while indices are computed: 64 MiB.
+LARGEST_BLOCK = 8_388_608
+
+# Weight of a value that only extends the support of a law: it moves no mean.
+_NO_WEIGHT = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class FittedProblem:
-    """The data and the outcome of a linear fit.
-
-    Intervals, noise correction, resampling and ensemble sizes are functions of it.
-
-    Parameters
-    ----------
-    basis : PolynomialBasis
-        Distributions of the inputs and index set.
-    solver : CoefficientSolver
-        With its penalties.
-    fit : LinearFit
-        What it found.
-    spread : ndarray of shape (n_targets,)
-        Weighted sum of squares behind each target; 0 where slopes are rounding.
-    groups : ndarray of int of shape (n_targets,)
-        Targets that share one choice.
-    samples : Samples or None
-        Inputs, targets and weights; None for a fit from sums over them.
-    sums : DesignMoments or None, default=None
-        These sums.
-    on_inputs : bool, default=False
-        Whether the solver is given the inputs themselves in place of the basis.
-    """
+    """The data and the outcome of a linear fit."""
 
     basis: PolynomialBasis
-    solver: CoefficientSolver
+    solver: CoefficientSolver  # with its penalties
     fit: LinearFit
-    spread: FloatArray
-    groups: IndexArray
-    samples: Samples | None
+    spread: (
+        FloatArray  # shape: (n_targets,), sums of squares; 0 where slopes are rounding
+    )
+    groups: IndexArray  # shape: (n_targets,), the targets that share one choice
+    samples: Samples | None  # None for a fit from sums over them
     sums: DesignMoments | None = None
-    on_inputs: bool = False
+    on_inputs: bool = False  # whether the solver is given the inputs, not the basis
 
     @property
     def coefficients(self) -> FloatArray:
@@ -129,13 +133,7 @@ class FittedProblem:
         return self.sums.gram + self.sums.total_weight * np.outer(mean, mean)
 
     def require_samples(self, owner: str) -> Samples:
-        """Return the samples.
-
-        Raises
-        ------
-        ValueError
-            For a fit from sums, which has none.
-        """
+        """Return the samples; raise ``ValueError`` for a fit from sums over them."""
         if self.samples is None:
             raise ValueError(
                 f"{owner} needs the samples, but this fit kept only sums over them. "
@@ -193,3 +191,225 @@ def sum_blocks(basis: PolynomialBasis, samples: Samples) -> DesignMoments:
             DesignMoments.of_block(design, samples.targets[rows], samples.weights[rows])
             for rows, design in basis.blocks(samples.inputs, max_entries=entries)
         )
+
+
+def resample_counts(
+    weights: FloatArray,  # shape: (n_samples,)
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> IndexArray:  # shape: (n_resamples, n_samples)
+    """Draw how often each sample comes; a weight is a number of copies."""
+    copies = max(round(float(weights.sum())), 1)
+    return generator.multinomial(copies, weights / weights.sum(), size=n_resamples)
+
+
+def bootstrap_shares(
+    solver: CoefficientSolver,
+    problem: LinearProblem,
+    fit: LinearFit,
+    counts: IndexArray,  # shape: (n_resamples, n_samples)
+    masks: FloatArray,  # shape: (n_terms, n_masks), parts of the squares that count
+) -> FloatArray:  # shape: (n_resamples, n_targets, n_masks)
+    """Return shares of the variance in each resample; 0 where there is none."""
+    constant = weighted_spread(problem.targets, problem.weights) == 0
+    shares = np.empty((len(counts), len(fit.coefficients), masks.shape[1]))
+    step = max(1, LARGEST_BLOCK // max(fit.coefficients.size, 1))
+    for start in range(0, len(counts), step):
+        rows = slice(start, start + step)
+        slopes = solver.resample(problem, fit, counts[rows])[:, :, 1:]
+        squares = np.square(slopes, out=slopes)
+        squares[:, constant] = 0.0  # rounding
+        variance = squares.sum(axis=2, keepdims=True)
+        n_rows = squares.shape[0] * squares.shape[1]
+        parts = squares.reshape(n_rows, squares.shape[2]) @ masks[1:]
+        safe = np.where(variance > 0, variance, 1.0)
+        shares[rows] = parts.reshape(*squares.shape[:2], masks.shape[1]) / safe
+    return shares
+
+
+def percentile_bounds(
+    draws: FloatArray,  # shape: (n_resamples, ...)
+    confidence_level: float,
+) -> FloatArray:  # shape: (2, ...)
+    """Return the two equal-tailed quantiles."""
+    tail = (1.0 - confidence_level) / 2.0
+    return np.quantile(draws, [tail, 1.0 - tail], axis=0)
+
+
+@dataclass(frozen=True)
+class LearnedLaws:
+    """The input laws of a fit, and the inputs from which they were learned."""
+
+    basis: PolynomialBasis
+    X: FloatArray  # shape: (n_samples, n_features), of positive weight
+
+    @cached_property
+    def features(self) -> list[int]:
+        """Inputs with polynomials of a law that was learned.
+
+        Contrasts of categories stay: a resample may lack a category.
+        """
+        laws = enumerate(self.basis.laws)
+        return [i for i, law in laws if law.learned and law.is_polynomial]
+
+    @cached_property
+    def multi_indices(self) -> IndexArray:
+        """The index set, then the terms below it that it lacks."""
+        given = {tuple(row) for row in self.basis.multi_indices.tolist()}
+        every = set(given)
+        for i in self.features:
+            for row in list(every):
+                every.update((*row[:i], k, *row[i + 1 :]) for k in range(row[i]))
+        lacking = sorted(every - given)
+        return np.vstack([self.basis.multi_indices, *map(np.array, lacking)])
+
+    @cached_property
+    def _pairs(self) -> tuple[IndexArray, IndexArray]:
+        """Positions of pairs of terms, the first below the second or equal to it.
+
+        They differ in inputs whose law was learned alone. The first are increasing;
+        the second are terms of the fit.
+        """
+        n_terms = len(self.basis.multi_indices)
+        lower, above = self.multi_indices[:n_terms], np.arange(n_terms)
+        for i in self.features:
+            size = lower[:, i] + 1
+            exponent = np.concatenate([np.arange(k) for k in size.tolist()])
+            lower, above = np.repeat(lower, size, axis=0), np.repeat(above, size)
+            lower[:, i] = exponent
+        position = {tuple(row): k for k, row in enumerate(self.multi_indices.tolist())}
+        below = np.array([position[tuple(row)] for row in lower.tolist()])
+        order = np.argsort(below, kind="stable")
+        return below[order], above[order].astype(np.int32)
+
+    def relearned(
+        self,
+        coefficients: FloatArray,  # shape: (n_resamples or 1, n_targets, n_terms)
+        matrices: Mapping[int, FloatArray],  # of the inputs, see ``changes``
+    ) -> FloatArray:  # shape: (n_resamples, n_targets, n_terms or more)
+        """Return the coefficients in the functions of the laws of each resample."""
+        n_resamples = len(next(iter(matrices.values())))
+        n_targets, n_terms = coefficients.shape[1:]
+        every, (below, above) = self.multi_indices, self._pairs
+        exponents = {i: (every[below, i], every[above, i]) for i in matrices}
+        starts = np.searchsorted(below, np.arange(len(every) + 1)).astype(np.int32)
+        changed = np.empty((n_resamples, n_targets, len(every)))
+        given = np.broadcast_to(coefficients, (n_resamples, n_targets, n_terms))
+        for number, (old, new) in enumerate(zip(given, changed, strict=True)):
+            values = np.ones(len(below))
+            for i, matrix in matrices.items():
+                values *= matrix[number][exponents[i]]
+            change = csr_array((values, above, starts), shape=(len(every), n_terms))
+            new[...] = (change @ old.T).T
+        return changed
+
+    def changes(
+        self,
+        weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
+        generator: np.random.Generator | None = None,  # draws ``outer_bounds``
+        n_copies: int = 0,  # samples of each resample; only with a generator
+    ) -> dict[int, FloatArray]:
+        """Return ``change_of_basis`` of each input that was learned."""
+        bounds: dict[int, FloatArray] = {}
+        if generator is not None:
+            bounds = self.outer_bounds(n_copies, len(weights), generator)
+        degrees = self.basis.multi_indices.max(axis=0, initial=0).tolist()
+        laws, X = self.basis.laws, self.X
+        return {
+            i: change_of_basis(laws[i], X[:, i], weights, degrees[i], bounds.get(i))
+            for i in self.features
+        }
+
+    def outer_bounds(
+        self, n_copies: int, n_resamples: int, generator: np.random.Generator
+    ) -> dict[int, FloatArray]:  # of shape (n_resamples, 1 or 2)
+        """Draw how far the supports of families with bounds may exceed the samples.
+
+        A learned bound is the outermost sample, which is always inside the true one.
+        The drawn bound is as far outside as that is from ``n_copies`` samples of the
+        law itself.
+        """
+        bounds = {}
+        for i in self.features:
+            law = self.basis.laws[i]
+            ends = np.array(law.support)
+            if np.isinf(ends).all() or np.isfinite(law.largest_degree):
+                continue
+            drawn = (law.sample(n_copies, generator) for _ in range(n_resamples))
+            extremes = np.array([(column.min(), column.max()) for column in drawn])
+            finite = np.isfinite(ends)
+            bounds[i] = 2.0 * ends[finite] - extremes[:, finite]
+        return bounds
+
+
+class RelearningSolver(CoefficientSolver):
+    """A solver whose resamples have coefficients under input laws of their own.
+
+    The generator draws bounds beyond the samples; None learns them from the resample
+    too, whose outermost samples are always inside.
+    """
+
+    def __init__(
+        self,
+        solver: CoefficientSolver,
+        basis: PolynomialBasis,
+        X: FloatArray,
+        generator: np.random.Generator | None = None,
+    ) -> None:
+        self.solver = solver
+        self.laws = LearnedLaws(basis, X)
+        self.generator = generator
+
+    def fit(self, problem: LinearProblem) -> LinearFit:
+        return self.solver.fit(problem)
+
+    def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
+        return self.solver.refit(problem, fit)
+
+    def resample(
+        self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
+    ) -> FloatArray:
+        """Refit, and learn the laws anew; the terms are ``laws.multi_indices``."""
+        coefficients = self.solver.resample(problem, fit, counts)
+        if not self.laws.features:
+            return coefficients
+        changes = self.laws.changes(counts, self.generator, int(counts[0].sum()))
+        return self.laws.relearned(coefficients, changes)
+
+
+def change_of_basis(
+    law: InputLaw,
+    column: FloatArray,  # shape: (n_samples,)
+    weights: NDArray[np.floating | np.integer],  # shape: (n_resamples, n_samples)
+    degree: int,
+    bounds: FloatArray | None = None,  # shape: (n_resamples, n_bounds), of no weight
+) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
+    """Return ``m_kl`` of each resample; the identity for laws of too few values."""
+    matrices = np.repeat(np.eye(degree + 1)[np.newaxis], len(weights), axis=0)
+    if degree == 0:
+        return matrices
+    recurrence = np.concatenate(law.recurrence(degree))
+    alike, moved = [], []  # resamples with the same standardised functions
+    for number, row in enumerate(weights):
+        values, mass = column[row > 0], row[row > 0].astype(np.float64)
+        if bounds is not None:
+            values = np.append(values, bounds[number])
+            mass = np.append(mass, np.full(bounds.shape[1], _NO_WEIGHT * mass.sum()))
+        new = type(law).learn(values, mass)
+        if new.largest_degree < degree:
+            continue
+        if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
+            alike.append(number)
+            moved.append((new.location, new.scale))
+            continue
+        nodes, shares = new.quadrature(degree + 1)
+        functions = new.evaluate(nodes, degree) * shares
+        matrices[number] = functions @ law.evaluate(nodes, degree).T
+    if alike:
+        nodes, shares = law.quadrature(degree + 1)
+        location, scale = np.array(moved).T[:, :, np.newaxis]
+        at = location + scale * law.standardize(nodes)
+        functions = law.evaluate(nodes, degree) * shares
+        values = law.evaluate(at.ravel(), degree).reshape(degree + 1, *at.shape)
+        matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)
+    return np.triu(matrices)

@@ -13,6 +13,7 @@ from .._checks import FloatArray
 from .families import (
     BETA_FAMILIES,
     GAMMA_FAMILIES,
+    MAP_TO_NORMAL,
     BetaLaw,
     ExponentialLaw,
     GammaLaw,
@@ -27,15 +28,10 @@ from .families import (
 from .tabulated import CategoricalLaw, ContinuousLaw, DiscreteLaw, EmpiricalLaw
 
 __all__ = [
-    "FROZEN_LAWS",
     "NAMED_LAWS",
-    "BetaLaw",
-    "CategoricalLaw",
     "ContinuousLaw",
     "DiscreteLaw",
     "EmpiricalLaw",
-    "ExponentialLaw",
-    "GammaLaw",
     "InputLaw",
     "InputOutsideSupportWarning",
     "NormalLaw",
@@ -102,8 +98,7 @@ def _check_specification(owner: str, specification: Any) -> None:
             "frozen law of scipy.stats such as scipy.stats.norm(0, 1), or a list of "
             f"these, one per feature. Got {specification!r} instead. An input of "
             "unknown distribution can be 'empirical', or be mapped to a normal one, "
-            "for example by sklearn.preprocessing.QuantileTransformer("
-            "output_distribution='normal')."
+            f"{MAP_TO_NORMAL}"
         )
 
 

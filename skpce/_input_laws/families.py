@@ -7,13 +7,13 @@ recurrence of the polynomials that are orthonormal under it,
           - \sqrt{b_k}\,\psi_{k-1}(t),
           \qquad \psi_0 = 1,
 
-so that a new family is one small class with two arrays [1]_. A law whose functions are
-no polynomials (a categorical input) overrides ``evaluate`` instead.
+so that a new family is one small class with two arrays ([1]_, section 1.3). A law whose
+functions are no polynomials (a categorical input) overrides ``evaluate`` instead.
 
 References
 ----------
 .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
-   Oxford University Press, 2004, section 1.3.
+   Oxford University Press, 2004.
 """
 
 from __future__ import annotations
@@ -36,6 +36,13 @@ from .._checks import FloatArray
 _SMALLEST_TESTABLE = 8
 
 
+#: How an input of any distribution becomes a normal one, for messages.
+MAP_TO_NORMAL = (
+    "for example by sklearn.preprocessing.QuantileTransformer("
+    "output_distribution='normal')."
+)
+
+
 class InputOutsideSupportWarning(UserWarning):
     """Values of X lie outside the support of the input law learned in ``fit``."""
 
@@ -56,14 +63,14 @@ class InputLaw(ABC):
     is_polynomial: ClassVar[bool] = True
 
     @classmethod
-    @abstractmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> InputLaw:
         """Learn location and scale from a weighted column."""
+        raise TypeError(f"{cls.__name__} is given frozen, not learned from data.")
 
     @classmethod
-    @abstractmethod
     def from_frozen(cls, frozen: Any) -> InputLaw:
         """Take location and scale from a frozen ``scipy.stats`` law."""
+        raise TypeError(f"{cls.__name__} is learned from data, not given frozen.")
 
     @abstractmethod
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
@@ -73,9 +80,17 @@ class InputLaw(ABC):
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw from the law, in the units of the input."""
 
-    @abstractmethod
+    def to_scipy(self) -> Any:
+        """Return the law as one of ``scipy.stats``; None for one without a density."""
+        return None
+
     def goodness_of_fit(self, column: FloatArray) -> float:
-        """Return the p-value of a test of a column against the law."""
+        """Return the p-value of Kolmogorov's and Smirnov's test, parameters as given.
+
+        NaN without a density: such a law is the distribution of the data.
+        """
+        law = self.to_scipy()
+        return math.nan if law is None else stats.kstest(column, law.cdf).pvalue
 
     def standardize(self, column: FloatArray) -> FloatArray:
         """Return the standardised column."""
@@ -111,11 +126,10 @@ class InputLaw(ABC):
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return Gauss nodes, in the units of the input, and weights that sum to 1.
 
-        Exact for polynomials of degree up to ``2 n_nodes - 1``. The nodes are the
-        eigenvalues of the Jacobi matrix of the recurrence (Golub and Welsch), the
-        weights the reciprocals of Christoffel's sums, which stay accurate in the
-        tails. A distribution on fewer than ``n_nodes`` values returns these.
+        A distribution on fewer than ``n_nodes`` values returns these.
         """
+        # Eigenvalues of the Jacobi matrix of the recurrence (Golub and Welsch), and
+        # reciprocals of Christoffel's sums, which stay accurate in the tails.
         n_nodes = int(min(n_nodes, self.largest_degree + 1))
         a, b = self.recurrence(n_nodes)
         standardised = eigh_tridiagonal(a, np.sqrt(b[:-1]), eigvals_only=True)
@@ -189,6 +203,12 @@ def evaluate_recurrence(
     return values
 
 
+def weighted_moments(column: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return mean and variance."""
+    mean = float(np.average(column, weights=weights))
+    return mean, float(np.average((column - mean) ** 2, weights=weights))
+
+
 def positive_scale(scale: float, column: FloatArray) -> float:
     """Return the scale, or 1 for a column that is constant up to rounding."""
     rounding = 10 * np.finfo(float).eps * float(np.max(np.abs(column), initial=0.0))
@@ -234,11 +254,8 @@ def describe(frozen: Any) -> str:
 
 
 def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
-    """Return the law with ``loc=0`` and ``scale=1``, then its loc and scale.
-
-    Floating point resolves far smaller steps near a bound at 0 than near another
-    one, which a density that is infinite at its bound needs.
-    """
+    """Return the law with ``loc=0`` and ``scale=1``, then its loc and scale."""
+    # A density that is infinite at its bound needs the small steps of numbers near 0.
     shapes = parameters(frozen)
     loc, scale = float(shapes.pop("loc")), float(shapes.pop("scale"))
     return frozen.dist(**shapes), loc, scale
@@ -253,8 +270,7 @@ def check_frozen(owner: str, frozen: Any) -> None:
             f"scipy.stats.{family_name(frozen)} of mean {mean.tolist()!r} and "
             f"standard deviation {sd.tolist()!r}; expected finite numbers, and a "
             "positive scale. An input without mean or variance can be mapped to a "
-            "normal one before, for example by sklearn.preprocessing."
-            "QuantileTransformer(output_distribution='normal')."
+            f"normal one before, {MAP_TO_NORMAL}"
         )
 
 
@@ -278,8 +294,7 @@ class NormalLaw(InputLaw):
 
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> NormalLaw:
-        mean = float(np.average(column, weights=weights))
-        variance = float(np.average((column - mean) ** 2, weights=weights))
+        mean, variance = weighted_moments(column, weights)
         return cls(mean, positive_scale(np.sqrt(variance), column))
 
     @classmethod
@@ -292,31 +307,45 @@ class NormalLaw(InputLaw):
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.normal(self.location, self.scale, size=size)
 
+    def to_scipy(self) -> Any:
+        return stats.norm(self.location, self.scale)
+
     def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov when frozen; when learned, a test of the shape alone:
-        Shapiro-Wilk, or D'Agostino-Pearson above 5000 values.
-        """
+        """Test the shape alone when learned: Shapiro-Wilk, or D'Agostino-Pearson."""
         if not self.learned:
-            return stats.kstest(self.standardize(column), "norm").pvalue
+            return super().goodness_of_fit(column)
         test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
         return test(column).pvalue
 
 
-class UniformLaw(InputLaw):
-    """Uniform input; orthonormal Legendre polynomials. Standardised to [-1, 1]."""
+class BoundedLaw(InputLaw):
+    """An input between two bounds, standardised to [-1, 1]."""
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.location - self.scale, self.location + self.scale
+
+
+def _middle_and_half(low: Any, high: Any) -> tuple[float, float]:
+    """Return location and scale of an input between two bounds."""
+    low, high = float(low), float(high)
+    return (low + high) / 2.0, (high - low) / 2.0
+
+
+class UniformLaw(BoundedLaw):
+    """Uniform input; orthonormal Legendre polynomials."""
 
     polynomial = "P"
 
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> UniformLaw:
         present = column[weights > 0]
-        low, high = float(present.min()), float(present.max())
-        return cls((low + high) / 2.0, positive_scale((high - low) / 2.0, present))
+        middle, half = _middle_and_half(present.min(), present.max())
+        return cls(middle, positive_scale(half, present))
 
     @classmethod
     def from_frozen(cls, frozen: Any) -> UniformLaw:
-        low, high = (float(bound) for bound in frozen.support())
-        return cls((low + high) / 2.0, (high - low) / 2.0, learned=False)
+        return cls(*_middle_and_half(*frozen.support()), learned=False)
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         k = np.arange(1.0, degree + 1.0)
@@ -325,32 +354,17 @@ class UniformLaw(InputLaw):
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.uniform(*self.support, size=size)
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov, learned bounds taken as given."""
-        return stats.kstest((self.standardize(column) + 1.0) / 2.0, "uniform").pvalue
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return self.location - self.scale, self.location + self.scale
+    def to_scipy(self) -> Any:
+        return stats.uniform(self.location - self.scale, 2.0 * self.scale)
 
 
 @dataclass(frozen=True)
 class GammaLaw(InputLaw):
-    r"""Gamma input; orthonormal generalised Laguerre polynomials.
+    r"""Gamma input; orthonormal generalised Laguerre polynomials ([1]_, table 1.1).
 
-    Standardised, :math:`t = (x - \text{location}) / \text{scale}` has the density
-    :math:`t^{\alpha} e^{-t} / \Gamma(\alpha + 1)` with :math:`\alpha` = ``shape`` - 1,
-    and [1]_
-
-    .. math:: a_k = 2k + 1 + \alpha, \qquad b_k = k\,(k + \alpha).
-
-    Learned are the location, which is the smallest value of positive weight, and
-    shape and scale, from the weighted mean and variance above it.
-
-    References
-    ----------
-    .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
-       Oxford University Press, 2004, table 1.1.
+    The standardised density is :math:`t^{\alpha} e^{-t} / \Gamma(\alpha + 1)` with
+    :math:`\alpha` = ``shape`` - 1. Learned are the location, which is the smallest
+    value of positive weight, and shape and scale, from mean and variance above it.
     """
 
     shape: float = 1.0
@@ -381,10 +395,8 @@ class GammaLaw(InputLaw):
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return self.location + self.scale * generator.gamma(self.shape, size=size)
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov, learned parameters taken as given."""
-        standardised = self.standardize(column)
-        return stats.kstest(standardised, stats.gamma(self.shape).cdf).pvalue
+    def to_scipy(self) -> Any:
+        return stats.gamma(self.shape, self.location, self.scale)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -392,11 +404,7 @@ class GammaLaw(InputLaw):
 
 
 class ExponentialLaw(GammaLaw):
-    """Exponential input: a gamma one of shape 1.
-
-    Learned are the location, which is the smallest value of positive weight, and the
-    scale, which is the weighted mean above it.
-    """
+    """Exponential input: a gamma one of shape 1, whose scale is the mean."""
 
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> ExponentialLaw:
@@ -409,9 +417,7 @@ def _moments_above_smallest(
 ) -> tuple[float, float, float]:
     """Return the smallest value, and mean and variance of the distance above it."""
     low = float(column[weights > 0].min())
-    mean = float(np.average(column - low, weights=weights))
-    variance = float(np.average((column - low - mean) ** 2, weights=weights))
-    return low, mean, variance
+    return low, *weighted_moments(column - low, weights)
 
 
 #: Families of ``scipy.stats`` that are gamma laws.
@@ -428,24 +434,13 @@ _SMALLEST_SHAPE = 1e-3
 
 
 @dataclass(frozen=True)
-class BetaLaw(InputLaw):
-    r"""Beta input; orthonormal Jacobi polynomials. Standardised to [-1, 1].
+class BetaLaw(BoundedLaw):
+    r"""Beta input; orthonormal Jacobi polynomials ([1]_, table 1.1).
 
     The standardised density is proportional to :math:`(1-t)^\alpha (1+t)^\beta` with
     :math:`\alpha` = ``shapes[1]`` - 1 and :math:`\beta` = ``shapes[0]`` - 1, the shapes
-    in the order of :data:`scipy.stats.beta`. With :math:`s_k = 2k + \alpha + \beta`
-    [1]_
-
-    .. math:: a_k = \frac{\beta^2 - \alpha^2}{s_k (s_k + 2)}, \qquad
-       b_k = \frac{4k (k+\alpha)(k+\beta)(k+\alpha+\beta)}{s_k^2 (s_k+1)(s_k-1)}.
-
-    Learned are the bounds, which are the smallest and the largest value of positive
-    weight, and the shapes, from the weighted mean and variance between them.
-
-    References
-    ----------
-    .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
-       Oxford University Press, 2004, table 1.1.
+    in the order of :data:`scipy.stats.beta`. Learned are the bounds, which are values
+    of positive weight, and the shapes, from mean and variance between them.
     """
 
     shapes: tuple[float, float] = (1.0, 1.0)
@@ -456,12 +451,10 @@ class BetaLaw(InputLaw):
     def learn(cls, column: FloatArray, weights: FloatArray) -> BetaLaw:
         present = column[weights > 0]
         low, high = float(present.min()), float(present.max())
-        middle, half = (low + high) / 2.0, (high - low) / 2.0
+        middle, half = _middle_and_half(low, high)
         if positive_scale(half, present) != half:  # constant
             return cls(middle, 1.0)
-        share = (column - low) / (high - low)
-        mean = float(np.average(share, weights=weights))
-        variance = float(np.average((share - mean) ** 2, weights=weights))
+        mean, variance = weighted_moments((column - low) / (high - low), weights)
         total = mean * (1.0 - mean) / variance - 1.0
         first = max(mean * total, _SMALLEST_SHAPE)
         second = max((1.0 - mean) * total, _SMALLEST_SHAPE)
@@ -469,15 +462,17 @@ class BetaLaw(InputLaw):
 
     @classmethod
     def from_frozen(cls, frozen: Any) -> BetaLaw:
-        low, high = (float(bound) for bound in frozen.support())
         shapes = BETA_FAMILIES[family_name(frozen) or ""](parameters(frozen))
-        return cls((low + high) / 2.0, (high - low) / 2.0, learned=False, shapes=shapes)
+        bounds = _middle_and_half(*frozen.support())
+        return cls(*bounds, learned=False, shapes=shapes)
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         alpha, beta = self.shapes[1] - 1.0, self.shapes[0] - 1.0
         total = alpha + beta
         a, b = np.empty(degree), np.empty(degree)
-        # The general terms are 0/0 at k = 0 and k = 1 for some shapes.
+        # With s = 2 k + alpha + beta, a_k = (beta^2 - alpha^2) / (s (s + 2)) and b_k =
+        # 4 k (k + alpha) (k + beta) (k + alpha + beta) / (s^2 (s + 1) (s - 1)). These
+        # are 0/0 at k = 0 and k = 1 for some shapes.
         a[:1] = (beta - alpha) / (total + 2.0)
         b[:1] = 4 * (1 + alpha) * (1 + beta) / ((total + 2) ** 2 * (total + 3))
         k = np.arange(1.0, degree)
@@ -493,14 +488,9 @@ class BetaLaw(InputLaw):
         low, high = self.support
         return low + (high - low) * generator.beta(*self.shapes, size=size)
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov, learned parameters taken as given."""
-        share = (self.standardize(column) + 1.0) / 2.0
-        return stats.kstest(share, stats.beta(*self.shapes).cdf).pvalue
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return self.location - self.scale, self.location + self.scale
+    def to_scipy(self) -> Any:
+        low = self.location - self.scale
+        return stats.beta(*self.shapes, low, 2.0 * self.scale)
 
 
 #: Families of ``scipy.stats`` that are beta laws on their support, with the shapes.

@@ -49,14 +49,9 @@ class FiniteMeasure:
         r"""Return ``a_0 .. a_{degree-1}`` and ``b_1 .. b_degree`` by Lanczos.
 
         The vectors :math:`q_k = \sqrt{w}\,\psi_k(t)` are Lanczos' vectors of the
-        diagonal matrix of the points, started at :math:`\sqrt{w}` [1]_. They are
-        orthogonalised twice against all before them. A measure on :math:`n` points
-        ends the recurrence with :math:`b_n = 0`.
-
-        References
-        ----------
-        .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
-           Oxford University Press, 2004, section 2.2.3.
+        diagonal matrix of the points, started at :math:`\sqrt{w}` (Gautschi, 2004,
+        section 2.2.3). They are orthogonalised twice against all before them. A
+        measure on :math:`n` points ends the recurrence with :math:`b_n = 0`.
         """
         if degree > len(self):
             raise ValueError(
@@ -117,13 +112,10 @@ _LARGEST_LOCAL_DEGREE = 64
 
 @dataclass(frozen=True)
 class Panels:
-    """Intervals that resolve a density, and narrow ones that count as points.
-
-    ``totals`` are masses of panels whose density suffers from rounding, NaN for others.
-    """
+    """Intervals that resolve a density, and narrow ones that count as points."""
 
     bounds: FloatArray  # shape: (2, n_panels), left and right ends
-    totals: FloatArray  # shape: (n_panels,)
+    totals: FloatArray  # shape: (n_panels,), masses where rounding matters, else NaN
     points: FloatArray  # shape: (n_points,), of the narrow ones
     masses: FloatArray  # shape: (n_points,)
 
@@ -148,11 +140,6 @@ class Panels:
         order = np.argsort(points, kind="stable")
         order = order[masses[order] > 0]
         return FiniteMeasure(points[order], masses[order])
-
-
-def _nodes(left: FloatArray, right: FloatArray, nodes: FloatArray) -> FloatArray:
-    middle, half = (left + right) / 2.0, (right - left) / 2.0
-    return middle[:, np.newaxis] + half[:, np.newaxis] * nodes
 
 
 def adapt(
@@ -245,12 +232,17 @@ class _LocalMoments:
         """Mark the panels that change little when halved."""
         middle = (left + right) / 2.0
         with np.errstate(all="ignore"):
-            coarse = self.density(_nodes(left, right, self.nodes)) @ self.whole
-            fine = self.density(_nodes(left, middle, self.nodes)) @ self.halves[0]
-            fine += self.density(_nodes(middle, right, self.nodes)) @ self.halves[1]
+            coarse = self._values(left, right) @ self.whole
+            fine = self._values(left, middle) @ self.halves[0]
+            fine += self._values(middle, right) @ self.halves[1]
             change = np.max(np.abs(coarse - fine), axis=1, initial=0.0)
         accuracy = _ACCURACY + _rounding(left, right)
         return change <= accuracy * fine[:, 0] + _SUBNORMAL
+
+    def _values(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Return the density at the nodes of each panel."""
+        middle, half = (left + right) / 2.0, (right - left) / 2.0
+        return self.density(middle[:, np.newaxis] + half[:, np.newaxis] * self.nodes)
 
 
 class UnresolvedError(ValueError):
@@ -273,12 +265,9 @@ def tail_cut(
     scale: float,  # positive: the upper tail; negative: the lower one
     degree: int,
 ) -> float:
-    """Return where a tail no longer matters to the moments up to ``2 * degree``.
-
-    In steps of a constant factor, :math:`|t|^{2p+1} f(t)` is what the tail adds to
-    the moment of order :math:`2p`. If it does not fall for good before the density
-    underflows, the moment is infinite or out of range: ``UnresolvedError``.
-    """
+    """Return where a tail no longer matters to the moments up to ``2 * degree``."""
+    # In steps of a constant factor |t|^(2p + 1) f(t) is what the tail adds to the
+    # moment of order 2p. It must fall for good before the density underflows.
     points = center + scale * _DISTANCES
     with np.errstate(all="ignore"):
         density = np.nan_to_num(log_density(points), nan=-np.inf)

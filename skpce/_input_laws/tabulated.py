@@ -1,10 +1,28 @@
-"""Distributions whose polynomials are computed from a table of points and masses."""
+"""Distributions whose polynomials are computed from a table of points and masses.
+
+All but a categorical one are standardised to mean 0 and variance 1. One on ``k`` values
+has polynomials up to degree ``k - 1``.
+
+References
+----------
+.. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation", Oxford
+   University Press, 2004.
+.. [2] O. G. Ernst, A. Mugler, H.-J. Starkloff and E. Ullmann, "On the convergence of
+   generalized polynomial chaos expansions", ESAIM: M2AN 46 (2012).
+.. [3] R. Koekoek, P. A. Lesky and R. F. Swarttouw, "Hypergeometric Orthogonal
+   Polynomials and Their q-Analogues", Springer, 2010, chapter 9.
+.. [4] S. Oladyshkin and W. Nowak, "Data-driven uncertainty quantification using the
+   arbitrary polynomial chaos expansion", Reliability Engineering and System Safety 106
+   (2012).
+.. [5] W. N. Venables and B. D. Ripley, "Modern Applied Statistics with S", 4th
+   edition, Springer, 2002, section 6.2.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +30,7 @@ from scipy import stats
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .families import (
+    MAP_TO_NORMAL,
     InputLaw,
     at_the_origin,
     describe,
@@ -21,7 +40,6 @@ from .families import (
 )
 from .measures import (
     FiniteMeasure,
-    Panels,
     UnresolvedError,
     adapt,
     measure_of_sample,
@@ -34,11 +52,7 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class TabulatedLaw(InputLaw):
-    """A law known by a table of points and masses, made for each degree.
-
-    Recurrences are stored by degree, so that they do not depend on earlier degrees. Two
-    threads may at worst compute the same one twice.
-    """
+    """A law known by a table of points and masses, made for each degree."""
 
     @abstractmethod
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
@@ -52,6 +66,7 @@ class TabulatedLaw(InputLaw):
     def _advice(self) -> str:
         """Return what to do about a degree that is too high, as a sentence."""
 
+    # By degree, so that they do not depend on earlier degrees.
     @cached_property
     def _recurrences(self) -> dict[int, tuple[FloatArray, FloatArray, float]]:
         return {}
@@ -111,10 +126,6 @@ class GeneralFrozenLaw(TabulatedLaw):
     frozen: Any = field(kw_only=True)
 
     @classmethod
-    def learn(cls, column: FloatArray, weights: FloatArray) -> GeneralFrozenLaw:
-        raise TypeError("A general law is given frozen.")
-
-    @classmethod
     def from_frozen(cls, frozen: Any) -> GeneralFrozenLaw:
         mean, sd = moments(frozen)
         return cls(float(mean), float(sd), learned=False, frozen=frozen)
@@ -140,24 +151,14 @@ _LOGARITHMIC = frozenset({"lognorm", "fisk", "pareto"})
 
 @dataclass(frozen=True)
 class ContinuousLaw(GeneralFrozenLaw):
-    """A frozen continuous law; polynomials by the discretised Lanczos method [1]_.
+    """A frozen continuous law; polynomials by the discretised Lanczos method.
 
-    The density becomes a composite Gauss-Legendre rule. Its panels start at quantiles,
-    are halved until kinks, jumps and infinite values are resolved, and end where
-    :math:`|t|^{2p} f(t)` is negligible. Standardised to mean 0 and variance 1.
-
-    A degree passes when the polynomials are orthonormal to 1e-8 under a rule three
-    times as fine, the density has mass 1 and moments of order :math:`2p` are finite.
-    Finite moments of all orders do not make polynomials dense: those of a lognormal
-    variable do not come near every function of it [2]_.
-
-    References
-    ----------
-    .. [1] W. Gautschi, "Orthogonal Polynomials: Computation and Approximation",
-       Oxford University Press, 2004, section 2.2.4.
-    .. [2] O. G. Ernst, A. Mugler, H.-J. Starkloff and E. Ullmann, "On the convergence
-       of generalized polynomial chaos expansions", ESAIM: Mathematical Modelling and
-       Numerical Analysis 46 (2012), pp. 317-339.
+    The density becomes a composite Gauss-Legendre rule ([1]_, section 2.2.4). Its
+    panels start at quantiles, are halved until kinks, jumps and infinite values are
+    resolved, and end where :math:`|t|^{2p} f(t)` is negligible. A degree passes when
+    the polynomials are orthonormal under a rule three times as fine, the density has
+    mass 1 and moments of order :math:`2p` are finite. That does not make polynomials
+    dense: those of a lognormal variable do not come near every function of it [2]_.
     """
 
     polynomial = "A"
@@ -167,25 +168,31 @@ class ContinuousLaw(GeneralFrozenLaw):
         n_nodes = degree + _SPARE_NODES
         breakpoints = _breakpoints(unit, self.scale / scale, degree)
         panels = adapt(unit, breakpoints, self.scale / scale, n_nodes)
-        make = partial(_standardised_table, panels, unit, n_nodes)
         shift = self.location - loc
-        return make(1, shift, self.scale, scale), make(3, shift, self.scale, scale)
+
+        def standardised(parts: int) -> FiniteMeasure:
+            measure = panels.measure(unit.pdf, n_nodes, parts)
+            total = float(measure.masses.sum())
+            if not abs(total - 1.0) <= TOLERANCE:
+                raise UnresolvedError(f"its density integrates to {total:.10g}")
+            points = (measure.points * scale - shift) / self.scale
+            return FiniteMeasure(points, measure.masses / total)
+
+        return standardised(1), standardised(3)
 
     def _advice(self) -> str:
         wide = family_name(self.frozen) in _LOGARITHMIC
         logarithm = "take the logarithm of the input, or " if wide else ""
         return (
-            f"Lower the degree, {logarithm}map the input to a normal one, for example "
-            "by sklearn.preprocessing.QuantileTransformer("
-            "output_distribution='normal')."
+            f"Lower the degree, {logarithm}map the input to a normal one, "
+            f"{MAP_TO_NORMAL}"
         )
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return np.asarray(self.frozen.rvs(size=size, random_state=generator))
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """Kolmogorov-Smirnov."""
-        return stats.kstest(column, self.frozen.cdf).pvalue
+    def to_scipy(self) -> Any:
+        return self.frozen
 
 
 def _breakpoints(unit: Any, sd: float, degree: int) -> FloatArray:
@@ -201,24 +208,6 @@ def _breakpoints(unit: Any, sd: float, degree: int) -> FloatArray:
     every = np.concatenate([center - outward, body, center + outward])
     inside = every[(every > low) & (every < high)]
     return np.unique(np.concatenate([[low], inside, [high]]))
-
-
-def _standardised_table(
-    panels: Panels,
-    unit: Any,
-    n_nodes: int,
-    parts: int,
-    shift: float,  # mean of the input above loc
-    sd: float,
-    scale: float,
-) -> FiniteMeasure:
-    """Return the masses at the standardised nodes of the panels."""
-    measure = panels.measure(unit.pdf, n_nodes, parts)
-    total = float(measure.masses.sum())
-    if not abs(total - 1.0) <= TOLERANCE:
-        raise UnresolvedError(f"its density integrates to {total:.10g}")
-    points = (measure.points * scale - shift) / sd
-    return FiniteMeasure(points, measure.masses / total)
 
 
 # Supports up to this size are tabulated whole, larger ones where they matter.
@@ -237,15 +226,8 @@ class DiscreteLaw(GeneralFrozenLaw):
     """A frozen discrete law; polynomials by Lanczos on its probabilities.
 
     Gives the families of Krawtchouk (binomial), Charlier (Poisson), Meixner (negative
-    binomial), Hahn (hypergeometric) and Chebyshev (equal probabilities) [1]_, and any
+    binomial), Hahn (hypergeometric) and Chebyshev (equal probabilities) [3]_, and any
     other. Infinite tails end where they do not matter to moments of twice the degree.
-    A law of ``k`` values has polynomials up to degree ``k - 1``. Standardised to mean 0
-    and variance 1.
-
-    References
-    ----------
-    .. [1] R. Koekoek, P. A. Lesky and R. F. Swarttouw, "Hypergeometric Orthogonal
-       Polynomials and Their q-Analogues", Springer, 2010, chapter 9.
     """
 
     polynomial = "D"
@@ -369,18 +351,7 @@ def _cell_edges(frozen: Any, size: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class EmpiricalLaw(TabulatedLaw):
-    """The distribution of the data; polynomials orthonormal under the sample.
-
-    No family is assumed: the recurrence comes from the distinct values and their
-    weighted frequencies [1]_. ``k`` distinct values carry degrees up to ``k - 1``.
-    Standardised to weighted mean 0 and weighted variance 1.
-
-    References
-    ----------
-    .. [1] S. Oladyshkin and W. Nowak, "Data-driven uncertainty quantification using
-       the arbitrary polynomial chaos expansion", Reliability Engineering and System
-       Safety 106 (2012), pp. 179-190.
-    """
+    """The distribution of the data; polynomials orthonormal under the sample [4]_."""
 
     table: FiniteMeasure = field(kw_only=True)  # in the units of the input
 
@@ -390,10 +361,6 @@ class EmpiricalLaw(TabulatedLaw):
     def learn(cls, column: FloatArray, weights: FloatArray) -> EmpiricalLaw:
         table = measure_of_sample(column, weights).without_rounding()
         return cls(*table.mean_and_deviation(), table=table)
-
-    @classmethod
-    def from_frozen(cls, frozen: Any) -> EmpiricalLaw:
-        raise TypeError("An empirical law is learned from data.")
 
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
         points = self.standardize(self.table.points)
@@ -421,10 +388,6 @@ class EmpiricalLaw(TabulatedLaw):
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.choice(self.table.points, size=size, p=self.table.masses)
 
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """NaN: the distribution is that of the data."""
-        return float("nan")
-
     @property
     def support(self) -> tuple[float, float]:
         return float(self.table.points[0]), float(self.table.points[-1])
@@ -436,7 +399,7 @@ class CategoricalLaw(InputLaw):
 
     With the levels in increasing order, :math:`p_i` their weighted frequencies and
     :math:`P_j = \sum_{i<j} p_i`, function :math:`j = 1 .. K-1` compares level
-    :math:`j` with all levels before it (Helmert's contrasts [1]_, weighted):
+    :math:`j` with all levels before it (Helmert's contrasts [5]_, weighted):
 
     .. math:: \psi_j(i) = \begin{cases}
        -\sqrt{p_j / (P_j P_{j+1})} & i < j, \\
@@ -445,11 +408,6 @@ class CategoricalLaw(InputLaw):
     All of them together span every function of the level, so indices do not depend on
     the choice of contrasts. They are no polynomials: each counts as of degree one. A
     level not seen in ``fit`` has all functions 0, which is the average level.
-
-    References
-    ----------
-    .. [1] W. N. Venables and B. D. Ripley, "Modern Applied Statistics with S",
-       4th edition, Springer, 2002, section 6.2.
     """
 
     table: FiniteMeasure = field(kw_only=True)
@@ -460,10 +418,6 @@ class CategoricalLaw(InputLaw):
     @classmethod
     def learn(cls, column: FloatArray, weights: FloatArray) -> CategoricalLaw:
         return cls(0.0, 1.0, table=measure_of_sample(column, weights))
-
-    @classmethod
-    def from_frozen(cls, frozen: Any) -> CategoricalLaw:
-        raise TypeError("A categorical law is learned from data.")
 
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         raise ValueError("The functions of a categorical input have no recurrence.")
@@ -507,10 +461,6 @@ class CategoricalLaw(InputLaw):
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.choice(self.table.points, size=size, p=self.table.masses)
-
-    def goodness_of_fit(self, column: FloatArray) -> float:
-        """NaN: the frequencies are those of the data."""
-        return float("nan")
 
     @property
     def support(self) -> tuple[float, float]:

@@ -1,36 +1,22 @@
 """Model files: estimators on disk, as arrays and plain JSON.
 
 A model file is an ``.npz`` file of numpy: a zip archive, not compressed, of
-
-- ``model.json``: what is no array, and which array belongs where;
-- one ``.npy`` file per array, named for what it is, such as
-  ``expansion.coefficients.npy``;
-
-and as the comment of the archive, which is the end of the file, the SHA-256 of all
-bytes before it, in 64 hexadecimal digits.
-
-``model.json`` is one object with the entries
-
-- ``"format"``: ``"skpce model"``, and ``"version"``: an int. These two entries, and
-  the digest at the end, will be so in every version;
-- ``"written_with"``: versions of the libraries, for the record;
-- ``"model"``: position in ``"objects"`` of the estimator that was saved;
-- ``"objects"``: a list of records, each after those that it refers to.
-
-A record has a ``"kind"``, such as ``"expansion"``, and named fields. An estimator has
-the kind of its public name, ``"parameters"``, ``"fitted"`` attributes, and ``"output"``
-(of ``set_output``). What stands for a value that JSON does not have is listed in
-``state``; ``nouns`` and ``estimators`` list kinds and fields.
+``model.json`` and one ``.npy`` file per array. The comment of the archive, which is the
+end of the file, is the SHA-256 of all bytes before it. The page on model files of the
+user guide describes the entries of ``model.json``. ``"format"``, ``"version"`` and the
+digest at the end will be so in every version.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import io
 import json
 import math
 import os
 import zipfile
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,17 +24,28 @@ from typing import Any
 import numpy as np
 import scipy
 from numpy.lib import format as npy
+from sklearn.base import BaseEstimator
 
 from .._checks import write_file
 from .._version import __version__
-from .estimators import FileReader, FileWriter, public_path
-from .state import shown
+from .kinds import (
+    ESTIMATORS,
+    OF_SCIKIT_LEARN,
+    OURS,
+    check_estimator,
+    class_of,
+    public_path,
+)
+from .state import Field, Reader, Writer, check_fields, check_value, shown
 
 FORMAT = "skpce model"
 VERSION = 1
 
 _JSON = "model.json"
 _DIGITS = 64
+
+# Kinds of numbers and text that arrays may hold.
+_DTYPES = "biufcU"
 
 # Longest header of an array; numpy writes one of 128 bytes for up to ten axes.
 _LONGEST_HEADER = 10_000
@@ -78,7 +75,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
         If a part of the estimator is nothing that a model file holds. The message names
         it.
     OSError
-        If the file cannot be written. Nothing half-written stays.
+        If the file cannot be written, such as a ``FileNotFoundError`` that names a
+        folder that does not exist. Nothing half-written stays.
 
     See Also
     --------
@@ -107,10 +105,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(coefficients, pce.coefficients_)
     True
     """
-    if public_path(type(estimator)) is None:
-        FileWriter().other(estimator, "the model")
-    writer = FileWriter()
-    model = writer.plain(estimator, "the model")
+    writer = _FileWriter()
+    model = writer.other(estimator, "the model")
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -172,8 +168,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
+    OSError
+        If the file cannot be read: a ``FileNotFoundError`` if there is none, a
+        ``PermissionError`` if it must not be read.
     ValueError
         If it is no model file, is damaged or was edited, is of a version that this
         package does not know, or holds what does not fit together. The message names
@@ -217,7 +214,7 @@ def _model_of(content: bytes) -> Any:
         name.removesuffix(".npy"): _array_of(name, part)
         for name, part in members.items()
     }
-    reader = FileReader(arrays)
+    reader = _FileReader(arrays)
     reader.read(description.get("objects"))
     model = reader.object(description.get("model"))
     if public_path(type(model)) is None:
@@ -280,9 +277,164 @@ def _array_of(name: str, content: bytes) -> Any:
         buffer, max_header_size=_LONGEST_HEADER
     )
     data = content[buffer.tell() :]
-    if dtype.hasobject or dtype.kind not in "biufcU" or not dtype.itemsize:
+    if dtype.hasobject or dtype.kind not in _DTYPES or not dtype.itemsize:
         raise ValueError(f"its part {name!r} is an array of {dtype}")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
         raise ValueError(f"its part {name!r} has {len(data)} bytes for shape {shape}")
     stored = np.ndarray(shape, dtype, data, order="F" if fortran else "C")
     return stored.copy(order="K")
+
+
+_REFUSED = "a model file does not hold"
+
+
+class _FileWriter(Writer):
+    """Writes estimators as records, and their arrays apart, by name."""
+
+    in_a_file = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrays: dict[str, Any] = {}
+        self._name_of_array: dict[int, str] = {}
+
+    def array(self, value: Any, where: str) -> Any:
+        if value.dtype.kind not in _DTYPES or not value.dtype.isnative:
+            raise ValueError(f"{where} is an array of {value.dtype}, which {_REFUSED}")
+        if id(value) not in self._name_of_array:
+            name = base = where.replace(" ", "_").removeprefix("skpce.")
+            number = 1
+            while name in self.arrays:
+                number += 1
+                name = f"{base}-{number}"
+            self.arrays[name] = value
+            self._name_of_array[id(value)] = name
+        return {"array": self._name_of_array[id(value)]}
+
+    def other(self, value: Any, where: str) -> Any:
+        path = public_path(type(value))
+        if path is not None:
+            return self.record(value, lambda: self._estimator(value, path))
+        if hasattr(value, "dist"):
+            raise ValueError(
+                f"{where} is {type(value.dist).__name__} {value.dist.name!r}, no "
+                "distribution of scipy.stats by its name, from which a model file "
+                "could make it again"
+            )
+        if isinstance(value, BaseEstimator):
+            ours, others = (
+                ", ".join(path.rpartition(".")[2] for path in paths)
+                for paths in (OURS, OF_SCIKIT_LEARN)
+            )
+            raise ValueError(
+                f"{where} is a {type(value).__name__}, which {_REFUSED}. It holds "
+                f"{ours} and, of scikit-learn, {others}"
+            )
+        raise ValueError(f"{where} is {shown(value)}, which {_REFUSED}")
+
+    def _estimator(self, estimator: Any, path: str) -> dict[str, Any]:
+        owner = type(estimator).__name__
+        parameters = estimator.get_params(deep=False)
+        if "memory" in parameters:  # of a Pipeline: a folder of this machine
+            parameters["memory"] = None
+        attributes = {k: v for k, v in vars(estimator).items() if k not in parameters}
+        output = attributes.pop("_sklearn_output_config", {}).get("transform")
+        fitted = {
+            name: attributes.pop(entry.attribute)
+            for name, entry in _fields_of(path, attributes).items()
+            if entry.attribute in attributes
+        }
+        for name in attributes:
+            if path in OURS or name == "_metadata_request":
+                raise ValueError(
+                    f"the attribute {name!r} of {owner} is one that {_REFUSED}"
+                )
+        return {
+            "kind": path,
+            "parameters": self._named(parameters, owner),
+            "fitted": self._named(fitted, owner),
+            "output": output,
+        }
+
+    def _named(self, values: Mapping[str, Any], owner: str) -> dict[str, Any]:
+        return {k: self.plain(value, f"{owner}.{k}") for k, value in values.items()}
+
+
+def _fields_of(path: str, attributes: Mapping[str, Any]) -> dict[str, Field]:
+    """Return the fitted fields, of scikit-learn with every public fitted attribute."""
+    fields = dict(ESTIMATORS[path])
+    if path in OF_SCIKIT_LEARN:
+        learned = [n for n in attributes if n.endswith("_") and not n.startswith("_")]
+        fields |= {name: Field(name) for name in learned if name not in fields}
+    return fields
+
+
+class _FileReader(Reader):
+    """Makes estimators from records, with arrays by name."""
+
+    def __init__(self, arrays: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.arrays = arrays
+        self.used: set[str] = set()
+
+    def array(self, name: Any) -> Any:
+        if type(name) is not str or name not in self.arrays:
+            raise ValueError(f"it lacks the array {shown(name)}")
+        self.used.add(name)
+        return self.arrays[name]
+
+    def object_of(self, tag: str, fields: dict[str, Any]) -> Any:
+        if tag not in ESTIMATORS:
+            return super().object_of(tag, fields)
+        if set(fields) != {"parameters", "fitted", "output"}:
+            raise ValueError(f"a {tag!r} has the entries {shown(sorted(fields))}")
+        estimator = _unfitted(tag, self._named(fields["parameters"]))
+        fitted = self._named(fields["fitted"])
+        expected = _fields_of(tag, fitted)
+        if fitted:
+            check_fields(tag, fitted, expected)
+            _check_targets(tag, **fitted)
+        vars(estimator).update(
+            {expected[name].attribute: fitted[name] for name in fitted}
+        )
+        if fields["output"] is not None:
+            check_value(fields["output"], ("default", "pandas", "polars"))
+            estimator.set_output(transform=fields["output"])
+        return estimator
+
+    def _named(self, plain: Any) -> dict[str, Any]:
+        if type(plain) is not dict:
+            raise ValueError(f"expected named values. Got {shown(plain)}")
+        return {name: self.value(value) for name, value in plain.items()}
+
+
+def _unfitted(path: str, parameters: dict[str, Any]) -> Any:
+    """Return an estimator of these parameters."""
+    made = class_of(path)
+    known = inspect.signature(made).parameters
+    for name in parameters:
+        if name not in known:
+            raise ValueError(f"{path} has no parameter {shown(name)} in this version")
+    if path == "sklearn.pipeline.Pipeline":
+        _check_pipeline(**parameters)
+    return made(**parameters)
+
+
+def _check_pipeline(steps: Any, memory: Any = None, **others: Any) -> None:
+    if memory is not None:
+        raise ValueError(f"the memory of a Pipeline must be None. Got {shown(memory)}")
+    check_value(steps, tuple[tuple[Any, ...], ...])
+    for step in steps:
+        if len(step) != 2 or type(step[0]) is not str:
+            raise ValueError(f"expected a name and an estimator. Got {shown(step)}")
+        if step[1] is not None and type(step[1]) is not str:
+            check_estimator(step[1])
+
+
+def _check_targets(path: str, **fitted: Any) -> None:
+    """Raise ``ValueError`` for an expansion of other targets than those of the fit."""
+    if path != "skpce.PolynomialChaosRegressor":
+        return
+    found = fitted["expansion"].coefficients.shape
+    if found != fitted["problem"].fit.coefficients.shape:
+        raise ValueError(f"a {path!r} has an expansion of other targets than fitted")

@@ -1,45 +1,30 @@
 """Fitted objects as plain data, and back.
 
-Plain data are None, bools, numbers, text, lists, numpy arrays, and dicts that hold one
-of the *markers* below. What is not plain, such as an expansion, becomes a *record*: a
-dict of its kind and its named fields. Records stand in one flat list, each after those
-that it refers to by their position, so that an object that several others share is
-written once, and reading needs no recursion from record to record.
+Plain data are None, bools, numbers, text, lists, numpy arrays, and dicts that hold a
+*marker* such as ``"tuple"``; ``Reader.value`` lists them. What is not plain, such as an
+expansion, becomes a *record*: a dict of its kind and its named fields. Records stand in
+one flat list, each after those that it refers to by their position, so that an object
+that several others share is written once, and reading needs no recursion from record to
+record.
 
-========================================  ===========================================
-marker                                    stands for
-========================================  ===========================================
-``{"object": 3}``                         the record at position 3
-``{"array": "expansion.coefficients"}``   an array of a model file; a pickle has the
-                                          array itself
-``{"tuple": [...]}``                      a tuple
-``{"mapping": [[key, value], ...]}``      a dict
-``{"range": [start, stop, step]}``        a range
-``{"float": "nan"}``                      a float that is not finite
-``{"number": "float32", "value": 0.5}``   a number of numpy
-``{"entries": [...], "shape": [2]}``      an array of objects, such as names
-========================================  ===========================================
-
-A kind says which fields an object has and what they may hold. ``nouns`` lists them
-all. Nothing that is written names a class or a module of this package that is private,
-so that they can be renamed.
+A kind says which fields an object has and what they may hold; ``kinds`` lists them all.
+Nothing that is written names a class or a module of this package that is private, so
+that they can be renamed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-#: Raises ``ValueError`` unless a field holds what it should.
-Check = Callable[[Any, "Sizes"], None]
-
-#: Kinds of numbers and text, as ``dtype.kind``, that arrays may hold.
-_PLAIN_DTYPES = "biufcU"
+#: Axes whose lengths a record has in common with those that refer to it.
+SHARED_AXES = frozenset({"inputs", "terms", "targets", "samples", "steps", "parts"})
 
 _NUMBERS = frozenset(
     f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)
@@ -47,61 +32,48 @@ _NUMBERS = frozenset(
 
 
 @dataclass(frozen=True)
+class Field:
+    """What a field of a record may hold."""
+
+    attribute: str  # its name on the object
+    holds: Any = Any  # an annotation, a tuple of options, or a function that refuses
+    axes: str = ""  # their names; the fields of a record agree on the lengths
+    may_lack: bool = False
+
+
+@dataclass(frozen=True)
 class Kind:
-    """How one kind of object is written and read.
+    """How one kind of object is written and read."""
 
-    Parameters
-    ----------
-    tag : str
-        Its name, which never changes.
-    make : callable
-        Makes the object from its attributes, given by name.
-    fields : mapping of str to Check
-        Names of the fields, which never change, and what they may hold.
-    sources : mapping of str to str
-        Attributes of the object with another name than their field.
-    read : callable or None, default=None
-        Returns fields of an object that are no attributes.
-    accepts : callable or None, default=None
-        Whether an object of the class can be written as this kind.
-    check : callable or None, default=None
-        Raises ``ValueError`` unless the fields of an object agree.
-    local : sequence of str
-        Sizes that say nothing about an object that refers to this one.
-    in_pickles : bool, default=True
-        Whether a pickle has it as a record too.
-    """
+    tag: str  # its name, which never changes
+    fields: Mapping[str, Field]  # under names that never change
+    make: Callable[..., Any]  # makes the object from its attributes by name
+    read: Callable[[Any], dict[str, Any]] = lambda value: {}  # what is no attribute
+    accepts: Callable[[Any], bool] = lambda value: True  # whether it can be written
+    rules: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
+    in_pickles: bool = True  # whether a pickle has it as a record too
 
-    tag: str
-    make: Callable[..., Any]
-    fields: Mapping[str, Check]
-    sources: Mapping[str, str] = field(default_factory=dict)
-    read: Callable[[Any], dict[str, Any]] | None = None
-    accepts: Callable[[Any], bool] | None = None
-    check: Callable[[Any], None] | None = None
-    local: Sequence[str] = ()
-    in_pickles: bool = True
-
-    def fields_of(self, value: Any) -> dict[str, Any]:
-        """Return the fields of an object by name."""
-        given = {} if self.read is None else self.read(value)
-        return given | {
-            name: getattr(value, self.sources.get(name, name))
-            for name in self.fields
-            if name not in given
+    def values_of(self, value: Any) -> dict[str, Any]:
+        """Return what the fields of an object hold."""
+        read = self.read(value)
+        return read | {
+            name: getattr(value, entry.attribute)
+            for name, entry in self.fields.items()
+            if name not in read
         }
 
-    def made(self, fields: dict[str, Any], sizes: Sizes) -> Any:
+    def made(self, values: dict[str, Any]) -> Any:
         """Return the object of some fields, once they are checked."""
-        refuse_other_fields(self.tag, fields, self.fields)
-        check_fields(self.tag, fields, self.fields, sizes)
-        value = self.make(**{self.sources.get(k, k): v for k, v in fields.items()})
-        if self.check is not None:
-            self.check(value)
+        check_fields(self.tag, values, self.fields)
+        attributes = {self.fields[name].attribute: values[name] for name in values}
+        value = self.make(**attributes)
+        for message, holds in self.rules.items():
+            if not holds(value):
+                raise ValueError(message)
         return value
 
 
-#: Kinds by their tags, and by the classes of their objects; ``nouns`` fills them.
+#: Kinds by their tags, and by the classes of their objects; ``kinds`` fills them.
 KINDS: dict[str, Kind] = {}
 CLASSES: dict[type, Kind] = {}
 
@@ -112,17 +84,117 @@ def register(kind: Kind, *classes: type) -> None:
     CLASSES.update(dict.fromkeys(classes, kind))
 
 
+def check_fields(
+    tag: str, values: Mapping[str, Any], fields: Mapping[str, Field]
+) -> None:
+    """Raise ``ValueError`` for fields that are others, hold others or disagree."""
+    for name in values:
+        if name not in fields:
+            raise ValueError(f"a {tag!r} has an unknown field {shown(name)}")
+    for name, entry in fields.items():
+        if name not in values and not entry.may_lack:
+            raise ValueError(f"a {tag!r} lacks the field {name!r}")
+    known: dict[str, int] = {}
+    for name, value in values.items():
+        try:
+            check_value(value, fields[name].holds)
+            for axis, length in _lengths(value, fields[name].axes.split()):
+                if known.setdefault(axis, length) != length:
+                    raise ValueError(f"has {length} {axis}, others {known[axis]}")
+        except ValueError as error:
+            raise ValueError(f"the field {name!r} of a {tag!r} {error}") from None
+
+
+def _lengths(value: Any, axes: list[str]) -> Iterator[tuple[str, int]]:
+    """Yield the names and lengths of the axes of a value, and of what it refers to."""
+    if isinstance(value, np.ndarray) and axes:
+        if value.ndim != len(axes):
+            raise ValueError(f"has shape {value.shape}; expected ({', '.join(axes)})")
+        yield from zip(axes, value.shape, strict=True)
+    elif isinstance(value, (int, np.integer)) and axes:
+        yield axes[0], int(value)
+    elif type(value) in (list, tuple):
+        if axes:
+            yield axes[0], len(value)
+        for entry in value:
+            yield from _lengths(entry, [])
+    elif type(value) in CLASSES:
+        kind = CLASSES[type(value)]
+        for name, inner in kind.values_of(value).items():
+            for axis, length in _lengths(inner, kind.fields[name].axes.split()):
+                if axis in SHARED_AXES:
+                    yield axis, length
+
+
+#: What an annotation is called in messages, and what it allows.
+_SIMPLE: Mapping[Any, tuple[str, Callable[[Any], bool]]] = {
+    float: ("a float", lambda value: isinstance(value, (float, np.floating))),
+    int: ("an int", lambda value: type(value) is int or isinstance(value, np.integer)),
+    bool: ("a bool", lambda value: type(value) is bool),
+    str: ("a text", lambda value: type(value) is str),
+    dict: ("a mapping", lambda value: type(value) is dict),
+}
+
+
+def check_value(value: Any, holds: Any) -> None:
+    """Raise ``ValueError`` for a value that a field must not hold."""
+    origin, arguments = get_origin(holds), get_args(holds)
+    if holds is Any or (origin is UnionType and value is None):
+        return
+    if origin is UnionType:
+        check_value(value, arguments[0])
+    elif origin is np.ndarray:
+        _check_array(value, np.dtype(*get_args(arguments[-1])).kind)
+    elif origin in (tuple, Sequence):
+        _check_sequence(value, arguments)
+    elif holds in _SIMPLE:
+        expected, is_one = _SIMPLE[holds]
+        if not is_one(value):
+            raise ValueError(f"must be {expected}. Got {shown(value)}")
+    elif type(holds) is tuple:
+        if value not in holds:
+            raise ValueError(f"must be one of {holds}. Got {shown(value)}")
+    elif not isinstance(holds, type):
+        holds(value)
+    elif not isinstance(value, holds):
+        tags = [
+            repr(CLASSES[known].tag) for known in CLASSES if issubclass(known, holds)
+        ]
+        raise ValueError(f"must be {' or '.join(tags)}. Got {type(value).__name__}")
+
+
+def _check_array(value: Any, kind: str) -> None:
+    if not isinstance(value, np.ndarray) or value.dtype.kind != kind:
+        raise ValueError(f"must be an array of kind {kind}. Got {shown(value)}")
+    if kind == "i" and value.min(initial=0) < 0:  # would count from the end
+        raise ValueError(f"must not be negative. Got {value.min()}")
+    if kind == "O":
+        _check_sequence(value.tolist(), (str, ...))
+
+
+def _check_sequence(value: Any, entries: tuple[Any, ...]) -> None:
+    if type(value) not in (list, tuple):
+        raise ValueError(f"must be a sequence. Got {shown(value)}")
+    if len(entries) == 1 or entries[1] is Ellipsis:
+        entries = entries[:1] * len(value)
+    if len(entries) != len(value):
+        raise ValueError(f"must have {len(entries)} entries. Got {shown(value)}")
+    for entry, holds in zip(value, entries, strict=True):
+        check_value(entry, holds)
+
+
+def shown(value: Any) -> str:
+    """Return a short text of a value, for messages."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 class Writer:
-    """Writes objects as records.
+    """Writes objects as records, and leaves what is of no kind to ``pickle``."""
 
-    Parameters
-    ----------
-    keeps_others : bool, default=True
-        Leave arrays, and what is of no kind, as they are: ``pickle`` sees to them.
-    """
+    in_a_file = False
 
-    def __init__(self, *, keeps_others: bool = True) -> None:
-        self.keeps_others = keeps_others
+    def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
         # With the objects themselves: an id is unique only while its object is alive.
         self._position: dict[int, tuple[int, Any]] = {}
@@ -130,50 +202,45 @@ class Writer:
 
     def plain(self, value: Any, where: str) -> Any:
         """Return a value as plain data; ``where`` names it, for arrays and messages."""
-        kind: Any = type(value)
-        if value is None or kind in (bool, int, str):
+        of: Any = type(value)
+        if value is None or of in (bool, int, str):
             return value
-        if kind is float:
+        if of is float:
             return value if math.isfinite(value) else {"float": repr(value)}
-        if kind is list:
+        if of is list:
             return [self.plain(entry, where) for entry in value]
-        if kind is tuple:
+        if of is tuple:
             return {"tuple": [self.plain(entry, where) for entry in value]}
-        if kind is dict:
+        if of is dict:
             pairs = value.items()
             written = [[self.plain(k, where), self.plain(v, where)] for k, v in pairs]
             return {"mapping": written}
-        if kind is range:
+        if of is range:
             return {"range": [value.start, value.stop, value.step]}
-        if kind in (np.ndarray, np.memmap):
+        if of in (np.ndarray, np.memmap):
             return self._array(value, where)
         if isinstance(value, np.generic) and value.dtype.name in _NUMBERS:
-            return {
-                "number": value.dtype.name,
-                "value": self.plain(value.item(), where),
-            }
-        known = CLASSES.get(kind)
-        if known is None or not self._takes(known, value):
+            number = self.plain(value.item(), where)
+            return {"number": value.dtype.name, "value": number}
+        kind = CLASSES.get(of)
+        if kind is None or not (kind.in_pickles or self.in_a_file):
             return self.other(value, where)
-        return {"object": self.record(value, lambda: self._fields(value, known))}
-
-    def _takes(self, kind: Kind, value: Any) -> bool:
-        if self.keeps_others and not kind.in_pickles:
-            return False
-        return kind.accepts is None or kind.accepts(value)
+        if not kind.accepts(value):
+            return self.other(value, where)
+        return self.record(value, lambda: self._fields(value, kind))
 
     def _fields(self, value: Any, kind: Kind) -> dict[str, Any]:
-        fields = kind.fields_of(value)
-        written = {k: self.plain(v, f"{kind.tag}.{k}") for k, v in fields.items()}
+        values = kind.values_of(value).items()
+        written = {name: self.plain(v, f"{kind.tag}.{name}") for name, v in values}
         return {"kind": kind.tag, **written}
 
-    def record(self, value: Any, write: Callable[[], dict[str, Any]]) -> int:
-        """Return the position of the record of an object, written if it is new."""
+    def record(self, value: Any, write: Callable[[], dict[str, Any]]) -> dict[str, int]:
+        """Return where the record of an object is, which is written if it is new."""
         if id(value) not in self._position:
             written = write()
             self._position[id(value)] = len(self.records), value
             self.records.append(written)
-        return self._position[id(value)][0]
+        return {"object": self._position[id(value)][0]}
 
     def _array(self, value: Any, where: str) -> Any:
         if value.dtype.kind == "O":
@@ -182,11 +249,9 @@ class Writer:
         if id(value) not in self._contiguous:
             # Else it would be written in "C" order, and rounded differently in
             # products of matrices.
-            whole = value.flags.c_contiguous or value.flags.f_contiguous
-            self._contiguous[id(value)] = (
-                value if whole else value.copy(order="K"),
-                value,
-            )
+            is_whole = value.flags.c_contiguous or value.flags.f_contiguous
+            whole = value if is_whole else value.copy(order="K")
+            self._contiguous[id(value)] = whole, value
         return self.array(self._contiguous[id(value)][0], where)
 
     def array(self, value: Any, where: str) -> Any:
@@ -203,7 +268,6 @@ class Reader:
 
     def __init__(self) -> None:
         self.made: list[Any] = []
-        self._sizes: dict[int, Sizes] = {}
 
     def read(self, records: Any) -> None:
         """Make the object of every record."""
@@ -212,15 +276,16 @@ class Reader:
         for record in records:
             if type(record) is not dict or type(record.get("kind")) is not str:
                 raise ValueError(f"expected a record with a kind. Got {shown(record)}")
-            sizes = Sizes(self._sizes)
-            kind = KINDS.get(record["kind"])
-            if kind is None:
-                self.made.append(self.other(record, sizes))
-                continue
-            fields = {k: self.value(part) for k, part in record.items() if k != "kind"}
-            value = kind.made(fields, sizes)
-            self.made.append(value)
-            self._sizes[id(value)] = sizes.without(kind.local)
+            fields = dict(record)
+            self.made.append(self.object_of(fields.pop("kind"), fields))
+
+    def object_of(self, tag: str, fields: dict[str, Any]) -> Any:
+        """Return the object of a record."""
+        if tag not in KINDS:
+            raise ValueError(
+                f"it holds a {shown(tag)}, which this version of skpce does not know"
+            )
+        return KINDS[tag].made({k: self.value(plain) for k, plain in fields.items()})
 
     def value(self, plain: Any) -> Any:
         """Return the value that plain data stand for."""
@@ -228,9 +293,23 @@ class Reader:
             return [self.value(entry) for entry in plain]
         if type(plain) is not dict:
             return plain
-        for marker, read in _MARKERS.items():
-            if marker in plain:
-                return read(self, plain)
+        match plain:
+            case {"object": position}:
+                return self.object(position)
+            case {"array": name}:
+                return self.array(name)
+            case {"tuple": [*entries]}:
+                return tuple(map(self.value, entries))
+            case {"mapping": [*pairs]}:
+                return dict(map(self._pair, pairs))
+            case {"range": [*bounds]}:
+                return range(*bounds)
+            case {"float": text}:
+                return _not_finite(text)
+            case {"number": name, "value": value}:
+                return _number(name, self.value(value))
+            case {"entries": [*entries], "shape": [*shape]}:
+                return _array_of_objects([self.value(one) for one in entries], shape)
         raise ValueError(f"expected a marker. Got {shown(plain)}")
 
     def object(self, position: Any) -> Any:
@@ -243,80 +322,41 @@ class Reader:
         """Return the array of a name; a pickle has none."""
         raise ValueError(f"there is no array {shown(name)}")
 
-    def other(self, record: dict[str, Any], sizes: Sizes) -> Any:
-        """Return the object of a record of no kind that is registered."""
-        raise ValueError(
-            f"it holds a {shown(record['kind'])}, which this version of skpce does "
-            "not know"
-        )
+    def _pair(self, pair: Any) -> tuple[Any, Any]:
+        if type(pair) is not list or len(pair) != 2:
+            raise ValueError(f"expected pairs. Got {shown(pair)}")
+        return self.value(pair[0]), self.value(pair[1])
 
 
-def _float(reader: Reader, plain: Any) -> float:
-    if plain["float"] not in ("nan", "inf", "-inf"):
-        raise ValueError(f"expected nan, inf or -inf. Got {shown(plain)}")
-    return float(plain["float"])
+def _not_finite(text: Any) -> float:
+    if text not in ("nan", "inf", "-inf"):
+        raise ValueError(f"expected nan, inf or -inf. Got {shown(text)}")
+    return float(text)
 
 
-def _mapping(reader: Reader, plain: Any) -> dict[Any, Any]:
-    pairs = plain["mapping"]
-    if type(pairs) is not list or any(
-        type(pair) is not list or len(pair) != 2 for pair in pairs
-    ):
-        raise ValueError(f"expected pairs. Got {shown(pairs)}")
-    return {reader.value(key): reader.value(value) for key, value in pairs}
-
-
-def _number(reader: Reader, plain: Any) -> Any:
-    name, value = plain["number"], reader.value(plain.get("value"))
+def _number(name: Any, value: Any) -> Any:
     if name not in _NUMBERS or type(value) not in (bool, int, float):
-        raise ValueError(f"expected a number of numpy. Got {shown(plain)}")
+        raise ValueError(f"expected a number of numpy. Got {shown((name, value))}")
     return np.dtype(name).type(value)
 
 
-def _entries(reader: Reader, plain: Any) -> Any:
-    entries, shape = _listed(plain["entries"]), _listed(plain.get("shape"))
-    if any(type(n) is not int or n < 0 for n in shape) or math.prod(shape) != len(
-        entries
-    ):
+def _array_of_objects(entries: list[Any], shape: list[Any]) -> Any:
+    is_shape = all(type(length) is int and length >= 0 for length in shape)
+    if not is_shape or math.prod(shape) != len(entries):
         raise ValueError(f"expected {len(entries)} entries. Got {shown(shape)}")
     values = np.empty(len(entries), dtype=object)
-    for number, entry in enumerate(entries):
-        values[number] = reader.value(entry)
+    for number, entry in enumerate(entries):  # an entry may be a list
+        values[number] = entry
     return values.reshape(shape)
-
-
-def _listed(plain: Any) -> list[Any]:
-    if type(plain) is not list:
-        raise ValueError(f"expected a list. Got {shown(plain)}")
-    return plain
-
-
-_MARKERS: Mapping[str, Callable[[Reader, Any], Any]] = {
-    "object": lambda reader, plain: reader.object(plain["object"]),
-    "array": lambda reader, plain: reader.array(plain["array"]),
-    "tuple": lambda reader, plain: tuple(map(reader.value, _listed(plain["tuple"]))),
-    "mapping": _mapping,
-    "range": lambda reader, plain: range(*_listed(plain["range"])),
-    "float": _float,
-    "number": _number,
-    "entries": _entries,
-}
-
-
-def shown(value: Any) -> str:
-    """Return a short text of a value, for messages."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 # Pickles: what an estimator has learned, as plain data.
 
+_RECORDS = "objects of the state"
+
 
 def plain_state(estimator: Any) -> dict[str, Any]:
-    """Return the state of an estimator; to be its ``__getstate__``.
-
-    Other estimators inside, and what is of no kind, are left to ``pickle``.
-    """
+    """Return the state of an estimator; to be its ``__getstate__``."""
     writer = Writer()
     attributes = BaseEstimator.__getstate__(estimator).items()
     plain = {name: writer.plain(value, name) for name, value in attributes}
@@ -331,156 +371,3 @@ def restore_state(estimator: Any, state: dict[str, Any]) -> None:
         name: reader.value(plain) for name, plain in state.items() if name != _RECORDS
     }
     BaseEstimator.__setstate__(estimator, attributes)
-
-
-_RECORDS = "objects of the state"
-
-
-# What fields may hold.
-
-
-class Sizes:
-    """Lengths of axes that the fields of an object share, by name.
-
-    Parameters
-    ----------
-    of_objects : mapping of int to Sizes
-        Those of the objects before, by their ids.
-    """
-
-    def __init__(self, of_objects: Mapping[int, Sizes]) -> None:
-        self._of_objects = of_objects
-        self._known: dict[str, int] = {}
-
-    def agree(self, name: str, size: int) -> None:
-        """Raise ``ValueError`` for another length than the fields before."""
-        if self._known.setdefault(name, size) != size:
-            raise ValueError(f"has {size} {name}, others {self._known[name]}")
-
-    def take_over(self, value: Any) -> None:
-        """Let the sizes of an object that a field refers to agree too."""
-        known = self._of_objects.get(id(value))
-        for name, size in () if known is None else known._known.items():
-            self.agree(name, size)
-
-    def without(self, local: Sequence[str]) -> Sizes:
-        """Return them without some names."""
-        for name in local:
-            self._known.pop(name, None)
-        return self
-
-
-def check_fields(
-    tag: str, fields: Mapping[str, Any], checks: Mapping[str, Check], sizes: Sizes
-) -> None:
-    """Raise ``ValueError`` for a field that holds what it should not."""
-    for name, value in fields.items():
-        try:
-            checks[name](value, sizes)
-        except ValueError as error:
-            raise ValueError(f"the field {name!r} of a {tag!r} {error}") from None
-
-
-def refuse_other_fields(
-    tag: str,
-    fields: Mapping[str, Any],
-    expected: Mapping[str, Check],
-    optional: Sequence[str] = (),
-) -> None:
-    """Raise ``ValueError`` for a field too many or too few."""
-    for name in fields:
-        if name not in expected:
-            raise ValueError(f"a {tag!r} has an unknown field {shown(name)}")
-    for name in expected:
-        if name not in fields and name not in optional:
-            raise ValueError(f"a {tag!r} lacks the field {name!r}")
-
-
-def anything(value: Any, sizes: Sizes) -> None:
-    """Accept every value."""
-
-
-def _accept(expected: str, is_one: Callable[[Any], bool]) -> Check:
-    def check(value: Any, sizes: Sizes) -> None:
-        if not is_one(value):
-            raise ValueError(f"must be {expected}. Got {shown(value)}")
-
-    return check
-
-
-real = _accept("a float", lambda value: isinstance(value, (float, np.floating)))
-whole = _accept("an int", lambda value: type(value) is int)
-flag = _accept("a bool", lambda value: type(value) is bool)
-text = _accept("a text", lambda value: type(value) is str)
-mapping = _accept("a mapping", lambda value: type(value) is dict)
-
-
-def size(name: str) -> Check:
-    """Accept an int that is the length of an axis."""
-
-    def check(value: Any, sizes: Sizes) -> None:
-        if type(value) is not int and not isinstance(value, np.integer):
-            raise ValueError(f"must be an int. Got {shown(value)}")
-        sizes.agree(name, int(value))
-
-    return check
-
-
-def array(kinds: str, axes: str) -> Check:
-    """Accept an array: ``dtype.kind`` in ``kinds``, and an axis for each word."""
-    names = axes.split()
-
-    def check(value: Any, sizes: Sizes) -> None:
-        if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
-            raise ValueError(f"must be an array of kind {kinds}. Got {shown(value)}")
-        if value.ndim != len(names):
-            raise ValueError(f"has shape {value.shape}; expected ({', '.join(names)})")
-        for name, length in zip(names, value.shape, strict=True):
-            sizes.agree(name, length)
-
-    return check
-
-
-def one_of(*classes: type) -> Check:
-    """Accept an object of these classes, or of one that inherits from them."""
-
-    def check(value: Any, sizes: Sizes) -> None:
-        if not isinstance(value, classes):
-            expected = " or ".join(
-                repr(kind.tag)
-                for known, kind in CLASSES.items()
-                if issubclass(known, classes)
-            )
-            raise ValueError(f"must be {expected}. Got {type(value).__name__}")
-        sizes.take_over(value)
-
-    return check
-
-
-def several(entry: Check, axis: str | None = None) -> Check:
-    """Accept a list or a tuple of such entries, as long as an axis."""
-
-    def check(value: Any, sizes: Sizes) -> None:
-        if type(value) not in (list, tuple):
-            raise ValueError(f"must be a sequence. Got {shown(value)}")
-        if axis is not None:
-            sizes.agree(axis, len(value))
-        for one in value:
-            entry(one, sizes)
-
-    return check
-
-
-def optional(entry: Check) -> Check:
-    """Accept None too."""
-
-    def check(value: Any, sizes: Sizes) -> None:
-        if value is not None:
-            entry(value, sizes)
-
-    return check
-
-
-def option(*options: Any) -> Check:
-    """Accept one of some values."""
-    return _accept(f"one of {options}", lambda value: value in options)

@@ -10,7 +10,14 @@ import numpy as np
 
 from .._checks import FloatArray, check_alphas, check_option
 from .external import AutomaticSolver, BayesianSolver, ExternalSolver, check_regressor
-from .problem import CoefficientSolver, DesignDecomposition, LinearFit, LinearProblem
+from .problem import (
+    CoefficientSolver,
+    DesignDecomposition,
+    DesignMoments,
+    LinearFit,
+    LinearProblem,
+    sum_moments,
+)
 from .ridge import (
     CRITERIA,
     DEFAULT_ALPHAS,
@@ -21,7 +28,6 @@ from .ridge import (
     solve_path,
 )
 from .sparse import LeastAngleSolver, MatchingPursuitSolver, SubspacePursuitSolver
-from .sums import DesignMoments, sum_moments
 from .weighted_ridge import AnisotropicRidgeSolver, DegreeWeightedRidgeSolver
 
 __all__ = [

@@ -15,24 +15,20 @@ from sklearn.utils.validation import has_fit_parameter
 from .._checks import FloatArray, IndexArray
 from .problem import (
     CoefficientSolver,
-    DesignDecomposition,
     Leverage,
     LeverageFactor,
     LinearFit,
     LinearProblem,
+    join_fits,
 )
-from .ridge import GeneralizedRidgeSolver, fit_penalties
-from .sparse import comparison_price, fit_of_targets, join_fits
+from .ridge import GeneralizedRidgeSolver, fit_scale
+from .sparse import comparison_price
 
 _N_FOLDS = 5
 
 
 class ExternalSolver(CoefficientSolver):
-    """Fit the basis functions, without the constant, with a linear regressor.
-
-    Residuals are those of five-fold cross-validation, with refits of clones of the
-    regressor: an estimator that is not known has no closed form for them.
-    """
+    """Fit the basis functions, without the constant, with any linear regressor."""
 
     def __init__(self, regressor: Any) -> None:
         self.regressor = regressor
@@ -68,6 +64,7 @@ class ExternalSolver(CoefficientSolver):
         return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
 
     def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
+        """Cross-validate, as an unknown estimator has no closed form."""
         residuals = np.full_like(problem.targets, np.nan)
         for training, held_out in folds_of(problem):
             coefficients = self._coefficients(problem, training)
@@ -123,13 +120,11 @@ def require_weights(regressor: Any, what: str) -> None:
 
 
 def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Yield the training and the held-out rows of five folds; none for one sample.
-
-    The folds are random, and the same for the same samples in whatever order.
-    """
+    """Yield the training and the held-out rows of five folds; none for one sample."""
     n_samples = len(problem.design)
     if n_samples < 2:
         return
+    # Random folds, the same for the same samples in whatever order.
     order = np.lexsort((*problem.targets.T, *problem.design.T))
     folds = KFold(min(_N_FOLDS, n_samples), shuffle=True, random_state=0)
     for training, held_out in folds.split(order):
@@ -137,9 +132,7 @@ def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:
 
 
 def check_regressor(owner: str, regressor: Any) -> None:
-    """Raise ``ValueError`` unless ``regressor`` is None or a regressor instance."""
-    if regressor is None:
-        return
+    """Raise ``ValueError`` unless ``regressor`` is an instance of a regressor."""
     usable = hasattr(regressor, "fit") and not isinstance(regressor, type)
     if not usable or not is_regressor(regressor):
         raise ValueError(
@@ -153,11 +146,7 @@ class BayesianSolver(GeneralizedRidgeSolver):
 
     Each coefficient has a normal prior of its own precision :math:`\lambda_j`; with the
     precision :math:`\alpha` of the noise its penalty is :math:`\lambda_j / \alpha`.
-    Leave-one-out takes these as given. A row of weight 2 is entered twice, so weights
-    are whole numbers.
-
-    The iteration does not converge where terms outnumber samples, and then magnifies
-    rounding: the rows are sorted first, so that their order has no effect.
+    Leave-one-out takes these as given.
     """
 
     def fit(self, problem: LinearProblem) -> LinearFit:
@@ -181,39 +170,26 @@ def _fit_target(
     scale = np.zeros(problem.design.shape[1])
     scale[0] = 1.0
     keys = np.column_stack([problem.design, problem.targets[:, target]])
+    # With more terms than samples the iteration does not converge and magnifies
+    # rounding: the rows are sorted, so that their order has no effect.
     rows = rows[np.lexsort(keys[rows].T)]
     values = problem.targets[rows, target[0]]
     spread = values.std()
     if spread > 0 and problem.design.shape[1] > 1:
-        scale[1:] = _relevance(problem.design[rows, 1:], values / spread)
-    decomposition = DesignDecomposition.from_design(
-        problem.design, problem.weights, scale=scale
-    )
-    fit = fit_penalties(decomposition, problem.targets[:, target], np.ones(1))
+        model = ARDRegression().fit(problem.design[rows, 1:], values / spread)
+        prior = np.sqrt(model.alpha_ / model.lambda_)  # in units of the noise
+        scale[1:] = np.where(model.coef_ != 0.0, prior, 0.0)  # 0 where it is pruned
     size = int(np.count_nonzero(scale)) - 1
     price = comparison_price(size, len(scale) - 1, float(len(rows)))
-    return fit.with_criterion(fit.criterion * price)
-
-
-def _relevance(design: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the prior scale of each coefficient in units of the noise; 0 if pruned."""
-    model = ARDRegression().fit(design, values)
-    return np.where(model.coef_ != 0.0, np.sqrt(model.alpha_ / model.lambda_), 0.0)
+    return fit_scale(problem, target, scale, 1.0).at_price(price)
 
 
 class AutomaticSolver(GeneralizedRidgeSolver):
     """Fit with several solvers and select, for each group, the best by its criterion.
 
-    The criterion is the mean squared leave-one-out error, for sparse solvers raised for
-    their search; the first solver wins a tie. No solver wins everywhere [1]_: a few
-    large coefficients suit subspace pursuit, many that decay with the degree suit
-    degree weights.
-
-    References
-    ----------
-    .. [1] N. Luthen, S. Marelli and B. Sudret, "Sparse polynomial chaos expansions:
-       literature survey and benchmark", SIAM/ASA Journal on Uncertainty
-       Quantification 9 (2021), section 5.
+    The first solver wins a tie. No solver wins everywhere (Luthen, Marelli and Sudret,
+    SIAM/ASA Journal on Uncertainty Quantification 9 (2021), section 5): a few large
+    coefficients suit subspace pursuit, many that decay with the degree suit weights.
     """
 
     def __init__(self, candidates: Mapping[str, CoefficientSolver]) -> None:
@@ -229,7 +205,7 @@ class AutomaticSolver(GeneralizedRidgeSolver):
         positions = [np.flatnonzero(winner == k) for k in range(len(fits))]
         winners = np.unique(winner)
         joined = join_fits(
-            [fit_of_targets(fits[k], positions[k]) for k in winners],
+            [fits[k].of_targets(positions[k]) for k in winners],
             [positions[k] for k in winners],
         )
         names = tuple(self.candidates)

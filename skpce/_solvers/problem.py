@@ -26,10 +26,11 @@ References
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -54,13 +55,9 @@ class LinearProblem:
 
     def resampled(self, counts: IndexArray) -> LinearProblem:
         """Take each sample as often as ``counts`` gives, without its weight."""
-        drawn = counts > 0
-        return replace(
-            self,
-            design=self.design[drawn],
-            targets=self.targets[drawn],
-            weights=counts[drawn].astype(np.float64),
-        )
+        drawn = np.flatnonzero(counts > 0)
+        weights = counts[drawn].astype(np.float64)
+        return replace(self.of_rows(drawn), weights=weights)
 
     def of_rows(self, rows: IndexArray) -> LinearProblem:
         """Select samples, which may be repeated."""
@@ -73,35 +70,117 @@ class LinearProblem:
 
 
 @dataclass(frozen=True)
-class LinearFit:
-    """The coefficients of every target, and what repeats or judges the fit.
+class DesignMoments:
+    """A problem as sums over its weighted samples, about their means."""
 
-    ``criterion`` is the mean squared error by which the fit was chosen, with its
-    correction for the choice of terms, and ``inf`` where it is not defined.
-    ``loo_residuals`` are those of leaving one copy out, NaN where a sample alone
-    determines its own fit; times the square root of one minus the leverage they are
-    ``scaled_residuals``, which vary alike for all samples when the noise does. Both are
-    None for a fit from accumulated sums. ``residual_variance`` is the mean square of
-    the scaled residuals.
-    """
+    total_weight: float
+    mean: FloatArray  # shape: (n_terms,), of the columns of the design matrix
+    target_mean: FloatArray  # shape: (n_targets,)
+    gram: FloatArray  # shape: (n_terms, n_terms), products of centred columns
+    cross: FloatArray  # shape: (n_terms, n_targets), products with centred targets
+    target_square: FloatArray  # shape: (n_targets,), of the centred targets
+
+    @classmethod
+    def of_block(
+        cls, design: FloatArray, targets: FloatArray, weights: FloatArray
+    ) -> DesignMoments:
+        """Sum over the samples of one block."""
+        total = float(weights.sum())
+        mean, target_mean = weights @ design / total, weights @ targets / total
+        root = np.sqrt(weights)[:, np.newaxis]
+        centred, rest = root * (design - mean), root * (targets - target_mean)
+        return cls(
+            total,
+            mean,
+            target_mean,
+            centred.T @ centred,
+            centred.T @ rest,
+            np.square(rest).sum(axis=0),
+        )
+
+    def __add__(self, other: DesignMoments) -> DesignMoments:
+        """Join two sets of samples (Chan, Golub and LeVeque's pairwise update)."""
+        total = self.total_weight + other.total_weight
+        share = other.total_weight / total
+        factor = self.total_weight * share
+        step, jump = other.mean - self.mean, other.target_mean - self.target_mean
+        return DesignMoments(
+            total,
+            self.mean + share * step,
+            self.target_mean + share * jump,
+            self.gram + other.gram + np.outer(factor * step, step),
+            self.cross + other.cross + np.outer(factor * step, jump),
+            self.target_square + other.target_square + factor * np.square(jump),
+        )
+
+    @property
+    def target_spread(self) -> FloatArray:
+        """Sum of squares of the targets about their mean, 0 for rounding noise."""
+        offset = self.total_weight * np.square(self.target_mean)
+        rounding = np.square(10 * np.finfo(float).eps) * (self.target_square + offset)
+        return np.where(self.target_square > rounding, self.target_square, 0.0)
+
+
+def sum_moments(blocks: Iterable[DesignMoments]) -> DesignMoments:
+    """Join blocks of samples."""
+    return reduce(operator.add, blocks)
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """The coefficients of every target, and what repeats or judges the fit."""
 
     coefficients: FloatArray  # shape: (n_targets, n_terms)
     alpha: FloatArray  # shape: (n_targets,), in units of the sum-of-squares loss
     scales: FloatArray  # shape: (n_targets, n_terms); 0 where a term is left out
     leverage: Leverage  # of new samples
-    criterion: FloatArray  # shape: (n_targets,)
+    # The mean squared error by which the fit was chosen, raised for a search of terms.
+    criterion: FloatArray  # shape: (n_targets,); inf where it is not defined
+    # Of leaving one copy out, NaN where a sample alone determines its fit; times the
+    # root of 1 - leverage they vary alike for all samples. None for a fit from sums.
     loo_residuals: Any  # shape: (n_samples, n_targets), or None
     scaled_residuals: Any  # shape: (n_samples, n_targets), or None
-    residual_variance: FloatArray  # shape: (n_targets,)
+    residual_variance: FloatArray  # shape: (n_targets,), mean square of the scaled ones
     solver_names: tuple[str, ...] | None = None  # by target, when there was a choice
 
-    def with_criterion(self, criterion: FloatArray) -> LinearFit:
-        """Return the same fit with another criterion."""
-        return replace(self, criterion=criterion)
+    def at_price(self, price: float) -> LinearFit:
+        """Return the same fit with its criterion raised for the choice of terms."""
+        return replace(self, criterion=price * self.criterion)
+
+    def of_targets(self, columns: IndexArray) -> LinearFit:
+        """Select targets."""
+        some: dict[str, Any] = {name: getattr(self, name)[columns] for name in _ROWS}
+        some |= {name: getattr(self, name)[:, columns] for name in _COLUMNS}
+        return replace(self, leverage=self.leverage.of_targets(columns), **some)
 
     def prediction_scale(self, design: FloatArray) -> FloatArray:
         """Return errors of prediction over scaled residuals; (n_new, n_targets)."""
         return np.sqrt(1.0 + self.leverage.at(design))
+
+
+# Arrays of a fit with a row for each target, and those with a column for each.
+_ROWS = ("coefficients", "alpha", "scales", "criterion", "residual_variance")
+_COLUMNS = ("loo_residuals", "scaled_residuals")
+
+
+def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> LinearFit:
+    """Join the fits of groups of targets, each given with the positions of its own."""
+    if len(parts) == 1:
+        return parts[0]
+    order = np.argsort(np.concatenate(positions))
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])[order]
+        for name in _ROWS
+    }
+    for name in _COLUMNS:
+        joined[name] = np.hstack([getattr(part, name) for part in parts])[:, order]
+    factors: list[LeverageFactor] = []
+    numbers = []
+    for part in parts:
+        numbers.append(part.leverage.factor_of_target + len(factors))
+        factors.extend(part.leverage.factors)
+    leverage = Leverage(tuple(factors), np.concatenate(numbers)[order], joined["alpha"])
+    return replace(parts[0], leverage=leverage, **joined)
 
 
 class CoefficientSolver(ABC):
@@ -115,10 +194,9 @@ class CoefficientSolver(ABC):
     def refit(
         self, problem: LinearProblem, fit: LinearFit
     ) -> FloatArray:  # shape: (n_targets, n_terms)
-        """Estimate coefficients on other samples with the choices of a fit.
+        """Estimate coefficients on other samples with the penalties and terms of a fit.
 
-        Penalties and terms stay those of the full data, because copies of a sample in a
-        resample would leak into its leave-one-out error.
+        None is chosen anew: copies of a sample would leak into its leave-one-out error.
         """
 
     @abstractmethod
@@ -148,6 +226,25 @@ class LeverageFactor:
         nothing = np.zeros(0)
         center, used = np.zeros(n_terms), np.zeros(0, dtype=np.int64)
         return cls(np.zeros((0, 0)), nothing, center, used, nothing, base)
+
+    def coefficients(
+        self,
+        mean: FloatArray,  # shape: (n_targets,), of the targets
+        slopes: FloatArray,  # shape: (rank, n_targets), along the singular vectors
+    ) -> FloatArray:  # shape: (n_targets, n_terms)
+        """Return the coefficients of the terms, with the intercept where it is free."""
+        coefficients = np.zeros((len(mean), len(self.center)))
+        coefficients[:, self.used] = (slopes.T @ self.right) * self.scale
+        if self.base > 0:
+            coefficients[:, 0] = mean - coefficients @ self.center
+        return coefficients
+
+    def scales(self, n_targets: int) -> FloatArray:
+        """Return the scales of all terms, the same for each target."""
+        scales = np.zeros((n_targets, len(self.center)))
+        scales[:, 0] = 1.0
+        scales[:, self.used] = self.scale
+        return scales
 
     def at(self, design: FloatArray, alpha: FloatArray) -> FloatArray:
         r"""Return the leverage of new samples, one column per penalty.
@@ -195,27 +292,10 @@ class Leverage:
         return leverage
 
     def of_targets(self, columns: IndexArray) -> Leverage:
-        """Select targets."""
-        return Leverage(
-            self.factors, self.factor_of_target[columns], self.alpha[columns]
-        )
-
-
-def join_leverages(
-    parts: Sequence[Leverage],
-    positions: Sequence[IndexArray],  # the targets of each part
-    n_targets: int,
-) -> Leverage:
-    """Join the leverages of groups of targets and drop unused factors."""
-    factors: list[LeverageFactor] = []
-    factor_of_target = np.empty(n_targets, dtype=np.int64)
-    alpha = np.empty(n_targets)
-    for part, targets in zip(parts, positions, strict=True):
-        used, number = np.unique(part.factor_of_target, return_inverse=True)
-        factor_of_target[targets] = number + len(factors)
-        factors.extend(part.factors[k] for k in used)
-        alpha[targets] = part.alpha
-    return Leverage(tuple(factors), factor_of_target, alpha)
+        """Select targets, and the factors that they use."""
+        used, number = np.unique(self.factor_of_target[columns], return_inverse=True)
+        factors = tuple(self.factors[k] for k in used)
+        return Leverage(factors, number, self.alpha[columns])
 
 
 #: Smallest deviation of a log-ratio that is not rounding: a relative error of 1e-13
@@ -244,11 +324,8 @@ def weighted_spread(
     weights: FloatArray,  # shape: (n_samples,)
     floor: float = 0.0,
 ) -> FloatArray:  # shape: (n_targets,)
-    """Return the weighted sum of squares about the mean, 0 for rounding noise.
-
-    Rounding is a deviation of ten units in the last place, or of ``floor`` where
-    the values are differences of larger ones.
-    """
+    """Return the weighted sum of squares about the mean, 0 for rounding noise."""
+    # A deviation of ten units in the last place, or of the floor for a difference.
     mean = np.average(targets, axis=0, weights=weights)
     spread = weights @ np.square(targets - mean)
     rounding = np.square(10 * np.finfo(float).eps * targets) + floor**2
@@ -303,19 +380,13 @@ class DesignDecomposition:
         *,
         free_intercept: bool = True,
         scale: FloatArray | None = None,  # columns of scale 0 are left out
-        for_scores: bool = False,
+        for_scores: bool = False,  # right singular vectors may be missing: quicker
     ) -> DesignDecomposition:
-        """Factorise a design matrix, without column 0 where the intercept is free.
-
-        With ``for_scores`` the right singular vectors may be missing: enough for
-        residuals and leverages, and quicker where there are few samples.
-        """
-        center = np.zeros(design.shape[1])
+        """Factorise a design matrix, without column 0 where the intercept is free."""
+        scale = np.ones(design.shape[1]) if scale is None else scale
+        used, center = np.flatnonzero(scale), np.zeros(design.shape[1])
         if free_intercept:
             center = np.average(design, axis=0, weights=weights)
-        scale = np.ones(design.shape[1]) if scale is None else scale
-        used = np.flatnonzero(scale)
-        if free_intercept:
             used = used[used > 0]
         scale = scale[used]
         root = np.sqrt(weights)[:, np.newaxis]
@@ -362,11 +433,8 @@ class DesignDecomposition:
     def path_complement(
         self, alphas: FloatArray
     ) -> FloatArray:  # shape: (n_samples, n_alphas)
-        """Return ``1 - leverage`` of one copy of each sample, for each penalty.
-
-        A sample of weight below one, as when weights are normalised, is left out whole.
-        Nothing cancels when the penalty is small.
-        """
+        """Return ``1 - leverage`` of one copy of each sample, for each penalty."""
+        # In this form nothing cancels when the penalty is small.
         penalized = np.square(self.left) @ self._complement(alphas)
         base, left_out = self._unpenalized_complement, self._left_out
         return base[:, np.newaxis] + left_out[:, np.newaxis] * penalized
@@ -387,10 +455,6 @@ class DesignDecomposition:
         inside += outside[:, np.newaxis]
         return inside
 
-    def leverage_complement(self, alpha: float) -> FloatArray:
-        """Return ``1 - leverage`` for one penalty; shape (n_samples,)."""
-        return self.path_complement(np.array([alpha]))[:, 0]
-
     def residuals(
         self, centred: FloatArray, loadings: FloatArray, alpha: float
     ) -> FloatArray:
@@ -403,11 +467,7 @@ class DesignDecomposition:
         """Return coefficients of shape (n_targets, n_terms); one alpha per target."""
         values = self.singular_values[:, np.newaxis]
         slopes = (values / (values**2 + alpha)) * loadings
-        coefficients = np.zeros((len(mean), len(self.center)))
-        coefficients[:, self.used] = (slopes.T @ self.right) * self.scale
-        if self.free_intercept:
-            coefficients[:, 0] = mean - coefficients @ self.center
-        return coefficients
+        return self.leverage_factor.coefficients(mean, slopes)
 
     def _complement(self, alphas: FloatArray) -> FloatArray:  # (rank, n_alphas)
         return alphas / (self.singular_values[:, np.newaxis] ** 2 + alphas)
@@ -451,8 +511,8 @@ _TIE_TOLERANCE = 1e-6
 def best_penalties(
     scores: FloatArray,  # shape: (n_alphas, n_targets), alphas ascending
     groups: IndexArray,  # shape: (n_targets,)
-) -> IndexArray:  # shape: (n_targets,)
-    """Return the row with the smallest score, pooled over the targets of a group."""
+) -> tuple[IndexArray, FloatArray]:  # both of shape (n_targets,)
+    """Return the row of the smallest score pooled over a group, and its scores."""
     labels, group_of = np.unique(groups, return_inverse=True)
     if len(labels) == len(groups):
         pooled = scores[:, np.argsort(group_of)]
@@ -462,4 +522,5 @@ def best_penalties(
     pooled = np.where(np.isnan(pooled), np.inf, pooled)
     tied = pooled <= pooled.min(axis=0) * (1.0 + _TIE_TOLERANCE)
     best = len(pooled) - 1 - np.argmax(tied[::-1], axis=0)  # the last that is tied
-    return best[group_of]
+    best = best[group_of]
+    return best, np.take_along_axis(scores, best[np.newaxis], axis=0)[0]

@@ -5,6 +5,11 @@ the Gram matrices of all resamples are one product, otherwise the kernel matrix 
 samples is computed once and each resample scales its rows and columns. Both square
 the condition number, so resamples that are close to singular are marked and refitted
 one by one.
+
+References
+----------
+.. [1] G. H. Golub, M. Heath and G. Wahba, "Generalized cross-validation as a method
+   for choosing a good ridge parameter", Technometrics 21 (1979).
 """
 
 from __future__ import annotations
@@ -15,18 +20,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from .._checks import BoolArray, FloatArray, IndexArray
 from .problem import (
     CoefficientSolver,
     DesignDecomposition,
+    DesignMoments,
     Leverage,
+    LeverageFactor,
     LinearFit,
     LinearProblem,
     best_penalties,
 )
-from .sums import DesignMoments, solve_moments
 
 #: Penalties tried by default, in units of the sum-of-squares loss. The upper end
 #: lets the ridge return the mean where the inputs explain nothing.
@@ -74,17 +81,12 @@ class GeneralizedRidgeSolver(CoefficientSolver):
             free_intercept=self.free_intercept,
             scale=scale,
         )
-        mean, centred = decomposition.center_targets(problem.targets[:, targets])
-        loadings = decomposition.project(centred)
+        mean, _, loadings = _project(decomposition, problem.targets[:, targets])
         return decomposition.coefficients(mean, loadings, fit.alpha[targets])
 
 
 class RidgePathSolver(GeneralizedRidgeSolver):
-    """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties.
-
-    ``criterion`` is one of ``CRITERIA``: closed-form leave-one-out, or generalised
-    cross-validation.
-    """
+    """Minimise ``sum w (y - c Psi)^2 + alpha |c|^2`` for the best of some penalties."""
 
     def __init__(
         self,
@@ -124,12 +126,7 @@ PAPER_ALPHAS = np.logspace(-8, 0, 17)
 
 
 class PaperSolver(RidgePathSolver):
-    """Ridge that penalises the intercept too, one penalty per target by GCV.
-
-    The paper's eq. (4). Targets whose mean is far from zero are shrunk towards
-    zero, and with penalties of at most 1 it cannot return the mean alone. It
-    reproduces the paper's numbers; prefer ``"ridge"`` otherwise.
-    """
+    """The paper's eq. (4): the intercept penalised too, one penalty a target by GCV."""
 
     def __init__(self) -> None:
         super().__init__(PAPER_ALPHAS, free_intercept=False, criterion="gcv")
@@ -139,7 +136,7 @@ class PaperSolver(RidgePathSolver):
         return super().fit(replace(problem, groups=each_alone))
 
 
-#: How a penalty is chosen.
+#: How a penalty is chosen: closed-form leave-one-out, generalised cross-validation.
 CRITERIA = ("loo", "gcv")
 
 # Residuals held at once while a path is scored: 512 KiB, which stays in the cache.
@@ -162,20 +159,23 @@ def solve_path(
     """Fit every penalty and select the best of each group by the criterion."""
     projected = _project(decomposition, targets)
     scores = path_scores(decomposition, *projected[1:], alphas, criterion)
-    best = best_penalties(scores, groups)
-    chosen = np.take_along_axis(scores, best[np.newaxis], axis=0)[0]
-    return _fit_projected(decomposition, *projected, alphas[best], chosen)
+    best, least = best_penalties(scores, groups)
+    return _fit_projected(decomposition, *projected, alphas[best], least)
 
 
-def fit_penalties(
-    decomposition: DesignDecomposition,
-    targets: FloatArray,  # shape: (n_samples, n_targets)
-    alpha: FloatArray,  # shape: (n_targets,)
-    criterion: FloatArray | None = None,  # shape: (n_targets,)
+def fit_scale(
+    problem: LinearProblem,
+    targets: IndexArray,  # shape: (n_chosen,)
+    scale: FloatArray,  # shape: (n_terms,)
+    penalty: float,
 ) -> LinearFit:
-    """Fit each target with its penalty; the criterion defaults to leave-one-out."""
-    projected = _project(decomposition, targets)
-    return _fit_projected(decomposition, *projected, alpha, criterion)
+    """Fit some targets with a scale and a penalty; the criterion is leave-one-out."""
+    decomposition = DesignDecomposition.from_design(
+        problem.design, problem.weights, scale=scale
+    )
+    projected = _project(decomposition, problem.targets[:, targets])
+    alpha = np.full(len(targets), penalty)
+    return _fit_projected(decomposition, *projected, alpha, None)
 
 
 def _project(
@@ -197,25 +197,22 @@ def _fit_projected(
     loo, scaled = np.empty_like(centred), np.empty_like(centred)
     for value in np.unique(alpha).tolist():
         chosen = alpha == value
-        complement = decomposition.leverage_complement(value)[:, np.newaxis]
+        complement = decomposition.path_complement(np.array([value]))
         safe = np.where(complement > 0.0, complement, np.nan)
-        loo[:, chosen] = (
-            decomposition.residuals(centred[:, chosen], loadings[:, chosen], value)
-            / safe
+        residuals = decomposition.residuals(
+            centred[:, chosen], loadings[:, chosen], value
         )
+        loo[:, chosen] = residuals / safe
         scaled[:, chosen] = loo[:, chosen] * np.sqrt(complement)
     weights = decomposition.weights
     if criterion is None:
         criterion = weights @ np.square(loo) / weights.sum()
-    coefficients = decomposition.coefficients(mean, loadings, alpha)
-    scales = np.zeros_like(coefficients)
-    scales[:, 0] = 1.0
-    scales[:, decomposition.used] = decomposition.scale
+    factor = decomposition.leverage_factor
     return LinearFit(
-        coefficients,
+        decomposition.coefficients(mean, loadings, alpha),
         alpha,
-        scales,
-        Leverage.shared(decomposition.leverage_factor, alpha),
+        factor.scales(len(alpha)),
+        Leverage.shared(factor, alpha),
         np.where(np.isnan(criterion), np.inf, criterion),
         loo,
         scaled,
@@ -260,11 +257,7 @@ def _sums_of_squares(
     alphas: FloatArray,  # shape: (n_alphas,)
     factors: FloatArray,  # shape: (n_samples, n_alphas)
 ) -> FloatArray:  # shape: (n_alphas, n_targets)
-    """Expand the squares of the residuals, so that products of matrices do the work.
-
-    Where the result is a tiny share of the sum of squares of the targets, digits are
-    lost.
-    """
+    """Expand the squares of the residuals, so that products of matrices do the work."""
     left = decomposition.left
     scores = factors.T @ np.square(centred)
     squares = decomposition.singular_values[:, np.newaxis] ** 2
@@ -274,6 +267,80 @@ def _sums_of_squares(
         scores[row] -= 2.0 * np.einsum("kt,kt->t", fitted, scaled.T @ centred)
         scores[row] += np.einsum("kt,kt->t", fitted, (left.T @ scaled) @ fitted)
     return scores
+
+
+def solve_moments(
+    moments: DesignMoments,
+    alphas: FloatArray,  # shape: (n_alphas,), ascending
+    groups: IndexArray,  # shape: (n_targets,)
+    scale: FloatArray | None = None,  # shape: (n_terms,)
+) -> LinearFit:
+    """Fit every penalty from the sums and select the best of each group by GCV.
+
+    Leverages need a second pass over the samples, generalised cross-validation does not
+    [1]_. It differs from leave-one-out by the spread of the leverages, which is small
+    where there are many samples for every term.
+    """
+    scale = np.ones(len(moments.mean)) if scale is None else scale
+    used = np.flatnonzero(scale)
+    used = used[used > 0]
+    scale = scale[used]
+    gram = moments.gram[np.ix_(used, used)] * np.outer(scale, scale)
+    squares, vectors = _eigen(gram)
+    loadings = vectors.T @ (scale[:, np.newaxis] * moments.cross[used])
+    scores = _gcv_scores(moments, squares, loadings, alphas)
+    best, criterion = best_penalties(scores, groups)
+    alpha = alphas[best]
+    base = 1.0 / moments.total_weight
+    factor = LeverageFactor(
+        vectors.T, np.sqrt(squares), moments.mean, used, scale, base
+    )
+    slopes = loadings / (squares[:, np.newaxis] + alpha)
+    freedom = 1.0 - _degrees_of_freedom(squares, alpha) / moments.total_weight
+    return LinearFit(
+        factor.coefficients(moments.target_mean, slopes),
+        alpha,
+        factor.scales(len(alpha)),
+        Leverage.shared(factor, alpha),
+        np.where(np.isnan(criterion), np.inf, criterion),
+        None,
+        None,
+        criterion * freedom,
+    )
+
+
+def _eigen(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues above rounding and their vectors."""
+    if len(gram) == 0:
+        return np.zeros(0), np.zeros((0, 0))
+    squares, vectors = eigh(gram)
+    large = squares > len(gram) * np.finfo(float).eps * max(squares[-1], 0.0)
+    return squares[large], vectors[:, large]
+
+
+def _degrees_of_freedom(squares: FloatArray, alpha: FloatArray) -> FloatArray:
+    return 1.0 + (squares[:, np.newaxis] / (squares[:, np.newaxis] + alpha)).sum(axis=0)
+
+
+def _gcv_scores(
+    moments: DesignMoments,
+    squares: FloatArray,  # shape: (rank,)
+    loadings: FloatArray,  # shape: (rank, n_targets)
+    alphas: FloatArray,
+) -> FloatArray:  # shape: (n_alphas, n_targets)
+    r"""Return GCV, NaN where no degree of freedom is left.
+
+    :math:`\mathrm{GCV}(\lambda) = \frac{\mathrm{RSS}/\sum w}{(1 - \mathrm{df}/\sum
+    w)^2}` with :math:`\mathrm{df} = 1 + \sum_k s_k^2/(s_k^2+\lambda)` ([1]_, eq. 1.4).
+    """
+    shrunk = 1.0 / (squares[:, np.newaxis] + alphas)
+    explained = 2.0 * shrunk - squares[:, np.newaxis] * np.square(shrunk)
+    rest = moments.target_square - explained.T @ np.square(loadings)
+    rounding = 1e-15 * moments.target_square
+    rest = np.maximum(rest, rounding) / moments.total_weight
+    freedom = 1.0 - _degrees_of_freedom(squares, alphas) / moments.total_weight
+    safe = np.where(freedom > 1e-12, freedom, np.nan)
+    return rest / np.square(safe)[:, np.newaxis]
 
 
 def distinct_scales(

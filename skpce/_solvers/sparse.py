@@ -18,15 +18,19 @@ References
    regression", Annals of Statistics 22 (1994), eq. (3).
 .. [2] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based on
    least angle regression", Journal of Computational Physics 230 (2011), section 4.3.
+.. [3] W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal
+   reconstruction", IEEE Transactions on Information Theory 55 (2009), algorithm 1.
+.. [4] P. Diaz, A. Doostan and J. Hampton, "Sparse polynomial chaos expansions via
+   compressed sensing and D-optimal design", Computer Methods in Applied Mechanics and
+   Engineering 336 (2018), section 3.2.
 """
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, qr, solve_triangular
@@ -34,23 +38,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path, orthogonal_mp
 
 from .._checks import FloatArray, IndexArray
-from .problem import (
-    DesignDecomposition,
-    LinearFit,
-    LinearProblem,
-    join_leverages,
-    weighted_spread,
-)
-from .ridge import GeneralizedRidgeSolver, fit_penalties
+from .problem import LinearFit, LinearProblem, join_fits, weighted_spread
+from .ridge import GeneralizedRidgeSolver, fit_scale
 
 
 class SparseSolver(GeneralizedRidgeSolver):
-    """Choose a subset of the terms for each group of targets.
-
-    While the size of the subset is chosen, a term costs ``2 log P``. When the fit is
-    compared with others it costs ``Dictionary.comparison_price``. Leave-one-out
-    residuals are those of least squares on the chosen subset, whatever the search.
-    """
+    """Choose a subset of the terms for each group of targets, then least squares."""
 
     #: Whether the targets of a group share their terms.
     shares_terms: ClassVar[bool] = True
@@ -69,51 +62,14 @@ class SparseSolver(GeneralizedRidgeSolver):
         for label in np.unique(groups):
             targets = np.flatnonzero(groups == label)
             subset = self.search(dictionary, targets)
-            price = dictionary.comparison_price(len(subset))
-            scale = dictionary.scale(subset, n_terms)
+            price = comparison_price(
+                len(subset), len(dictionary.terms), dictionary.n_copies
+            )
+            scale = np.zeros(n_terms)  # 1 for the subset and the constant
+            scale[0] = scale[dictionary.terms[subset]] = 1.0
             positions.append(targets)
-            parts.append(_fit_subset(problem, targets, scale, price))
+            parts.append(fit_scale(problem, targets, scale, 0.0).at_price(price))
         return join_fits(parts, positions)
-
-
-def _fit_subset(
-    problem: LinearProblem, targets: IndexArray, scale: FloatArray, price: float
-) -> LinearFit:
-    """Least squares on the terms of positive scale."""
-    decomposition = DesignDecomposition.from_design(
-        problem.design, problem.weights, scale=scale
-    )
-    zeros = np.zeros(len(targets))
-    fit = fit_penalties(decomposition, problem.targets[:, targets], zeros)
-    return fit.with_criterion(price * fit.criterion)
-
-
-# Arrays of a fit with a row for each target, and those with a column for each.
-_BY_TARGET = ("coefficients", "alpha", "scales", "criterion", "residual_variance")
-_BY_SAMPLE = ("loo_residuals", "scaled_residuals")
-
-
-def join_fits(parts: list[LinearFit], positions: list[IndexArray]) -> LinearFit:
-    """Join the fits of groups of targets."""
-    if len(parts) == 1:
-        return parts[0]
-    order = np.argsort(np.concatenate(positions))
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])[order]
-        for name in _BY_TARGET
-    }
-    for name in _BY_SAMPLE:
-        joined[name] = np.hstack([getattr(part, name) for part in parts])[:, order]
-    leverages = [part.leverage for part in parts]
-    leverage = join_leverages(leverages, positions, len(order))
-    return replace(parts[0], leverage=leverage, **joined)
-
-
-def fit_of_targets(fit: LinearFit, columns: IndexArray) -> LinearFit:
-    """Select targets of a fit."""
-    some: dict[str, Any] = {name: getattr(fit, name)[columns] for name in _BY_TARGET}
-    some |= {name: getattr(fit, name)[:, columns] for name in _BY_SAMPLE}
-    return replace(fit, leverage=fit.leverage.of_targets(columns), **some)
 
 
 # Below this share of its length a column is a combination of those before it.
@@ -121,19 +77,13 @@ _SMALLEST_PIVOT = 1e-7
 
 
 class NestedSolver(SparseSolver):
-    """Choose a beginning of an order of the terms, for each target alone.
-
-    The fit depends on the coordinates of the targets, that of ``"subspace_pursuit"``
-    does not.
-    """
+    """Choose a beginning of an order of the terms, for each target alone."""
 
     shares_terms = False
 
     @abstractmethod
-    def order(
-        self, columns: FloatArray, target: FloatArray, largest: int
-    ) -> IndexArray:
-        """Return up to ``largest`` columns, the most important first."""
+    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
+        """Return up to ``size`` columns, the most important first."""
 
     def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
         target = dictionary.targets[:, targets[0]]
@@ -154,22 +104,17 @@ class NestedSolver(SparseSolver):
 class LeastAngleSolver(NestedSolver):
     """Hybrid least-angle regression."""
 
-    def order(
-        self, columns: FloatArray, target: FloatArray, largest: int
-    ) -> IndexArray:
-        _, active, _ = lars_path(columns, target, method="lar", max_iter=largest)
+    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
+        _, active, _ = lars_path(columns, target, method="lar", max_iter=size)
         return np.asarray(active, dtype=np.int64)
 
 
 class MatchingPursuitSolver(NestedSolver):
     """Orthogonal matching pursuit."""
 
-    def order(
-        self, columns: FloatArray, target: FloatArray, largest: int
-    ) -> IndexArray:
-        path = orthogonal_mp(
-            columns, target, n_nonzero_coefs=largest, return_path=True
-        ).reshape(columns.shape[1], -1)
+    def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
+        path = orthogonal_mp(columns, target, n_nonzero_coefs=size, return_path=True)
+        path = path.reshape(columns.shape[1], -1)
         entered = np.argmax(path != 0.0, axis=1)
         active = np.flatnonzero(np.any(path != 0.0, axis=1))
         return active[np.argsort(entered[active], kind="stable")]
@@ -211,19 +156,10 @@ class SubspacePursuitSolver(SparseSolver):
     """Subspace pursuit for every size of the subset.
 
     For a given size: add as many terms again as correlate best with the residual, fit
-    them all, retain the largest, until the residual no longer decreases [1]_. Each size
+    them all, retain the largest, until the residual no longer decreases [3]_. Each size
     starts from the best subset of the size before and, once more, from the terms that
-    correlate best with the targets [2]_. Targets of a group share their terms: they
-    are ranked by the length of their row of coefficients, which a rotation of the
-    targets leaves as it is.
-
-    References
-    ----------
-    .. [1] W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal
-       reconstruction", IEEE Transactions on Information Theory 55 (2009), algorithm 1.
-    .. [2] P. Diaz, A. Doostan and J. Hampton, "Sparse polynomial chaos expansions via
-       compressed sensing and D-optimal design", Computer Methods in Applied Mechanics
-       and Engineering 336 (2018), section 3.2.
+    correlate best with the targets [4]_. Terms that a group shares are ranked by the
+    length of their row of coefficients, which no rotation of the targets changes.
     """
 
     def search(self, dictionary: Dictionary, targets: IndexArray) -> IndexArray:
@@ -344,12 +280,9 @@ def correction(size: int, n_terms: int, n_copies: float, share: float = 1.0) -> 
 
 
 def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
-    """Return the factor for comparing a sparse fit with another solver.
-
-    Three quarters of the price of the search, times the correction of leave-one-out
-    for small samples (Blatman and Sudret [2]_, section 3.4), here
-    :math:`(n / (n - k - 1))^2` with :math:`k` terms beside the constant.
-    """
+    """Return the factor for comparing a sparse fit with another solver."""
+    # With k terms beside the constant (n / (n - k - 1))^2 corrects leave-one-out for
+    # small samples ([2]_, section 3.4).
     left = max(n_copies - size - 1.0, 1.0)
     searched = correction(size, n_terms, n_copies, COMPARISON_SHARE)
     return searched * (n_copies / left) ** 2
@@ -380,15 +313,12 @@ class Dictionary:
         if len(self.terms) <= _LARGEST_GRAM:
             self._gram = self.columns.T @ self.columns
 
-    def gram(self, rows: IndexArray) -> FloatArray:
-        """Return the Gram matrix of a subset."""
-        if self._gram is not None:
-            return self._gram[np.ix_(rows, rows)]
-        return self.columns[:, rows].T @ self.columns[:, rows]
-
     def factor(self, subset: IndexArray) -> FloatArray:
         """Return the lower Cholesky factor; LinAlgError for dependent columns."""
-        gram = self.gram(subset)
+        if self._gram is None:
+            gram = self.columns[:, subset].T @ self.columns[:, subset]
+        else:
+            gram = self._gram[np.ix_(subset, subset)]
         gram.flat[:: len(gram) + 1] += _JITTER
         return cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
 
@@ -428,14 +358,3 @@ class Dictionary:
     def correction(self, size: int) -> float:
         """Return the factor for having searched ``size`` of all terms."""
         return correction(size, len(self.terms), self.n_copies)
-
-    def comparison_price(self, size: int) -> float:
-        """Return the factor for comparing a fit of ``size`` terms with others."""
-        return comparison_price(size, len(self.terms), self.n_copies)
-
-    def scale(self, subset: IndexArray, n_terms: int) -> FloatArray:
-        """Return the scales of a subset: 1 for its terms and the constant, else 0."""
-        scale = np.zeros(n_terms)
-        scale[0] = 1.0
-        scale[self.terms[subset]] = 1.0
-        return scale

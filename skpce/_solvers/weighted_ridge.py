@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
 from .._checks import FloatArray, IndexArray
-from .problem import DesignDecomposition, LinearFit, LinearProblem, best_penalties
-from .ridge import GeneralizedRidgeSolver, path_scores, solve_path
+from .problem import (
+    DesignDecomposition,
+    DesignMoments,
+    LinearFit,
+    LinearProblem,
+    best_penalties,
+)
+from .ridge import GeneralizedRidgeSolver, path_scores, solve_moments, solve_path
 from .sparse import COMPARISON_SHARE, correction
-from .sums import DesignMoments, solve_moments
 
 Score = Callable[[FloatArray], float]
 
@@ -24,7 +29,16 @@ _ENOUGH_SAMPLES = 2.0
 
 
 class _DecaySolver(GeneralizedRidgeSolver):
-    r"""Ridge with penalty :math:`\lambda \prod_i \gamma_i^{2 j_i}`, decays chosen."""
+    r"""Ridge with penalty :math:`\lambda \prod_i \gamma_i^{2 j_i}`, decays chosen.
+
+    The decays :math:`\gamma_i \ge 1` are chosen for all targets together, by the error
+    pooled over targets of unit variance; :math:`\gamma = 1`, the plain ridge, is among
+    the choices. The penalty is chosen for each group. Each choice of the decays costs
+    one factorisation.
+    """
+
+    #: Whether each input may have a decay of its own.
+    by_input: ClassVar[bool]
 
     def __init__(self, alphas: FloatArray, criterion: str = "loo") -> None:
         self.alphas = alphas
@@ -33,24 +47,14 @@ class _DecaySolver(GeneralizedRidgeSolver):
         step = -_THINNING if len(alphas) >= _MANY else -1
         self._thinned = alphas[::step][::-1]
 
-    @abstractmethod
-    def _choose(
-        self, score: Score, exponents: IndexArray, n_copies: float
-    ) -> FloatArray:
-        """Return the decay of each input, of least score."""
-
-    def _price(self, exponents: IndexArray, n_copies: float) -> float:
-        """Return the factor of the criterion for having searched the decays."""
-        return 1.0
-
     def fit(self, problem: LinearProblem) -> LinearFit:
-        total = float(problem.weights.sum())
+        total, exponents = float(problem.weights.sum()), problem.exponents
         mean = np.average(problem.targets, axis=0, weights=problem.weights)
         centred = problem.targets - mean
         spread = problem.weights @ np.square(centred) / total
 
         def decompose(decays: FloatArray, for_scores: bool) -> DesignDecomposition:
-            scale = _decay_scale(problem.exponents, decays)
+            scale = _decay_scale(exponents, decays)
             return DesignDecomposition.from_design(
                 problem.design, problem.weights, scale=scale, for_scores=for_scores
             )
@@ -61,13 +65,12 @@ class _DecaySolver(GeneralizedRidgeSolver):
             scores = path_scores(
                 decomposition, centred, loadings, self._thinned, self.criterion
             )
-            best = best_penalties(scores, problem.groups)
-            chosen = np.take_along_axis(scores, best[np.newaxis], axis=0)[0]
-            defined = np.where(np.isnan(chosen), np.inf, chosen)
+            _, least = best_penalties(scores, problem.groups)
+            defined = np.where(np.isnan(least), np.inf, least)
             return _pooled(defined, spread, problem.groups)
 
         n_copies = max(total, float(len(problem.weights)))
-        decays = self._choose(score, problem.exponents, n_copies)
+        decays = self._search(score, exponents, n_copies)
         fit = solve_path(
             decompose(decays, False),
             problem.targets,
@@ -75,8 +78,13 @@ class _DecaySolver(GeneralizedRidgeSolver):
             problem.groups,
             self.criterion,
         )
-        price = self._price(problem.exponents, n_copies)
-        return fit.with_criterion(price * fit.criterion)
+        if not self._searches_inputs(exponents, n_copies):
+            return fit
+        # The price of the search is that of one term for each input.
+        n_inputs = int(np.count_nonzero(exponents.any(axis=0)))
+        return fit.at_price(
+            correction(n_inputs, len(exponents) - 1, n_copies, COMPARISON_SHARE)
+        )
 
     def fit_moments(
         self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
@@ -91,54 +99,39 @@ class _DecaySolver(GeneralizedRidgeSolver):
         def score(decays: FloatArray) -> float:
             return _pooled(solve(decays, self._thinned).criterion, spread, groups)
 
-        decays = self._choose(score, exponents, moments.total_weight)
-        return solve(decays, self.alphas)
+        return solve(self._search(score, exponents, moments.total_weight), self.alphas)
+
+    def _search(
+        self, score: Score, exponents: IndexArray, n_copies: float
+    ) -> FloatArray:
+        """Return the decay of each input, of least score."""
+        common = search_decay(score, exponents)
+        if not self._searches_inputs(exponents, n_copies):
+            return common
+        return search_decays(score, exponents, common)
+
+    def _searches_inputs(self, exponents: IndexArray, n_copies: float) -> bool:
+        return self.by_input and n_copies < _ENOUGH_SAMPLES * len(exponents)
 
 
 class DegreeWeightedRidgeSolver(_DecaySolver):
-    r"""Ridge with the penalty :math:`\lambda\gamma^{2|j|}` on the term of degree |j|.
+    r"""The same decay for each input: :math:`\lambda\gamma^{2|j|}` at degree |j|.
 
     The posterior mean under a normal prior of variance proportional to
     :math:`\gamma^{-2|j|}`: coefficients of smooth functions decay with the degree.
-    :math:`\gamma \ge 1` is chosen for all targets together, by the leave-one-out
-    error pooled over targets of unit variance, with :math:`\gamma = 1` (the plain
-    ridge) among the choices; the penalty is chosen for each group. Each
-    :math:`\gamma` costs one factorisation.
     """
 
-    def _choose(
-        self, score: Score, exponents: IndexArray, n_copies: float
-    ) -> FloatArray:
-        return search_decay(score, exponents)
+    by_input = False
 
 
 class AnisotropicRidgeSolver(_DecaySolver):
-    r"""Ridge with a decay for each input: :math:`\lambda \prod_i \gamma_i^{2 j_i}`.
+    """A decay for each input, unless there are two samples for each term.
 
-    The search starts from the best common decay and changes one input after another.
-    Inputs that matter little get a large decay, as the length scales of a Gaussian
-    process do. With at least two samples for each term the decay stays common.
-
-    The leave-one-out error by which the fit is compared with others is raised for the
-    search as if one term for each input had been searched for.
+    The search starts from the best common decay. Inputs that matter little get a large
+    decay, as the length scales of a Gaussian process do.
     """
 
-    def _choose(
-        self, score: Score, exponents: IndexArray, n_copies: float
-    ) -> FloatArray:
-        start = search_decay(score, exponents)
-        if self._has_enough(exponents, n_copies):
-            return start
-        return search_decays(score, exponents, start)
-
-    def _price(self, exponents: IndexArray, n_copies: float) -> float:
-        if self._has_enough(exponents, n_copies):
-            return 1.0
-        n_inputs = int(np.count_nonzero(exponents.any(axis=0)))
-        return correction(n_inputs, len(exponents) - 1, n_copies, COMPARISON_SHARE)
-
-    def _has_enough(self, exponents: IndexArray, n_copies: float) -> bool:
-        return n_copies >= _ENOUGH_SAMPLES * len(exponents)
+    by_input = True
 
 
 def _decay_scale(exponents: IndexArray, decays: FloatArray) -> FloatArray:
@@ -146,11 +139,7 @@ def _decay_scale(exponents: IndexArray, decays: FloatArray) -> FloatArray:
 
 
 def _pooled(criterion: FloatArray, spread: FloatArray, groups: IndexArray) -> float:
-    """Add up the error of each group over its spread, without groups of no spread.
-
-    A group is standardised as a whole, so that a rotation of its targets (another
-    log-ratio basis of one step) changes nothing.
-    """
+    """Add up the error of each group over its spread, which no rotation changes."""
     labels, group_of = np.unique(groups, return_inverse=True)
     error = np.bincount(group_of, criterion, minlength=len(labels))
     size = np.bincount(group_of, spread, minlength=len(labels))

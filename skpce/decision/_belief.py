@@ -100,17 +100,23 @@ class InputBelief:
     n_resampled: int = 0
 
     def __post_init__(self) -> None:
-        particles = _checked_particles(self.particles)
+        expected = (
+            "a finite table of shape (n_particles, n_features) with a row or more"
+        )
+        owner = "InputBelief"
+        particles = finite_floats(owner, "particles", self.particles, expected)
+        if particles.ndim != 2:
+            raise fail(owner, "particles", expected, self.particles)
         weights = checked_sample_weight(self.weights, particles)
         n_features = particles.shape[1]
         names = self.names
         if names is None:
             names = [f"x{i}" for i in range(n_features)]
         if isinstance(names, str) or len(names) != n_features:
-            raise fail("InputBelief", "names", f"None or {n_features} names", names)
+            raise fail(owner, "names", f"None or {n_features} names", names)
         if len(self.laws) not in (0, n_features):
             expected = f"empty, or {n_features} laws"
-            raise fail("InputBelief", "laws", expected, self.laws)
+            raise fail(owner, "laws", expected, self.laws)
         object.__setattr__(self, "particles", particles)
         if weights.max() > _LARGEST_WEIGHT:
             weights = weights / weights.max()
@@ -220,14 +226,6 @@ class InputBelief:
 def effective_sample_size(weights: FloatArray) -> float:
     """Return Kish's effective sample size of weights that sum to one."""
     return float(1.0 / np.square(weights).sum())
-
-
-def _checked_particles(particles: Any) -> FloatArray:
-    expected = "a finite table of shape (n_particles, n_features) with a row or more"
-    values = finite_floats("InputBelief", "particles", particles, expected)
-    if values.ndim != 2:
-        raise fail("InputBelief", "particles", expected, particles)
-    return values
 
 
 # Halvings of the interval in which a power is searched.
@@ -383,8 +381,17 @@ def read_observation(
 
     def checked(inputs: FloatArray) -> FloatArray:
         predicted = np.asarray(predict(inputs), dtype=np.float64)
-        table = predicted.reshape(len(predicted), -1)
-        found = _chosen(owner, table, columns, len(inputs))
+        found = predicted.reshape(len(predicted), -1)
+        if len(found) != len(inputs):
+            raise ValueError(
+                f"{owner}: the outcome returned {len(found)} rows for {len(inputs)} "
+                "rows of inputs."
+            )
+        if columns is not None:
+            width = found.shape[1]
+            if np.any((columns < -width) | (columns >= width)):
+                raise fail(owner, "which", f"columns in [0, {width})", columns.tolist())
+            found = found[:, columns]
         if found.shape[1] != len(values):
             raise ValueError(
                 f"{owner}: the outcome has {found.shape[1]} columns but "
@@ -447,17 +454,3 @@ def _columns(owner: str, which: Any, n_values: int) -> IndexArray:
     if columns.dtype.kind not in "iu" or columns.shape != (n_values,):
         raise fail(owner, "which", expected, which)
     return columns.astype(np.int64)
-
-
-def _chosen(owner: str, predicted: FloatArray, columns: Any, n_rows: int) -> FloatArray:
-    if len(predicted) != n_rows:
-        raise ValueError(
-            f"{owner}: the outcome returned {len(predicted)} rows for {n_rows} "
-            "rows of inputs."
-        )
-    if columns is None:
-        return predicted
-    width = predicted.shape[1]
-    if np.any((columns < -width) | (columns >= width)):
-        raise fail(owner, "which", f"columns in [0, {width})", columns.tolist())
-    return predicted[:, columns]

@@ -122,12 +122,10 @@ class ThompsonPolicy(BaseEstimator):
     outcome informs about it. Where the surrogate does not explain the policies (see
     :func:`skpce.inspection.verdict`) decisions are as poor as its predictions.
 
-    Updates by weights converge to the posterior as particles grow, until the first
-    resampling (``belief_.n_resampled``); it preserves mean and covariance, smooths
-    finer features, and leaves particles with common ancestors: the effective sample
-    size counts weights and is then too large. For a normal belief and an outcome
-    linear in the inputs, both methods converge to the posterior. For other outcomes
-    the Kalman filter is an approximation that uses only covariances.
+    For a normal belief and an outcome linear in the inputs both methods converge to the
+    posterior as particles grow; updates by weights do so for any belief and outcome,
+    until the first resampling (``belief_.n_resampled``). The effective sample size
+    counts weights and is too large after it. See the user guide, "Decisions".
 
     References
     ----------

@@ -5,7 +5,6 @@ in ``fit``, so that the import alone needs neither.
 """
 
 from ._beta_vae import BetaVAE
-from ._normalizing_flow import NormalizingFlow
-from ._pls import PLSTransformer
+from ._components import NormalizingFlow, PLSTransformer
 
 __all__ = ["BetaVAE", "NormalizingFlow", "PLSTransformer"]

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import BoolArray, FloatArray, check_real
 from ._training import (
+    BestEpoch,
     check_training_parameters,
     checked_inputs,
     descend,
@@ -194,8 +195,8 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.scale_: float = spread if spread > 0 else 1.0
         standard = (values - self.mean_) / self.scale_
         with one_torch_thread(torch):
-            found = train_vae(torch, standard[train], standard[held_out], spec, rng)
-        self._store(found, standard[train])
+            best = train_vae(torch, standard[train], standard[held_out], spec, rng)
+        self._store(best, standard[train])
         self.reconstruction_r2_: float = self._r2(values[train])
         self.held_out_r2_: float = self._r2(values[held_out])
         return self
@@ -209,17 +210,18 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             **{each.name: getattr(self, each.name) for each in fields(VAESpec)}
         )
 
-    def _store(self, found: TrainedVAE, standard: FloatArray) -> None:
+    def _store(self, best: BestEpoch, standard: FloatArray) -> None:
         """Store the layers, the inputs in the order of their variance."""
         d = self.n_components
-        variance = apply_layers(found.encoder, standard, np.tanh)[:, :d].var(axis=0)
+        encoder, decoder = best.parameters
+        variance = apply_layers(encoder, standard, np.tanh)[:, :d].var(axis=0)
         order = np.argsort(-variance, kind="stable")
         both = np.concatenate([order, d + order])
-        self.encoder_: Layers = change_of_outputs(found.encoder, np.eye(2 * d)[:, both])
-        self.decoder_: Layers = change_of_inputs(found.decoder, np.eye(d)[order])
+        self.encoder_: Layers = change_of_outputs(encoder, np.eye(2 * d)[:, both])
+        self.decoder_: Layers = change_of_inputs(decoder, np.eye(d)[order])
         self.active_: BoolArray = variance[order] > _ACTIVE_VARIANCE
-        self.n_epochs_: int = found.n_epochs
-        self.stopped_early_: bool = found.stopped_early
+        self.n_epochs_: int = best.epoch
+        self.stopped_early_: bool = best.stopped_early
 
     def _r2(self, X: FloatArray) -> float:
         return explained_share(X, self._decode(self._encode(X)), self.mean_)
@@ -274,39 +276,29 @@ class VAESpec:
     patience: int
 
 
-@dataclass(frozen=True)
-class TrainedVAE:
-    """Encoder (to means, then log-variances) and decoder."""
-
-    encoder: Layers
-    decoder: Layers
-    n_epochs: int  # the epoch of these parameters
-    stopped_early: bool
-
-
 def train_vae(
     torch: Any,
     X: FloatArray,  # shape: (n_samples, n_features), of mean zero
     held_out: FloatArray,  # shape: (n_held_out, n_features)
     spec: VAESpec,
     rng: RandomState,
-) -> TrainedVAE:
+) -> BestEpoch:  # its parameters: encoder (to means, then log-variances) and decoder
     """Minimise the loss by Adam, from the optimum of the linear β-VAE on."""
     # The loss is the same in rotated coordinates. Those along the right singular
     # vectors of X are few where rows are few, and spare Adam the others.
     _, singular, axes = np.linalg.svd(X, full_matrices=False)
     rank = max(1, int((singular > _ROUNDING * singular[0]).sum()))
     axes, eigenvalues = axes[:rank], singular[:rank] ** 2 / len(X)
-    encoder, decoder = linear_optimum(eigenvalues, spec)
+    encoding, decoding = linear_optimum(eigenvalues, spec)
     widths = tuple(spec.hidden_layer_sizes)
-    start = network_on(*encoder, widths, rng), network_on(*decoder, widths[::-1], rng)
-    found = _descend(torch, X @ axes.T, held_out @ axes.T, start, spec, rng)
-    return TrainedVAE(
-        change_of_inputs(found.encoder, axes.T),
-        change_of_outputs(found.decoder, axes),
-        found.n_epochs,
-        found.stopped_early,
+    start = network_on(*encoding, widths, rng), network_on(*decoding, widths[::-1], rng)
+    best = _descend(torch, X @ axes.T, held_out @ axes.T, start, spec, rng)
+    encoding, decoding = best.parameters
+    best.parameters = (
+        change_of_inputs(encoding, axes.T),
+        change_of_outputs(decoding, axes),
     )
+    return best
 
 
 def linear_optimum(
@@ -339,7 +331,7 @@ def _descend(
     start: tuple[Layers, Layers],
     spec: VAESpec,
     rng: RandomState,
-) -> TrainedVAE:
+) -> BestEpoch:
     encoder, decoder = (_tensors(torch, layers) for layers in start)
     tensors = [tensor for layer in encoder + decoder for tensor in layer]
     assessed = torch.from_numpy(np.tile(held_out, (_HELD_OUT_DRAWS, 1)))
@@ -348,7 +340,7 @@ def _descend(
     def loss(values: Any, noise: Any) -> Any:
         return negative_elbo(torch, encoder, decoder, values, noise, spec)
 
-    best = descend(
+    return descend(
         torch,
         tensors,
         lambda rows: loss(
@@ -361,19 +353,12 @@ def _descend(
         settings=spec,
         rng=rng,
     )
-    encoding, decoding = best.parameters
-    return TrainedVAE(encoding, decoding, best.epoch, best.stopped_early)
 
 
 def negative_elbo(
     torch: Any, encoder: Any, decoder: Any, X: Any, noise: Any, spec: VAESpec
 ) -> Any:
-    r"""Return the mean loss of some rows, without its constant.
-
-    .. math:: \frac{|x - g(z)|^2}{2 \sigma^2}
-        + \frac{\beta}{2} \sum_k (m_k^2 + v_k - 1 - \log v_k), \qquad
-        z = m + \sqrt{v}\, \epsilon
-    """
+    """Return the mean loss of some rows, without the constant of the normal density."""
     d = spec.n_components
     outputs = apply_layers(encoder, X, torch.tanh)
     mean, log_variance = outputs[:, :d], outputs[:, d:]
@@ -437,19 +422,15 @@ def apply_layers(layers: Any, values: Any, activation: Callable[[Any], Any]) -> 
 
 def change_of_inputs(layers: Layers, matrix: FloatArray) -> Layers:
     """Return the network whose input x is multiplied by a matrix first."""
-    (weight, bias), *network = layers
-    changed = [(matrix @ weight, bias)]
-    if not network:
-        return changed
-    (first, first_bias), *rest = network
-    return [*changed, (matrix @ first, first_bias), *rest]
+    # The linear map and the first layer of the network both take the input.
+    return [(matrix @ weight, bias) for weight, bias in layers[:2]] + layers[2:]
 
 
 def change_of_outputs(layers: Layers, matrix: FloatArray) -> Layers:
     """Return the network whose outputs are multiplied by a matrix."""
-    (weight, bias), *network = layers
-    changed = [(weight @ matrix, bias @ matrix)]
-    if not network:
-        return changed
-    *rest, (last, last_bias) = network
-    return [*changed, *rest, (last @ matrix, last_bias @ matrix)]
+    # The linear map and the last layer of the network both give outputs.
+    ends = (0, len(layers) - 1)
+    return [
+        (weight @ matrix, bias @ matrix) if place in ends else (weight, bias)
+        for place, (weight, bias) in enumerate(layers)
+    ]

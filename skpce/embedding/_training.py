@@ -82,7 +82,11 @@ def descend(
     for epoch in range(1, settings.max_epochs + 1):
         for rows in batches(n_rows, settings.batch_size, rng):
             value = loss(rows)
-            _require_finite(owner, value.item())
+            if not math.isfinite(value.item()):
+                raise ValueError(
+                    f"the training of {owner} diverged: its loss is {value.item()}. "
+                    "Lower learning_rate, or scale X."
+                )
             optimizer.zero_grad()
             value.backward()
             optimizer.step()
@@ -92,14 +96,6 @@ def descend(
     if best.parameters is None:
         best.epoch, best.parameters = settings.max_epochs, copy()
     return best
-
-
-def _require_finite(owner: str, loss: float) -> None:
-    if not math.isfinite(loss):
-        raise ValueError(
-            f"the training of {owner} diverged: its loss is {loss}. Lower "
-            "learning_rate, or scale X."
-        )
 
 
 class BestEpoch:

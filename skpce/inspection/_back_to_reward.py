@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray
-from .._dependence.tests import largest_correlation
+from .._dependence.scores import largest_correlation
 from .._input_laws import NormalLaw
+from ._correlated_features import NormalParts
 from ._model import ratio_of_means
-from ._original_space import AffineMap, NormalParts, affine_map
 from ._reading import (
+    AffineMap,
     OutsideDomainError,
     Reading,
+    affine_map,
     column_groups,
     group_matrix,
     has_variance,

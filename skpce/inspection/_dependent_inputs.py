@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
+from scipy.stats import qmc
 from sklearn.base import clone
 
 from .._checks import FloatArray, check_integer, make_generator
@@ -17,7 +18,8 @@ from .._dependence.maps import (
     RosenblattTransformer,
 )
 from .._dependence.scores import EmpiricalMap
-from ._dependent_shapley import BATCHES, Redraws, Shares
+from ._correlated_features import subset_shapley
+from ._ensembles.training_noise import jackknife_error
 from ._input_tests import input_tests
 from ._reading import (
     Inputs,
@@ -34,6 +36,15 @@ _KINDS = ("first_order", "total_order", "shapley")
 
 # Draws that are enough to say how many leave the laws of the expansion.
 _OUTSIDE_DRAWS = 1000
+
+_BATCHES = 16  # scrambled point sets; they give the standard error
+_LARGEST_WHOLE_GAME = 8  # with more players than this, orders are drawn at random
+
+# Orders of a batch where their number is not given; each comes with its reverse.
+_ORDERS = 4
+
+#: Shares of the variance by name, and the variance; each (n_targets, n_players or 1).
+Shares = dict[str, FloatArray]
 
 
 def dependent_sobol_indices(
@@ -131,12 +142,13 @@ def dependent_sobol_indices(
 
     Each conditional law is drawn from exactly, in the space of the normal scores: a
     normal law for Nataf's map, a mixture of normals for Rosenblatt's. With :math:`x'`
-    drawn again in :math:`w` given the rest,
-    :math:`E\,\mathrm{Var}(f \mid x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2`. The points
-    are 16 scrambled Sobol' sequences; the standard errors are the jackknife over
-    them. They do not hold the error of the expansion (see ``reasons``), nor, without
-    ``n_resamples``, that of the law, which for some tens of rows is the larger one:
-    a correlation has the standard error :math:`(1 - \rho^2) / \sqrt{n}`.
+    drawn again in :math:`w` given the rest, :math:`c(w) = E\,\mathrm{Var}(f \mid
+    x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2` ([1]_, equations 5.3 and 5.7), whose
+    Shapley values are those of :math:`\mathrm{Var}\, E[f \mid x_u]` ([3]_, theorem 1).
+    The points are 16 scrambled Sobol' sequences; the standard errors are the jackknife
+    over them. They do not hold the error of the expansion (see ``reasons``), nor,
+    without ``n_resamples``, that of the law, which for some tens of rows is the larger
+    one: a correlation has the standard error :math:`(1 - \rho^2) / \sqrt{n}`.
 
     References
     ----------
@@ -170,7 +182,7 @@ def dependent_sobol_indices(
     0.36 under the joint law, Shapley effect 0.68
     """
     owner = "dependent_sobol_indices"
-    check_integer(owner, "n_samples", n_samples, low=BATCHES * 64)
+    check_integer(owner, "n_samples", n_samples, low=_BATCHES * 64)
     check_integer(owner, "n_permutations", n_permutations, low=1, none_allowed=True)
     check_integer(owner, "n_resamples", n_resamples, low=0)
     if law is not None and not isinstance(law, IsoprobabilisticTransformer):
@@ -188,9 +200,9 @@ def dependent_sobol_indices(
         fitted,
         list(players.values()),
         group_matrix(reading.expansion),
-        2 ** int(np.ceil(np.log2(int(n_samples) / BATCHES))),
+        2 ** int(np.ceil(np.log2(int(n_samples) / _BATCHES))),
         None if n_permutations is None else int(n_permutations),
-        generator.integers(2**31, size=BATCHES).tolist(),
+        generator.integers(2**31, size=_BATCHES).tolist(),
     )
     shares, errors = redraws.estimate()
     law_errors = _law_errors(redraws, reading.rows.values, int(n_resamples), generator)
@@ -412,3 +424,131 @@ def _tied_columns(inputs: Inputs, law: IsoprobabilisticTransformer) -> list[str]
                 "of X; its share of the variance is too large"
             )
     return found
+
+
+@dataclass(frozen=True)
+class Redraws:
+    """Draws of the inputs, and of sets of them given the others."""
+
+    values: Callable[[FloatArray], FloatArray]  # rows of X to rows of the expansion
+    law: IsoprobabilisticTransformer
+    players: Sequence[list[int]]  # columns that are drawn together
+    group: FloatArray  # (n_targets, n_rows): which rows a target adds up
+    n_points: int  # of a batch, a power of two
+    n_permutations: int | None  # of a batch; None lets the number of players decide
+    seeds: Sequence[int]  # one per batch
+
+    def estimate(self) -> tuple[Shares, Shares]:
+        """Return the shares and their standard errors, by the jackknife."""
+        sums = np.array([self._batch(seed) for seed in self.seeds])
+        left = [_shares((sums.sum(axis=0) - one) / (len(sums) - 1)) for one in sums]
+        whole = _shares(sums.mean(axis=0))
+        errors = {
+            name: jackknife_error(np.array([one[name] for one in left]))
+            for name in whole
+        }
+        return whole, errors
+
+    def _batch(self, seed: int) -> FloatArray:  # shape: (6, n_targets, n_players)
+        """Return what the shares of one batch are made of."""
+        batch = _Batch.draw(self, np.random.default_rng(seed))
+        everyone = frozenset(range(len(self.players)))
+        sets = [frozenset([i]) for i in range(len(self.players))]
+        alone = np.array([batch.redraw(one) for one in sets])
+        others = np.array([batch.redraw(everyone - one) for one in sets])
+        parts = [self.group @ one[:, k].T for one in (alone, others) for k in (0, 1)]
+        variance = self.group @ batch.variance
+        parts.append(self._shapley(batch, variance))
+        parts.append(np.tile(variance[:, np.newaxis], len(sets)))
+        return np.array(parts)
+
+    def _shapley(self, batch: _Batch, variance: FloatArray) -> FloatArray:
+        n_players = len(self.players)
+        everyone = frozenset(range(n_players))
+
+        def cost(players: frozenset[int]) -> FloatArray:
+            if not players:
+                return np.zeros_like(variance)
+            if players == everyone:
+                return variance
+            return self.group @ batch.redraw(players)[0]
+
+        if self.n_permutations is None and n_players <= _LARGEST_WHOLE_GAME:
+            values = [
+                cost(frozenset(i for i in everyone if position >> i & 1))
+                for position in range(2**n_players)
+            ]
+            return subset_shapley(np.array(values).T, n_players) * variance[:, None]
+        n_orders = _ORDERS if self.n_permutations is None else self.n_permutations
+        gains = np.zeros((len(variance), n_players))
+        for _ in range(n_orders):
+            order = batch.generator.permutation(n_players)
+            for direction in (order, order[::-1]):
+                before = cost(frozenset())
+                for size, player in enumerate(direction, start=1):
+                    after = cost(frozenset(direction[:size].tolist()))
+                    gains[:, player] += after - before
+                    before = after
+        return gains / (2 * n_orders)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """One scrambled point set: draws of the inputs, and noise for the redraws."""
+
+    setting: Redraws
+    scores: FloatArray
+    noise: FloatArray
+    values: FloatArray
+    generator: np.random.Generator
+    known: dict[frozenset[int], FloatArray] = field(default_factory=dict)
+
+    @classmethod
+    def draw(cls, setting: Redraws, generator: np.random.Generator) -> _Batch:
+        n_noise = setting.law.law_.n_noise
+        points = qmc.Sobol(2 * n_noise, scramble=True, seed=generator)
+        n_bits = int(setting.n_points).bit_length() - 1
+        uniforms = np.clip(points.random_base2(n_bits), 2.0**-40, 1.0 - 2.0**-40)
+        normals = ndtri(uniforms)
+        empty = np.zeros((len(normals), len(setting.law.maps_)))
+        scores = setting.law.law_.redraw(empty, [], normals[:, :n_noise])
+        values = setting.values(setting.law.from_scores(scores))
+        return cls(setting, scores, normals[:, n_noise:], values, generator)
+
+    @property
+    def variance(self) -> FloatArray:  # shape: (n_rows,)
+        return self.values.var(axis=0)
+
+    def redraw(self, players: frozenset[int]) -> FloatArray:  # shape: (2, n_rows)
+        """Return c(w) of some players, and the variance of f at both points."""
+        if players not in self.known:
+            self.known[players] = self._compare(players)
+        return self.known[players]
+
+    def _compare(self, players: frozenset[int]) -> FloatArray:
+        """Draw the columns of some players again, given the others."""
+        if not players:
+            return np.array([np.zeros_like(self.variance), self.variance])
+        setting = self.setting
+        drawn = [i for player in players for i in setting.players[player]]
+        given = sorted(set(range(self.scores.shape[1])) - set(drawn))
+        scores = setting.law.law_.redraw(self.scores, given, self.noise)
+        again = setting.values(setting.law.from_scores(scores))
+        cost = 0.5 * np.square(self.values - again).mean(axis=0)
+        return np.array([cost, np.concatenate([self.values, again]).var(axis=0)])
+
+
+def _shares(sums: FloatArray) -> Shares:
+    """Divide by variances; 0 where there is none."""
+    alone, alone_variance, others, others_variance, shapley, variance = sums
+    rest = _ratio(others, others_variance)
+    return {
+        "first_order": np.where(others_variance > 0, 1.0 - rest, 0.0),
+        "total_order": _ratio(alone, alone_variance),
+        "shapley": _ratio(shapley, variance),
+        "variance": variance[:, :1],
+    }
+
+
+def _ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
+    return part / np.where(whole > 0, whole, 1.0)

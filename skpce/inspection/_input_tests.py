@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
-from .._checks import FloatArray
+from .._checks import FloatArray, IndexArray
+from ._ensembles.cross_fit import Split, take
 from ._reading import last_and_inputs
 from ._result import Result
 
@@ -18,6 +21,9 @@ _LARGEST_BLOCK = 2**21  # distances held at once
 
 # Above this size the p-value of Shapiro and Wilk's test is not accurate.
 _LARGEST_SHAPIRO = 5000
+
+# A test of a correlation by Fisher's z needs more than three members.
+_SMALLEST_FOLD = 4
 
 
 def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
@@ -123,36 +129,24 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
         "distance": np.sqrt(np.maximum(squared, 0.0)),
         "dependence_p_values": np.minimum(3.0 * p_values, 1.0),
     }
-    normality = np.array(
-        [
-            _normality_p(column) if varies else np.nan
-            for column, varies in zip(inputs.T, varying, strict=True)
-        ]
-    )
-    return _result(matrices, normality, laws)
+    normality = np.array([_normality_p(column) for column in inputs.T])
+    found = _table_of_pairs(matrices, normality=normality, law=laws)
+    return replace(found, title=_in_words(found))
 
 
-def _result(
-    matrices: dict[str, FloatArray], normality: FloatArray, laws: FloatArray
-) -> Result:
-    above = np.triu_indices(len(laws), k=1)
+def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Result:
+    """Return one row per pair of inputs; ``tests`` has p-values of each input."""
+    above = np.triu_indices(len(matrices["dependence_p_values"]), k=1)
     pairs = {name: matrix[above] for name, matrix in matrices.items()}
     p_values = pairs.pop("dependence_p_values")
     columns = {"first": above[0], "second": above[1], **pairs, "p_value": p_values}
-    smallest = {
-        "dependence": smallest_p_value(p_values),
-        "normality": smallest_p_value(normality),
-        "law": smallest_p_value(laws),
-    }
-    found = Result(
-        {"pair": range(len(p_values))},
-        columns,
-        figures=matrices
-        | {"normality_p_values": normality, "law_p_values": laws}
-        | {f"smallest_{name}_p_value": value for name, value in smallest.items()},
-        framed=tuple(columns),
-    )
-    return replace(found, title=_in_words(found))
+    figures: dict[str, Any] = dict(matrices)
+    for kind, values in tests.items():
+        figures[f"{kind}_p_values"] = values
+    for kind, values in {"dependence": p_values, **tests}.items():
+        figures[f"smallest_{kind}_p_value"] = smallest_p_value(values)
+    keys = {"pair": range(len(p_values))}
+    return Result(keys, columns, figures=figures, framed=tuple(columns))
 
 
 def _in_words(tests: Result) -> str:
@@ -217,7 +211,8 @@ def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
 
 
 def _normality_p(column: FloatArray) -> float:
-    if len(column) < 8:
+    """Test for a normal law; NaN for a constant input, or too few members."""
+    if len(column) < 8 or np.ptp(column) == 0:
         return float("nan")
     test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
     return float(test(column).pvalue)
@@ -254,3 +249,83 @@ def _squared_distance_correlation(X: FloatArray) -> FloatArray:
 def _distances(columns: FloatArray, rows: slice) -> FloatArray:
     """Return distances within each column; shape (n_features, n_rows, n_members)."""
     return np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis])
+
+
+def held_out_inputs(
+    model: Any,
+    X: Any,
+    y: Any,
+    splits: Sequence[Split],
+    once: IndexArray,  # rows of which no two have the same reward
+) -> Result | None:
+    """Test held-out inputs; None for text, or another number of them in a fold."""
+    folds = []
+    for train, test in splits:
+        fitted = clone(model).fit(take(X, train), take(y, train))
+        seen, new = (
+            numeric(last_and_inputs(fitted, take(X, np.intersect1d(rows, once)))[1])
+            for rows in (train, test)
+        )
+        if seen is None or new is None:
+            return None
+        folds.append((seen, new))
+    alike = len({new.shape[1] for _, new in folds}) == 1
+    return _held_out_result(folds) if alike else None
+
+
+def _held_out_result(folds: Sequence[tuple[FloatArray, FloatArray]]) -> Result:
+    """Test the inputs of members seen and held out, fold by fold."""
+    units = [_standardised(seen, new) for seen, new in folds]
+    correlation, p_values = _pooled_correlation(units)
+    rows = np.concatenate(units)
+    found = _table_of_pairs(
+        {"correlation": correlation, "dependence_p_values": p_values},
+        normality=np.array([_normality_p(one[~np.isnan(one)]) for one in rows.T]),
+    )
+    largest = found.largest("correlation")
+    return replace(
+        found,
+        title=(
+            f"{len(rows)} members held out: largest correlation of two inputs "
+            f"{largest:.2f}, p = {found.smallest_dependence_p_value:.2g} over all "
+            f"pairs; normality p = {found.smallest_normality_p_value:.2g} over all "
+            "inputs"
+        ),
+        figures={
+            **found.figures,
+            "n_members": len(rows),
+            "largest_correlation": largest,
+        },
+    )
+
+
+def _standardised(seen: FloatArray, new: FloatArray) -> FloatArray:
+    """Return new rows in units of those seen; NaN for an input that is constant."""
+    deviation = seen.std(axis=0)
+    unit = np.where(deviation > 0, deviation, np.nan)
+    return (new - seen.mean(axis=0)) / unit
+
+
+def _pooled_correlation(folds: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    n_inputs = folds[0].shape[1]
+    squares, weights, statistic, freedom = np.zeros((4, n_inputs, n_inputs))
+    for fold in folds:
+        n_members = len(fold)
+        if n_members < _SMALLEST_FOLD:
+            continue
+        values = np.nan_to_num(fold)
+        r = _correlation(values, np.ptp(values, axis=0) > 0)
+        known = ~np.isnan(r)
+        r = np.where(known, np.clip(r, -1.0 + 1e-12, 1.0 - 1e-12), 0.0)
+        adjusted = 1.0 - (1.0 - r**2) * (n_members - 1) / (n_members - 2)
+        squares += np.where(known, n_members * adjusted, 0.0)
+        weights += n_members * known
+        statistic += (n_members - 3) * np.arctanh(r) ** 2
+        freedom += known
+    some = freedom > 0
+    pooled = squares / np.where(some, weights, 1.0)
+    p_values = stats.chi2.sf(statistic, np.where(some, freedom, 1.0))
+    return (
+        np.where(some, np.sqrt(np.maximum(pooled, 0.0)), np.nan),
+        np.where(some, p_values, np.nan),
+    )

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.basis import BasisParameters
-from .._basis.features import PolynomialChaosFeatures
+from .._basis.basis import BasisParameters, PolynomialChaosFeatures
 from .._basis.index_sets import count_terms
 from .._checks import (
     FloatArray,
@@ -20,7 +19,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
-from .._dependence.tests import (
+from .._dependence.scores import (
     correlation_reason,
     fidelity_reason,
     largest_correlation,

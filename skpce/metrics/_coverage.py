@@ -16,12 +16,12 @@ from scipy.stats import kstest
 from sklearn.utils import check_random_state
 
 from .._checks import BoolArray, FloatArray, check_option, check_real
-from .._compositions.composition import refuse_masked, refuse_negative
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     composition_geometry,
     sum_by_step,
 )
+from .._compositions.steps import refuse_masked, refuse_negative
 
 
 def _read(

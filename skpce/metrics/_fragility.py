@@ -22,18 +22,20 @@ from .._checks import (
     checked_sample_weight,
     import_pandas,
 )
-from .._compositions.composition import (
-    close_compositions,
-    refuse_masked,
-    replace_zeros,
-    resolve_mask,
-)
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     check_log_ratio_parameters,
     clr_of,
 )
-from .._compositions.steps import StepLayout, refuse_nan, refuse_ragged, resolve_layout
+from .._compositions.steps import (
+    StepLayout,
+    close_compositions,
+    refuse_masked,
+    refuse_nan,
+    refuse_ragged,
+    resolve_layout,
+    resolve_mask,
+)
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 
 
@@ -172,9 +174,8 @@ def policy_fragility(
     :math:`K\, \mathrm{Var}(\mathrm{clr}_r)`.
 
     ``normalized_*`` divides by the largest value that any ensemble can have with
-    :math:`K` parts (see the user guide). All four are convex in each
-    :math:`p_i`, so it belongs to members that choose one action each, split evenly over
-    the :math:`K` actions; 1 is reached when :math:`K` divides the number of members.
+    :math:`K` parts (see the user guide): of members that choose one action each, split
+    evenly. 1 is reached when :math:`K` divides the number of members.
 
     References
     ----------
@@ -479,11 +480,9 @@ def squared_aitchison(
     check_zero_replacement(owner, zero_replacement, layout)
     possible = resolve_mask(mask, np.vstack(closed), layout, owner)
     geometry = LogRatioGeometry(layout, possible, "clr", -1)
-    for table, name in zip(closed, names, strict=True):
-        refuse_masked(table, possible, layout, name)
     first, second = (
-        geometry.clr(replace_zeros(table, possible, layout, zero_replacement))
-        for table in closed
+        clr_of(table, geometry, zero_replacement, name)
+        for table, name in zip(closed, names, strict=True)
     )
     squares = np.zeros(closed[0].shape)
     squares[:, geometry.active_parts] = np.square(first - second)

@@ -18,7 +18,7 @@ from .._checks import (
     make_generator,
 )
 from .._compositions.log_ratio import composition_geometry
-from ..inspection._cross_fit import take, with_parameters
+from ..inspection._ensembles.cross_fit import take, with_parameters
 from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
     UNEXPLAINED_COLOR,

@@ -18,7 +18,8 @@ from .._checks import (
 )
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
-from .._expansion.marginals import checked_features, main_effects
+from .._expansion.indices import checked_features
+from .._expansion.moments import main_effects
 from ..inspection import Result
 from ..inspection._reading import expansion_of, group_matrix
 from ._style import (

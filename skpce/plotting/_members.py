@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
-from .._compositions.composition import checked_policies
 from .._compositions.fitted import QUANTILE
+from .._compositions.steps import checked_policies
 from ..inspection._reading import compositions_of
 from ..metrics import marginal_coverage_score
 from ._style import (
@@ -278,7 +278,11 @@ class CoverageDisplay:
         geometry, surrogate = fitted.geometry, reading.estimator
         inputs = reading.inputs
         y = checked_policies(y, surrogate, len(inputs))
-        kinds = interval_kinds(inputs)
+        kinds: dict[str, dict[str, Any]] = {
+            "given the inputs": {"X": inputs},
+            "ignoring the inputs": {"X": None},
+            "push-forward alone": {"X": None, "residual": None},
+        }
         layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
         coverages: dict[str, list[float]] = {name: [] for name in kinds}
         for name, arguments in kinds.items():
@@ -287,7 +291,7 @@ class CoverageDisplay:
                     confidence_level=level, random_state=random_state, **arguments
                 )
                 score = marginal_coverage_score(y, *interval, **layout)
-                coverages[name].append(float(np.nanmean(score)))
+                coverages[name].append(_mean_of_known(score))
         display = cls(levels, coverages, n_members=len(inputs))
         return display.plot(ax=ax, **kwargs)
 
@@ -312,12 +316,10 @@ class CoverageDisplay:
         draws : mapping of str to array-like of shape (n_draws, n_members, n_parts)
             Draws of each predictive distribution by name; (n_draws, 1, n_parts) for
             one that all members share.
-        levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
-            Nominal levels.
         steps, mask
             As in :func:`skpce.metrics.marginal_coverage_score`.
-        ax, **kwargs
-            As in :meth:`plot`.
+        levels, ax, **kwargs
+            As in :meth:`from_estimator`.
         """
         coverages: dict[str, list[float]] = {name: [] for name in draws}
         for name, values in draws.items():
@@ -326,7 +328,7 @@ class CoverageDisplay:
                 tails = [tail, 1.0 - tail]
                 bounds = np.quantile(np.asarray(values), tails, axis=0, method=QUANTILE)
                 score = marginal_coverage_score(y, *bounds, steps=steps, mask=mask)
-                coverages[name].append(float(np.nanmean(score)))
+                coverages[name].append(_mean_of_known(score))
         display = cls(levels, coverages, n_members=len(np.asarray(y)))
         return display.plot(ax=ax, **kwargs)
 
@@ -357,10 +359,7 @@ class CoverageDisplay:
         return self
 
 
-def interval_kinds(inputs: FloatArray) -> dict[str, dict[str, Any]]:
-    """Return, by name, the arguments of three kinds of intervals of a surrogate."""
-    return {
-        "given the inputs": {"X": inputs},
-        "ignoring the inputs": {"X": None},
-        "push-forward alone": {"X": None, "residual": None},
-    }
+def _mean_of_known(scores: FloatArray) -> float:
+    """Return the mean over the steps with a choice; NaN without any."""
+    known = scores[~np.isnan(scores)]
+    return float(known.mean()) if known.size else float("nan")

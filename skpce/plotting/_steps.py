@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, check_option
-from .._compositions.composition import checked_policies
+from .._compositions.steps import checked_policies
 from ..inspection import Result
 from ..inspection._reading import compositions_of
 from ..metrics import PolicyFragility, policy_fragility

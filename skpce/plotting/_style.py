@@ -303,11 +303,3 @@ def target_q2(y: ArrayLike, predicted: ArrayLike) -> FloatArray:  # (n_targets,)
     values = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
     press = np.square(observed - values).sum(axis=0)
     return q2_from_sums(press, weighted_spread(observed, np.ones(len(observed))))
-
-
-def surrogate_q2(surrogate: Any, inputs: Any, y: ArrayLike) -> FloatArray:
-    """Return Q² per step of a fitted surrogate."""
-    predicted = np.asarray(surrogate.predict(inputs), dtype=np.float64)
-    values = np.asarray(y, dtype=np.float64)
-    predicted, zero = predicted.reshape(values.shape), surrogate.zero_replacement
-    return composition_q2(values, predicted, surrogate.geometry_, zero)

@@ -141,7 +141,11 @@ def coefficient_error_bound(
     0.24
     """
     owner = "coefficient_error_bound"
-    variances = _checked_variances(owner, noise_variance)
+    expected = "a non-negative finite float, or a list with one per coordinate"
+    given = finite_floats(owner, "noise_variance", noise_variance, expected)
+    variances = np.atleast_1d(given)
+    if variances.ndim != 1 or np.any(variances < 0):
+        raise fail(owner, "noise_variance", expected, noise_variance)
     check_integer(owner, "n_members", n_members, low=1)
     check_integer(owner, "n_terms", n_terms, low=1)
     check_real(owner, "smallest_eigenvalue", smallest_eigenvalue, **_NOT_NEGATIVE)
@@ -286,14 +290,6 @@ def _checked_pair(
     return error, variance
 
 
-def _checked_variances(owner: str, value: Any) -> FloatArray:
-    expected = "a non-negative finite float, or a list with one per coordinate"
-    variances = np.atleast_1d(finite_floats(owner, "noise_variance", value, expected))
-    if variances.ndim != 1 or np.any(variances < 0):
-        raise fail(owner, "noise_variance", expected, value)
-    return variances
-
-
 #: What takes the place of the confidence in the formula.
 VARIANTS = ("markov", "printed")
 
@@ -355,10 +351,9 @@ def paper_ensemble_size(
     Notes
     -----
     The user guide, "How many members", lists the faults of the proof (supplement of
-    the paper, section "Sample complexity for Sobol accuracy"): Markov's inequality
-    gives :math:`1/\delta`, not its logarithm, and :math:`E\lVert\hat c - c\rVert^2 \le
-    P\sigma^2/(L - P)` is not true of polynomial designs. The paper's :math:`L^* = 57`
-    is :math:`P + 1` and needs :math:`\sigma^2/D_{\min} \le 1.9 \cdot 10^{-6}`.
+    the paper, section "Sample complexity for Sobol accuracy"). The paper's
+    :math:`L^* = 57` is :math:`P + 1`: it needs
+    :math:`\sigma^2/D_{\min} \le 1.9 \cdot 10^{-6}`.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    finite_floats,
     make_generator,
     one_thread_if_small,
 )
@@ -195,12 +196,12 @@ def required_ensemble_size(
     noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
     signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
     facts = replace(facts, noise_variance=noise, signal_variance=signal)
-    error = _ShareBound(facts, 1.0 - confidence_level, method, isotropic)
+    bound_at = partial(facts.share_bound, (1.0 - confidence_level, method, isotropic))
     with one_thread_if_small(facts.n_terms**2):
         designs = SimulatedDesigns(facts.basis, n_designs, make_generator(random_state))
-        n_required = _smallest_sizes(error, designs, tolerance)
+        n_required = _smallest_sizes(facts, bound_at, designs, tolerance)
         eigenvalue = smallest_of_gram(facts.gram) / facts.n_members
-    bound = [error.at(k, facts.n_members, eigenvalue) for k in range(len(noise))]
+    bound = [bound_at(k, facts.n_members, eigenvalue) for k in range(len(noise))]
     required = RequiredEnsembleSize(
         facts.names,
         np.where(facts.is_nothing, np.nan, n_required),
@@ -218,37 +219,17 @@ def required_ensemble_size(
     return required
 
 
-@dataclass(frozen=True)
-class _ShareBound:
-    """The bound on the error of the indices, as a function of the members."""
-
-    facts: FittedFacts
-    risk: float
-    method: str
-    isotropic: bool
-
-    def at(self, output: int, n_members: int, eigenvalue: float) -> float:
-        facts = self.facts
-        noise, signal = facts.noise_variance[output], facts.signal_variance[output]
-        known = signal > 0.0 and np.isfinite(noise)
-        if n_members < facts.n_terms or eigenvalue == 0.0 or not known:
-            return 1.0
-        sizes = n_members, facts.n_terms, int(facts.n_coordinates[output])
-        how = self.risk, self.method, self.isotropic
-        quantile = mean_square_quantile(*sizes, *how)
-        squared = noise * facts.n_terms * quantile / (n_members * eigenvalue)
-        return float(sobol_error_bound(squared, signal))
-
-
 def _smallest_sizes(
-    error: _ShareBound, designs: SimulatedDesigns, tolerance: float
+    facts: FittedFacts,
+    bound_at: Callable[[int, int, float], float],
+    designs: SimulatedDesigns,
+    tolerance: float,
 ) -> list[float]:
     """Return, for each output, the smallest size at which the bound is small enough."""
 
     def enough(output: int, size: int) -> bool:
-        return error.at(output, size, designs.eigenvalue(size)) <= tolerance
+        return bound_at(output, size, designs.eigenvalue(size)) <= tolerance
 
-    facts = error.facts
     known = np.isfinite(facts.noise_variance) & (facts.signal_variance > 0.0)
     wanted = np.flatnonzero(known & ~facts.is_nothing).tolist()
     while designs.can_grow and not all(enough(k, designs.sizes[-1]) for k in wanted):
@@ -279,14 +260,10 @@ def _given(owner: str, name: str, value: Any, fitted: FloatArray) -> FloatArray:
     if value is None:
         return fitted
     expected = f"None or {len(fitted)} non-negative finite floats, one per output"
-    message = f"The {name!r} parameter of {owner} must be {expected}. Got {value!r}."
-    try:
-        values = np.broadcast_to(np.asarray(value, dtype=np.float64), fitted.shape)
-    except (TypeError, ValueError):
-        raise ValueError(message) from None
-    if not np.all((values >= 0.0) & np.isfinite(values)):
-        raise ValueError(message)
-    return values.copy()
+    values = finite_floats(owner, name, value, expected)
+    if np.any(values < 0.0) or values.shape not in ((), (1,), fitted.shape):
+        raise fail(owner, name, expected, value)
+    return np.broadcast_to(values, fitted.shape).copy()
 
 
 def _warn_if_vacuous(required: RequiredEnsembleSize) -> None:
@@ -391,6 +368,23 @@ class FittedFacts:
     def n_terms(self) -> int:
         """Number of terms, with the constant."""
         return len(self.basis.multi_indices)
+
+    def share_bound(
+        self,
+        how: tuple[float, str, bool],
+        output: int,
+        n_members: int,
+        eigenvalue: float,
+    ) -> float:
+        """Bound the error of the indices; ``how`` is the risk, method and isotropy."""
+        noise, signal = self.noise_variance[output], self.signal_variance[output]
+        known = signal > 0.0 and np.isfinite(noise)
+        if n_members < self.n_terms or eigenvalue == 0.0 or not known:
+            return 1.0
+        sizes = n_members, self.n_terms, int(self.n_coordinates[output])
+        quantile = mean_square_quantile(*sizes, *how)
+        squared = noise * self.n_terms * quantile / (n_members * eigenvalue)
+        return float(sobol_error_bound(squared, signal))
 
 
 def fitted_facts(owner: str, estimator: Any) -> FittedFacts:

@@ -22,19 +22,18 @@ from sklearn.random_projection import GaussianRandomProjection
 
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
-from skpce.inspection import compare_embeddings, input_tests
-from skpce.inspection._cross_fit import Permutations, step_q2
-from skpce.inspection._embeddings.held_out import (
-    _pooled_correlation,
-    held_out_inputs,
-)
-from skpce.inspection._embeddings.search import (
+from skpce.inspection import Result, compare_embeddings, input_tests
+from skpce.inspection._ensembles.cross_fit import Permutations, make_splits, step_q2
+from skpce.inspection._ensembles.embedding_search import (
     NestedFolds,
     NestedSearch,
     read_candidates,
 )
-from skpce.inspection._reward_groups import make_splits
-from skpce.inspection._verdict import _make_cross_fit
+from skpce.inspection._ensembles.verdict import _make_cross_fit
+from skpce.inspection._input_tests import (
+    _pooled_correlation,
+    held_out_inputs,
+)
 from skpce.metrics import aitchison_scorer
 
 STEPS = {"a": 3, "b": 2}
@@ -201,7 +200,7 @@ def test_permuted_choices_are_grid_searches_of_permuted_policies(data, candidate
     order = np.random.default_rng(3).permutation(len(X))
     search, deviations = search_of(candidates, X, y)
     moved = Permutations(order[np.newaxis], moves_policies=True)
-    ours = search.permuted_q2(moved, deviations, None, lambda: None)
+    ours = search.permuted_q2(moved, deviations, None, lambda _: None)
     searched = grid_search(candidates, dimensions=(1,), degrees=(1,))
     predicted = cross_val_predict(searched, X, y[order], cv=OUTER)
     assert ours[0, -1] == pytest.approx(q2_by_hand(y[order], predicted))
@@ -515,6 +514,20 @@ def test_tables_and_words(found):
     assert "- PCA, dimension " in text
     with pytest.raises(KeyError, match="'ICA' is no candidate; there are 'PCA', 'PLS'"):
         found["ICA"]
+
+
+def test_a_comparison_is_a_table_of_candidates_and_steps(found):
+    assert isinstance(found, Result)
+    assert found.candidate_names == ("PCA", "PLS", "best of all")
+    assert [one.name for one in found.candidates] == ["PCA", "PLS"]
+    assert found.q2.shape == (3, 2)
+    row = found["PLS"]
+    np.testing.assert_array_equal(row.q2, row.verdict.q2)
+    np.testing.assert_array_equal(row.attributable, row.verdict.attributable)
+    assert row.dimension == row.setting.dimension
+    assert row.held_out_correlation == row.held_out_inputs.largest_correlation
+    assert "90 members held out" in str(row.held_out_inputs)
+    assert "chosen anew in each of 3 outer folds" in found._repr_html_()
 
 
 def test_progress_is_reported_and_may_stop(data):

@@ -311,7 +311,7 @@ def test_random_orders_agree_with_all_subsets():
         u = [i for i in range(n) if position >> i & 1]
         cross = covariance[u] @ beta
         values[0, position] = cross @ np.linalg.solve(covariance[np.ix_(u, u)], cross)
-    from skpce.inspection._dependent_shapley import subset_shapley
+    from skpce.inspection._correlated_features import subset_shapley
 
     exact = subset_shapley(values / whole, n)
     error = few.shapley_standard_error

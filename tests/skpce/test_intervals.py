@@ -8,15 +8,9 @@ from scipy.stats import norm, uniform
 from sklearn.linear_model import LassoCV, LinearRegression
 
 from skpce import PolynomialChaosRegressor
-from skpce._expansion.bootstrap import (
-    _left_out,
-    bootstrap_coefficients,
-    regression_variance,
-    resample_counts,
-    search_price,
-)
-from skpce._expansion.indices import shapley_effects, sobol_indices
-from skpce._expansion.intervals import index_masks
+from skpce._expansion.indices import index_masks, sobol_indices
+from skpce._expansion.intervals import _left_out, regression_variance, search_price
+from skpce._expansion.problem import resample_counts
 from skpce._solvers import SOLVERS
 
 SEED = 0
@@ -41,7 +35,7 @@ def noisy_data(n_samples=40, n_targets=3, seed=SEED):
 
 def assert_same_as_loop(pce, counts):
     solver, problem, fit = pce._problem.solver, pce._problem.linear, pce._problem.fit
-    batched = bootstrap_coefficients(solver, problem, fit, counts)
+    batched = solver.resample(problem, fit, counts)
     loop = [solver.refit(problem.resampled(row), fit) for row in counts]
     scale = np.abs(loop).max()
     np.testing.assert_allclose(batched, loop, rtol=0, atol=1e-8 * scale)
@@ -97,9 +91,7 @@ def test_resampling_an_external_regressor():
     assert_same_as_loop(pce, counts)
     own = PolynomialChaosRegressor(1, solver="ols").fit(X, y)
     np.testing.assert_allclose(
-        bootstrap_coefficients(
-            pce._problem.solver, pce._problem.linear, pce._problem.fit, counts
-        ),
+        pce._problem.solver.resample(pce._problem.linear, pce._problem.fit, counts),
         own._problem.solver.resample(own._problem.linear, own._problem.fit, counts),
     )
 
@@ -134,9 +126,7 @@ def test_bootstrap_spread_of_least_squares_is_the_theory():
     y = 1 + X @ [1.0, 0.5] + 0.3 * rng.normal(size=400)
     pce = PolynomialChaosRegressor(1, solver="ols", distribution=norm(0, 1)).fit(X, y)
     counts = resample_counts(np.ones(400), 3000, rng)
-    draws = bootstrap_coefficients(
-        pce._problem.solver, pce._problem.linear, pce._problem.fit, counts
-    )
+    draws = pce._problem.solver.resample(pce._problem.linear, pce._problem.fit, counts)
     design = pce.transform(X)
     theory = 0.3 * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
     np.testing.assert_allclose(draws[:, 0].std(axis=0), theory, rtol=0.15)
@@ -151,9 +141,7 @@ def test_masks_give_the_indices():
     exact = sobol_indices(pce.coefficients_, pce.multi_indices_)
     np.testing.assert_allclose(first, exact.first_order)
     np.testing.assert_allclose(total, exact.total_order)
-    np.testing.assert_allclose(
-        shapley, shapley_effects(pce.coefficients_, pce.multi_indices_)
-    )
+    np.testing.assert_allclose(shapley, exact.shapley)
 
 
 # Residual bounds

@@ -44,7 +44,7 @@ from skpce import (
 )
 from skpce._input_laws import NAMED_LAWS
 from skpce._model_file import state as model_state
-from skpce._model_file.estimators import OF_SCIKIT_LEARN, OURS
+from skpce._model_file.kinds import OF_SCIKIT_LEARN, OURS
 from skpce._solvers import FROM_MOMENTS, SOLVERS
 from skpce.embedding import BetaVAE, PLSTransformer
 
@@ -518,7 +518,7 @@ def test_kinds_are_those_of_the_first_version():
     """Another field or tag needs another version, and files of this one must load."""
     recorded = json.loads((DATA / "model_format_1.json").read_text("utf-8"))
     kinds = {tag: sorted(kind.fields) for tag, kind in model_state.KINDS.items()}
-    kinds |= {path: sorted(one.fields) for path, one in OURS.items()}
+    kinds |= {path: sorted(one) for path, one in OURS.items()}
     assert kinds == recorded
 
 
@@ -526,10 +526,18 @@ def test_kinds_are_those_of_the_first_version():
 def test_every_field_of_a_noun_is_held(noun):
     """A field that a noun gains, with a default even, would be lost otherwise."""
     kind = model_state.CLASSES[noun]
-    held = {kind.sources.get(name, name) for name in kind.fields}
+    held = {entry.attribute for entry in kind.fields.values()}
     assert (
         {entry.name for entry in fields(noun)} <= held if is_dataclass(noun) else held
     )
+
+
+@pytest.mark.parametrize("kind", model_state.KINDS.values(), ids=lambda kind: kind.tag)
+def test_every_array_of_a_noun_has_axes(kind):
+    """Arrays of other shapes could be loaded otherwise."""
+    arrays = [one for one in kind.fields.values() if "ndarray" in str(one.holds)]
+    pairs = "models of the inputs"  # of columns and a regressor
+    assert all(one.axes for one in arrays) or kind.tag == pairs
 
 
 def test_the_same_model_makes_the_same_file(tmp_path, data):
@@ -579,8 +587,9 @@ def test_a_file_that_is_there_is_replaced_as_a_whole(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         save_model(PolynomialChaosRegressor(), tmp_path / "none" / "model.npz")
+    assert caught.value.filename == str(tmp_path / "none")
 
 
 # What is refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -184,6 +185,15 @@ def test_a_file_of_something_else(name, tmp_path, refused):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.npz"):
         load_model(tmp_path / "none.npz")
+
+
+def test_a_file_that_must_not_be_read(path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    with pytest.raises(PermissionError, match=r"model\.npz"):
+        load_model(path)
 
 
 def test_a_folder(tmp_path):

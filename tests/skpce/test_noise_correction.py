@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.linear_model import LinearRegression
 
 from skpce import PolynomialChaosRegressor
-from skpce._expansion.intervals import half_coefficients, signed_indices
+from skpce._expansion.noise_correction import half_coefficients, signed_indices
 
 SEED = 0
 

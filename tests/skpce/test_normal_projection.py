@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from skpce import PolynomialChaosRegressor
 from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion.marginals import (
+from skpce._expansion.moments import (
     explained_variance,
     symmetric_tensors,
     variance_along,

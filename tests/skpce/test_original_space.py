@@ -19,7 +19,8 @@ from sklearn.preprocessing import (
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.index_sets import build_multi_indices
-from skpce._expansion.marginals import explained_share, gradient_moments
+from skpce._expansion.indices import gradient_moments
+from skpce._expansion.moments import explained_share
 from skpce._input_laws import NormalLaw, UniformLaw
 from skpce.inspection import original_space_indices, shapley_effects
 
@@ -145,7 +146,7 @@ def test_without_an_embedding_they_are_the_sobol_indices():
 
 
 def test_the_loading_is_that_of_pca():
-    from skpce.inspection._original_space import affine_map
+    from skpce.inspection._reading import affine_map
 
     X, y = rows(noise=0.5)
     pipeline = fitted(X, y, PCA(3))
@@ -230,12 +231,12 @@ def test_uniform_inputs_are_sampled(seed):
 
 def test_sampled_and_closed_forms_agree(monkeypatch):
     """The same pipeline on normal inputs, by both branches."""
-    from skpce.inspection import _original_space
+    from skpce.inspection import _correlated_features
 
     X, y = rows(noise=0.5)
     pipeline = fitted(X, y, StandardScaler(), PCA(3))
     closed = original_space_indices(pipeline, X)
-    monkeypatch.setattr(_original_space, "NormalLaw", UniformLaw)
+    monkeypatch.setattr(_correlated_features, "NormalLaw", UniformLaw)
     sampled = original_space_indices(pipeline, X, random_state=0)
     assert sampled.sampled
     assert not closed.sampled

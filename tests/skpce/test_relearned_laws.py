@@ -10,9 +10,9 @@ from scipy.stats import norm, uniform
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._basis.basis import PolynomialBasis
 from skpce._checks import make_generator
-from skpce._expansion.bootstrap import _law_errors, resample_counts
-from skpce._expansion.intervals import index_masks
-from skpce._expansion.relearned_laws import LearnedLaws
+from skpce._expansion.indices import index_masks
+from skpce._expansion.intervals import _law_errors
+from skpce._expansion.problem import LearnedLaws, resample_counts
 
 SEED = 0
 INPUTS = {

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import uniform
 
 from skpce.inspection import shapley_effects, sobol_indices
-from skpce.inspection._dependent_shapley import subset_shapley
+from skpce.inspection._correlated_features import subset_shapley
 
 LAW = uniform(-np.pi, 2 * np.pi)
 

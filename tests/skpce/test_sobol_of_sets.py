@@ -17,7 +17,6 @@ from skpce._expansion.indices import (
     closed_index,
     interaction_index,
     interaction_indices,
-    shapley_effects,
     sobol_indices,
     total_index,
 )
@@ -172,7 +171,7 @@ def test_shapley_effects_are_means_over_orders():
             before = frozenset(order[:place])
             expected[:, i] += value[before | {i}] - value[before]
     expected /= math.factorial(4) * value[frozenset(range(4))][:, np.newaxis]
-    found = shapley_effects(coefficients, multi_indices)
+    found = sobol_indices(coefficients, multi_indices).shapley
     np.testing.assert_allclose(found, expected, atol=1e-12)
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
@@ -186,7 +185,7 @@ def test_aggregation_over_targets():
     np.testing.assert_allclose(found.total_order, weight @ alone.total_order)
     assert found.total_variance == pytest.approx(alone.total_variance.sum())
     assert found.shapley.sum() == pytest.approx(1)
-    each = shapley_effects(coefficients, multi_indices)
+    each = sobol_indices(coefficients, multi_indices).shapley
     variance = np.sum(coefficients[:, 1:] ** 2, axis=1)
     equal = aggregated_indices(coefficients, multi_indices, 1 / variance)
     np.testing.assert_allclose(equal.shapley, each.mean(axis=0))

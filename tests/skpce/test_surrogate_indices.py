@@ -13,8 +13,7 @@ from sklearn.base import clone
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
 from skpce._checks import make_generator
-from skpce._expansion.bootstrap import resample_counts
-from skpce._expansion.problem import FittedProblem
+from skpce._expansion.problem import FittedProblem, resample_counts
 
 WIDTHS = (3, 4)
 LAW = norm(0, 1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skpce.inspection import Result
-from skpce.inspection._verdict import table_of_steps
+from skpce.inspection._ensembles.verdict import table_of_steps
 
 
 def verdict_by_hand(

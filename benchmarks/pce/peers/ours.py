@@ -66,19 +66,14 @@ def bootstrap(solver: str) -> Bootstrap:
         rows: NDArray[np.int64],
     ) -> FloatArray:
         from skpce import PolynomialChaosRegressor
-        from skpce._expansion.bootstrap import bootstrap_coefficients
         from skpce._expansion.indices import sobol_indices
 
         estimator = PolynomialChaosRegressor(
             degree, distribution=list(laws), solver=solver
         ).fit(X, Y)
         counts = np.array([np.bincount(row, minlength=len(X)) for row in rows])
-        coefficients = bootstrap_coefficients(
-            estimator._problem.solver,
-            estimator._problem.linear,
-            estimator._problem.fit,
-            counts,
-        )
+        problem = estimator._problem
+        coefficients = problem.solver.resample(problem.linear, problem.fit, counts)
         return sobol_indices(coefficients, estimator.multi_indices_).total_order
 
     return resample

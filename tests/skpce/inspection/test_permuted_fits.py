@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from skpce import CompositionalPCESurrogate
 from skpce._compositions.log_ratio import composition_geometry
 from skpce.inspection import verdict
-from skpce.inspection._cross_fit import CrossFit, Permutations, factorise
+from skpce.inspection._ensembles.cross_fit import CrossFit, Permutations, factorise
 
 WIDTHS = (3, 2, 4)
 

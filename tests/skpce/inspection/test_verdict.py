@@ -19,8 +19,8 @@ from skpce import CompositionalPCESurrogate
 from skpce._compositions.log_ratio import LogRatioGeometry
 from skpce._compositions.steps import StepLayout
 from skpce.inspection import input_tests, verdict
-from skpce.inspection._cross_fit import bootstrap_q2
-from skpce.inspection._verdict import holm
+from skpce.inspection._ensembles.cross_fit import bootstrap_q2
+from skpce.inspection._ensembles.verdict import holm
 from tests.skpce.verdicts import verdict_by_hand
 
 WIDTHS = (3, 2, 4)

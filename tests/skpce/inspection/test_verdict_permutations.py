@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skpce import CompositionalPCESurrogate
 from skpce.inspection import verdict
-from skpce.inspection._cross_fit import _stopping
+from skpce.inspection._ensembles.cross_fit import _collected
 
 WIDTHS = (3, 2, 4)
 
@@ -119,13 +119,11 @@ def test_a_generator_is_closed_although_a_traceback_holds_it():
         finally:
             closed.append(True)
 
-    def stop():
-        with _stopping(results()) as given:
-            next(given)
-            raise KeyboardInterrupt
+    def stop(result):
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        stop()
+        _collected(results(), stop)
     assert closed == [True]
     assert caught.tb is not None
 

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from ..._checks import FloatArray, IndexArray, _controller, check_integer, fail
-from .._cross_fit import (
+from ..._checks import FloatArray, IndexArray, check_integer, fail
+from .._reading import final_estimator
+from .cross_fit import (
     CrossFit,
     Permutations,
     Split,
-    _stopping,
-    bootstrap_q2,
+    make_splits,
+    run_in_order,
     step_q2,
     take,
 )
-from .._reading import final_estimator
-from .._reward_groups import make_splits
-from .._verdict import permutation_p_values
 
 OWNER = "compare_embeddings"
 
@@ -92,10 +91,10 @@ def _copy(estimator: Any, parameter: str | None, value: int | None) -> Any:
     """Clone an estimator and set a parameter of it; None leaves it as it is."""
     if isinstance(estimator, str):  # "passthrough"
         return estimator
-    copy = clone(estimator)
+    same = clone(estimator)
     if parameter is not None and value is not None:
-        copy.set_params(**{parameter: value})
-    return copy
+        same.set_params(**{parameter: value})
+    return same
 
 
 def read_candidates(
@@ -208,13 +207,13 @@ def _seeded(embedding: Any, generator: np.random.Generator) -> Any:
     """Return a clone whose open random states are ints: all refits are then alike."""
     if isinstance(embedding, str):
         return embedding
-    copy = clone(embedding)
+    same = clone(embedding)
     seeds = {
         name: int(generator.integers(2**31 - 1))
-        for name, value in sorted(copy.get_params().items())
+        for name, value in sorted(same.get_params().items())
         if name.split("__")[-1] == "random_state" and value is None
     }
-    return copy.set_params(**seeds)
+    return same.set_params(**seeds)
 
 
 @dataclass(frozen=True)
@@ -302,9 +301,7 @@ class Trial(BaseEstimator):
         self.setting = setting
 
     def __sklearn_clone__(self) -> Trial:  # clones share the data and the embeddings
-        return Trial(
-            self.candidate, self.members, self.scoring, self.embeddings, self.setting
-        )
+        return copy(self)
 
     def fit(self, rows: IndexArray) -> Trial:
         """Fit the embedding, unless it is there, and the surrogate behind it."""
@@ -370,17 +367,17 @@ class NestedSearch:
     scoring: Any
 
     def choices(
-        self, n_jobs: int | None = None, done: Callable[[], None] = lambda: None
+        self, n_jobs: int | None = None, done: Callable[[Any], None] = lambda _: None
     ) -> list[Choice]:
         """Return the choice of each candidate on all members."""
         tasks = (
             delayed(self._choose)(candidate, self.folds.whole)
             for candidate in self.candidates
         )
-        return list(_run(tasks, n_jobs, done))
+        return run_in_order(tasks, n_jobs, done)
 
     def nested_errors(
-        self, n_jobs: int | None = None, done: Callable[[], None] = lambda: None
+        self, n_jobs: int | None = None, done: Callable[[Any], None] = lambda _: None
     ) -> NestedErrors:
         """Choose in each training set and predict those who are held out."""
         n_folds = len(self.folds.outer)
@@ -389,7 +386,7 @@ class NestedSearch:
             for candidate in self.candidates
             for fold in range(n_folds)
         )
-        found = list(_run(tasks, n_jobs, done))
+        found = run_in_order(tasks, n_jobs, done)
         n_rows = len(self.candidates) + 1
         errors = np.full((n_rows, *found[0][1].shape), np.nan)
         chosen: list[list[EmbeddingSetting]] = [[] for _ in range(n_rows)]
@@ -426,61 +423,20 @@ class NestedSearch:
             search.best_params_["setting"], search.best_score_, np.stack(scores, axis=1)
         )
 
-    def figures(
-        self,
-        nested: NestedErrors,
-        deviations: FloatArray,
-        reward: Any,
-        confidence_level: float,
-        seed: int,
-    ) -> FloatArray:  # shape: (n_candidates + 1, 3, n_steps)
-        """Return nested Q² and its interval; all rows share the resamples."""
-        shared = (deviations, self.fit.geometry, confidence_level)
-        return np.array(
-            [
-                bootstrap_q2(errors, *shared, np.random.default_rng(seed), reward)
-                for errors in nested.errors
-            ]
-        )
-
-    def p_values(
-        self,
-        q2: FloatArray,  # shape: (n_candidates + 1, n_steps)
-        permutations: Permutations,
-        deviations: FloatArray,
-        n_jobs: int | None,
-        done: Callable[[], None],
-    ) -> FloatArray:  # shape: (n_candidates + 1, n_steps)
-        """Return p-values of permutations that choose anew, Holm over the steps."""
-        permuted = self.permuted_q2(permutations, deviations, n_jobs, done)
-        rows = zip(q2, permuted.swapaxes(0, 1), strict=True)
-        return np.array([permutation_p_values(*row) for row in rows])
-
     def permuted_q2(
         self,
         permutations: Permutations,
         deviations: FloatArray,
         n_jobs: int | None,
-        done: Callable[[], None],
+        done: Callable[[Any], None],
     ) -> FloatArray:  # shape: (n_permutations, n_candidates + 1, n_steps)
         """Repeat all choices and fits for each permutation."""
         searches = (replace(self, fit=fit) for fit in permutations.fits(self.fit))
         pairs = zip(searches, permutations.deviations(deviations), strict=True)
         tasks = (delayed(search._q2)(own) for search, own in pairs)
-        return np.array(list(_run(tasks, n_jobs, done)))
+        return np.array(run_in_order(tasks, n_jobs, done))
 
     def _q2(self, deviations: FloatArray) -> list[FloatArray]:
         """Return nested Q² of each candidate and of the best of all."""
         errors = self.nested_errors().errors
         return [step_q2(one, deviations, self.fit.geometry) for one in errors]
-
-
-def _run(
-    tasks: Iterator[Any], n_jobs: int | None, done: Callable[[], None]
-) -> Iterator[Any]:
-    """Yield the results of tasks in their order, one thread a task; report each."""
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    with _controller().limit(limits=1), _stopping(parallel(tasks)) as results:
-        for result in results:
-            done()
-            yield result

@@ -1,5 +1,6 @@
 """Refit a whole pipeline in every fold, for the policies as given or permuted.
 
+Folds and permutations hold the members of one reward together.
 Permuting the policies leaves the inputs of each fold as they are. Where no transformer
 looks at y, the design matrices of all permutations are then those of the given data,
 and the ridge path of all permuted targets comes from one singular value decomposition.
@@ -10,28 +11,29 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from .._checks import FloatArray, IndexArray
-from .._compositions.log_ratio import (
+from ..._checks import FloatArray, IndexArray, _controller
+from ..._compositions.log_ratio import (
     LogRatioGeometry,
     clr_of,
     log_ratios_of,
     sum_by_step,
 )
-from .._solvers import DesignDecomposition, RidgePathSolver, make_solver, solve_path
-from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
-from .._surrogate import CompositionalPCESurrogate
-from ._reading import final_estimator
+from ..._solvers import DesignDecomposition, RidgePathSolver, make_solver, solve_path
+from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
+from ..._surrogate import CompositionalPCESurrogate
+from .._reading import final_estimator
 
 Split = tuple[IndexArray, IndexArray]
 
@@ -178,28 +180,41 @@ def permuted_q2(
     tasks = (delayed(_q2_of_orders)(fit, closed, deviations, part) for part in parts)
     if closed is not None:
         n_jobs = 1  # sending the data would take longer than the work
-    values: list[FloatArray] = []
-    cpu_seconds = 0.0
-    with _stopping(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)) as results:
-        for q2, seconds in results:
-            values.extend(q2)
-            cpu_seconds += seconds
-            if progress is not None:
-                progress(len(values), len(orders))
-    return np.asarray(values), cpu_seconds
+    n_done = 0
+
+    def done(part: tuple[list[FloatArray], float]) -> None:
+        nonlocal n_done
+        n_done += len(part[0])
+        if progress is not None:
+            progress(n_done, len(orders))
+
+    found = run_in_order(tasks, n_jobs, done)
+    cpu_seconds = sum(seconds for _, seconds in found)
+    return np.concatenate([q2 for q2, _ in found]), cpu_seconds
 
 
-@contextmanager
-def _stopping(
-    results: Generator[Any, None, None],
-) -> Iterator[Generator[Any, None, None]]:
-    """Stop the processes when the block is left early."""
+def run_in_order(
+    tasks: Iterable[Any], n_jobs: int | None, done: Callable[[Any], None]
+) -> list[Any]:
+    """Return the results of tasks, each given to ``done``, which may stop them all."""
+    with _controller().limit(limits=1):
+        return _collected(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), done)
+
+
+def _collected(
+    results: Generator[Any, None, None], done: Callable[[Any], None]
+) -> list[Any]:
+    """Return all results, each given to ``done``; stop the processes when it fails."""
+    found = []
     try:
-        yield results
+        for result in results:
+            done(result)
+            found.append(result)
     finally:  # a suspended generator dispatches for as long as a traceback holds it
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             results.close()
+    return found
 
 
 def _q2_of_orders(
@@ -421,3 +436,129 @@ def _inputs_without_y(
             if not np.array_equal(np.asarray(one), np.asarray(two)):
                 return None
     return outputs[0]
+
+
+def check_replicates(X: Any, reward: Any) -> None:
+    """Refuse members of one reward whose inputs differ."""
+    if reward is None:
+        return
+    inputs = np.asarray(X)
+    labels = _reward_labels(reward, len(inputs))
+    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
+    reference = inputs[first[group]]
+    same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
+    if inputs.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
+        largest = np.abs(inputs).max(axis=0, initial=0.0, where=~np.isnan(inputs))
+        same |= np.abs(inputs - reference) <= 1e-9 * largest
+    differs = ~same.reshape(len(inputs), -1).all(axis=1)
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ValueError(
+            f"Members {int(first[group][row])} and {row} have the reward "
+            f"{labels[row].item()!r} but other rows of X. Replicates share their "
+            "inputs: give X before any embedding that is random."
+        )
+
+
+def make_splits(
+    cv: Any, X: Any, reward: Any, generator: np.random.Generator
+) -> list[Split]:
+    """Return the folds; an int shuffles members, or rewards, into so many."""
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        n_units = len(X) if reward is None else len(np.unique(np.asarray(reward)))
+        if not 2 <= cv <= n_units:
+            kind = "members" if reward is None else "different rewards"
+            raise ValueError(
+                f"cv must be an int in the range [2, {n_units}], the number of {kind}, "
+                f"or a splitter. Got {cv!r} instead."
+            )
+        seed = int(generator.integers(2**31 - 1))
+        if reward is None:
+            splitter: Any = KFold(int(cv), shuffle=True, random_state=seed)
+        else:
+            splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
+    else:
+        splitter = check_cv(cv)
+    splits = list(splitter.split(X, groups=reward))
+    _refuse_leaks(splits, reward)
+    return splits
+
+
+def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
+    """Caution when members that are held out have their rows of X in training."""
+    if reward is not None:
+        return ()
+    numbers: dict[tuple[Any, ...], int] = {}
+    rows = np.asarray(X).tolist()
+    row = np.array([numbers.setdefault(tuple(one), len(numbers)) for one in rows])
+    seen = [np.isin(row[test], row[train]) for train, test in splits]
+    repeated = int(sum(found.sum() for found in seen))
+    if not repeated:
+        return ()
+    tested = sum(len(found) for found in seen)
+    return (
+        f"{repeated} of {tested} held-out members have a row of X that is in their "
+        "training fold too; if members with equal rows are replicates, Q² and p are "
+        "too good: give reward=",
+    )
+
+
+def _refuse_leaks(splits: list[Split], reward: Any) -> None:
+    """Refuse folds that divide the members of one reward."""
+    if reward is None:
+        return
+    labels = np.asarray(reward)
+    for train, test in splits:
+        shared = np.intersect1d(labels[train], labels[test])
+        if shared.size:
+            raise ValueError(
+                f"cv puts members of the reward {shared[0].item()!r} both into "
+                "training and into test; use a splitter that respects groups, such "
+                "as sklearn.model_selection.GroupKFold, or an int."
+            )
+
+
+def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
+    """Return labels that can be sorted; refuse missing and mixed ones."""
+    labels = np.asarray(reward)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError("reward has NaN labels; give one label per member.")
+    kinds = {type(label).__name__ for label in labels.ravel().tolist()}
+    if labels.dtype.kind == "O" and len(kinds) > 1:
+        raise ValueError(
+            f"reward has labels of the kinds {', '.join(sorted(kinds))}; give one "
+            "label per member, all strings or all numbers."
+        )
+    if labels.shape != (n_members,):
+        raise ValueError(
+            f"reward has shape {labels.shape}; expected ({n_members},), one label "
+            "per member."
+        )
+    return labels
+
+
+def reward_groups(
+    reward: Any,
+    weights: FloatArray,  # shape: (n_members,)
+) -> IndexArray:
+    """Number the rewards of members of positive weight; refuse them without repeats."""
+    labels, unweighted = np.asarray(reward), bool(np.all(weights == 1))
+    if unweighted or labels.shape != weights.shape:
+        labels = _reward_labels(reward, len(weights))
+    names, group = np.unique(labels[weights > 0], return_inverse=True)
+    if unweighted and len(names) == len(labels):
+        raise ValueError(
+            "reward has no replicates: every member has a label of its own, so the "
+            "noise of training cannot be separated from the effect of the reward."
+        )
+    if unweighted and len(names) < 2:
+        raise ValueError(
+            f"reward has one label only, {names[0].item()!r}; the share of training "
+            "noise needs at least two rewards (or control= for one fixed reward)."
+        )
+    if len(names) < 2 or weights.sum() <= len(names):
+        raise ValueError(
+            f"sample_weight sums to {weights.sum():.3g} over {len(names)} rewards; "
+            "replicates need at least two rewards and more members than rewards."
+        )
+    return group

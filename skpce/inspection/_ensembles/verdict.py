@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._checks import (
+from ..._checks import (
     FloatArray,
     check_boolean,
     check_integer,
@@ -19,22 +19,24 @@ from .._checks import (
     fail,
     make_generator,
 )
-from .._compositions.log_ratio import composition_geometry
-from .._compositions.steps import refuse_ragged
-from ._cross_fit import (
+from ..._compositions.log_ratio import composition_geometry
+from ..._compositions.steps import refuse_ragged
+from .._input_tests import fitted_inputs
+from .._reading import final_estimator
+from .._result import Result, cautions_in_words
+from .cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
+    check_replicates,
     factorise,
+    make_splits,
     permuted_q2,
+    repetition_caution,
     step_q2,
     with_parameters,
 )
-from ._input_tests import fitted_inputs
-from ._reading import final_estimator
-from ._result import Result, cautions_in_words
-from ._reward_groups import check_replicates, make_splits, repetition_caution
-from ._training_noise import variance_decomposition
+from .training_noise import variance_decomposition
 
 
 def verdict(

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
-from .._checks import (
+from ..._checks import (
     FloatArray,
     IndexArray,
     check_real,
     checked_sample_weight,
 )
-from .._compositions.composition import close_compositions
-from .._compositions.log_ratio import (
+from ..._compositions.log_ratio import (
     LogRatioGeometry,
     clr_of,
     composition_geometry,
     sum_by_step,
 )
-from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
-from ._cross_fit import by_step
-from ._result import Result
-from ._reward_groups import (
-    ConvexSums,
-    PairSums,
-    jackknife_error,
-    ratio_interval,
-    reward_groups,
-    student_quantile,
-)
+from ..._compositions.steps import close_compositions
+from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
+from .._result import Result
+from .cross_fit import by_step, reward_groups
+
+MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
+
+SHARES = ("noise_share", "noise_share_low", "noise_share_high")
+
+_LARGEST_BLOCK = 512  # members whose distances to all others are held at once
 
 
 def training_noise_share(
@@ -276,21 +277,16 @@ def variance_decomposition(
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
     geometry = composition_geometry(y, steps, mask, owner)
-    if len(np.asarray(y)) < 2:
-        raise ValueError(f"y has {len(np.asarray(y))} member; a variance needs two.")
     weights = checked_sample_weight(sample_weight, np.asarray(y, dtype=np.float64))
-    used = weights > 0
-    ensemble = _Ensemble.of(y, geometry, zero_replacement, "y").rows(used)
-    weights = weights[used]
-    if reward is not None:
-        group = _groups_of(reward, used, weights)
+    ensemble = _Ensemble.of(y, geometry, zero_replacement, "y").rows(weights > 0)
+    group = None if reward is None else reward_groups(reward, weights)
+    weights = weights[weights > 0]
+    if group is not None:
         splits = _from_replicates(ensemble, group, weights, confidence_level)
         n_rewards, n_control = int(group.max()) + 1, None
     else:
         fixed = _Ensemble.of(control, geometry, zero_replacement, "control")
         n_rewards, n_control = None, len(fixed.clr)
-        if n_control < 2:
-            raise ValueError(f"control has {n_control} member; a variance needs two.")
         if weights.sum() <= 1:
             raise ValueError(
                 f"sample_weight sums to {weights.sum():.3g}; a variance needs more "
@@ -349,22 +345,6 @@ def _share_in_words(
     )
 
 
-def _groups_of(reward: Any, used: NDArray[np.bool_], weights: FloatArray) -> IndexArray:
-    """Number the rewards of the rows of positive weight."""
-    labels = np.asarray(reward)
-    if labels.shape != used.shape:
-        reward_groups(reward, len(used))  # refuses
-    if used.all() and np.all(weights == 1):
-        return reward_groups(labels, len(labels))
-    names, group = np.unique(labels[used], return_inverse=True)
-    if len(names) < 2 or weights.sum() <= len(names):
-        raise ValueError(
-            f"sample_weight sums to {weights.sum():.3g} over {len(names)} rewards; "
-            "replicates need at least two rewards and more members than rewards."
-        )
-    return group
-
-
 @dataclass(frozen=True)
 class _Ensemble:
     """Policies in both geometries."""
@@ -378,6 +358,8 @@ class _Ensemble:
         cls, y: Any, geometry: LogRatioGeometry, zero_replacement: float, name: str
     ) -> _Ensemble:
         clr = clr_of(y, geometry, zero_replacement, name)
+        if len(clr) < 2:
+            raise ValueError(f"{name} has {len(clr)} member; a variance needs two.")
         values = np.asarray(y, dtype=np.float64)
         closed = close_compositions(values, geometry.layout, "renormalize", name)
         return cls(geometry, clr, closed)
@@ -443,7 +425,8 @@ def _from_control(
             freedom = np.square(one + two) / (
                 np.square(one) / (n_members - 1) + np.square(two) / (n_control - 1)
             )
-            half = student_quantile(confidence_level, freedom) * np.sqrt(one + two)
+            quantile = stats.t.ppf(0.5 + confidence_level / 2, freedom)
+            half = quantile * np.sqrt(one + two)
             known = np.isfinite(half) & (n_members > 2) & (n_control > 2)
             factor = np.where(known, np.exp(half), np.nan)
         shares = share, share / factor, share * factor
@@ -451,6 +434,154 @@ def _from_control(
     return splits
 
 
-MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
+@dataclass(frozen=True)
+class Components:
+    """What a dispersion is made of; every array ends in (n_steps,)."""
 
-SHARES = ("noise_share", "noise_share_low", "noise_share_high")
+    between: FloatArray  # between groups without that within them; may be negative
+    within: FloatArray  # within groups
+    pivot: FloatArray  # ``between / within`` may not fall below minus this
+
+    @property
+    def ratio(self) -> FloatArray:
+        """``between / within``; inf without dispersion within."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.between / self.within
+
+
+@dataclass(frozen=True)
+class ConvexSums:
+    """Sums over groups for the dispersion of a convex function: it adds up exactly."""
+
+    function: Callable[[FloatArray], FloatArray]  # (..., n_columns) to (..., n_steps)
+    sizes: FloatArray  # (n_groups, 1): sum of the weights
+    sums: FloatArray  # (n_groups, n_columns): weighted sums of the values
+    of_members: FloatArray  # (n_groups, n_steps): sums of its values
+    of_means: FloatArray  # the same for the group means
+
+    @classmethod
+    def of(
+        cls,
+        function: Callable[[FloatArray], FloatArray],
+        values: FloatArray,  # shape: (n_members, n_columns)
+        group: IndexArray,  # shape: (n_members,)
+        weights: FloatArray,  # shape: (n_members,)
+    ) -> ConvexSums:
+        sizes = _add_by_group(np.ones((len(values), 1)), group, weights)
+        sums = _add_by_group(values, group, weights)
+        members = _add_by_group(function(values), group, weights)
+        return cls(function, sizes, sums, members, sizes * function(sums / sizes))
+
+    def components(self, leave_out: bool = False) -> Components:
+        """One-way random effects by analysis of variance, for unequal group sizes."""
+        size = _total(self.sizes, leave_out)
+        n_groups = len(self.sizes) - int(leave_out)
+        of_means = _total(self.of_means, leave_out)
+        within = (_total(self.of_members, leave_out) - of_means) / (size - n_groups)
+        between = of_means - size * self.function(_total(self.sums, leave_out) / size)
+        square = _total(np.square(self.sizes), leave_out)
+        typical = (size - square / size) / (n_groups - 1)
+        within = np.maximum(within, 0.0)
+        return Components(
+            (between / (n_groups - 1) - within) / typical, within, 1.0 / typical
+        )
+
+    def dispersion(self, leave_out: bool = False) -> FloatArray:
+        """Dispersion of the group means over the number of members less one."""
+        size = _total(self.sizes, leave_out)
+        mean = _total(self.sums, leave_out) / size
+        between = _total(self.of_means, leave_out) - size * self.function(mean)
+        return np.maximum(between, 0.0) / (size - 1)
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """Sums over groups for the dispersion of pairs."""
+
+    sizes: FloatArray  # (n_groups, 1): sum of the weights
+    own: FloatArray  # (n_groups, n_steps): weighted distances of members to their group
+    all: FloatArray  # the same to all members
+
+    @classmethod
+    def of(
+        cls,
+        steps: list[FloatArray],  # each of shape (n_members, n_parts)
+        group: IndexArray,
+        weights: FloatArray,
+    ) -> PairSums:
+        """Sum total variation distances, one array of parts per step."""
+        members = [np.flatnonzero(group == name) for name in range(group.max() + 1)]
+
+        def own_of(rows: IndexArray, parts: FloatArray) -> Any:
+            distances = _distances_to(parts[rows], parts[rows], weights[rows])
+            return weights[rows] @ distances
+
+        own = np.array([[own_of(rows, parts) for parts in steps] for rows in members])
+        to_all = [_distances_to(parts, parts, weights) for parts in steps]
+        sizes = _add_by_group(np.ones((len(group), 1)), group, weights)
+        return cls(sizes, own, _add_by_group(np.stack(to_all, axis=1), group, weights))
+
+    def components(self, leave_out: bool = False) -> Components:
+        """Mean distance within groups, and how much more between them (DISCO)."""
+        size = _total(self.sizes, leave_out)
+        square = _total(np.square(self.sizes), leave_out)
+        n_groups = len(self.sizes) - int(leave_out)
+        within = _total(self.own / self.sizes, leave_out) / (size - n_groups)
+        other = self._all_pairs(leave_out) - _total(self.own, leave_out)
+        different = other / (size**2 - square)
+        return Components(different - within, within, np.ones_like(size))
+
+    def dispersion(self, leave_out: bool = False) -> FloatArray:
+        """Mean distance of two members."""
+        size = _total(self.sizes, leave_out)
+        return self._all_pairs(leave_out) / (size * (size - 1))
+
+    def _all_pairs(self, leave_out: bool) -> FloatArray:
+        total = self.all.sum(axis=0)
+        return total - 2 * self.all + self.own if leave_out else total
+
+
+def _total(per_group: FloatArray, leave_out: bool) -> FloatArray:
+    """Sum over all groups, or over all but each one in turn."""
+    total = per_group.sum(axis=0)
+    return total - per_group if leave_out else total
+
+
+def _distances_to(
+    parts: FloatArray, others: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Sum weighted total variation distances to all others; shape (n_members,)."""
+    blocks = np.split(parts, range(_LARGEST_BLOCK, len(parts), _LARGEST_BLOCK))
+    return 0.5 * np.concatenate(
+        [cdist(block, others, "cityblock") @ weights for block in blocks]
+    )
+
+
+def _add_by_group(
+    values: FloatArray, group: IndexArray, weights: FloatArray
+) -> FloatArray:  # shape: (n_groups, n_columns)
+    """Add up the weighted rows of each group."""
+    sums = np.zeros((group.max() + 1, values.shape[1]))
+    np.add.at(sums, group, weights[:, np.newaxis] * values)
+    return sums
+
+
+def jackknife_error(left_out: FloatArray) -> FloatArray:
+    """Return the standard error from estimates without each group; (n_steps,)."""
+    n_groups = len(left_out)
+    centred = left_out - left_out.mean(axis=0)
+    return np.sqrt((n_groups - 1) / n_groups * np.square(centred).sum(axis=0))
+
+
+def ratio_interval(
+    whole: Components, without: Components, confidence_level: float
+) -> FloatArray:  # shape: (2, n_steps)
+    """Return an interval of ``between / within`` by the jackknife of its logarithm."""
+    n_groups = len(without.between)
+    pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = jackknife_error(np.log(pivot + without.ratio))
+        centre = np.log(pivot + whole.ratio)
+        half = stats.t.ppf(0.5 + confidence_level / 2, n_groups - 1) * error
+        found = np.exp(np.stack([centre - half, centre + half])) - pivot
+    return np.where(np.isfinite(half) & (n_groups > 2), found, np.nan)

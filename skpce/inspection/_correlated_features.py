@@ -1,30 +1,51 @@
-"""Indices of the original features behind a linear embedding."""
+"""Indices of correlated features: behind a linear embedding, or of any model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
-from .._checks import FloatArray, check_integer, check_real, make_generator
-from .._dependence.tests import correlation_reason
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_option,
+    check_real,
+    make_generator,
+)
+from .._dependence.scores import correlation_reason, outside_reason, outside_share
 from .._expansion.expansion import Expansion
-from .._expansion.marginals import (
+from .._expansion.indices import gradient_moments
+from .._expansion.moments import (
     explained_share,
-    gradient_moments,
+    subset_variances,
+    symmetric_tensors,
+    tensors_fit,
     variance_along,
 )
 from .._input_laws import InputLaw, NormalLaw
-from ._dependent_shapley import normal_shapley
+from ._model import (
+    OUTSIDE_POINTS,
+    ExpansionOptions,
+    ModelExpansion,
+    expand_model,
+    fidelity_words,
+    indices_of,
+)
 from ._reading import (
-    Inputs,
+    AffineMap,
+    FittedModel,
+    affine_map,
+    fitted_model,
     group_matrix,
     group_shares,
     numeric_expansion_of,
     q2_reasons,
-    read_inputs,
 )
 from ._result import Result, cautions_in_words, table_of_targets
 
@@ -334,112 +355,242 @@ def _cautions(
     return tuple(found)
 
 
-# Departure from an affine map that is rounding, relative to the spread of the output.
-_TOLERANCE = 1e-6
+_LARGEST_GAME = 12  # subsets of more features than this are too many
 
-_LARGEST_TABLE = 2**22  # entries of a table of perturbed rows
+
+def shapley_effects(
+    estimator: Any,
+    X: Any,
+    *,
+    dependence: str = "independent",
+    response: str = "auto",
+    distribution: Any = "empirical",
+    degree: int | None = None,
+    n_samples: int = 1000,
+    n_held_out: int = 500,
+    truncation: str = "total_degree",
+    q: float = 1.0,
+    interaction_order: int | None = None,
+    solver: str = "ridge",
+    min_fidelity: float = 0.9,
+    max_correlation: float = 0.3,
+    max_outside: float = 0.25,
+    random_state: Any = None,
+) -> Result:
+    r"""Share the variance of a model among its columns, so that the shares add up.
+
+    Parameters
+    ----------
+    estimator : fitted estimator or callable
+        As in :func:`sobol_indices`.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Rows that the model is meant for.
+    dependence : {"independent", "gaussian"}, default="independent"
+        The joint law of the columns. ``"gaussian"``: jointly normal with the mean and
+        the covariance of X; at most 12 columns that vary. The covariance may be
+        singular.
+    response : str, default="auto"
+        What to call, as in :func:`sobol_indices`.
+    distribution : str, frozen law, or list, default="empirical"
+        The law of each column; only with ``dependence="independent"``.
+    degree, n_samples, n_held_out, truncation, q, interaction_order, solver
+        How the model is expanded, as in :func:`sobol_indices`.
+    min_fidelity, max_outside : float
+        Limits of a supported share, as in :func:`sobol_indices`.
+    max_correlation : float, default=0.3
+        Largest correlation of two columns; only with ``dependence="independent"``.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of the design.
+
+    Returns
+    -------
+    effects : Result
+        A table of targets and features. Its attributes, beside ``dependence``:
+
+        effects : ndarray of shape (n_targets, n_features)
+            Shares of the variance of the expansion; they add up to one. Also
+            ``shapley``.
+        total_variance : ndarray of shape (n_targets,)
+            Variance of the expansion.
+        fidelity, fidelity_standard_error : ndarray of shape (n_targets,)
+            Q² of the expansion on held-out design points; NaN without variance.
+
+    Raises
+    ------
+    ValueError
+        For bad arguments.
+    NotFittedError
+        If the estimator is not fitted.
+
+    Notes
+    -----
+    With :math:`v(u) = \mathrm{Var}\,E[f(x) \mid x_u]`, the effect of column :math:`i`
+    is the mean gain :math:`v(u \cup i) - v(u)` over the orders in which columns can be
+    added, as a share of :math:`v` of all [1]_. The effects are not negative and add up
+    to one, also for dependent columns [2]_, where first-order and total indices do not.
+    A column that the model does not use gets a share when it is correlated with one
+    that the model uses.
+
+    With independent columns each term of the expansion is shared equally by its
+    columns. With normal columns the expansion is in the principal axes, and every
+    :math:`v(u)` is a closed form in its Hermite coefficients: nothing is sampled
+    beyond the design.
+
+    References
+    ----------
+    .. [1] A. B. Owen, "Sobol' indices and Shapley value", SIAM/ASA Journal on
+       Uncertainty Quantification 2 (2014).
+    .. [2] E. Song, B. L. Nelson and J. Staum, "Shapley effects for global sensitivity
+       analysis: theory and computation", SIAM/ASA Journal on Uncertainty
+       Quantification 4 (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import shapley_effects
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=500)
+    >>> found = shapley_effects(
+    ...     lambda X: X[:, 0], X, dependence="gaussian", random_state=0
+    ... )
+    >>> found.effects.round(2)
+    array([[0.68, 0.32]])
+    """
+    owner = "shapley_effects"
+    check_option(owner, "dependence", dependence, ("independent", "gaussian"))
+    independent = dependence == "independent"
+    options = ExpansionOptions(
+        degree, n_samples, n_held_out, distribution if independent else norm(0, 1),
+        truncation, q, interaction_order, solver, min_fidelity,
+        max_correlation if independent else 1.0, max_outside,
+    )  # fmt: skip
+    generator = make_generator(random_state)
+    if independent:
+        found = indices_of(owner, estimator, X, response, options, generator)
+        effects, reasons = found.shapley, found.reasons
+        targets, features = found.target_names, found.feature_names
+        figures = found.total_variance, found.fidelity, found.fidelity_standard_error
+    else:
+        options.check(owner)
+        model = fitted_model(owner, estimator, X, response)
+        effects, reasons, expanded = _normal_effects(
+            NormalDesign(model, generator), options
+        )
+        targets, features = model.target_names(len(reasons)), model.inputs.names
+        variance = expanded.expansion.total_variance
+        figures = variance, expanded.fidelity, expanded.standard_error
+    variance, fidelity, error = figures
+    return table_of_targets(
+        targets,
+        features,
+        {"shapley": effects, "fidelity": fidelity},
+        reasons,
+        [f"{dependence} columns, {words}" for words in fidelity_words(fidelity, error)],
+        printed=("shapley",),
+        effects=effects,
+        dependence=dependence,
+        total_variance=variance,
+        fidelity_standard_error=error,
+    )
 
 
 @dataclass(frozen=True)
-class AffineMap:
-    """The map z = W (x - m) + b and the data on both sides of it."""
+class NormalDesign:
+    """Rows drawn from a normal law with the mean and the covariance of X."""
 
-    matrix: FloatArray  # (n_outputs, n_features): W
-    inputs: Inputs  # X as given
-    outputs: FloatArray  # X after the transformers
-
-    @property
-    def loading(self) -> FloatArray:  # shape: (n_features, n_outputs)
-        """Coefficients A of least squares: x = m + A (z - mean) + rest."""
-        X, Z = self.inputs.values, self.outputs
-        scale = Z.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        standard = (Z - Z.mean(axis=0)) / scale
-        solution = np.linalg.lstsq(standard, X - X.mean(axis=0), rcond=1e-10)[0]
-        return solution.T / scale
+    model: FittedModel
+    generator: np.random.Generator
 
     @property
-    def residuals(self) -> FloatArray:  # shape: (n_samples, n_features)
-        """Part of X that its image does not determine."""
-        X, Z = self.inputs.values, self.outputs
-        return X - X.mean(axis=0) - (Z - Z.mean(axis=0)) @ self.loading.T
+    def loading(self) -> FloatArray:  # shape: (n_features, rank)
+        """Map of standard normal principal axes to deviations of X from its mean."""
+        values = self.model.inputs.values
+        scale = values.std(axis=0)
+        scale = np.where(np.ptp(values, axis=0) > 0, scale, 0.0)
+        standard = (values - values.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+        _, singular, axes = np.linalg.svd(standard * (scale > 0), full_matrices=False)
+        retained = singular > 1e-6 * singular.max(initial=0.0)
+        axes = axes[retained].T * singular[retained] / np.sqrt(len(values))
+        return scale[:, np.newaxis] * axes
+
+    def draw(self, size: int) -> tuple[FloatArray, FloatArray]:
+        """Return principal axes and predictions."""
+        axes = self.generator.normal(size=(size, self.loading.shape[1]))
+        return axes, self.model(self.rows(axes))
+
+    def rows(self, axes: FloatArray) -> FloatArray:
+        """Map principal axes to rows of X."""
+        return self.model.inputs.values.mean(axis=0) + axes @ self.loading.T
 
 
-def affine_map(steps: Sequence[tuple[str, Any]], X: Any) -> AffineMap:
-    """Compose the steps; refuse one that is not affine on the rows of X."""
-    first = inputs = read_inputs(X, smallest=3)
-    table = X
-    steps = [one for one in steps if one[1] is not None and one[1] != "passthrough"]
-    for name, step in steps:
-        table, inputs = _checked_step(name, step, table, inputs)
-    if steps:
-        blocks = _slopes([step for _, step in steps], first)
-        matrix = np.hstack([slopes.T for _, slopes in blocks])
-    else:
-        matrix = np.eye(first.values.shape[1])
-    if len(first.values) < inputs.values.shape[1] + 2:
+def _normal_effects(
+    design: NormalDesign, options: ExpansionOptions
+) -> tuple[FloatArray, tuple[tuple[str, ...], ...], ModelExpansion]:
+    """Expand a model in principal axes; return its effects and what speaks against."""
+    loading = design.loading
+    varying = np.flatnonzero(np.abs(loading).max(axis=1, initial=0.0) > 0)
+    if not 1 <= len(varying) <= _LARGEST_GAME:
         raise ValueError(
-            f"X has {len(first.values)} rows; {inputs.values.shape[1]} embedded inputs "
-            f"need at least {inputs.values.shape[1] + 2}."
+            f"X has {len(varying)} columns that vary; dependence='gaussian' needs 1 to "
+            f"{_LARGEST_GAME}, because it visits every subset."
         )
-    return AffineMap(matrix, first, inputs.values)
-
-
-def _checked_step(
-    name: str, step: Any, table: Any, inputs: Inputs
-) -> tuple[Any, Inputs]:
-    """Transform a table; refuse a step that is not affine on it."""
-    X = inputs.values
-    table = step.transform(table)
-    try:
-        outputs = read_inputs(table, smallest=1)
-    except (TypeError, ValueError):
-        raise _not_affine(
-            name, step, "its output is not a finite numeric table"
-        ) from None
-    centred = X - X.mean(axis=0)
-    mean = inputs.like(X.mean(axis=0, keepdims=True))
-    base = np.asarray(step.transform(mean), dtype=np.float64)[0]
-    expected = np.tile(base, (len(X), 1))
-    for columns, slopes in _slopes([step], inputs):
-        expected += centred[:, columns] @ slopes
-    spread = np.abs(outputs.values - base).max(axis=0)
-    rounding = _TOLERANCE * spread + 1e-12 * np.abs(outputs.values).max(axis=0)
-    error = np.abs(outputs.values - expected).max(axis=0)
-    if np.any(error > rounding):
-        worst = float(np.max(error / np.maximum(spread, 1e-300)))
-        raise _not_affine(
-            name,
-            step,
-            f"on X it departs from an affine map by {worst:.2g} of its range",
+    rank = loading.shape[1]
+    if options.degree is not None and not tensors_fit(rank, int(options.degree), 1):
+        raise ValueError(
+            f"degree={options.degree} is too high for {rank} dependent columns; "
+            "expected a smaller one, or None."
         )
-    return table, outputs
-
-
-def _slopes(
-    steps: list[Any], inputs: Inputs
-) -> Iterator[tuple[slice, FloatArray]]:  # shapes: (n_columns, n_outputs)
-    """Yield the slopes of the steps in each column, some columns at a time."""
-    X = inputs.values
-    n_features = X.shape[1]
-    mean, scale = X.mean(axis=0), X.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    size = max(1, _LARGEST_TABLE // n_features - 1)
-    for start in range(0, n_features, size):
-        columns = slice(start, min(start + size, n_features))
-        moves = scale[columns]
-        probes = np.tile(mean, (len(moves) + 1, 1))
-        probes[np.arange(1, len(probes)), np.arange(start, columns.stop)] += moves
-        moved = inputs.like(probes)
-        for step in steps:
-            moved = step.transform(moved)
-        images = np.asarray(moved, dtype=np.float64)
-        yield columns, (images[1:] - images[0]) / moves[:, np.newaxis]
-
-
-def _not_affine(name: str, step: Any, why: str) -> ValueError:
-    return ValueError(
-        f"The step {name!r} ({type(step).__name__}) is not affine: {why}. Indices in "
-        "the original space need affine steps (scaling, PCA, selection of columns). "
-        "skpce.inspection.sobol_indices(pipeline, X) takes any pipeline."
+    expanded = expand_model(
+        design.draw,
+        options,
+        np.zeros((1, rank)),
+        lambda degree: tensors_fit(rank, degree, 1),
     )
+    effects = normal_shapley(expanded.expansion, loading, loading @ loading.T, varying)
+    assert effects is not None  # the sizes were checked above
+    axes = design.generator.normal(size=(OUTSIDE_POINTS, rank))
+    outside = outside_share(design.model.inputs.values, design.rows(axes))
+    common = outside_reason(outside, options.max_outside)
+    return effects, expanded.reasons(options.min_fidelity, *common), expanded
+
+
+def normal_shapley(
+    expansion: Expansion,
+    loading: FloatArray,  # shape: (n_features, n_inputs)
+    covariance: FloatArray,  # shape: (n_features, n_features)
+    varying: IndexArray,
+) -> FloatArray | None:  # shape: (n_groups, n_features)
+    """Return effects of normal columns ``loading @ t`` + noise; None if too costly."""
+    degree = int(expansion.multi_indices.sum(axis=1).max(initial=0))
+    fits = tensors_fit(expansion.n_inputs, degree, 1)
+    if not 1 <= len(varying) <= _LARGEST_GAME or not fits:
+        return None
+    some = loading[varying].T, covariance[np.ix_(varying, varying)]
+    tensors = [
+        symmetric_tensors(row[np.newaxis], expansion.multi_indices)
+        for row in expansion.coefficients
+    ]
+    values = np.vstack([subset_variances(one, *some) for one in tensors])
+    group = group_matrix(expansion)
+    effects = np.zeros((len(group), len(loading)))
+    effects[:, varying] = subset_shapley(group @ values, len(varying))
+    return effects
+
+
+def subset_shapley(
+    values: FloatArray,  # shape: (n_targets, 2**n_features)
+    n_features: int,
+) -> FloatArray:  # shape: (n_targets, n_features)
+    """Return Shapley values, as shares, from the value of every subset."""
+    positions = np.arange(2**n_features)
+    size = np.array([int(u).bit_count() for u in positions])
+    effects = np.empty((len(values), n_features))
+    for i in range(n_features):
+        without = positions[(positions >> i) & 1 == 0]
+        weight = np.array(
+            [1.0 / (n_features * math.comb(n_features - 1, s)) for s in size[without]]
+        )
+        gains = values[:, without | (1 << i)] - values[:, without]
+        effects[:, i] = gains @ weight
+    whole = values[:, -1:]
+    return effects / np.where(whole > 0, whole, 1.0)

@@ -1,4 +1,4 @@
-"""A self-contained HTML page and its sections: text, tables, figures in one file.
+"""One HTML file about a fitted surrogate and members that it has not seen.
 
 No server, no script, no address of another host: figures are inlined as PNG.
 """
@@ -13,18 +13,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
-from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, html_table, write_file
-from .._version import __version__
-from ..inspection import Result
-from ..inspection._reading import Reading
-from ..metrics import CoverageInterval, PolicyFragility, coverage_interval
-from ..plotting import (
+from ._checks import FloatArray, check_integer, fail, html_table, write_file
+from ._compositions.steps import checked_policies
+from ._version import __version__, installed_version
+from .inspection import Result
+from .inspection._reading import Reading, compositions_of
+from .metrics import CoverageInterval, PolicyFragility, coverage_interval
+from .plotting import (
     CoverageDisplay,
     EmbeddingDisplay,
     InteractionDisplay,
@@ -33,9 +34,116 @@ from ..plotting import (
     SobolDisplay,
     StepVarianceDisplay,
 )
-from ..plotting._members import interval_kinds
-from ..plotting._steps import fragility_of
-from ..plotting._style import NOT_SUPPORTED, Support, surrogate_q2
+from .plotting._steps import fragility_of
+from .plotting._style import NOT_SUPPORTED, Support, composition_q2
+
+
+def report(
+    pipeline: Any,
+    X_test: ArrayLike,
+    y_test: ArrayLike,
+    *,
+    verdict: Result | None = None,
+    path: str | os.PathLike[str] | None = None,
+    title: str = "What drives each step",
+    input_features: Sequence[str] | None = None,
+    date: str | None = None,
+    random_state: int = 0,
+) -> str:
+    """Describe a fitted surrogate in one self-contained HTML page.
+
+    The verdict comes first, then Q², fragility, Sobol indices with the unexplained
+    part, and coverage on members that were held out. The page has no script and asks
+    nothing of another host; the same arguments give the same bytes. All arguments
+    are checked before anything is computed or written: a ``ValueError`` says which
+    data, verdict or path does not fit.
+
+    Parameters
+    ----------
+    pipeline : fitted estimator
+        A :class:`skpce.CompositionalPCESurrogate`, or a Pipeline that ends in one.
+    X_test : array-like of shape (n_members, n_features)
+        Inputs of members that were not fitted, before any embedding.
+    y_test : array-like of shape (n_members, n_parts) or data frame
+        Their policies, the steps side by side.
+    verdict : Result or None, default=None
+        From :func:`skpce.inspection.verdict`, on the members that were fitted. With
+        None the page says that there is none.
+    path : str, path-like or None, default=None
+        Where to write the page, in one piece; None only returns it.
+    title : str, default="What drives each step"
+        Heading of the page.
+    input_features : sequence of str or None, default=None
+        Names of the inputs of the surrogate; None asks the pipeline.
+    date : str or None, default=None
+        Printed with the versions. None prints no date.
+    random_state : int, default=0
+        Randomness of the draws behind intervals and figures.
+
+    Returns
+    -------
+    page : str
+        The HTML text.
+
+    See Also
+    --------
+    skpce.inspection.verdict : Is the attribution supported?
+    skpce.metrics.policy_fragility : The measures of disagreement.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import softmax
+    >>> from skpce import CompositionalPCESurrogate
+    >>> from skpce import report
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> y = softmax(np.c_[X[:, 0], 0 * X[:, 0], rng.normal(size=60)], axis=1)
+    >>> surrogate = CompositionalPCESurrogate(1, steps={"first": 3})
+    >>> page = report(surrogate.fit(X[:40], y[:40]), X[40:], y[40:])
+    >>> page.startswith("<!doctype html>"), "No verdict was given" in page
+    (True, True)
+    """
+    _check_arguments(path, title, date, random_state)
+    reading, _ = compositions_of(pipeline, X_test, input_features)
+    inputs = reading.inputs
+    if len(inputs) < 2:
+        raise ValueError(f"X_test has {len(inputs)} members; expected two or more.")
+    values = checked_policies(y_test, reading.estimator, len(inputs), "y_test")
+    content = ReportContent(pipeline, reading, values, verdict, random_state)
+    page = HtmlReport(title)
+    _add_verdict(page, content)
+    _add_goodness(page, content)
+    _add_fragility(page, content)
+    _add_indices(page, content)
+    _add_coverage(page, content)
+    _add_policies(page, content)
+    _add_inputs(page, content)
+    _add_origin(page, content, date)
+    if path is not None:
+        page.save(path)
+    return page.to_html()
+
+
+def _check_arguments(path: Any, title: Any, date: Any, random_state: Any) -> None:
+    """Refuse what no section could use, and a path where no page could be saved."""
+    if not isinstance(title, str):
+        raise fail("report", "title", "a str", title)
+    if not (date is None or isinstance(date, str)):
+        raise fail("report", "date", "a str or None", date)
+    check_integer("report", "random_state", random_state)
+    if path is None:
+        return
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"path={path!r} must be a str, a path or None.")
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"path={str(path)!r} is a folder; expected that of a file.")
+    if not target.parent.is_dir():
+        raise ValueError(f"path={str(path)!r} is in a folder that does not exist.")
+    if not os.access(target.parent, os.W_OK):
+        raise ValueError(f"path={str(path)!r} is in a folder that is not writable.")
+
 
 # Text keeps to a length that one reads; tables and figures may be wider.
 _STYLE = """
@@ -59,6 +167,9 @@ pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
   tr, figure { break-inside: avoid; } .scroll { overflow: visible; }
 }
 """
+
+_DOTS_PER_INCH = 110
+_LEVELS = (0.5, 0.8, 0.9, 0.95)  # of intervals
 
 Column = tuple[str, Any]  # heading and values
 
@@ -103,6 +214,18 @@ class HtmlReport:
             f"<figcaption>{escape(description)}</figcaption></figure>"
         )
 
+    def add_figure(self, display: Any, description: str) -> None:
+        """Inline the figure of a display and close it."""
+        import matplotlib.pyplot as plt
+
+        stream = io.BytesIO()
+        style = {"dpi": _DOTS_PER_INCH, "metadata": {"Software": None}}
+        try:
+            display.figure_.savefig(stream, format="png", **style)
+        finally:
+            plt.close(display.figure_)
+        self.add_png(stream.getvalue(), description)
+
     def to_html(self) -> str:
         """Return the page."""
         return (
@@ -116,24 +239,32 @@ class HtmlReport:
         write_file(path, self.to_html().encode())
 
 
-_DOTS_PER_INCH = 110
-
-
 class ReportContent:
     """What the sections read: the fit, its inputs' names, the test data."""
 
     def __init__(
-        self, pipeline: Any, reading: Reading, y: FloatArray, verdict: Result | None
+        self,
+        pipeline: Any,
+        reading: Reading,
+        y: FloatArray,
+        verdict: Result | None,
+        random_state: int,
     ) -> None:
-        expansion = reading.expansion
         self.pipeline, self.surrogate = pipeline, reading.estimator
-        self.expansion, self.is_sampled = expansion, reading.is_sampled
-        self.input_names, self.verdict = expansion.input_names, verdict
+        self.expansion, self.is_sampled = reading.expansion, reading.is_sampled
+        self.input_names = self.expansion.input_names
+        self.step_names = self.expansion.group_names
         self.inputs, self.y = reading.inputs, y
-        self.step_names = expansion.group_names
-        self.support = Support.of(expansion, verdict)
-        self.test_q2 = surrogate_q2(self.surrogate, self.inputs, y)
+        self.verdict, self.random_state = verdict, random_state
+        self.support = Support.of(self.expansion, verdict)
         self.fragility = fragility_of(self.surrogate, y)
+
+    @property
+    def test_q2(self) -> FloatArray:
+        """Q² of each step on the test data."""
+        predicted = np.reshape(self.surrogate.predict(self.inputs), self.y.shape)
+        geometry, zero = self.surrogate.geometry_, self.surrogate.zero_replacement
+        return composition_q2(self.y, predicted, geometry, zero)
 
     @property
     def source(self) -> str:
@@ -143,9 +274,8 @@ class ReportContent:
     @cached_property
     def answers(self) -> list[str]:
         """Say in a word whether the attribution of each step is supported."""
-        if self.verdict is None:
-            judged = ["not judged"] * len(self.step_names)
-        else:
+        judged = ["not judged"] * len(self.step_names)
+        if self.verdict is not None:
             words = {True: "supported", False: NOT_SUPPORTED}
             judged = [words[good] for good in self.verdict.attributable]
         choices = self.surrogate.geometry_.has_choice
@@ -154,37 +284,24 @@ class ReportContent:
             for answer, choice in zip(judged, choices, strict=True)
         ]
 
-    def steps_with_variance(self) -> list[int]:
-        """Return the steps whose members differ, the largest variance first."""
-        variance = np.nan_to_num(self.fragility.aitchison_variance)
+    def ranked_steps(self, share: float | FloatArray = 1.0) -> list[int]:
+        """Return the steps with this share of a variance, the largest first."""
+        variance = share * np.nan_to_num(self.fragility.aitchison_variance)
         order = np.argsort(-variance, kind="stable")
         return [int(step) for step in order if variance[step] > 0]
 
-
-def add_figure(page: HtmlReport, display: Any, description: str) -> None:
-    """Inline the figure of a display and close it."""
-    import matplotlib.pyplot as plt
-
-    stream = io.BytesIO()
-    try:
-        style = {"dpi": _DOTS_PER_INCH, "metadata": {"Software": None}}
-        display.figure_.savefig(stream, format="png", **style)
-    finally:
-        plt.close(display.figure_)
-    page.add_png(stream.getvalue(), description)
-
-
-def add_attribution(page: HtmlReport, content: ReportContent) -> None:
-    """Add the verdict, then what it is about."""
-    _add_verdict(page, content)
-    _add_goodness(page, content)
-    _add_fragility(page, content)
-    _add_indices(page, content)
+    def explained_steps(self) -> list[int]:
+        """Return the steps of which something is explained, the largest first."""
+        share = 1.0 - np.nan_to_num(self.support.unexplained, nan=1.0)
+        if self.support.supported is not None:
+            share = share * np.array(self.support.supported)
+        return self.ranked_steps(share)
 
 
 def _add_verdict(page: HtmlReport, content: ReportContent) -> None:
+    verdict = content.verdict
     page.add_heading("Verdict")
-    if content.verdict is None:
+    if verdict is None:
         page.add_text(
             "No verdict was given. All figures below are conditional on the inputs as "
             "the surrogate got them: a transformation of X that was fitted before has "
@@ -192,9 +309,22 @@ def _add_verdict(page: HtmlReport, content: ReportContent) -> None:
             "is supported is not known; skpce.inspection.verdict would tell."
         )
         return
-    page.add_preformatted(str(content.verdict))
+    page.add_preformatted(str(verdict))
+    ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     page.add_columns(
-        [*verdict_columns(content.verdict), ("attribution", content.answers)],
+        [
+            ("step", verdict.step_names),
+            ("Q², cross-fitted", verdict.q2),
+            (
+                f"{verdict.confidence_level:.0%} interval",
+                [interval_in_words(low, high) for low, high in ends],
+            ),
+            ("Q² of the mean", verdict.mean_only_q2),
+            ("Q² at degree 1", verdict.degree_one_q2),
+            ("p (Holm)", verdict.p_value),
+            ("training noise", verdict.noise_share),
+            ("attribution", content.answers),
+        ],
         "The same in figures, beside two simpler models",
     )
     page.add_text(
@@ -238,13 +368,10 @@ def _add_fragility(page: HtmlReport, content: ReportContent) -> None:
         "or between two members. Mutual information is that of member and action, in "
         "nats. “Of largest” divides by the largest value that so many actions allow."
     )
-    display = StepVarianceDisplay(
-        found,
-        unexplained=content.support.unexplained,
-        supported=content.support.supported,
-    ).plot()
-    add_figure(
-        page,
+    display = StepVarianceDisplay.from_estimator(
+        content.pipeline, content.y, verdict=content.verdict
+    )
+    page.add_figure(
         display,
         "Disagreement per step. Variance bars are cut into what the inputs explain "
         f"({content.source}) and the rest.",
@@ -272,67 +399,34 @@ def _add_indices(page: HtmlReport, content: ReportContent) -> None:
         "Total Sobol indices: shares of the variance of the expansion alone",
     )
     if content.is_sampled:
-        _add_fidelity(page, content)
+        page.add_text(
+            "The indices are by sampling: those of an expansion of the regressor's "
+            "predictions at draws of its inputs. Its fidelity is the share of their "
+            "variance that the expansion has on fresh draws."
+        )
+        fidelity = content.surrogate.fidelity_
+        page.add_columns([("step", content.step_names), ("fidelity", fidelity)])
     page.add_text(
         "Indices assume independent inputs with the stated laws. Total indices count "
         "an interaction once for each of its inputs, so a row can exceed one."
     )
-    add_figure(
-        page, shares.plot(), "Shares of the variance, with the unexplained part."
-    )
+    page.add_figure(shares.plot(), "Shares of the variance, with the unexplained part.")
     if np.nansum(content.fragility.aitchison_variance) > 0:
         display = PrismDisplay.from_estimator(content.pipeline, content.y, **known)
-        add_figure(page, display, "From inputs to steps: widths add up to one.")
+        page.add_figure(display, "From inputs to steps: widths add up to one.")
     if len(content.input_names) > 1:
-        for step in _best_explained(content)[:1]:
+        for step in content.explained_steps()[:1]:
             pairs = InteractionDisplay.from_estimator(
                 content.pipeline, step=step, **known
             )
-            add_figure(
-                page,
+            page.add_figure(
                 pairs,
                 "Inputs alone (diagonal) and in pairs, as shares of the variance of "
                 f"the step whose inputs explain most: {content.step_names[step]}.",
             )
 
 
-def _add_fidelity(page: HtmlReport, content: ReportContent) -> None:
-    page.add_text(
-        "The indices are by sampling: those of an expansion of the regressor's "
-        "predictions at draws of its inputs. Its fidelity is the share of their "
-        "variance that the expansion has on fresh draws."
-    )
-    fidelity = content.surrogate.fidelity_
-    page.add_columns([("step", content.step_names), ("fidelity", fidelity)])
-
-
-def _best_explained(content: ReportContent) -> list[int]:
-    """Return the steps of which something is explained, the largest variance first."""
-    found = content.support
-    share = 1.0 - np.nan_to_num(found.unexplained, nan=1.0)
-    if found.supported is not None:
-        share = share * np.array(found.supported)
-    explained = share * np.nan_to_num(content.fragility.aitchison_variance)
-    order = np.argsort(-explained, kind="stable")
-    return [int(step) for step in order if explained[step] > 0]
-
-
 # Columns of tables, for this report and those of experiments.
-
-
-def verdict_columns(verdict: Result) -> list[Column]:
-    """Return the figures of a verdict, step by step."""
-    ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
-    interval = [interval_in_words(low, high) for low, high in ends]
-    return [
-        ("step", verdict.step_names),
-        ("Q², cross-fitted", verdict.q2),
-        (f"{verdict.confidence_level:.0%} interval", interval),
-        ("Q² of the mean", verdict.mean_only_q2),
-        ("Q² at degree 1", verdict.degree_one_q2),
-        ("p (Holm)", verdict.p_value),
-        ("training noise", verdict.noise_share),
-    ]
 
 
 _MEASURES = {
@@ -362,23 +456,20 @@ def share_columns(display: SobolDisplay) -> list[Column]:
     """Return shares of the variance; NaN for a step without variance."""
     empty = np.isnan(display.unexplained)[:, np.newaxis]
     shares = np.where(empty, np.nan, without_rounding(display.shares))
-    return [
-        ("step", display.step_names),
-        *zip(display.column_names, shares.T, strict=True),
-    ]
+    names = ["step", *display.column_names]
+    return list(zip(names, [display.step_names, *shares.T], strict=True))
 
 
 def coverage_columns(
     names: Sequence[str],
-    levels: Sequence[float],
     scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
 ) -> list[Column]:
     """Return coverage with its error, level by level, of each step with a choice."""
     first = next(iter(scores.values()))[0]
     steps = np.flatnonzero(~np.isnan(first.coverage))
     columns: list[Column] = [
-        ("step", [names[int(step)] for step in steps for _ in levels]),
-        ("level", [*levels] * len(steps)),
+        ("step", [names[int(step)] for step in steps for _ in _LEVELS]),
+        ("level", [*_LEVELS] * len(steps)),
     ]
     for kind, found in scores.items():
         coverage, low, high = (
@@ -400,31 +491,32 @@ def interval_in_words(low: float, high: float) -> str:
     return "–" if np.isnan(low) else f"[{low:.2f}, {high:.2f}]"
 
 
-_LEVELS = (0.5, 0.8, 0.9, 0.95)
 # More steps than this have no panel of their own in a report.
 _MOST_POLICY_FIGURES = 8
 
 
-def add_predictions(
-    page: HtmlReport, content: ReportContent, random_state: int
-) -> None:
-    """Add the coverage of the test data, and policies beside the predictive law."""
-    _add_coverage(page, content, random_state)
-    _add_policies(page, content, random_state)
-
-
-def _add_coverage(page: HtmlReport, content: ReportContent, random_state: int) -> None:
+def _add_coverage(page: HtmlReport, content: ReportContent) -> None:
     page.add_heading("Coverage on the test data")
-    kinds = interval_kinds(content.inputs)
-    scores = {}
+    surrogate = content.surrogate
+    layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
+    seed = {"random_state": content.random_state}
     try:
-        for name, arguments in kinds.items():
-            scores[name] = _coverages(content, arguments, random_state)
+        bounds = [
+            surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
+            for level in _LEVELS
+        ]
+        display = CoverageDisplay.from_estimator(
+            surrogate, content.inputs, content.y, levels=_LEVELS, **seed
+        )
     except ValueError as error:  # no residual law: more terms than members
         page.add_text(f"There are no intervals. {error}")
         return
+    scores = {
+        kind: [coverage_interval(content.y, *b, kind=kind, **layout) for b in bounds]
+        for kind in ("marginal", "joint")
+    }
     page.add_columns(
-        coverage_columns(content.step_names, _LEVELS, scores["given the inputs"]),
+        coverage_columns(content.step_names, scores),
         f"Intervals given the inputs, {len(content.y)} members of the test data",
     )
     page.add_text(
@@ -433,71 +525,32 @@ def _add_coverage(page: HtmlReport, content: ReportContent, random_state: int) -
         "marginal intervals are not made for it, so it is lower. Errors are Wilson "
         "intervals with one trial a member."
     )
-    curves = {
-        name: [_mean(one.coverage) for one in found["marginal"]]
-        for name, found in scores.items()
-    }
-    display = CoverageDisplay(_LEVELS, curves, n_members=len(content.y)).plot()
-    add_figure(page, display, "Nominal and empirical marginal coverage, all steps.")
+    page.add_figure(display, "Nominal and empirical marginal coverage, all steps.")
 
 
-def _coverages(
-    content: ReportContent, arguments: dict[str, Any], random_state: int
-) -> dict[str, list[CoverageInterval]]:
-    """Return marginal and joint coverage at each level."""
-    surrogate = content.surrogate
-    layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
-    bounds = [
-        surrogate.predict_interval(
-            confidence_level=level, random_state=random_state, **arguments
-        )
-        for level in _LEVELS
-    ]
-    return {
-        kind: [coverage_interval(content.y, *b, kind=kind, **layout) for b in bounds]
-        for kind in ("marginal", "joint")
-    }
-
-
-def _add_policies(page: HtmlReport, content: ReportContent, random_state: int) -> None:
-    steps = sorted(content.steps_with_variance()[:_MOST_POLICY_FIGURES])
+def _add_policies(page: HtmlReport, content: ReportContent) -> None:
+    ranked, seed = content.ranked_steps(), content.random_state
+    steps = sorted(ranked[:_MOST_POLICY_FIGURES])
     if not steps:
         return
     try:
-        content.surrogate.sample(1, random_state=random_state)
+        content.surrogate.sample(1, random_state=seed)
     except ValueError:
         return
     page.add_heading("Policies: members and surrogate")
-    if len(steps) < len(content.steps_with_variance()):
+    if len(steps) < len(ranked):
         page.add_text(
             f"The {len(steps)} steps of the largest summed variance are shown."
         )
     for step in steps:
         display = PolicyDistributionDisplay.from_estimator(
-            content.pipeline, content.y, step=step, random_state=random_state
+            content.pipeline, content.y, step=step, random_state=seed
         )
-        add_figure(
-            page,
-            display,
-            f"{content.step_names[step]}: test data beside the predictive law.",
-        )
+        name = content.step_names[step]
+        page.add_figure(display, f"{name}: test data beside the predictive law.")
 
 
-def _mean(values: NDArray[np.float64]) -> float:
-    """Return the mean over the steps with a choice; NaN without any."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
-
-
-_PACKAGES = ("skpce", "numpy", "scipy", "scikit-learn", "matplotlib")
-
-
-def add_origin(
-    page: HtmlReport, content: ReportContent, date: str | None, random_state: int
-) -> None:
-    """Add the inputs that were fitted, and what it takes to make the page again."""
-    _add_inputs(page, content)
-    _add_sizes(page, content, date, random_state)
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
 
 
 def _add_inputs(page: HtmlReport, content: ReportContent) -> None:
@@ -518,16 +571,13 @@ def _add_inputs(page: HtmlReport, content: ReportContent) -> None:
     display = EmbeddingDisplay.from_estimator(
         content.pipeline, input_features=content.input_names
     )
-    add_figure(
-        page,
+    page.add_figure(
         display,
         "The fitted members' inputs: correlations, and quantiles against their laws.",
     )
 
 
-def _add_sizes(
-    page: HtmlReport, content: ReportContent, date: str | None, random_state: int
-) -> None:
+def _add_origin(page: HtmlReport, content: ReportContent, date: str | None) -> None:
     page.add_heading("How this was made")
     rows = [
         ["members fitted", content.surrogate.diagnostics_.n_members],
@@ -535,22 +585,13 @@ def _add_sizes(
         ["inputs of the surrogate", len(content.input_names)],
         ["steps", len(content.step_names)],
         ["parts", int(content.y.shape[1])],
-        ["random_state", random_state],
+        ["random_state", content.random_state],
+        ["python", platform.python_version()],
+        ["skpce", __version__],
     ]
-    rows += [[name, _version(name)] for name in ("python", *_PACKAGES)]
+    rows += [[name, installed_version(name)] for name in _PACKAGES]
     if date is not None:
         rows.append(["date", date])
     page.add_table(["what", "value"], rows)
     # Addresses of objects in memory differ from run to run.
     page.add_preformatted(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(content.pipeline)))
-
-
-def _version(name: str) -> str:
-    if name == "python":
-        return platform.python_version()
-    if name == "skpce":
-        return __version__
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "unknown"

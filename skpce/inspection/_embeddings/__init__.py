@@ -1,1 +1,0 @@
-"""Embeddings side by side: nested searches, and tests on members held out."""

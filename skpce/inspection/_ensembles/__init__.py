@@ -1,0 +1,1 @@
+"""What refits and replicates of an ensemble say: folds, verdict, noise, embeddings."""
