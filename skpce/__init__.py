@@ -7,8 +7,6 @@ from ._compositions.modes import PredictedModes
 from ._compositions.predictive import PredictionInterval
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
-from ._dependence.maps import NatafTransformer, RosenblattTransformer
-from ._dependence.scores import SurrogateDiagnostics
 from ._expansion.expansion import Expansion
 from ._expansion.indices import (
     DerivativeSensitivity,
@@ -19,6 +17,8 @@ from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
 from ._expansion.noise_correction import NoiseCorrectedIndices
 from ._input_laws import InputOutsideSupportWarning
+from ._input_laws.maps import NatafTransformer, RosenblattTransformer
+from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.files import load_model, save_model
 from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV

@@ -47,7 +47,7 @@ from ._compositions.steps import (
     refuse_nan,
     refuse_ragged,
 )
-from ._dependence.scores import SurrogateDiagnostics
+from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver
 

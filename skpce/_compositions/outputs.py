@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from .._checks import BoolArray, FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray, IndexArray, fail
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
-from .steps import StepLayout, refuse_ragged, resolve_layout
+from .steps import StepLayout, column_labels, refuse_ragged, resolve_layout
 
 # Sums of rows of probabilities differ from one by less than this.
 _CLOSED = 1e-3
@@ -105,39 +106,77 @@ class Outputs:
         clr = clr_of(parts, self.geometry, self.zero_replacement, name)
         return clr if self.real is None else np.hstack([clr, real])
 
+    def blocks(self, y: Any) -> list[tuple[IndexArray, IndexArray]]:
+        """Return groups that the same members have, with these members: (rows, groups).
+
+        A member that failed in a column (NaN) does not count in its group.
+        """
+        values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        missing = np.isnan(values[:, self.n_parts :])
+        has = np.ones((len(values), self.n_groups), dtype=bool)
+        if self.real is not None:
+            has[:, self.n_steps :] = np.stack(
+                [~missing[:, columns].any(axis=1) for columns in self.real.slices],
+                axis=1,
+            )
+        patterns, block = np.unique(has, axis=1, return_inverse=True)
+        order = np.argsort(-patterns.sum(axis=0), kind="stable")
+        return [
+            (np.flatnonzero(patterns[:, k]), np.flatnonzero(block.ravel() == k))
+            for k in order
+        ]
+
     def sum_by_group(
         self,
         values: FloatArray,  # shape: (..., n_coordinates)
     ) -> FloatArray:  # shape: (..., n_groups)
-        """Add up the coordinates of each group."""
+        """Add up what belongs to the coordinates of each group."""
         member = self.group_of_coordinate[:, np.newaxis] == np.arange(self.n_groups)
         return values @ member.astype(np.float64)
 
     def spread(
         self,
         coordinates: FloatArray,  # shape: (n_members, n_coordinates)
+        weights: FloatArray | None = None,  # shape: (n_members,)
     ) -> FloatArray:  # shape: (n_coordinates,)
         """Return sums of squares about the mean; 0 where they are rounding."""
-        once = np.ones(len(coordinates))
-        if self.real is None:
-            return weighted_spread(coordinates, once, LOG_RATIO_FLOOR)
-        n_real = len(self.scales)
-        n_clr = coordinates.shape[1] - n_real
-        clr = weighted_spread(coordinates[:, :n_clr], once, LOG_RATIO_FLOOR)
-        return np.concatenate([clr, weighted_spread(coordinates[:, n_clr:], once)])
+        if weights is None:
+            weights = np.ones(len(coordinates))
+        n_clr = coordinates.shape[1] - len(self.scales)
+        clr = weighted_spread(coordinates[:, :n_clr], weights, LOG_RATIO_FLOOR)
+        return np.concatenate([clr, weighted_spread(coordinates[:, n_clr:], weights)])
 
-    def of_columns(self, real: BoolArray) -> Outputs:
-        """Return the outputs without some real groups; shape of the mask (n_real_groups,)."""
-        assert self.real is not None  # only real groups can be missing
-        kept = np.flatnonzero(real)
-        widths = tuple(self.real.widths[i] for i in kept)
-        names = tuple(self.real.step_names[i] for i in kept)
-        columns = np.isin(self.real.step_of_part, kept)
-        parts = tuple(
-            part for part, used in zip(self.real.part_names, columns, strict=True) if used
+    def __str__(self) -> str:
+        if self.real is None:
+            return "compositions, in Aitchison geometry"
+        real = "real values, as given"
+        if self.is_scaled:
+            real = "real values, in units of their standard deviations"
+        if max(self.real.widths) > 1:
+            real += "; the columns of an output are added up"
+        if self.geometry is None:
+            return real
+        return f"{self.n_steps} compositions, in Aitchison geometry, and {real}"
+
+    def of_groups(self, groups: IndexArray) -> tuple[Outputs, IndexArray]:
+        """Return some of the groups, in their order, and their columns of y."""
+        assert self.real is not None  # compositions are always complete
+        with_steps = self.n_steps > 0 and bool(np.isin(0, groups))
+        chosen = groups[groups >= self.n_steps] - self.n_steps
+        columns = np.flatnonzero(np.isin(self.real.step_of_part, chosen))
+        layout = StepLayout(
+            tuple(self.real.widths[i] for i in chosen),
+            tuple(self.real.step_names[i] for i in chosen),
+            tuple(self.real.part_names[i] for i in columns),
         )
-        layout = StepLayout(widths, names, parts) if widths else None
-        return replace(self, real=layout, scales=self.scales[columns])
+        some = replace(
+            self,
+            geometry=self.geometry if with_steps else None,
+            real=layout if chosen.size else None,
+            scales=self.scales[columns],
+        )
+        first = np.arange(self.n_parts if with_steps else 0)
+        return some, np.concatenate([first, self.n_parts + columns])
 
 
 def read_outputs(
@@ -161,22 +200,27 @@ def read_outputs(
     if outputs is None and (
         of_compositions or steps is not None or not isinstance(mask, str)
     ):
-        geometry = composition_geometry(y, steps, mask, owner)
-        return Outputs(geometry, None, np.zeros(0), zero_replacement)
+        found = composition_geometry(y, steps, mask, owner)
+        return Outputs(found, None, np.zeros(0), zero_replacement)
     values = _numbers(y)
     if outputs is None and _are_compositions(y, values, owner):
-        geometry = composition_geometry(y, None, mask, owner)
-        return Outputs(geometry, None, np.zeros(0), zero_replacement)
-    geometry, n_parts = None, 0
+        found = composition_geometry(y, None, mask, owner)
+        return Outputs(found, None, np.zeros(0), zero_replacement)
     table = values.reshape(len(values), -1)
+    geometry: LogRatioGeometry | None = None
+    n_parts, of_real = 0, y
     if steps is not None:
-        n_parts = table.shape[1] - _n_columns(outputs)
-        geometry = composition_geometry(table[:, :n_parts], steps, mask, owner)
-    real = _real_layout(y, outputs, table.shape[1] - n_parts, owner)
+        n_parts = _split_columns(y, table.shape[1], outputs, owner)
+        parts, of_real = table[:, :n_parts], table[:, n_parts:]
+        if hasattr(y, "iloc"):
+            parts, of_real = y.iloc[:, :n_parts], y.iloc[:, n_parts:]
+        geometry = composition_geometry(parts, steps, mask, owner)
+    real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     scales = np.ones(real.n_parts)
     if standardize:
-        deviation = np.nanstd(table[:, n_parts:], axis=0)
-        scales = np.where(deviation > 0, deviation, 1.0)
+        known = ~np.isnan(table[:, n_parts:]).all(axis=0)
+        deviation = np.nanstd(table[:, n_parts:][:, known], axis=0)
+        scales[known] = np.where(deviation > 0, deviation, 1.0)
     return Outputs(geometry, real, scales, zero_replacement, standardize)
 
 
@@ -185,10 +229,11 @@ def _numbers(y: Any) -> FloatArray:
     values = np.asarray(y, dtype=np.float64)
     if values.ndim not in (1, 2):
         raise ValueError(f"y must be 1-D or 2-D, got shape {values.shape}.")
-    if np.isinf(values).any():
+    infinite = int(np.isinf(values).sum())
+    if infinite:
         raise ValueError(
-            f"y has {np.isinf(values).sum()} infinite values; expected finite ones, "
-            "NaN where a member failed."
+            f"y has {infinite} infinite values; expected finite ones, NaN where a "
+            "member failed."
         )
     return values
 
@@ -202,11 +247,36 @@ def _are_compositions(y: Any, values: FloatArray, owner: str) -> bool:
     return bool((np.abs(sums - 1.0) < _CLOSED).all())
 
 
-def _n_columns(outputs: Any) -> int:
-    sizes = outputs.values() if isinstance(outputs, Mapping) else outputs
-    return sum(size if isinstance(size, int) else len(size) for size in sizes)
+def _split_columns(y: Any, n_columns: int, outputs: Any, owner: str) -> int:
+    """Return how many columns are before those of the real outputs."""
+    given = outputs.values() if isinstance(outputs, Mapping) else outputs
+    try:
+        n_real = sum(
+            int(size) if isinstance(size, Integral) else len(size) for size in given
+        )
+    except TypeError:
+        raise fail(owner, "outputs", _EXPECTED, outputs) from None
+    if not 0 < n_real < n_columns:
+        raise ValueError(
+            f"The 'outputs' parameter of {owner} has {n_real} of {n_columns} columns "
+            "of y; with steps= it names those after the compositions."
+        )
+    return n_columns - n_real
+
+
+_EXPECTED = (
+    "a dict of names to numbers of columns, or to columns, or a sequence of these"
+)
 
 
 def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout:
-    """Return the groups of the real columns, each column alone without names."""
-    ...
+    """Return the groups of real columns; a column alone where nothing groups them."""
+    if outputs is not None:
+        return resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
+    labels = column_labels(y, n_columns)
+    if labels and any(group for group, _ in labels):
+        return resolve_layout(y, None, n_columns, owner)
+    names = [part for _, part in labels]
+    if not names:
+        names = ["y"] if n_columns == 1 else [f"y{i}" for i in range(n_columns)]
+    return StepLayout((1,) * n_columns, tuple(names), tuple(names))

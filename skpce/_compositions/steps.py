@@ -101,9 +101,9 @@ def _refuse_text(y: Any, name: str) -> None:
     text = [entry for entry in values.tolist() if isinstance(entry, (str, bytes))]
     if text:
         raise ValueError(
-            f"{name} holds text such as {text[0]!r}; expected probabilities, one row "
-            "per member of the ensemble, such as the predict_proba of each member at "
-            "one or several points, side by side."
+            f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
+            "member of the ensemble: probabilities such as the predict_proba of each "
+            "member at one or several points, side by side, or scores or losses."
         )
 
 
@@ -117,7 +117,9 @@ def refuse_nan(y: Any, name: str = "y") -> None:
         )
 
 
-def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout:
+def resolve_layout(
+    y: Any, steps: Any, n_columns: int, owner: str, parameter: str = "steps"
+) -> StepLayout:
     """Return the steps from the parameter, or from the columns of a data frame.
 
     ``steps`` gives widths, or groups of columns (their positions, or their names in a
@@ -132,12 +134,12 @@ def resolve_layout(y: Any, steps: Any, n_columns: int, owner: str) -> StepLayout
     values = list(steps.values()) if named else steps
     groups = _column_groups(values)
     if groups:
-        _check_groups(groups, labels, n_columns, owner)
+        _check_groups(groups, labels, n_columns, owner, parameter)
         values = [len(group) for group in groups]
-    widths = _checked_widths(values, steps, owner)
+    widths = _checked_widths(values, steps, owner, parameter)
     if sum(widths) != n_columns:
         raise ValueError(
-            f"The 'steps' parameter of {owner} sums to {sum(widths)} columns "
+            f"The {parameter!r} parameter of {owner} sums to {sum(widths)} columns "
             f"({' + '.join(map(str, widths))}) but y has {n_columns}."
         )
     if named:
@@ -159,7 +161,11 @@ def _column_groups(values: Any) -> list[list[Any]]:
 
 
 def _check_groups(
-    groups: list[list[Any]], labels: list[tuple[str, str]], n_columns: int, owner: str
+    groups: list[list[Any]],
+    labels: list[tuple[str, str]],
+    n_columns: int,
+    owner: str,
+    parameter: str,
 ) -> None:
     """Raise ``ValueError`` unless the groups are all columns, in their order."""
     given = [column for group in groups for column in group]
@@ -173,13 +179,15 @@ def _check_groups(
         return
     columns = wanted[2] if labels else wanted[0]
     raise ValueError(
-        f"The 'steps' parameter of {owner} groups the columns {given}, but y has the "
-        f"columns {columns}: expected all of them, once and in their order, those of "
-        "a step side by side."
+        f"The {parameter!r} parameter of {owner} groups the columns {given}, but y has "
+        f"the columns {columns}: expected all of them, once and in their order, those "
+        "of a step side by side."
     )
 
 
-def _checked_widths(values: Any, given: Any, owner: str) -> tuple[int, ...]:
+def _checked_widths(
+    values: Any, given: Any, owner: str, parameter: str
+) -> tuple[int, ...]:
     try:
         widths = tuple(values)
     except TypeError:
@@ -193,7 +201,7 @@ def _checked_widths(values: Any, given: Any, owner: str) -> tuple[int, ...]:
             "None, a sequence of positive ints (the width of each step), of groups of "
             "columns, or a dict of names and either"
         )
-        raise fail(owner, "steps", expected, given)
+        raise fail(owner, parameter, expected, given)
     return tuple(int(width) for width in widths)
 
 

@@ -29,13 +29,12 @@ from .._compositions.fitted import (
 )
 from .._compositions.log_ratio import LOG_RATIOS, LogRatioGeometry
 from .._compositions.steps import StepLayout
-from .._dependence import scores
-from .._dependence.maps import IsoprobabilisticMap
 from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem
-from .._input_laws import NAMED_LAWS, ContinuousLaw, DiscreteLaw, EmpiricalLaw
+from .._input_laws import NAMED_LAWS, ContinuousLaw, DiscreteLaw, EmpiricalLaw, scores
 from .._input_laws.families import is_frozen
+from .._input_laws.maps import IsoprobabilisticMap
 from .._input_laws.measures import FiniteMeasure
 from .._solvers import CRITERIA, SOLVERS, DesignMoments, LinearFit
 from .._solvers.external import AutomaticSolver, ExternalSolver

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from .._checks import FloatArray, IndexArray
-from .problem import (
-    DesignDecomposition,
-    DesignMoments,
-    LinearFit,
-    LinearProblem,
-    best_penalties,
+from .problem import DesignMoments, LinearFit, LinearProblem, best_penalties
+from .ridge import (
+    PathSolver,
+    SharedDesign,
+    groups_of_sets,
+    path_scores,
+    solve_moments,
+    solve_path,
 )
-from .ridge import GeneralizedRidgeSolver, path_scores, solve_moments, solve_path
 from .sparse import COMPARISON_SHARE, correction
 
-Score = Callable[[FloatArray], float]
+#: Yields decays, is sent their score, and returns the best.
+Search = Generator[FloatArray, float, FloatArray]
 
 # Penalties are thinned by this step while the decays are chosen, when there are many.
 _THINNING = 2
@@ -28,7 +30,7 @@ _MANY = 8
 _ENOUGH_SAMPLES = 2.0
 
 
-class _DecaySolver(GeneralizedRidgeSolver):
+class _DecaySolver(PathSolver):
     r"""Ridge with penalty :math:`\lambda \prod_i \gamma_i^{2 j_i}`, decays chosen.
 
     The decays :math:`\gamma_i \ge 1` are chosen for all targets together, by the error
@@ -48,36 +50,19 @@ class _DecaySolver(GeneralizedRidgeSolver):
         self._thinned = alphas[::step][::-1]
 
     def fit(self, problem: LinearProblem) -> LinearFit:
-        total, exponents = float(problem.weights.sum()), problem.exponents
-        mean = np.average(problem.targets, axis=0, weights=problem.weights)
-        centred = problem.targets - mean
-        spread = problem.weights @ np.square(centred) / total
-
-        def decompose(decays: FloatArray, for_scores: bool) -> DesignDecomposition:
-            scale = _decay_scale(exponents, decays)
-            return DesignDecomposition.from_design(
-                problem.design, problem.weights, scale=scale, for_scores=for_scores
-            )
-
-        def score(decays: FloatArray) -> float:
-            decomposition = decompose(decays, True)
-            loadings = decomposition.project(centred)
-            scores = path_scores(
-                decomposition, centred, loadings, self._thinned, self.criterion
-            )
-            _, least = best_penalties(scores, problem.groups)
-            defined = np.where(np.isnan(least), np.inf, least)
-            return _pooled(defined, spread, problem.groups)
-
-        n_copies = max(total, float(len(problem.weights)))
-        decays = self._search(score, exponents, n_copies)
+        exponents = problem.exponents
+        shared = SharedDesign(problem.design, problem.weights, exponents)
+        decays = self._decays_of_sets(
+            shared, problem.targets[:, np.newaxis], problem.groups
+        )
         fit = solve_path(
-            decompose(decays, False),
+            shared.decomposed(_decay_scale(exponents, decays[0])),
             problem.targets,
             self.alphas,
             problem.groups,
             self.criterion,
         )
+        n_copies = _number_of_copies(problem.weights)
         if not self._searches_inputs(exponents, n_copies):
             return fit
         # The price of the search is that of one term for each input.
@@ -85,6 +70,52 @@ class _DecaySolver(GeneralizedRidgeSolver):
         return fit.at_price(
             correction(n_inputs, len(exponents) - 1, n_copies, COMPARISON_SHARE)
         )
+
+    def fit_sets(
+        self, shared: SharedDesign, targets: FloatArray, groups: IndexArray
+    ) -> FloatArray:
+        n_samples, n_sets, n_targets = targets.shape
+        decays = self._decays_of_sets(shared, targets, groups)
+        chosen, set_of = np.unique(decays, axis=0, return_inverse=True)
+        coefficients = np.empty((n_sets, n_targets, shared.design.shape[1]))
+        for number, decay in enumerate(chosen):
+            mine = np.flatnonzero(set_of.ravel() == number)
+            fit = solve_path(
+                shared.decomposed(_decay_scale(shared.exponents, decay)),
+                targets[:, mine].reshape(n_samples, -1),
+                self.alphas,
+                groups_of_sets(groups, len(mine)),
+                self.criterion,
+            )
+            coefficients[mine] = fit.coefficients.reshape(len(mine), n_targets, -1)
+        return coefficients
+
+    def _decays_of_sets(
+        self, shared: SharedDesign, targets: FloatArray, groups: IndexArray
+    ) -> FloatArray:  # shape: (n_sets, n_inputs)
+        """Search the decays of all sets together, with one factorisation for each."""
+        weights = shared.weights
+        centred = targets - np.average(targets, axis=0, weights=weights)
+        spread = np.einsum("i,isj->sj", weights, np.square(centred)) / weights.sum()
+
+        def score(decays: FloatArray, sets: IndexArray) -> FloatArray:
+            scale = _decay_scale(shared.exponents, decays)
+            decomposition = shared.decomposed(scale, for_scores=True)
+            some = centred[:, sets].reshape(len(centred), -1)
+            loadings = decomposition.project(some)
+            scores = path_scores(
+                decomposition, some, loadings, self._thinned, self.criterion
+            )
+            _, least = best_penalties(scores, groups_of_sets(groups, len(sets)))
+            errors = np.where(np.isnan(least), np.inf, least).reshape(len(sets), -1)
+            pairs = zip(errors, spread[sets], strict=True)
+            return np.array([_pooled(error, own, groups) for error, own in pairs])
+
+        n_copies = _number_of_copies(weights)
+        searches = [
+            self._search(shared.exponents, n_copies) for _ in range(targets.shape[1])
+        ]
+        return _run_together(searches, score)
 
     def fit_moments(
         self, moments: DesignMoments, groups: IndexArray, exponents: IndexArray
@@ -99,16 +130,16 @@ class _DecaySolver(GeneralizedRidgeSolver):
         def score(decays: FloatArray) -> float:
             return _pooled(solve(decays, self._thinned).criterion, spread, groups)
 
-        return solve(self._search(score, exponents, moments.total_weight), self.alphas)
+        search = self._search(exponents, moments.total_weight)
+        decays = _run_together([search], lambda decays, _: np.array([score(decays)]))
+        return solve(decays[0], self.alphas)
 
-    def _search(
-        self, score: Score, exponents: IndexArray, n_copies: float
-    ) -> FloatArray:
+    def _search(self, exponents: IndexArray, n_copies: float) -> Search:
         """Return the decay of each input, of least score."""
-        common = search_decay(score, exponents)
-        if not self._searches_inputs(exponents, n_copies):
-            return common
-        return search_decays(score, exponents, common)
+        decays = yield from search_decay(exponents)
+        if self._searches_inputs(exponents, n_copies):
+            decays = yield from search_decays(exponents, decays)
+        return decays
 
     def _searches_inputs(self, exponents: IndexArray, n_copies: float) -> bool:
         return self.by_input and n_copies < _ENOUGH_SAMPLES * len(exponents)
@@ -162,31 +193,31 @@ _LARGEST_DECAY = 1e4
 _SMALLEST_GAIN = 1e-3
 
 
-def search_decay(score: Score, exponents: IndexArray) -> FloatArray:
-    """Return the best common decay, once for each input."""
+def search_decay(exponents: IndexArray) -> Search:
+    """Search the best common decay, once for each input."""
     n_inputs = exponents.shape[1]
     if exponents.sum(axis=1).max(initial=0) < 2:
         return np.ones(n_inputs)
     known: dict[float, float] = {}
     for decay in _COARSE_DECAYS:
-        known[decay] = score(np.full(n_inputs, decay))
+        known[decay] = yield np.full(n_inputs, decay)
         if known[decay] > min(known.values()):
             break
     best = min(known, key=known.__getitem__)
     for factor in (2.0**-0.5, 2.0**0.5):
         decay = best * factor
         if decay >= 1.0:
-            known[decay] = score(np.full(n_inputs, decay))
+            known[decay] = yield np.full(n_inputs, decay)
     return np.full(n_inputs, min(known, key=known.__getitem__))
 
 
-def search_decays(score: Score, exponents: IndexArray, start: FloatArray) -> FloatArray:
+def search_decays(exponents: IndexArray, start: FloatArray) -> Search:
     """Change the decay of one input after another while the score falls."""
-    decays, best = start, score(start)
+    decays, best = start, (yield start)
     for step in _STEPS:
         for i in np.flatnonzero(exponents.any(axis=0)):
             for factor in (step, 1.0 / step):
-                moved, found = _walk(score, decays, best, int(i), factor)
+                moved, found = yield from _walk(decays, best, int(i), factor)
                 if found < best:
                     decays, best = moved, found
                     break
@@ -194,15 +225,46 @@ def search_decays(score: Score, exponents: IndexArray, start: FloatArray) -> Flo
 
 
 def _walk(
-    score: Score, decays: FloatArray, best: float, i: int, factor: float
-) -> tuple[FloatArray, float]:
+    decays: FloatArray, best: float, i: int, factor: float
+) -> Generator[FloatArray, float, tuple[FloatArray, float]]:
     """Multiply one decay again and again while the score falls."""
     while True:
         candidate = decays.copy()
         candidate[i] *= factor
         if not 1.0 <= candidate[i] <= _LARGEST_DECAY:
             return decays, best
-        found = score(candidate)
+        found = yield candidate
         if not found < best * (1.0 - _SMALLEST_GAIN):
             return decays, best
         decays, best = candidate, found
+
+
+def _run_together(
+    searches: Sequence[Search],
+    score: Callable[[FloatArray, IndexArray], FloatArray],  # of decays, for some sets
+) -> FloatArray:  # shape: (n_searches, n_inputs)
+    """Run all searches, with one call of the score for those at the same decays."""
+    found: list[FloatArray] = [np.empty(0)] * len(searches)
+    waiting: dict[bytes, tuple[FloatArray, list[int]]] = {}
+
+    def advance(number: int, value: float | None) -> None:
+        search = searches[number]
+        try:
+            decays = next(search) if value is None else search.send(value)
+        except StopIteration as stopped:
+            found[number] = stopped.value
+            return
+        waiting.setdefault(decays.tobytes(), (decays, []))[1].append(number)
+
+    for number in range(len(searches)):
+        advance(number, None)
+    while waiting:
+        decays, numbers = waiting.pop(next(iter(waiting)))
+        scores = score(decays, np.array(numbers)).tolist()
+        for number, value in zip(numbers, scores, strict=True):
+            advance(number, value)
+    return np.array(found)
+
+
+def _number_of_copies(weights: FloatArray) -> float:
+    return max(float(weights.sum()), float(len(weights)))

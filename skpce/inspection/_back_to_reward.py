@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray
-from .._dependence.scores import largest_correlation
 from .._input_laws import NormalLaw
+from .._input_laws.scores import largest_correlation
 from ._correlated_features import NormalParts
 from ._model import ratio_of_means
 from ._reading import (

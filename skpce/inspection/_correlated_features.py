@@ -18,7 +18,6 @@ from .._checks import (
     check_real,
     make_generator,
 )
-from .._dependence.scores import correlation_reason, outside_reason, outside_share
 from .._expansion.expansion import Expansion
 from .._expansion.indices import gradient_moments
 from .._expansion.moments import (
@@ -29,6 +28,7 @@ from .._expansion.moments import (
     variance_along,
 )
 from .._input_laws import InputLaw, NormalLaw
+from .._input_laws.scores import correlation_reason, outside_reason, outside_share
 from ._model import (
     OUTSIDE_POINTS,
     ExpansionOptions,

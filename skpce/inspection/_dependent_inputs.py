@@ -12,14 +12,14 @@ from scipy.stats import qmc
 from sklearn.base import clone
 
 from .._checks import FloatArray, check_integer, make_generator
-from .._dependence.maps import (
+from .._input_laws.maps import (
     IsoprobabilisticTransformer,
     NatafTransformer,
     RosenblattTransformer,
 )
-from .._dependence.scores import EmpiricalMap
+from .._input_laws.scores import EmpiricalMap
 from ._correlated_features import subset_shapley
-from ._ensembles.training_noise import jackknife_error
+from ._ensembles.dispersion import jackknife_error
 from ._input_tests import input_tests
 from ._reading import (
     Inputs,

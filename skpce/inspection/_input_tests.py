@@ -12,6 +12,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
+from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray
 from ._ensembles.cross_fit import Split, take
 from ._reading import last_and_inputs
@@ -171,12 +172,17 @@ def _in_words(tests: Result) -> str:
 def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
     """Test what the last estimator of a fit gets, unless text; count its terms."""
     last, inputs = last_and_inputs(model, X)
-    values, diagnostics = numeric(inputs), getattr(last, "diagnostics_", None)
-    laws = None
+    values, basis = numeric(inputs), getattr(last, "basis_", None)
+    diagnostics = getattr(last, "diagnostics_", None)
+    laws, n_terms = None, None
+    if isinstance(basis, PolynomialBasis):
+        n_terms = len(basis.multi_indices)
     if diagnostics is not None:
         laws = diagnostics.basis.p_values(diagnostics.inputs)
+    elif isinstance(basis, PolynomialBasis) and values is not None:
+        laws = basis.p_values(values)
     tests = None if values is None else input_tests(values, laws)
-    return tests, None if diagnostics is None else diagnostics.n_terms
+    return tests, n_terms
 
 
 def numeric(inputs: Any) -> FloatArray | None:

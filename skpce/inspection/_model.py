@@ -19,15 +19,15 @@ from .._checks import (
     check_real,
     make_generator,
 )
-from .._dependence.scores import (
+from .._expansion.expansion import Expansion
+from .._expansion.problem import solve_samples, solve_sums, sum_blocks
+from .._input_laws.scores import (
     correlation_reason,
     fidelity_reason,
     largest_correlation,
     outside_reason,
     outside_share,
 )
-from .._expansion.expansion import Expansion
-from .._expansion.problem import solve_samples, solve_sums, sum_blocks
 from .._regressor import LARGEST_WHOLE_DESIGN
 from .._solvers import FROM_MOMENTS, make_solver
 from .._solvers.problem import q2_from_sums, weighted_spread

@@ -23,13 +23,17 @@ from sklearn.random_projection import GaussianRandomProjection
 from skpce import CompositionalPCESurrogate, LogRatioTransformer
 from skpce.embedding import PLSTransformer
 from skpce.inspection import Result, compare_embeddings, input_tests
-from skpce.inspection._ensembles.cross_fit import Permutations, make_splits, step_q2
+from skpce.inspection._ensembles.cross_fit import Permutations, group_q2
 from skpce.inspection._ensembles.embedding_search import (
     NestedFolds,
     NestedSearch,
     read_candidates,
 )
-from skpce.inspection._ensembles.verdict import _make_cross_fit
+from skpce.inspection._ensembles.members import (
+    make_cross_fit,
+    make_splits,
+    read_members,
+)
 from skpce.inspection._input_tests import (
     _pooled_correlation,
     held_out_inputs,
@@ -44,6 +48,13 @@ SMALL = {"n_permutations": 19, "random_state": 0, "cv": OUTER, "inner_cv": INNER
 
 def surrogate(**parameters):
     return CompositionalPCESurrogate(steps=STEPS, **parameters)
+
+
+def cross_fit_of(model, X, y, reward, cv, rng):
+    """Return all members and columns in the folds of a verdict."""
+    X, y, outputs, steps = read_members(model, X, y)
+    every = np.arange(len(X)), np.arange(outputs.n_groups)
+    return make_cross_fit(model, X, y, outputs, steps, *every, reward, cv, rng)
 
 
 def pls(**parameters):
@@ -156,7 +167,7 @@ def test_with_rewards_the_choices_are_grid_searches_of_the_inner_folds(data):
     reward = np.repeat(np.arange(30), 3)
     X, y = data[0][reward], data[1]
     rng = np.random.default_rng(0)
-    fit = _make_cross_fit(surrogate(), X, y, reward, None, "infer", 4, 1e-12, rng)
+    fit = cross_fit_of(surrogate(), X, y, reward, 4, rng)
     folds = NestedFolds.draw(fit.splits, 3, X, reward, rng)
     read = read_candidates({"PCA": PCA()}, (1, 2), (0, 1), fit.pipeline, rng)
     ours = NestedSearch(read, fit, folds, None).nested_errors()
@@ -171,7 +182,7 @@ def test_with_rewards_the_choices_are_grid_searches_of_the_inner_folds(data):
         found = searched.best_params_
         assert setting.dimension == found["embedding__n_components"]
         assert setting.degree == found["surrogate__degree"]
-    q2 = step_q2(ours.errors[0], fit.squared_deviations(), fit.geometry)
+    q2 = group_q2(ours.errors[0], fit.squared_deviations(), fit.outputs)
     assert q2 == pytest.approx(q2_by_hand(y, predicted))
 
 
@@ -229,7 +240,7 @@ def search_of(candidates, X, y, model=None, degrees=(1,)):
     """The search inside of a comparison, of one dimension and degree."""
     rng = np.random.default_rng(0)
     model = surrogate() if model is None else model
-    fit = _make_cross_fit(model, X, y, None, None, "infer", OUTER, 1e-12, rng)
+    fit = cross_fit_of(model, X, y, None, OUTER, rng)
     folds = NestedFolds.draw(fit.splits, INNER, X, None, rng)
     read = read_candidates(candidates, (1,), degrees, fit.pipeline, rng)
     return NestedSearch(read, fit, folds, None), fit.squared_deviations()
@@ -263,7 +274,7 @@ def test_the_largest_of_many_is_lucky_and_the_nested_choice_is_not():
         }
         search, deviations = search_of(each, X, y, Line(), degrees=None)
         errors = search.nested_errors().errors
-        q2 = [step_q2(one, deviations, search.fit.geometry)[0] for one in errors]
+        q2 = [group_q2(one, deviations, search.fit.outputs)[0] for one in errors]
         largest.append(max(q2[:-1]))
         nested.append(q2[-1])
     assert np.mean(largest) > 0.02, largest

@@ -15,8 +15,8 @@ from skpce import (
     PolynomialChaosRegressor,
     RosenblattTransformer,
 )
-from skpce._dependence.scores import marginal_map
 from skpce._input_laws import UniformLaw
+from skpce._input_laws.scores import marginal_map
 from skpce.inspection import input_tests
 
 R = np.array([[1.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.0]])

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..._checks import FloatArray, check_boolean, fail, make_generator
+from ..._compositions.outputs import read_outputs
+from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
 from .._input_tests import fitted_inputs, held_out_inputs
 from .._reading import final_estimator, last_and_inputs
@@ -35,13 +37,15 @@ from .embedding_search import (
     check_dimensions,
     read_candidates,
 )
+from .members import given_shares, make_cross_fit, read_members
+from .training_noise import refuse_failed
 from .verdict import (
-    _check_arguments,
-    _make_cross_fit,
-    _training_noise,
+    check_arguments,
     failed_conditions,
+    holm,
     permutation_p_values,
     table_of_steps,
+    training_noise,
     verdict,
 )
 
@@ -76,6 +80,8 @@ def compare_embeddings(
     random_state: Any = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    outputs: Any = None,
+    standardize: bool = False,
 ) -> Result:
     r"""Choose among embeddings, dimensions and degrees; say what the choice is worth.
 
@@ -267,7 +273,12 @@ def compare_embeddings(
     >>> bool(found["PCA"].q2[0] < 0.1), bool(found.best_of_all.q2[0] > 0.6)
     (True, True)
     """
-    surrogate = CompositionalPCESurrogate() if surrogate is None else surrogate
+    if surrogate is None:
+        read = read_outputs(y, OWNER, outputs=outputs)
+        of_policies = read.are_compositions
+        surrogate = (
+            CompositionalPCESurrogate() if of_policies else PolynomialChaosRegressor()
+        )
     if isinstance(surrogate, type) or not all(
         hasattr(surrogate, method) for method in ("fit", "predict", "get_params")
     ):
@@ -282,16 +293,24 @@ def compare_embeddings(
         "zero_replacement": zero_replacement,
         "n_jobs": n_jobs,
     }
-    _check_arguments(closed_form=True, progress=progress, **conditions)
+    check_arguments(closed_form=True, progress=progress, **conditions)
     check_boolean(OWNER, "permute_choice", permute_choice)
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
     generator = make_generator(random_state)
     given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
-    fit = _make_cross_fit(
-        surrogate, X, y, reward, None, "infer", cv, zero_replacement, generator
+    scale: dict[str, Any] = {"outputs": outputs, "standardize": standardize}
+    table, policies, read, steps = read_members(
+        surrogate, X, y, zero_replacement=zero_replacement, owner=OWNER, **scale
     )
-    _training_noise(fit, reward, noise_share, confidence_level)  # refuses bad shares
+    refuse_failed(read.coordinates(policies), "y")
+    every = np.arange(len(table)), np.arange(read.n_groups)
+    fit = make_cross_fit(
+        surrogate, table, policies, read, steps, *every, reward, cv, generator
+    )
+    given_shares(noise_share, read)  # refuses bad shares
+    if noise_share is None and reward is not None:
+        training_noise(fit, reward, confidence_level)  # refuses bad rewards
     folds = NestedFolds.draw(fit.splits, inner_cv, fit.X, reward, generator)
     check_dimensions(given, folds.smallest_training)
     search = NestedSearch(
@@ -311,7 +330,7 @@ def compare_embeddings(
     choices = search.choices(n_jobs, done)
     nested = search.nested_errors(n_jobs, done)
     deviations = fit.squared_deviations()
-    shared = (deviations, fit.geometry, confidence_level)
+    shared = (deviations, fit.outputs, confidence_level)
     figures = np.array(  # shape: (n_candidates + 1, 3, n_steps), of the same resamples
         [
             bootstrap_q2(errors, *shared, np.random.default_rng(seed), reward)
@@ -325,21 +344,22 @@ def compare_embeddings(
         )
         permuted = search.permuted_q2(orders, deviations, n_jobs, done)
         pairs = zip(figures[:, 0], permuted.swapaxes(0, 1), strict=True)
-        p_values = [permutation_p_values(*pair) for pair in pairs]
+        p_values = [holm(permutation_p_values(*pair)) for pair in pairs]
     elif sum(len(candidate.settings) for candidate in given) > 1:
         p_values[-1] = np.full(figures.shape[2], np.nan)
     limits = (min_q2, significance_level, max_noise_share)
-    whole = with_parameters(surrogate, mask=fit.geometry.mask)
+    mask = "infer" if read.geometry is None else read.geometry.mask
+    whole = with_parameters(surrogate, mask=mask)
     rows: list[dict[str, Any]] = []
     for row, (candidate, choice) in enumerate(zip(given, choices, strict=True)):
         fixed = verdict(
             search.candidates[row].pipeline(choice.setting),
             *(fit.X, fit.y, reward),
-            mask=fit.geometry.mask,
+            mask=mask,
             noise_share=noise_share,
             cv=list(folds.outer),
             random_state=seed,
-            **conditions,
+            **(conditions | scale),
         )
         chosen = not permute_choice and len(candidate.settings) > 1
         notes = (_FIXED_SETTING,) if chosen else ()
@@ -481,10 +501,14 @@ def _in_words(row: dict[str, Any], tested: dict[str, float]) -> str:
     """Say what a candidate, or the best of all, is worth."""
     found = row["verdict"]
     steps = ", ".join(
-        f"{step.step} {step.q2:.2f} [{step.q2_low:.2f}, {step.q2_high:.2f}]"
-        for step in found.steps
+        f"{name} {row.q2:.2f} [{row.q2_low:.2f}, {row.q2_high:.2f}]"
+        for name, row in zip(found.step_names, found.rows, strict=True)
     )
-    good = [step.step for step in found.steps if step.attributable]
+    good = [
+        name
+        for name, supported in zip(found.step_names, found.attributable, strict=True)
+        if supported
+    ]
     worth = f"Q² {steps}; attributable: {', '.join(good) or 'no step'}"
     if row["name"] == BEST_OF_ALL:
         known = not np.isnan(found.p_value).all()

@@ -22,11 +22,11 @@ from .cross_fit import (
     CrossFit,
     Permutations,
     Split,
-    make_splits,
+    group_q2,
     run_in_order,
-    step_q2,
     take,
 )
+from .members import make_splits
 
 OWNER = "compare_embeddings"
 
@@ -439,4 +439,4 @@ class NestedSearch:
     def _q2(self, deviations: FloatArray) -> list[FloatArray]:
         """Return nested Q² of each candidate and of the best of all."""
         errors = self.nested_errors().errors
-        return [step_q2(one, deviations, self.fit.geometry) for one in errors]
+        return [group_q2(one, deviations, self.fit.outputs) for one in errors]

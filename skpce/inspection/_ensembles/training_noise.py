@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
-from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 from ..._checks import (
@@ -18,22 +16,16 @@ from ..._checks import (
     check_real,
     checked_sample_weight,
 )
-from ..._compositions.log_ratio import (
-    LogRatioGeometry,
-    clr_of,
-    composition_geometry,
-    sum_by_step,
-)
+from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import close_compositions
-from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .._result import Result
-from .cross_fit import by_step, reward_groups
+from .dispersion import ConvexSums, PairSums, jackknife_error, ratio_interval
+from .members import reward_groups
 
+#: Measures of disagreement of compositions; real outputs have the first.
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
 
 SHARES = ("noise_share", "noise_share_low", "noise_share_high")
-
-_LARGEST_BLOCK = 512  # members whose distances to all others are held at once
 
 
 def training_noise_share(
@@ -45,6 +37,8 @@ def training_noise_share(
     steps: Any = None,
     mask: Any = "infer",
     zero_replacement: float = 1e-12,
+    outputs: Any = None,
+    standardize: bool = False,
 ) -> FloatArray:
     """Return the share of the variance of y that is noise of the training, per step.
 
@@ -115,20 +109,39 @@ def training_noise_share(
             steps=steps,
             mask=mask,
             zero_replacement=zero_replacement,
+            outputs=outputs,
+            standardize=standardize,
         ).noise_share
-    geometry = composition_geometry(y, steps, mask, owner)
-    trained = clr_of(y, geometry, zero_replacement, "y")
+    read = read_outputs(
+        y,
+        owner,
+        steps=steps,
+        outputs=outputs,
+        mask=mask,
+        zero_replacement=zero_replacement,
+        standardize=standardize,
+    )
+    trained = read.coordinates(y)
     if len(trained) < 2:
         raise ValueError(f"y has {len(trained)} member; a variance needs two.")
-    reference = clr_of(exact, geometry, zero_replacement, "exact")
+    reference = read.coordinates(exact, "exact")
     if reference.shape != trained.shape:
         raise ValueError(
             f"exact has {len(reference)} members but y has {len(trained)}."
         )
-    spread = weighted_spread(trained, np.ones(len(trained)), LOG_RATIO_FLOOR)
-    total = sum_by_step(spread / (len(trained) - 1), geometry)
-    noise = sum_by_step((trained - reference).var(axis=0, ddof=1), geometry)
+    refuse_failed(np.hstack([trained, reference]), "y or exact")
+    total = read.sum_by_group(read.spread(trained) / (len(trained) - 1))
+    noise = read.sum_by_group((trained - reference).var(axis=0, ddof=1))
     return noise / np.where(total > 0, total, np.nan)
+
+
+def refuse_failed(values: FloatArray, name: str) -> None:
+    """Raise ``ValueError`` for members that failed."""
+    failed = int(np.isnan(values).any(axis=1).sum())
+    if failed:
+        raise ValueError(
+            f"{name} has NaN in {failed} of {len(values)} members; leave these out."
+        )
 
 
 def variance_decomposition(
@@ -141,6 +154,8 @@ def variance_decomposition(
     sample_weight: ArrayLike | None = None,
     confidence_level: float = 0.9,
     zero_replacement: float = 1e-12,
+    outputs: Any = None,
+    standardize: bool = False,
 ) -> Result:
     r"""Split the disagreement of members into reward and training noise, per step.
 
@@ -276,112 +291,179 @@ def variance_decomposition(
     owner = "variance_decomposition"
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_real(owner, "zero_replacement", zero_replacement, low=0, high=1)
-    geometry = composition_geometry(y, steps, mask, owner)
-    weights = checked_sample_weight(sample_weight, np.asarray(y, dtype=np.float64))
-    ensemble = _Ensemble.of(y, geometry, zero_replacement, "y").rows(weights > 0)
+    read = read_outputs(
+        y,
+        owner,
+        steps=steps,
+        outputs=outputs,
+        mask=mask,
+        zero_replacement=zero_replacement,
+        standardize=standardize,
+    )
+    values = _columns_of(y)
+    weights = checked_sample_weight(sample_weight, values)
+    splits = np.full((len(_measures(read)), 5, read.n_groups), np.nan)
+    sizes: list[dict[str, Any]] = []
+    for rows, groups in read.blocks(values):
+        some, columns = read, np.arange(read.n_columns)
+        if len(groups) < read.n_groups:
+            some, columns = read.of_groups(groups)
+        present = np.isin(np.arange(len(values)), rows)
+        found, size = split_variance(
+            some,
+            values[:, columns],
+            reward,
+            None if control is None else _control_of(control, read)[:, columns],
+            weights * present,
+            confidence_level,
+        )
+        splits[:, :, groups] = found
+        sizes.append(size)
+    figures = {
+        "source": "replicates" if control is None else "control",
+        **sizes[0],
+        "confidence_level": confidence_level,
+    }
+    return _result(read, splits, figures)
+
+
+def _control_of(control: Any, outputs: Outputs) -> FloatArray:
+    """Return the control as a table with the columns of y."""
+    values = _columns_of(control)
+    if values.shape[1] != outputs.n_columns:
+        raise ValueError(
+            f"control has shape {np.shape(control)}; expected (n_members, "
+            f"{outputs.n_columns})."
+        )
+    return values
+
+
+def _columns_of(table: Any) -> FloatArray:
+    """Return a table of numbers; one column where it is one-dimensional."""
+    return np.asarray(table, dtype=np.float64).reshape(len(table), -1)
+
+
+def _measures(outputs: Outputs) -> tuple[str, ...]:
+    return MEASURES if outputs.are_compositions else ("variance",)
+
+
+def split_variance(
+    outputs: Outputs,
+    values: FloatArray,  # shape: (n_members, n_columns)
+    reward: Any,
+    control: FloatArray | None,
+    weights: FloatArray,  # shape: (n_members,); 0 for members that do not count
+    confidence_level: float,
+) -> tuple[FloatArray, dict[str, Any]]:  # the first: (n_measures, 5, n_groups)
+    """Split the disagreement of members that are complete; also count them."""
     group = None if reward is None else reward_groups(reward, weights)
+    ensemble = _Ensemble.of(values[weights > 0], outputs, "y")
     weights = weights[weights > 0]
     if group is not None:
         splits = _from_replicates(ensemble, group, weights, confidence_level)
         n_rewards, n_control = int(group.max()) + 1, None
     else:
-        fixed = _Ensemble.of(control, geometry, zero_replacement, "control")
-        n_rewards, n_control = None, len(fixed.clr)
+        assert control is not None  # one of the two is given
+        fixed = _Ensemble.of(control, outputs, "control")
+        n_rewards, n_control = None, len(fixed.values)
         if weights.sum() <= 1:
             raise ValueError(
                 f"sample_weight sums to {weights.sum():.3g}; a variance needs more "
                 "than one member."
             )
         splits = _from_control(ensemble, fixed, weights, confidence_level)
-    figures = {
-        "source": "replicates" if control is None else "control",
+    varies = outputs.sum_by_group(outputs.spread(ensemble.values, weights)) > 0
+    sizes = {
         "n_members": len(weights),
         "n_rewards": n_rewards,
         "n_control": n_control,
-        "confidence_level": confidence_level,
     }
-    spread = weighted_spread(ensemble.clr, weights, LOG_RATIO_FLOOR)
-    varies = sum_by_step(spread, geometry) > 0
-    found = np.where(varies, np.array(splits), np.nan)
-    return _result(geometry.layout.step_names, found, figures)
+    return np.where(varies, np.array(splits), np.nan), sizes
 
 
 def _result(
-    steps: tuple[str, ...],
-    splits: FloatArray,  # shape: (n_measures, 5, n_steps)
+    outputs: Outputs,
+    splits: FloatArray,  # shape: (n_measures, 5, n_groups)
     figures: dict[str, Any],
 ) -> Result:
     between, within, *shares = np.moveaxis(splits, 1, 0)
     columns = {"between": between, "within": within, "total": between + within}
     columns |= dict(zip(SHARES, shares, strict=True))
+    kind = "rewards" if outputs.are_compositions else "settings"
     origin = (
-        f"{figures['n_rewards']} rewards"
+        f"{figures['n_rewards']} {kind}"
         if figures["source"] == "replicates"
         else f"a control of {figures['n_control']} members"
     )
+    key = "step" if outputs.are_compositions else "output"
     return Result(
-        {"measure": MEASURES, "step": steps},
+        {"measure": _measures(outputs), key: outputs.names},
         columns,
         title=f"Training noise of {figures['n_members']} members, from {origin}:",
         notes=tuple(
-            f"- {name}: {_share_in_words(splits[0, 2:, step], splits[1, 2, step])}."
-            for step, name in enumerate(steps)
+            f"- {name}: {_share_in_words(splits[:, 2:, place])}."
+            for place, name in enumerate(outputs.names)
         ),
-        figures=figures | {"noise_share": splits[0, 2]},
+        figures=figures | {"noise_share": splits[0, 2], "step_names": outputs.names},
     )
 
 
 def _share_in_words(
-    of_variance: FloatArray,  # shape: (3,), the share and its interval
-    divergence: float,
+    shares: FloatArray,  # shape: (n_measures, 3), each the share and its interval
 ) -> str:
-    share, low, high = of_variance
+    share, low, high = shares[0]
     if np.isnan(share):
         return "no choice, or no variance between members"
     known = f"[{low:.0%}, {high:.0%}]" if np.isfinite(low) else "interval not known"
+    if len(shares) == 1:
+        return f"{share:.0%} {known} of the variance"
     return (
-        f"{share:.0%} {known} of the variance of log-ratios, {divergence:.0%} of the "
+        f"{share:.0%} {known} of the variance of log-ratios, {shares[1, 0]:.0%} of the "
         "divergence to the barycentre"
     )
 
 
 @dataclass(frozen=True)
 class _Ensemble:
-    """Policies in both geometries."""
+    """Members on the scale of their outputs; compositions as probabilities too."""
 
-    geometry: LogRatioGeometry
-    clr: FloatArray  # shape: (n_members, n_active)
-    closed: FloatArray  # shape: (n_members, n_parts)
+    outputs: Outputs
+    values: FloatArray  # shape: (n_members, n_coordinates)
+    closed: FloatArray | None  # shape: (n_members, n_parts); None for real outputs
 
     @classmethod
-    def of(
-        cls, y: Any, geometry: LogRatioGeometry, zero_replacement: float, name: str
-    ) -> _Ensemble:
-        clr = clr_of(y, geometry, zero_replacement, name)
-        if len(clr) < 2:
-            raise ValueError(f"{name} has {len(clr)} member; a variance needs two.")
-        values = np.asarray(y, dtype=np.float64)
-        closed = close_compositions(values, geometry.layout, "renormalize", name)
-        return cls(geometry, clr, closed)
-
-    def rows(self, rows: NDArray[Any]) -> _Ensemble:
-        return _Ensemble(self.geometry, self.clr[rows], self.closed[rows])
+    def of(cls, y: FloatArray, outputs: Outputs, name: str) -> _Ensemble:
+        values = outputs.coordinates(y, name)
+        if outputs.real is not None:
+            values = values[~np.isnan(values).any(axis=1)]
+        if len(values) < 2:
+            raise ValueError(f"{name} has {len(values)} member; a variance needs two.")
+        if outputs.real is not None or outputs.geometry is None:
+            return cls(outputs, values, None)
+        layout = outputs.geometry.layout
+        return cls(outputs, values, close_compositions(y, layout, "renormalize", name))
 
     def sums(
         self, group: IndexArray, weights: FloatArray
     ) -> tuple[ConvexSums | PairSums, ...]:
-        """Return the sums over groups, in the order of ``MEASURES``."""
-        layout, n_steps = self.geometry.layout, self.geometry.layout.n_steps
-        centre = np.average(self.clr, axis=0, weights=weights)
+        """Return the sums over groups, one for each measure."""
+        outputs = self.outputs
+        centre = np.average(self.values, axis=0, weights=weights)
 
         def square(values: FloatArray) -> FloatArray:
-            return by_step(np.square(values), self.geometry.step_of_active, n_steps)
+            return outputs.sum_by_group(np.square(values))
+
+        squares = ConvexSums.of(square, self.values - centre, group, weights)
+        if self.closed is None or outputs.geometry is None:
+            return (squares,)
+        layout = outputs.geometry.layout
+        step_of_part = layout.step_of_part[:, np.newaxis] == np.arange(layout.n_steps)
 
         def negative_entropy(values: FloatArray) -> FloatArray:
-            return by_step(xlogy(values, values), layout.step_of_part, n_steps)
+            return xlogy(values, values) @ step_of_part.astype(np.float64)
 
         return (
-            ConvexSums.of(square, self.clr - centre, group, weights),
+            squares,
             ConvexSums.of(negative_entropy, self.closed, group, weights),
             PairSums.of([self.closed[:, c] for c in layout.slices], group, weights),
         )
@@ -410,7 +492,7 @@ def _from_control(
     ensemble: _Ensemble, fixed: _Ensemble, weights: FloatArray, confidence_level: float
 ) -> list[tuple[FloatArray, ...]]:
     """Compare the dispersion of the control with that of all members."""
-    n_members, n_control = len(weights), len(fixed.clr)
+    n_members, n_control = len(weights), len(fixed.values)
     splits: list[tuple[FloatArray, ...]] = []
     for of_all, of_control in zip(
         ensemble.sums(np.arange(n_members), weights),
@@ -432,156 +514,3 @@ def _from_control(
         shares = share, share / factor, share * factor
         splits.append((np.maximum(total - within, 0.0), within, *shares))
     return splits
-
-
-@dataclass(frozen=True)
-class Components:
-    """What a dispersion is made of; every array ends in (n_steps,)."""
-
-    between: FloatArray  # between groups without that within them; may be negative
-    within: FloatArray  # within groups
-    pivot: FloatArray  # ``between / within`` may not fall below minus this
-
-    @property
-    def ratio(self) -> FloatArray:
-        """``between / within``; inf without dispersion within."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.between / self.within
-
-
-@dataclass(frozen=True)
-class ConvexSums:
-    """Sums over groups for the dispersion of a convex function: it adds up exactly."""
-
-    function: Callable[[FloatArray], FloatArray]  # (..., n_columns) to (..., n_steps)
-    sizes: FloatArray  # (n_groups, 1): sum of the weights
-    sums: FloatArray  # (n_groups, n_columns): weighted sums of the values
-    of_members: FloatArray  # (n_groups, n_steps): sums of its values
-    of_means: FloatArray  # the same for the group means
-
-    @classmethod
-    def of(
-        cls,
-        function: Callable[[FloatArray], FloatArray],
-        values: FloatArray,  # shape: (n_members, n_columns)
-        group: IndexArray,  # shape: (n_members,)
-        weights: FloatArray,  # shape: (n_members,)
-    ) -> ConvexSums:
-        sizes = _add_by_group(np.ones((len(values), 1)), group, weights)
-        sums = _add_by_group(values, group, weights)
-        members = _add_by_group(function(values), group, weights)
-        return cls(function, sizes, sums, members, sizes * function(sums / sizes))
-
-    def components(self, leave_out: bool = False) -> Components:
-        """One-way random effects by analysis of variance, for unequal group sizes."""
-        size = _total(self.sizes, leave_out)
-        n_groups = len(self.sizes) - int(leave_out)
-        of_means = _total(self.of_means, leave_out)
-        within = (_total(self.of_members, leave_out) - of_means) / (size - n_groups)
-        between = of_means - size * self.function(_total(self.sums, leave_out) / size)
-        square = _total(np.square(self.sizes), leave_out)
-        typical = (size - square / size) / (n_groups - 1)
-        within = np.maximum(within, 0.0)
-        return Components(
-            (between / (n_groups - 1) - within) / typical, within, 1.0 / typical
-        )
-
-    def dispersion(self, leave_out: bool = False) -> FloatArray:
-        """Dispersion of the group means over the number of members less one."""
-        size = _total(self.sizes, leave_out)
-        mean = _total(self.sums, leave_out) / size
-        between = _total(self.of_means, leave_out) - size * self.function(mean)
-        return np.maximum(between, 0.0) / (size - 1)
-
-
-@dataclass(frozen=True)
-class PairSums:
-    """Sums over groups for the dispersion of pairs."""
-
-    sizes: FloatArray  # (n_groups, 1): sum of the weights
-    own: FloatArray  # (n_groups, n_steps): weighted distances of members to their group
-    all: FloatArray  # the same to all members
-
-    @classmethod
-    def of(
-        cls,
-        steps: list[FloatArray],  # each of shape (n_members, n_parts)
-        group: IndexArray,
-        weights: FloatArray,
-    ) -> PairSums:
-        """Sum total variation distances, one array of parts per step."""
-        members = [np.flatnonzero(group == name) for name in range(group.max() + 1)]
-
-        def own_of(rows: IndexArray, parts: FloatArray) -> Any:
-            distances = _distances_to(parts[rows], parts[rows], weights[rows])
-            return weights[rows] @ distances
-
-        own = np.array([[own_of(rows, parts) for parts in steps] for rows in members])
-        to_all = [_distances_to(parts, parts, weights) for parts in steps]
-        sizes = _add_by_group(np.ones((len(group), 1)), group, weights)
-        return cls(sizes, own, _add_by_group(np.stack(to_all, axis=1), group, weights))
-
-    def components(self, leave_out: bool = False) -> Components:
-        """Mean distance within groups, and how much more between them (DISCO)."""
-        size = _total(self.sizes, leave_out)
-        square = _total(np.square(self.sizes), leave_out)
-        n_groups = len(self.sizes) - int(leave_out)
-        within = _total(self.own / self.sizes, leave_out) / (size - n_groups)
-        other = self._all_pairs(leave_out) - _total(self.own, leave_out)
-        different = other / (size**2 - square)
-        return Components(different - within, within, np.ones_like(size))
-
-    def dispersion(self, leave_out: bool = False) -> FloatArray:
-        """Mean distance of two members."""
-        size = _total(self.sizes, leave_out)
-        return self._all_pairs(leave_out) / (size * (size - 1))
-
-    def _all_pairs(self, leave_out: bool) -> FloatArray:
-        total = self.all.sum(axis=0)
-        return total - 2 * self.all + self.own if leave_out else total
-
-
-def _total(per_group: FloatArray, leave_out: bool) -> FloatArray:
-    """Sum over all groups, or over all but each one in turn."""
-    total = per_group.sum(axis=0)
-    return total - per_group if leave_out else total
-
-
-def _distances_to(
-    parts: FloatArray, others: FloatArray, weights: FloatArray
-) -> FloatArray:
-    """Sum weighted total variation distances to all others; shape (n_members,)."""
-    blocks = np.split(parts, range(_LARGEST_BLOCK, len(parts), _LARGEST_BLOCK))
-    return 0.5 * np.concatenate(
-        [cdist(block, others, "cityblock") @ weights for block in blocks]
-    )
-
-
-def _add_by_group(
-    values: FloatArray, group: IndexArray, weights: FloatArray
-) -> FloatArray:  # shape: (n_groups, n_columns)
-    """Add up the weighted rows of each group."""
-    sums = np.zeros((group.max() + 1, values.shape[1]))
-    np.add.at(sums, group, weights[:, np.newaxis] * values)
-    return sums
-
-
-def jackknife_error(left_out: FloatArray) -> FloatArray:
-    """Return the standard error from estimates without each group; (n_steps,)."""
-    n_groups = len(left_out)
-    centred = left_out - left_out.mean(axis=0)
-    return np.sqrt((n_groups - 1) / n_groups * np.square(centred).sum(axis=0))
-
-
-def ratio_interval(
-    whole: Components, without: Components, confidence_level: float
-) -> FloatArray:  # shape: (2, n_steps)
-    """Return an interval of ``between / within`` by the jackknife of its logarithm."""
-    n_groups = len(without.between)
-    pivot = np.maximum(whole.pivot, without.pivot.max(axis=0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        error = jackknife_error(np.log(pivot + without.ratio))
-        centre = np.log(pivot + whole.ratio)
-        half = stats.t.ppf(0.5 + confidence_level / 2, n_groups - 1) * error
-        found = np.exp(np.stack([centre - half, centre + half])) - pivot
-    return np.where(np.isfinite(half) & (n_groups > 2), found, np.nan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -13,14 +13,13 @@ from sklearn.base import clone
 
 from ..._checks import (
     FloatArray,
+    IndexArray,
     check_boolean,
     check_integer,
     check_real,
     fail,
     make_generator,
 )
-from ..._compositions.log_ratio import composition_geometry
-from ..._compositions.steps import refuse_ragged
 from .._input_tests import fitted_inputs
 from .._reading import final_estimator
 from .._result import Result, cautions_in_words
@@ -28,15 +27,18 @@ from .cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
-    check_replicates,
     factorise,
-    make_splits,
+    group_q2,
     permuted_q2,
-    repetition_caution,
-    step_q2,
     with_parameters,
 )
-from .training_noise import variance_decomposition
+from .members import (
+    given_shares,
+    make_cross_fit,
+    read_members,
+    repetition_caution,
+)
+from .training_noise import split_variance
 
 
 def verdict(
@@ -59,6 +61,8 @@ def verdict(
     closed_form: bool = True,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    outputs: Any = None,
+    standardize: bool = False,
 ) -> Result:
     """Say, step by step, whether an attribution is supported.
 
@@ -207,7 +211,7 @@ def verdict(
     if zero_replacement is None:
         _, last = final_estimator(pipeline)
         zero_replacement = getattr(last, "zero_replacement", 1e-12)
-    _check_arguments(
+    check_arguments(
         n_permutations=n_permutations,
         min_q2=min_q2,
         significance_level=significance_level,
@@ -218,12 +222,108 @@ def verdict(
         n_jobs=n_jobs,
         progress=progress,
     )
+    check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
-    fit = _make_cross_fit(
-        pipeline, X, y, reward, steps, mask, cv, zero_replacement, generator
+    table, y, read, steps = read_members(
+        pipeline,
+        *(X, y),
+        steps=steps,
+        outputs=outputs,
+        mask=mask,
+        zero_replacement=zero_replacement,
+        standardize=standardize,
     )
+    shares = given_shares(noise_share, read)
+    found: list[tuple[IndexArray, _Findings]] = []
+    blocks = read.blocks(y)
+    for rows, groups in blocks:
+        fit = make_cross_fit(
+            pipeline, table, y, read, steps, rows, groups, reward, cv, generator
+        )
+        labels = None if reward is None else np.asarray(reward)[rows]
+        noise = shares[:, groups]
+        if noise_share is None and reward is not None:
+            noise = training_noise(fit, labels, confidence_level)
+        judged = _measure(
+            fit,
+            labels,
+            n_permutations=n_permutations,
+            confidence_level=confidence_level,
+            closed_form=closed_form,
+            n_jobs=n_jobs,
+            progress=progress,
+            generator=generator,
+        )
+        judged.columns.update(zip(NOISE, noise, strict=True))
+        found.append((groups, judged))
+    columns = {name: np.full(read.n_groups, np.nan) for name in found[0][1].columns}
+    for groups, judged in found:
+        for name, values in judged.columns.items():
+            columns[name][groups] = values
+    columns["p_value"] = holm(columns["p_value"])
+    limits = (min_q2, significance_level, max_noise_share)
+    failed = [
+        failed_conditions(q2, p_value, noise, limits)
+        for q2, p_value, noise in zip(
+            columns["q2"], columns["p_value"], columns["noise_share"], strict=True
+        )
+    ]
+    _, first = found[0]
+    figures = {
+        "n_members": len(table),
+        "n_permutations": n_permutations,
+        "confidence_level": confidence_level,
+        "cautions": (
+            *permutation_caution(n_permutations, significance_level, columns["q2"]),
+            *noise_cautions(
+                read.names, columns, max_noise_share, read.are_compositions
+            ),
+            *first.cautions,
+        ),
+        "cpu_seconds": sum(judged.cpu_seconds for _, judged in found),
+        "inputs": first.inputs,
+        "n_terms": first.n_terms,
+        "n_training": min(judged.n_training for _, judged in found),
+        "closed_form": all(judged.closed_form for _, judged in found),
+        "measured_as": read,
+    }
+    n_present = np.empty(read.n_groups, dtype=np.int64)
+    for rows, groups in blocks:
+        n_present[groups] = len(rows)
+    if n_present.min() < len(table):
+        columns["members"] = n_present
+    return table_of_steps(read.names, columns, failed, figures)
+
+
+NOISE = ("noise_share", "noise_share_low", "noise_share_high")
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What refits say about groups that the same members have."""
+
+    columns: dict[str, FloatArray]  # each of shape (n_groups,); p-values not adjusted
+    cautions: tuple[str, ...]
+    cpu_seconds: float
+    inputs: Result | None
+    n_terms: int | None
+    n_training: int
+    closed_form: bool
+
+
+def _measure(
+    fit: CrossFit,
+    reward: Any,
+    *,
+    n_permutations: int,
+    confidence_level: float,
+    closed_form: bool,
+    n_jobs: int | None,
+    progress: Callable[[int, int], None] | None,
+    generator: np.random.Generator,
+) -> _Findings:
+    """Refit in all folds and permutations."""
     n_members = len(fit.X)
-    noise = _training_noise(fit, reward, noise_share, confidence_level)
     errors = fit.squared_errors()
     deviations = fit.squared_deviations()
     permutations = Permutations.draw(n_members, reward, n_permutations, generator)
@@ -233,44 +333,29 @@ def verdict(
         fit, permutations, closed, deviations, n_jobs, progress
     )
     q2, low, high = bootstrap_q2(
-        errors, deviations, fit.geometry, confidence_level, generator, reward
+        errors, deviations, fit.outputs, confidence_level, generator, reward
     )
-    p_values = permutation_p_values(q2, permuted)
-    limits = (min_q2, significance_level, max_noise_share)
     columns = {
         "q2": q2,
         "q2_low": low,
         "q2_high": high,
-        "mean_only_q2": step_q2(fit.mean_only_errors(), deviations, fit.geometry),
+        "mean_only_q2": group_q2(fit.mean_only_errors(), deviations, fit.outputs),
         "degree_one_q2": _degree_one_q2(fit, deviations),
-        "p_value": p_values,
-        "noise_share": noise[0],
-        "noise_share_low": noise[1],
-        "noise_share_high": noise[2],
+        "p_value": permutation_p_values(q2, permuted),
     }
     tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
-    names = fit.geometry.layout.step_names
-    figures = {
-        "n_members": n_members,
-        "n_permutations": n_permutations,
-        "confidence_level": confidence_level,
-        "cautions": (
-            *permutation_caution(n_permutations, significance_level, q2),
-            *noise_cautions(names, columns, max_noise_share),
+    return _Findings(
+        columns,
+        (
             *repetition_caution(fit.X, reward, fit.splits),
             *_cautions(tests, n_terms, n_members),
         ),
-        "cpu_seconds": cpu_seconds,
-        "inputs": tests,
-        "n_terms": n_terms,
-        "n_training": min(len(train) for train, _ in fit.splits),
-        "closed_form": closed is not None,
-    }
-    failed = [
-        failed_conditions(*figures_of_step, limits)
-        for figures_of_step in zip(q2, p_values, noise[0], strict=True)
-    ]
-    return table_of_steps(names, columns, failed, figures)
+        cpu_seconds,
+        tests,
+        n_terms,
+        min(len(train) for train, _ in fit.splits),
+        closed is not None,
+    )
 
 
 def table_of_steps(
@@ -279,13 +364,16 @@ def table_of_steps(
     reasons: Sequence[tuple[str, ...]],
     figures: dict[str, Any],
 ) -> Result:
-    """Return a verdict: a step without reasons is attributable."""
+    """Return a verdict: a group of columns without reasons is attributable."""
+    measured = figures.get("measured_as")
+    is_real = measured is not None and not measured.are_compositions
+    key = "output" if is_real else "step"
     good = [name for name, failed in zip(names, reasons, strict=True) if not failed]
     members = f"with {figures['n_members']} members."
-    title = f"Attribution is not supported for any step, {members}"
+    title = f"Attribution is not supported for any {key}, {members}"
     if good:
         title = (
-            f"Attribution is supported for {len(good)} of {len(names)} steps "
+            f"Attribution is supported for {len(good)} of {len(names)} {key}s "
             f"({', '.join(good)}), {members}"
         )
     notes = cautions_in_words(figures["cautions"])
@@ -297,17 +385,30 @@ def table_of_steps(
             "members or more in each fold."
         )
         notes = (size, *notes)
+    if is_real:
+        notes = (f"Outputs: {measured}.", *notes)
+    if "members" in columns:
+        failed = ", ".join(
+            f"{name} has {count}"
+            for name, count in zip(names, columns["members"], strict=True)
+            if count < figures["n_members"]
+        )
+        notes = (
+            f"Failed members: {failed} of {figures['n_members']}. A member that failed "
+            "in one output counts in the others.",
+            *notes,
+        )
     return Result(
-        {"step": tuple(names)},
+        {key: tuple(names)},
         columns,
         supported=tuple(not failed for failed in reasons),
         reasons=tuple(reasons),
         facts=tuple(_facts(columns, step) for step in range(len(names))),
         title=title,
         notes=notes,
-        figures=figures,
+        figures=figures | {"step_names": tuple(names)},
         answer="attributable",
-        framed=("step", "attributable", *columns, "reasons"),
+        framed=(key, "attributable", *columns, "reasons"),
     )
 
 
@@ -324,7 +425,7 @@ def _facts(columns: dict[str, FloatArray], step: int) -> str:
     return facts.format(**row)
 
 
-def _check_arguments(**values: Any) -> None:
+def check_arguments(**values: Any) -> None:
     check_integer("verdict", "n_permutations", values["n_permutations"], low=19)
     check_real("verdict", "min_q2", values["min_q2"], high=1, closed="right")
     for name in ("significance_level", "confidence_level", "zero_replacement"):
@@ -342,113 +443,24 @@ def _check_arguments(**values: Any) -> None:
         raise fail("verdict", "progress", "callable or None", progress)
 
 
-def _make_cross_fit(
-    pipeline: Any,
-    X: Any,
-    y: Any,
-    reward: Any,
-    steps: Any,
-    mask: Any,
-    cv: Any,
-    zero_replacement: float,
-    generator: np.random.Generator,
-) -> CrossFit:
-    """Check the data and read the steps; draw the folds."""
-    X = X if hasattr(X, "iloc") else np.asarray(X)
-    if not hasattr(y, "columns"):
-        refuse_ragged(y)
-        y = np.asarray(y, dtype=np.float64)
-    if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
-    _, last = final_estimator(pipeline)
-    if steps is None:
-        steps = getattr(last, "steps", None)
-    if isinstance(mask, str):
-        given = getattr(last, "mask", mask)
-        mask = mask if given is None else given
-    geometry = composition_geometry(y, steps, mask, "verdict")
-    if len(X) < 4:
-        raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
-    if np.ndim(X) != 2:
-        raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
-    check_replicates(X, reward)
-    splits = make_splits(cv, X, reward, generator)
-    fixed = with_parameters(
-        pipeline,
-        steps=steps,
-        mask=geometry.mask,
-        n_resamples=0,
-        n_permutations=0,
-        n_jobs=None,
+def training_noise(
+    fit: CrossFit, reward: Any, confidence_level: float
+) -> FloatArray:  # shape: (3, n_groups)
+    """Return the share of training noise of replicates, and its interval."""
+    values = np.asarray(fit.y, dtype=np.float64).reshape(len(fit.X), -1)
+    once = np.ones(len(values))
+    splits, _ = split_variance(
+        fit.outputs, values, reward, None, once, confidence_level
     )
-    return CrossFit(fixed, X, y, splits, geometry, zero_replacement)
-
-
-def _training_noise(
-    fit: CrossFit, reward: Any, noise_share: Any, confidence_level: float
-) -> FloatArray:  # shape: (3, n_steps)
-    """Return the share of training noise and its interval, NaN where not known."""
-    n_steps = fit.geometry.layout.n_steps
-    if noise_share is None and reward is not None:
-        noise_share = variance_decomposition(
-            np.asarray(fit.y, dtype=np.float64),
-            reward,
-            steps=fit.geometry.layout.widths,
-            mask=fit.geometry.mask,
-            confidence_level=confidence_level,
-            zero_replacement=fit.zero_replacement,
-        )
-    found = np.full((3, n_steps), np.nan)
-    interval: Any = np.nan
-    if isinstance(noise_share, Result) and "measure" in noise_share.keys:
-        _refuse_other_steps(noise_share.step_names, fit.geometry.layout.step_names)
-        split = noise_share.aitchison_variance
-        noise_share = split.noise_share
-        interval = split.noise_share_low, split.noise_share_high
-    if noise_share is not None:
-        found[0] = _given_share(noise_share, n_steps)
-        found[1:] = interval
-    return found
-
-
-def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
-    """Refuse a decomposition of steps with other names, or in another order."""
-    positions = [f"step{i}" for i in range(len(given))]
-    if positions in (list(given), list(expected)) or len(given) != len(expected):
-        return  # without names, or refused for its length
-    if list(given) != list(expected):
-        raise ValueError(
-            f"noise_share is of the steps {list(given)}; expected {list(expected)}, in "
-            "this order."
-        )
-
-
-def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
-    try:
-        share = np.asarray(noise_share, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"noise_share must be {n_steps} numbers, got {noise_share!r}."
-        ) from None
-    if share.shape != (n_steps,):
-        raise ValueError(
-            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
-            "per step (NaN where not known)."
-        )
-    if np.any(share < 0) or np.any(np.isinf(share)):
-        raise ValueError(
-            f"noise_share must be finite and not negative (NaN where not known), "
-            f"got {share.tolist()}."
-        )
-    return share
+    return splits[0, 2:]
 
 
 def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
     _, last = final_estimator(fit.pipeline)
     if "degree" not in last.get_params(deep=False):
-        return np.full(fit.geometry.layout.n_steps, np.nan)
+        return np.full(fit.outputs.n_groups, np.nan)
     linear = replace(fit, pipeline=with_parameters(fit.pipeline, degree=1))
-    return step_q2(linear.squared_errors(), deviations, fit.geometry)
+    return group_q2(linear.squared_errors(), deviations, fit.outputs)
 
 
 _CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
@@ -481,12 +493,12 @@ def failed_conditions(
 
 
 def permutation_p_values(
-    q2: FloatArray,  # shape: (n_steps,)
-    permuted: FloatArray,  # shape: (n_permutations, n_steps)
-) -> FloatArray:  # shape: (n_steps,)
-    """Return p-values with Holm's adjustment over the steps."""
+    q2: FloatArray,  # shape: (n_groups,)
+    permuted: FloatArray,  # shape: (n_permutations, n_groups)
+) -> FloatArray:  # shape: (n_groups,)
+    """Return p-values, not adjusted over the groups."""
     found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
-    return holm(np.where(np.isnan(q2), np.nan, found))
+    return np.where(np.isnan(q2), np.nan, found)
 
 
 def holm(p_values: FloatArray) -> FloatArray:
@@ -513,15 +525,18 @@ def permutation_caution(
 
 
 def noise_cautions(
-    names: Sequence[str], columns: dict[str, FloatArray], max_noise_share: float
+    names: Sequence[str],
+    columns: dict[str, FloatArray],
+    max_noise_share: float,
+    of_rewards: bool,
 ) -> tuple[str, ...]:
     """Caution where training noise is not known, or not settled."""
     found = []
     tested = ~np.isnan(columns["q2"])
     if np.isnan(columns["noise_share"][tested]).any():
         found.append(
-            "the share of training noise is not known; replicate members per reward "
-            "would show it"
+            "the share of training noise is not known; replicate members "
+            f"{'per reward ' if of_rewards else ''}would show it"
         )
     low, high = columns["noise_share_low"], columns["noise_share_high"]
     is_open = tested & (low < max_noise_share) & (max_noise_share <= high)

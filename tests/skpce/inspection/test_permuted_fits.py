@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate
-from skpce._compositions.log_ratio import composition_geometry
+from skpce._compositions.outputs import read_outputs
 from skpce.inspection import verdict
 from skpce.inspection._ensembles.cross_fit import CrossFit, Permutations, factorise
 
@@ -29,8 +29,8 @@ def cross_fit(pipeline, X, y, n_folds=4):
     splits = [
         (np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(n_folds)
     ]
-    geometry = composition_geometry(y, WIDTHS, "infer", "test")
-    return CrossFit(pipeline, X, y, splits, geometry, 1e-12)
+    outputs = read_outputs(y, "test", steps=WIDTHS)
+    return CrossFit(pipeline, X, y, splits, outputs)
 
 
 class Centre(TransformerMixin, BaseEstimator):
@@ -62,6 +62,9 @@ PIPELINES = {
     "two": make_pipeline(StandardScaler(), PCA(3), surrogate(3)),
     "passthrough": make_pipeline("passthrough", surrogate()),
     "select": make_pipeline(VarianceThreshold(), surrogate()),
+    "paper": surrogate(solver="paper"),
+    "weighted": surrogate(3, solver="weighted_ridge"),
+    "anisotropic": surrogate(4, solver="anisotropic_ridge"),
 }
 
 
@@ -87,7 +90,7 @@ def test_equal_to_refits(ensemble, name):
         make_pipeline(
             SelectKBest(lambda X, y: np.square(X.T @ y).sum(axis=1), k=2), surrogate()
         ),
-        surrogate(solver="paper"),
+        surrogate(solver="auto"),
         surrogate(solver="subspace_pursuit"),
     ],
 )

@@ -140,8 +140,8 @@ def test_bad_arguments(kwargs, message):
 
 
 def test_bad_tables():
-    with pytest.raises(ValueError, match="must be 2-D"):
-        training_noise_share(Y[0], exact=Y[0])
+    with pytest.raises(ValueError, match="y has 3 dimensions"):
+        training_noise_share(Y[np.newaxis], exact=Y[np.newaxis])
     with pytest.raises(ValueError, match="y has 1 member"):
         training_noise_share(Y[:1], exact=Y[:1])
     with pytest.raises(ValueError, match="pack_steps"):

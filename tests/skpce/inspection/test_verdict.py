@@ -16,8 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpce import CompositionalPCESurrogate
-from skpce._compositions.log_ratio import LogRatioGeometry
-from skpce._compositions.steps import StepLayout
+from skpce._compositions.outputs import read_outputs
 from skpce.inspection import input_tests, verdict
 from skpce.inspection._ensembles.cross_fit import bootstrap_q2
 from skpce.inspection._ensembles.verdict import holm
@@ -375,14 +374,13 @@ def test_p_values_are_uniform_under_the_null():
 
 def test_the_interval_draws_replicates_together():
     rng = np.random.default_rng(0)
-    layout = StepLayout((3,), ("a",), ("0", "1", "2"))
-    geometry = LogRatioGeometry(layout, np.ones(3, dtype=bool), "clr", -1)
+    outputs = read_outputs(np.full((12, 3), 1 / 3), "test", steps=[3])
     errors, deviations = rng.chisquare(2, size=(2, 12, 3))
-    once = bootstrap_q2(errors, deviations, geometry, 0.9, np.random.default_rng(1))
+    once = bootstrap_q2(errors, deviations, outputs, 0.9, np.random.default_rng(1))
     copies = bootstrap_q2(
         np.repeat(errors, 7, axis=0),
         np.repeat(deviations, 7, axis=0),
-        geometry,
+        outputs,
         0.9,
         np.random.default_rng(1),
         np.repeat(np.arange(12), 7),
@@ -392,14 +390,13 @@ def test_the_interval_draws_replicates_together():
 
 def test_the_interval_covers_the_spread_of_q2_over_ensembles():
     rng = np.random.default_rng(0)
-    layout = StepLayout((2,), ("a",), ("0", "1"))
-    geometry = LogRatioGeometry(layout, np.ones(2, dtype=bool), "clr", -1)
+    outputs = read_outputs(np.full((12, 2), 1 / 2), "test", steps=[2])
     population = 1.0 - 0.5  # errors have half the variance of the deviations
     hits = 0
     for _ in range(200):
         deviations = np.square(rng.normal(size=(60, 2)))
         errors = 0.5 * np.square(rng.normal(size=(60, 2)))
-        _, low, high = bootstrap_q2(errors, deviations, geometry, 0.9, rng, None, 500)
+        _, low, high = bootstrap_q2(errors, deviations, outputs, 0.9, rng, None, 500)
         hits += low[0] <= population <= high[0]
     assert hits / 200 == pytest.approx(0.9, abs=0.07)
 

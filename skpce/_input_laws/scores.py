@@ -29,7 +29,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray
-from .._input_laws import EmpiricalLaw, InputLaw, NormalLaw
+from . import EmpiricalLaw, InputLaw, NormalLaw
 
 
 class ScoreLaw(ABC):

@@ -25,8 +25,8 @@ from .._checks import (
     make_generator,
     method_of,
 )
-from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._model_file.state import plain_state, restore_state
+from . import InputLaw, check_distribution, learn_input_laws
 from .scores import (
     DistributionMap,
     GaussianScores,

@@ -1,1 +1,0 @@
-"""Dependent inputs: maps to independent ones, and diagnostics of dependence."""

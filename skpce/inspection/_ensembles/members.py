@@ -1,0 +1,269 @@
+"""Members and their outputs as they are given: checked, read, and put into folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+
+from ..._checks import FloatArray, IndexArray
+from ..._compositions.outputs import Outputs, read_outputs
+from ..._compositions.steps import refuse_ragged
+from .._reading import final_estimator
+from .._result import Result
+from .cross_fit import CrossFit, Split, take, with_parameters
+
+
+def read_members(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    *,
+    steps: Any = None,
+    outputs: Any = None,
+    mask: Any = "infer",
+    zero_replacement: float = 1e-12,
+    standardize: bool = False,
+    owner: str = "verdict",
+) -> tuple[Any, Any, Outputs, Any]:
+    """Check the data, and read what the columns of y are; also return the steps."""
+    X = X if hasattr(X, "iloc") else np.asarray(X)
+    refuse_ragged(y)
+    if len(X) != len(y):
+        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
+    _, last = final_estimator(pipeline)
+    known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    if steps is None:
+        steps = getattr(last, "steps", None)
+    if isinstance(mask, str):
+        given = getattr(last, "mask", mask)
+        mask = mask if given is None else given
+    read = read_outputs(
+        y,
+        owner,
+        steps=steps,
+        outputs=outputs,
+        mask=mask,
+        zero_replacement=zero_replacement,
+        standardize=standardize,
+        of_compositions="steps" in known,
+    )
+    if not hasattr(y, "columns") and not hasattr(y, "iloc"):
+        y = np.asarray(y, dtype=np.float64)
+    if len(X) < 4:
+        raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
+    if np.ndim(X) != 2:
+        raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
+    return X, y, read, steps
+
+
+def make_cross_fit(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    outputs: Outputs,
+    steps: Any,
+    rows: IndexArray,  # members that have the groups
+    groups: IndexArray,
+    reward: Any,
+    cv: Any,
+    generator: np.random.Generator,
+) -> CrossFit:
+    """Take the members and columns of some groups, and draw the folds."""
+    check_replicates(X, reward)
+    if len(rows) < len(X):
+        if len(rows) < 4:
+            names = ", ".join(outputs.names[group] for group in groups)
+            raise ValueError(
+                f"{len(rows)} of {len(X)} members have {names} (no NaN in y); a "
+                "verdict needs at least 4."
+            )
+        X, y = take(X, rows), take(y, rows)
+        reward = None if reward is None else np.asarray(reward)[rows]
+    if len(groups) < outputs.n_groups:
+        outputs, columns = outputs.of_groups(groups)
+        y = y.iloc[:, columns] if hasattr(y, "iloc") else y[:, columns]
+    splits = make_splits(cv, X, reward, generator)
+    fixed: dict[str, Any] = {"n_resamples": 0, "n_permutations": 0, "n_jobs": None}
+    if outputs.geometry is not None:
+        fixed["steps"] = steps
+        fixed["mask"] = outputs.geometry.mask
+    return CrossFit(with_parameters(pipeline, **fixed), X, y, splits, outputs)
+
+
+def given_shares(
+    noise_share: Any, outputs: Outputs
+) -> FloatArray:  # shape: (3, n_groups)
+    """Return given shares of training noise and intervals, NaN where not known."""
+    found = np.full((3, outputs.n_groups), np.nan)
+    interval: Any = np.nan
+    if isinstance(noise_share, Result) and "measure" in noise_share.keys:
+        _refuse_other_steps(noise_share.step_names, outputs.names)
+        split = noise_share.rows[0]
+        noise_share = split.noise_share
+        interval = split.noise_share_low, split.noise_share_high
+    if noise_share is not None:
+        found[0] = _given_share(noise_share, outputs.n_groups)
+        found[1:] = interval
+    return found
+
+
+def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
+    """Refuse a decomposition of steps with other names, or in another order."""
+    positions = [f"step{i}" for i in range(len(given))]
+    if positions in (list(given), list(expected)) or len(given) != len(expected):
+        return  # without names, or refused for its length
+    if list(given) != list(expected):
+        raise ValueError(
+            f"noise_share is of the steps {list(given)}; expected {list(expected)}, in "
+            "this order."
+        )
+
+
+def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
+    try:
+        share = np.asarray(noise_share, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"noise_share must be {n_steps} numbers, got {noise_share!r}."
+        ) from None
+    if share.shape != (n_steps,):
+        raise ValueError(
+            f"noise_share has shape {share.shape}; expected ({n_steps},), one value "
+            "per step (NaN where not known)."
+        )
+    if np.any(share < 0) or np.any(np.isinf(share)):
+        raise ValueError(
+            f"noise_share must be finite and not negative (NaN where not known), "
+            f"got {share.tolist()}."
+        )
+    return share
+
+
+def check_replicates(X: Any, reward: Any) -> None:
+    """Refuse members of one reward whose inputs differ."""
+    if reward is None:
+        return
+    inputs = np.asarray(X)
+    labels = _reward_labels(reward, len(inputs))
+    _, first, group = np.unique(labels, return_index=True, return_inverse=True)
+    reference = inputs[first[group]]
+    same = (inputs == reference) | ((inputs != inputs) & (reference != reference))
+    if inputs.dtype.kind == "f":  # rounding of an isometry such as a PCA is no change
+        largest = np.abs(inputs).max(axis=0, initial=0.0, where=~np.isnan(inputs))
+        same |= np.abs(inputs - reference) <= 1e-9 * largest
+    differs = ~same.reshape(len(inputs), -1).all(axis=1)
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ValueError(
+            f"Members {int(first[group][row])} and {row} have the reward "
+            f"{labels[row].item()!r} but other rows of X. Replicates share their "
+            "inputs: give X before any embedding that is random."
+        )
+
+
+def make_splits(
+    cv: Any, X: Any, reward: Any, generator: np.random.Generator
+) -> list[Split]:
+    """Return the folds; an int shuffles members, or rewards, into so many."""
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        n_units = len(X) if reward is None else len(np.unique(np.asarray(reward)))
+        if not 2 <= cv <= n_units:
+            kind = "members" if reward is None else "different rewards"
+            raise ValueError(
+                f"cv must be an int in the range [2, {n_units}], the number of {kind}, "
+                f"or a splitter. Got {cv!r} instead."
+            )
+        seed = int(generator.integers(2**31 - 1))
+        if reward is None:
+            splitter: Any = KFold(int(cv), shuffle=True, random_state=seed)
+        else:
+            splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
+    else:
+        splitter = check_cv(cv)
+    splits = list(splitter.split(X, groups=reward))
+    _refuse_leaks(splits, reward)
+    return splits
+
+
+def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
+    """Caution when members that are held out have their rows of X in training."""
+    if reward is not None:
+        return ()
+    numbers: dict[tuple[Any, ...], int] = {}
+    rows = np.asarray(X).tolist()
+    row = np.array([numbers.setdefault(tuple(one), len(numbers)) for one in rows])
+    seen = [np.isin(row[test], row[train]) for train, test in splits]
+    repeated = int(sum(found.sum() for found in seen))
+    if not repeated:
+        return ()
+    tested = sum(len(found) for found in seen)
+    return (
+        f"{repeated} of {tested} held-out members have a row of X that is in their "
+        "training fold too; if members with equal rows are replicates, Q² and p are "
+        "too good: give reward=",
+    )
+
+
+def _refuse_leaks(splits: list[Split], reward: Any) -> None:
+    """Refuse folds that divide the members of one reward."""
+    if reward is None:
+        return
+    labels = np.asarray(reward)
+    for train, test in splits:
+        shared = np.intersect1d(labels[train], labels[test])
+        if shared.size:
+            raise ValueError(
+                f"cv puts members of the reward {shared[0].item()!r} both into "
+                "training and into test; use a splitter that respects groups, such "
+                "as sklearn.model_selection.GroupKFold, or an int."
+            )
+
+
+def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
+    """Return labels that can be sorted; refuse missing and mixed ones."""
+    labels = np.asarray(reward)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError("reward has NaN labels; give one label per member.")
+    kinds = {type(label).__name__ for label in labels.ravel().tolist()}
+    if labels.dtype.kind == "O" and len(kinds) > 1:
+        raise ValueError(
+            f"reward has labels of the kinds {', '.join(sorted(kinds))}; give one "
+            "label per member, all strings or all numbers."
+        )
+    if labels.shape != (n_members,):
+        raise ValueError(
+            f"reward has shape {labels.shape}; expected ({n_members},), one label "
+            "per member."
+        )
+    return labels
+
+
+def reward_groups(
+    reward: Any,
+    weights: FloatArray,  # shape: (n_members,)
+) -> IndexArray:
+    """Number the rewards of members of positive weight; refuse them without repeats."""
+    labels, unweighted = np.asarray(reward), bool(np.all(weights == 1))
+    if unweighted or labels.shape != weights.shape:
+        labels = _reward_labels(reward, len(weights))
+    names, group = np.unique(labels[weights > 0], return_inverse=True)
+    if unweighted and len(names) == len(labels):
+        raise ValueError(
+            "reward has no replicates: every member has a label of its own, so the "
+            "noise of training cannot be separated from the effect of the reward."
+        )
+    if unweighted and len(names) < 2:
+        raise ValueError(
+            f"reward has one label only, {names[0].item()!r}; the share of training "
+            "noise needs at least two rewards (or control= for one fixed reward)."
+        )
+    if len(names) < 2 or weights.sum() <= len(names):
+        raise ValueError(
+            f"sample_weight sums to {weights.sum():.3g} over {len(names)} rewards; "
+            "replicates need at least two rewards and more members than rewards."
+        )
+    return group
