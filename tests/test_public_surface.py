@@ -47,6 +47,11 @@ CHANGED: set[str] = {
     "skpce.inspection.VarianceDecomposition",
     "skpce.inspection.VarianceSplit",
     "skpce.inspection.Verdict",
+    # any real outputs: outputs= and standardize=
+    "skpce.inspection.compare_embeddings",
+    "skpce.inspection.training_noise_share",
+    "skpce.inspection.variance_decomposition",
+    "skpce.inspection.verdict",
     # their indices are properties
     "skpce.NoiseCorrectedIndices",
     "skpce.ProbabilitySobolIndices",
