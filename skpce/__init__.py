@@ -10,11 +10,7 @@ from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
 from ._dependence.maps import NatafTransformer, RosenblattTransformer
 from ._dependence.scores import SurrogateDiagnostics
 from ._expansion.expansion import Expansion
-from ._expansion.indices import (
-    DerivativeSensitivity,
-    InteractionIndices,
-    SobolIndices,
-)
+from ._expansion.indices import DerivativeSensitivity, InteractionIndices, SobolIndices
 from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
 from ._expansion.noise_correction import NoiseCorrectedIndices

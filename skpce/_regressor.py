@@ -17,11 +17,7 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._basis.basis import (
-    BasisParameters,
-    PolynomialBasis,
-    PolynomialChaosFeatures,
-)
+from ._basis.basis import BasisParameters, PolynomialBasis, PolynomialChaosFeatures
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
     FloatArray,
@@ -38,12 +34,7 @@ from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
-from ._expansion.problem import (
-    FittedProblem,
-    solve_samples,
-    solve_sums,
-    sum_blocks,
-)
+from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 

@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array
 
 from .._basis.basis import PolynomialBasis
-from .._checks import (
-    FloatArray,
-    IndexArray,
-    import_pandas,
-    refuse_other_names,
-)
+from .._checks import FloatArray, IndexArray, import_pandas, refuse_other_names
 from . import figures
 from .indices import SobolIndices, checked_features, sobol_indices
 from .moments import marginal_basis
