@@ -500,8 +500,6 @@ class PolynomialChaosRegressor(
         ------
         ValueError
             If ``order`` is not a positive integer.
-        ImportError
-            If pandas is not installed.
 
         Examples
         --------

@@ -466,11 +466,6 @@ class CompositionalPCESurrogate(
         frame : pandas.DataFrame of shape (n_members, n_parts)
             With the index of X, when X is a data frame. Needs pandas.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-
         Examples
         --------
         >>> import numpy as np

@@ -178,17 +178,8 @@ def solver_of(
 class ResidualLaw:
     r"""Leave-one-out residuals of an ensemble, in the fitted coordinates.
 
-    The predictive distribution of a policy is the push-forward of the inputs *plus*
-    that of the residuals: the push-forward alone (as in the paper) is too narrow by the
-    unexplained share of the variance. A residual of member :math:`i`, left out, has the
-    variance :math:`\sigma^2 / (1 - h_i)` with the leverage :math:`h_i`, and a
-    prediction at :math:`x` has :math:`\sigma^2 (1 + h(x))` [1]_. One row has all steps
-    of a member, which preserves the dependence between actions and steps.
-
-    References
-    ----------
-    .. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
-       and Hall, 1982, section 2.1.
+    One row has all steps of a member, which preserves the dependence between actions and
+    steps. "Predictive law" in the page "Mathematics" of the documentation has the formulas.
     """
 
     fit: LinearFit

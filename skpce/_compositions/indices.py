@@ -534,8 +534,6 @@ def sobol_frame(
     ------
     ValueError
         For an unknown level or coordinates, or coordinates at another level.
-    ImportError
-        If pandas is not installed.
 
     Examples
     --------

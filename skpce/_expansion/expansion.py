@@ -433,11 +433,6 @@ class Expansion:
             One row per term and one column per output; the index holds the names of
             the terms. Needs pandas.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-
         Examples
         --------
         >>> import numpy as np

@@ -512,8 +512,6 @@ def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
     ------
     ValueError
         If ``order`` is not a positive integer.
-    ImportError
-        If pandas is not installed.
 
     Examples
     --------

@@ -9,19 +9,9 @@ sparse fit has :math:`\lambda = 0` and :math:`s_j = 0` for every term that is le
 The scales and the penalty are therefore all that is needed to repeat a fit on other
 samples.
 
-One singular value decomposition serves all penalties and all targets.
-With :math:`A = W^{1/2}(\Psi - \bar\Psi) = U S V^T` the ridge fit of penalty
-:math:`\lambda` has the fitted values
-:math:`W^{-1/2} U\, \mathrm{diag}(s^2/(s^2+\lambda))\, U^T W^{1/2}(y - \bar y)`
-and copy :math:`i` has the leverage
-:math:`h_i = 1/\sum w + \sum_k (U_{ik}^2/w_i)\, s_k^2/(s_k^2+\lambda)`, so that the
-residual of leaving one copy out is :math:`e_i / (1 - h_i)`: exact for a penalised
-least-squares fit with a free intercept [1]_.
-
-References
-----------
-.. [1] G. H. Golub, M. Heath and G. Wahba, "Generalized cross-validation as a method
-   for choosing a good ridge parameter", Technometrics 21 (1979), section 2.
+One singular value decomposition serves all penalties and all targets, and gives the
+residuals of leaving samples out ("Ridge with a free intercept" in the page
+"Mathematics" of the documentation).
 """
 
 from __future__ import annotations
