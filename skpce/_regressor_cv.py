@@ -49,14 +49,9 @@ class PolynomialChaosRegressorCV(
         Exponents of the q-norm to try; 1.0 is the total degree.
     solvers : sequence of str, default=("anisotropic_ridge", "subspace_pursuit")
         Solvers to try, as in :class:`PolynomialChaosRegressor`.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input, as in :class:`PolynomialChaosFeatures`.
-    interaction_order : int or None, default=None
-        Largest number of inputs in one term.
-    anisotropy : array-like of shape (n_features,) or None, default=None
-        Positive weight of each input in the truncation.
-    alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for the solvers that have one.
+    distribution, interaction_order, anisotropy, alphas
+        As in :class:`PolynomialChaosRegressor`; penalties are for the solvers that
+        have one.
 
     Attributes
     ----------

@@ -102,8 +102,7 @@ class CompositionalPCESurrogate(
         ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
         cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for the ridge solvers, in units of the sum-of-squares loss; None
-        means 25 values from 1e-8 to 1e4.
+        Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
     alpha_per_target : bool, default=False
         One penalty per coordinate of ``log_ratio``; the fit then depends on the
         coordinates.
@@ -122,8 +121,6 @@ class CompositionalPCESurrogate(
     ----------
     coefficients_ : ndarray of shape (n_coordinates, n_terms)
         Coefficients of the coordinates of ``log_ratio``.
-    multi_indices_ : ndarray of shape (n_terms, n_features)
-        Exponent of each input in each term; row 0 is the constant.
     alpha_ : ndarray of shape (n_steps,) or (n_fitted_coordinates,)
         Penalty of each step; of each fitted coordinate with ``alpha_per_target`` or
         ``solver="paper"``. NaN for a step without choice.
@@ -157,12 +154,8 @@ class CompositionalPCESurrogate(
         The layout of y.
     coordinate_steps_ : ndarray of int of shape (n_coordinates,)
         Step of each coordinate.
-    basis_ : PolynomialBasis
-        Input laws and index set.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when X has string names.
+    multi_indices_, basis_, n_features_in_, feature_names_in_
+        As in :class:`PolynomialChaosRegressor`.
 
     See Also
     --------

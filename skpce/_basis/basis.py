@@ -427,12 +427,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         ``"categorical"`` (numeric codes of categories). A frozen law of
         ``scipy.stats``, continuous or discrete, learns nothing. A list gives one law
         per feature. See the user guide on input laws.
-    truncation : {"total_degree", "hyperbolic"}, default="total_degree"
-        How the index set is cut; ``"hyperbolic"`` uses the q-norm.
-    q : float, default=1.0
-        Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
-    interaction_order : int or None, default=None
-        Largest number of inputs in one term.
+    truncation, q, interaction_order
+        As in :class:`PolynomialChaosRegressor`.
     anisotropy : array-like of shape (n_features,) or None, default=None
         Positive weights :math:`w_i`: the terms :math:`j` with
         :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are retained. A weight of

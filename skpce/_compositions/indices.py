@@ -30,7 +30,7 @@ from .._expansion.indices import SobolIndices
 from .._expansion.intervals import SobolInterval
 from .._expansion.noise_correction import (
     NoiseCorrectedIndices,
-    half_coefficients,
+    coefficients_of_halves,
     signed_indices,
 )
 from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
@@ -382,11 +382,7 @@ def noise_corrected_sobol_indices(
     generator = fitted.generator(random_state)
     problem, linear = fitted.problem, fitted.problem.linear
     products = np.zeros_like(fitted.expansion.coefficients)
-    for _ in range(n_splits):
-        in_first = np.zeros(n_members, dtype=bool)
-        in_first[generator.permutation(n_members)[: n_members // 2]] = True
-        halves = np.array([in_first, ~in_first])
-        fits = half_coefficients(problem.solver, linear, problem.fit, halves)
+    for fits in coefficients_of_halves(problem, linear, n_splits, generator):
         first, second = rows.coefficients(fitted.clr_coefficients(fits))
         products += first * second
     return signed_indices(rows.member @ products / n_splits, fitted.basis.multi_indices)
