@@ -184,11 +184,12 @@ def _corrected_least_squares(
     zeros = np.zeros(problem.targets.shape[1])
     coefficients = decomposition.coefficients(mean, loadings, zeros)
     residuals = decomposition.residuals(centred, loadings, 0.0)
-    freedom = problem.weights.sum() - 1.0 - len(decomposition.singular_values)
+    factor = decomposition.factor
+    freedom = problem.weights.sum() - 1.0 - len(factor.singular_values)
     noise = problem.weights @ np.square(residuals) / freedom
-    factors = decomposition.right / decomposition.singular_values[:, np.newaxis]
+    inverse = factor.right / factor.singular_values[:, np.newaxis]
     squares = np.square(coefficients)
-    squares[:, decomposition.used] -= np.outer(noise, np.square(factors).sum(axis=0))
+    squares[:, factor.used] -= np.outer(noise, np.square(inverse).sum(axis=0))
     return signed_indices(_without_spread(squares, problem), multi_indices)
 
 
