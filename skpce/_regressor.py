@@ -356,13 +356,7 @@ class PolynomialChaosRegressor(
     ) -> Samples:
         """Return the samples of positive weight."""
         inputs, values = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=np.float64,
-            multi_output=True,
-            y_numeric=True,
+            self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
         weights = checked_sample_weight(sample_weight, inputs)

@@ -432,18 +432,10 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     ----------
     bandwidth_ : float
         h.
-    correlation_ : ndarray of shape (n_features, n_features)
-        R, of the scores.
-    shrinkage_ : float
-        Of R.
-    maps_ : tuple of MarginalMap
-        Of each column to its scores and back.
     law_ : GaussianScores or KernelScores
         Joint law of the scores.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when X has string names.
+    correlation_, shrinkage_, maps_, n_features_in_, feature_names_in_
+        As in :class:`NatafTransformer`.
 
     See Also
     --------
