@@ -121,27 +121,14 @@ class PolynomialChaosRegressorCV(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; one choice serves all of them.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row.
+        X, y, sample_weight
+            As in :meth:`PolynomialChaosRegressor.fit`, like what is refused or warned
+            of; one choice serves all targets.
 
         Returns
         -------
         self : PolynomialChaosRegressorCV
             The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, bad data, or a basis too large for memory.
-
-        Warns
-        -----
-        ConstantTargetWarning
-            When a target does not vary. Its indices are 0.
         """
         self._check_choices()
         with unchanged_on_failure(self):

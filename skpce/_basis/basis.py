@@ -443,12 +443,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     multi_indices_ : ndarray of shape (n_terms, n_features)
         Exponent of each input in each term, in graded order; row 0 is the constant.
         For a categorical input the number of the contrast.
-    basis_ : PolynomialBasis
-        The input laws joined with the index set.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when X has string names.
+    basis_, n_features_in_, feature_names_in_
+        As in :class:`PolynomialChaosRegressor`.
 
     See Also
     --------

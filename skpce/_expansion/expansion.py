@@ -248,10 +248,8 @@ class Expansion:
 
         Parameters
         ----------
-        groups : array-like of int of shape (n_outputs,) or None
-            Group of each output; None puts each into its own.
-        group_names : sequence of str or None, default=None
-            One name per group.
+        groups, group_names
+            As in :class:`Expansion`.
 
         Returns
         -------
@@ -283,12 +281,8 @@ class Expansion:
         ----------
         matrix : array-like of shape (n_new_outputs, n_outputs)
             Weights of the combinations.
-        output_names : sequence of str or None, default=None
-            One name per combination.
-        groups : array-like of int of shape (n_new_outputs,) or None, default=None
-            Their groups.
-        group_names : sequence of str or None, default=None
-            One name per group.
+        output_names, groups, group_names
+            Of the combinations, as in :class:`Expansion`.
 
         Returns
         -------

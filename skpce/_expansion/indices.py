@@ -109,20 +109,11 @@ def index_masks(
 def partial_variances(
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> tuple[FloatArray, FloatArray, FloatArray]:  # (..., n_targets[, n_features])
-    """Return first-order and total partial variances and the variance."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # (..., n_features)
+    """Return first-order, total and Shapley partial variances and the variance."""
     squares = np.square(coefficients[..., 1:])
-    alone, active, _ = terms_of_inputs(multi_indices[1:])
-    return squares @ alone, squares @ active, squares.sum(axis=-1)
-
-
-def shapley_variances(
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> FloatArray:  # shape: (..., n_targets, n_features)
-    """Return the part of the variance that each input is given."""
-    _, _, share = terms_of_inputs(multi_indices[1:])
-    return np.square(coefficients[..., 1:]) @ share
+    alone, active, share = terms_of_inputs(multi_indices[1:])
+    return squares @ alone, squares @ active, squares @ share, squares.sum(axis=-1)
 
 
 def sobol_indices(
@@ -130,8 +121,7 @@ def sobol_indices(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> SobolIndices:
     """Return first-order and total indices and Shapley effects of each target."""
-    first, total, variance = partial_variances(coefficients, multi_indices)
-    shapley = shapley_variances(coefficients, multi_indices)
+    first, total, shapley, variance = partial_variances(coefficients, multi_indices)
     safe = np.where(variance > 0, variance, 1.0)[..., np.newaxis]
     return SobolIndices(first / safe, total / safe, variance, shapley / safe)
 
@@ -248,10 +238,9 @@ def aggregated_indices(
     weights: FloatArray,  # shape: (n_targets,), not negative
 ) -> SobolIndices:
     """Return the indices of the weighted sum of the partial variances of targets."""
-    first, total, variance = partial_variances(coefficients, multi_indices)
+    first, total, shapley, variance = partial_variances(coefficients, multi_indices)
     whole = float(weights @ variance)
     safe = whole if whole > 0 else 1.0
-    shapley = shapley_variances(coefficients, multi_indices)
     return SobolIndices(
         weights @ first / safe, weights @ total / safe, whole, weights @ shapley / safe
     )

@@ -282,10 +282,8 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The fitted one.
     n_iter_ : int
         Largest number of iterations of a component.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has such.
+    n_features_in_, feature_names_in_
+        As in :class:`BetaVAE`.
 
     See Also
     --------
