@@ -17,7 +17,13 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._basis.basis import BasisParameters, PolynomialBasis, PolynomialChaosFeatures
+from ._basis.basis import (
+    BasisParameters,
+    PolynomialBasis,
+    checked_inputs,
+    get_feature_names_out,
+    transform,
+)
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
     FloatArray,
@@ -433,8 +439,7 @@ class PolynomialChaosRegressor(
             noise, truncation error and the error of the coefficients, as if the
             first two were alike everywhere.
         """
-        check_is_fitted(self)
-        inputs = self._checked_inputs(X)
+        inputs = checked_inputs(self, X)
         expansion = self.expansion_
         if not return_std:
             values = expansion.basis.combine(inputs, expansion.coefficients)
@@ -444,29 +449,8 @@ class PolynomialChaosRegressor(
             return values[:, 0], deviation[:, 0]
         return values, deviation
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the orthonormal basis at X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Values of the basis functions; column 0 is one.
-        """
-        check_is_fitted(self)
-        return self.basis_.evaluate(self._checked_inputs(X))
-
-    def _checked_inputs(self, X: ArrayLike) -> FloatArray:
-        """Return inputs as an array; warn of those outside their distributions."""
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, self.expansion_.input_names)
-        return values
-
-    get_feature_names_out = PolynomialChaosFeatures.get_feature_names_out
+    transform = transform
+    get_feature_names_out = get_feature_names_out
 
     def sobol_frame(self, order: int = 1, ci: float | None = None) -> Any:
         """Return the indices as a tidy table.

@@ -14,9 +14,9 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ._basis.basis import BasisParameters, PolynomialBasis
+from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
 from ._checks import (
     FloatArray,
     Samples,
@@ -393,7 +393,7 @@ class CompositionalPCESurrogate(
             Each step on its simplex; masked parts exactly 0. One-dimensional when y
             was.
         """
-        values = self._checked_inputs(X)
+        values = checked_inputs(self, X)
         compositions = self._fitted.policies_at(values)
         return compositions[:, 0] if self._fitted.scalar else compositions
 
@@ -410,7 +410,7 @@ class CompositionalPCESurrogate(
         coordinates : ndarray of shape (n_members, n_coordinates)
             In the kind of ``log_ratio``, the steps side by side.
         """
-        values = self._checked_inputs(X)
+        values = checked_inputs(self, X)
         return self.geometry_.to_coordinates(self._fitted.clr_at(values))
 
     def score(
@@ -441,7 +441,7 @@ class CompositionalPCESurrogate(
             If y has another shape or other columns than in ``fit``, is no
             composition, or is positive on a masked part.
         """
-        inputs = self._checked_inputs(X)
+        inputs = checked_inputs(self, X)
         closed = checked_policies(y, self, len(inputs))
         weights = checked_sample_weight(sample_weight, closed)
         return d2_kl_deviance(closed, self._fitted.policies_at(inputs), weights)
@@ -471,20 +471,13 @@ class CompositionalPCESurrogate(
         part     0    1      0    1
         0      0.5  0.5    0.5  0.5
         """
-        predicted = self._fitted.policies_at(self._checked_inputs(X))
+        predicted = self._fitted.policies_at(checked_inputs(self, X))
         pandas, layout = import_pandas(), self.geometry_.layout
         steps = [layout.step_names[step] for step in layout.step_of_part]
         labels = [steps, layout.part_names]
         columns = pandas.MultiIndex.from_arrays(labels, names=["step", "part"])
         index = X.index if isinstance(X, pandas.DataFrame) else None
         return pandas.DataFrame(predicted, index, columns)
-
-    def _checked_inputs(self, X: ArrayLike) -> FloatArray:
-        """Return inputs as an array; warn of those outside their distributions."""
-        check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self._fitted.basis.warn_outside(values, self._fitted.expansion.input_names)
-        return values
 
     # What the fit gives, when it is read or called.
     expansion_ = attribute_of("_fitted", lambda f: f.expansion)

@@ -27,6 +27,7 @@ from .index_sets import (
     basis_advice,
     build_multi_indices,
     check_design_fits,
+    check_multi_indices,
     check_truncation,
     count_terms,
     rows_held_in_blocks,
@@ -316,43 +317,6 @@ class BasisParameters:
         )
 
 
-def check_multi_indices(
-    owner: str, multi_indices: Any, n_features: int
-) -> IndexArray | None:
-    """Return an explicit set as integers, in the given order; None for None."""
-    if multi_indices is None:
-        return None
-    name = f"The 'multi_indices' parameter of {owner}"
-    try:
-        rows = np.asarray(multi_indices, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be None or an array-like of non-negative ints of shape "
-            f"(n_terms, n_features). Got {multi_indices!r} instead."
-        ) from None
-    if rows.ndim != 2 or rows.shape[0] == 0:
-        raise ValueError(
-            f"{name} must be None or an array-like of shape (n_terms, n_features) "
-            f"with at least one row. Got shape {rows.shape} instead."
-        )
-    if rows.shape[1] != n_features:
-        raise ValueError(
-            f"{name} has {rows.shape[1]} columns but X has {n_features} features."
-        )
-    bad = ~((rows >= 0) & (rows == np.floor(rows)) & (rows < 2**31))
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{name} must be non-negative ints. Got {rows[row, column]:g} in row "
-            f"{row}, column {column} instead."
-        )
-    distinct, times = np.unique(rows, axis=0, return_counts=True)
-    if len(distinct) < len(rows):
-        repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
-        raise ValueError(f"{name} has the row {repeated} more than once.")
-    return rows.astype(np.int64)
-
-
 def explicit_multi_indices(
     owner: str,
     rows: IndexArray,  # shape: (n_terms, n_features), checked
@@ -406,6 +370,57 @@ def truncated_multi_indices(
 def categorical_inputs(laws: Sequence[InputLaw]) -> BoolArray:
     """Return which inputs have functions that all count as of degree one."""
     return np.array([not law.is_polynomial for law in laws], dtype=bool)
+
+
+# Methods of every estimator with a basis.
+
+
+def transform(self: Any, X: ArrayLike) -> FloatArray:
+    """Return the orthonormal basis at X.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Inputs.
+
+    Returns
+    -------
+    design : ndarray of shape (n_samples, n_terms)
+        Values of the basis functions; column 0 is one.
+    """
+    check_is_fitted(self)
+    values = validate_data(self, X, dtype=np.float64, reset=False)
+    # Not by ``checked_inputs``, for the warning is to name the line of the caller.
+    self.basis_.warn_outside(values, input_names(self))
+    return self.basis_.evaluate(values)
+
+
+def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
+    """Return inputs as an array; warn of those outside their distributions."""
+    check_is_fitted(estimator)
+    values = validate_data(estimator, X, dtype=np.float64, reset=False)
+    estimator.basis_.warn_outside(values, input_names(estimator))
+    return values
+
+
+def get_feature_names_out(
+    self: Any, input_features: ArrayLike | None = None
+) -> NDArray[np.object_]:
+    """Return the names of the basis functions.
+
+    Parameters
+    ----------
+    input_features : array-like of str or None, default=None
+        Names of the inputs; by default those seen in ``fit``, else ``x0, x1, ...``.
+
+    Returns
+    -------
+    names : ndarray of str of shape (n_terms,)
+        Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
+    """
+    check_is_fitted(self)
+    names = input_names(self, input_features)
+    return np.asarray(self.basis_.names(names), dtype=object)
 
 
 class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
@@ -544,40 +559,5 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         """Exponents of the terms; shape (n_terms, n_features)."""
         return self.basis_.multi_indices
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Evaluate the basis.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Column 0 is one.
-        """
-        check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, input_names(self))
-        return self.basis_.evaluate(values)
-
-    def get_feature_names_out(
-        self: Any, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_terms,)
-            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
-        """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)
+    transform = transform
+    get_feature_names_out = get_feature_names_out

@@ -501,12 +501,8 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row, as in :meth:`NatafTransformer.fit`.
+        X, y, sample_weight
+            As in :meth:`NatafTransformer.fit`.
 
         Returns
         -------
