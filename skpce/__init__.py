@@ -8,11 +8,7 @@ from ._compositions.predictive import PredictionInterval
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
 from ._expansion.expansion import Expansion
-from ._expansion.indices import (
-    DerivativeSensitivity,
-    InteractionIndices,
-    SobolIndices,
-)
+from ._expansion.indices import DerivativeSensitivity, InteractionIndices, SobolIndices
 from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
 from ._expansion.noise_correction import NoiseCorrectedIndices

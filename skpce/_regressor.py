@@ -20,7 +20,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._basis.basis import (
     BasisParameters,
     PolynomialBasis,
-    PolynomialChaosFeatures,
+    checked_inputs,
+    get_feature_names_out,
+    transform,
 )
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
@@ -38,12 +40,7 @@ from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
-from ._expansion.problem import (
-    FittedProblem,
-    solve_samples,
-    solve_sums,
-    sum_blocks,
-)
+from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 
@@ -80,11 +77,10 @@ class PolynomialChaosRegressor(
     degree : int, default=2
         Largest degree of a term.
     distribution : str, frozen law, or list, default="normal"
-        The law of each input, as in :class:`PolynomialChaosFeatures`: ``"normal"``,
-        ``"uniform"``, ``"exponential"``, ``"gamma"``, ``"beta"``, ``"empirical"``,
-        ``"categorical"``, a frozen ``scipy.stats`` law, or a list with one of these
-        per feature. Sobol indices are exact only for frozen laws; learned ones carry
-        the error of what was learned, which ``sobol_interval`` contains.
+        The law of each input, or the name of a family, as in
+        :class:`PolynomialChaosFeatures`. Sobol indices are exact only for frozen laws;
+        learned ones carry the error of what was learned, which ``sobol_interval``
+        contains.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0
@@ -366,13 +362,7 @@ class PolynomialChaosRegressor(
     ) -> Samples:
         """Return the samples of positive weight."""
         inputs, values = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=np.float64,
-            multi_output=True,
-            y_numeric=True,
+            self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
         weights = checked_sample_weight(sample_weight, inputs)
@@ -449,8 +439,7 @@ class PolynomialChaosRegressor(
             noise, truncation error and the error of the coefficients, as if the
             first two were alike everywhere.
         """
-        check_is_fitted(self)
-        inputs = self._checked_inputs(X)
+        inputs = checked_inputs(self, X)
         expansion = self.expansion_
         if not return_std:
             values = expansion.basis.combine(inputs, expansion.coefficients)
@@ -460,29 +449,8 @@ class PolynomialChaosRegressor(
             return values[:, 0], deviation[:, 0]
         return values, deviation
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the orthonormal basis at X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Values of the basis functions; column 0 is one.
-        """
-        check_is_fitted(self)
-        return self.basis_.evaluate(self._checked_inputs(X))
-
-    def _checked_inputs(self, X: ArrayLike) -> FloatArray:
-        """Return inputs as an array; warn of those outside their distributions."""
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, self.expansion_.input_names)
-        return values
-
-    get_feature_names_out = PolynomialChaosFeatures.get_feature_names_out
+    transform = transform
+    get_feature_names_out = get_feature_names_out
 
     def sobol_frame(self, order: int = 1, ci: float | None = None) -> Any:
         """Return the indices as a tidy table.
@@ -509,8 +477,6 @@ class PolynomialChaosRegressor(
         ------
         ValueError
             If ``order`` is not a positive integer.
-        ImportError
-            If pandas is not installed.
 
         Examples
         --------

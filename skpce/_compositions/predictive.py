@@ -189,12 +189,10 @@ def predict_interval(
     joint : {"step", "trajectory"} or None, default=None
         Parts that lie inside together: those of each step, or those of all
         steps. None gives marginal intervals.
-    residual : {"resampled", "gaussian"} or None, default="resampled"
-        As in :meth:`sample`.
     n_samples : int, default=2000
         Draws from which the quantiles are taken.
-    random_state : int, RandomState instance or None, default=None
-        None uses the parameter of the estimator.
+    residual, random_state
+        As in :meth:`sample`.
 
     Returns
     -------

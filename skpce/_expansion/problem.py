@@ -1,17 +1,12 @@
 r"""What a fit was made from and found, and what resamples of its samples give.
 
-A distribution that was learned from the samples, such as a normal one with their mean
-and standard deviation, is an estimate too: indices of the expansion change with it. A
-resample has distributions of its own, and its indices are those of its fit under them.
-The fit stays a polynomial, so it need not be repeated: with
-:math:`\psi_l = \sum_{k \le l} m_{kl}\, \tilde\psi_k`, where
-:math:`m_{kl} = \tilde E[\tilde\psi_k \psi_l]` by Gauss quadrature, the coefficients in
-the functions of the new distributions are
-
-.. math:: \tilde c_j = \sum_l c_l \prod_i m^{(i)}_{j_i l_i},
-
-one input after another. They may be nonzero for every term below one of the index set.
-A set that was built contains these terms; to one that was given they are appended.
+A distribution that was learned from the samples is an estimate too: a resample has
+distributions of its own, and its indices are those of its fit under them. The fit stays
+a polynomial, so it need not be repeated: a change of basis gives its coefficients in
+the functions of the new distributions ("Resamples learn their laws anew" in the page
+"Mathematics" of the documentation). They may be nonzero for every term below one of the
+index set. A set that was built contains these terms; to one that was given they are
+appended.
 """
 
 from __future__ import annotations

@@ -287,9 +287,7 @@ _noun(
     },
 )
 _noun(
-    "expansion",
-    Expansion,
-    axes={"coefficients": "outputs terms", "groups": "outputs"},
+    "expansion", Expansion, axes={"coefficients": "outputs terms", "groups": "outputs"}
 )
 _noun("regressor of the basis", ExternalSolver, regressor=Any)
 _noun(

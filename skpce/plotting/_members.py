@@ -77,10 +77,8 @@ class PolicyDistributionDisplay:
         ----------
         samples : dict of str to array-like of shape (n_samples, n_parts_of_step)
             One entry per series.
-        part_names : sequence of str
-            Labels of the parts.
-        step_name : str, default=""
-            Title.
+        part_names, step_name
+            As in :class:`PolicyDistributionDisplay`.
         """
         arrays = {name: np.asarray(values) for name, values in samples.items()}
         return cls(
@@ -261,16 +259,14 @@ class CoverageDisplay:
 
         Parameters
         ----------
-        pipeline : fitted estimator
-            A surrogate or a Pipeline that ends in one.
+        pipeline, random_state
+            As in :meth:`PolicyDistributionDisplay.from_estimator`.
         X : array-like of shape (n_members, n_features)
             Inputs of held-out members, before any embedding.
         y : array-like of shape (n_members, n_parts)
             Their policies.
         levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
             Nominal levels.
-        random_state : int, RandomState instance or None, default=0
-            Randomness of the draws.
         ax, **kwargs
             As in :meth:`plot`.
         """
