@@ -16,7 +16,11 @@ from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.files import load_model, save_model
-from ._regressor import ConstantTargetWarning, PolynomialChaosRegressor
+from ._regressor import (
+    ConstantTargetWarning,
+    FailedSamplesWarning,
+    PolynomialChaosRegressor,
+)
 from ._regressor_cv import PolynomialChaosRegressorCV
 from ._report import report
 from ._surrogate import CompositionalPCESurrogate
@@ -29,6 +33,7 @@ __all__ = [
     "DerivativeSensitivity",
     "Expansion",
     "ExpansionMoments",
+    "FailedSamplesWarning",
     "InputOutsideSupportWarning",
     "InteractionIndices",
     "LogRatioTransformer",

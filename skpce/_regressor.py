@@ -49,6 +49,10 @@ class ConstantTargetWarning(UserWarning):
     """A target does not vary: it has no variance to attribute to the inputs."""
 
 
+class FailedSamplesWarning(UserWarning):
+    """Some samples lack a target (NaN) and count in the others only."""
+
+
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000
 
@@ -239,7 +243,8 @@ class PolynomialChaosRegressor(
         X : array-like of shape (n_samples, n_features)
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; all of them share one factorisation.
+            Targets; all of them share one factorisation. A sample with NaN counts in
+            the targets that it has.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Frequency of each row.
 
@@ -257,9 +262,11 @@ class PolynomialChaosRegressor(
         -----
         ConstantTargetWarning
             When a target does not vary. Its indices are 0.
+        FailedSamplesWarning
+            When y has NaN; says how many samples each target has.
         """
         self._fit_expansion(X, y, sample_weight)
-        warn_of_constant_targets(self.expansion_, self._problem)
+        warn_of_targets(self.expansion_, self._problem)
         return self
 
     @available_if(_require_exact_addition)
@@ -322,10 +329,12 @@ class PolynomialChaosRegressor(
         """Fit without a warning of constant targets."""
         solver = self._make_solver()
         with unchanged_on_failure(self):
-            samples = self._validated(X, y, sample_weight, reset=True)
+            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
             samples = samples.at_least_one_copy()
             basis = self._learn_basis(samples)
-            if self._fits_from_sums(len(samples.inputs), len(basis.multi_indices)):
+            n_terms = len(basis.multi_indices)
+            from_sums = self._fits_from_sums(len(samples.inputs), n_terms)
+            if from_sums and not np.isnan(samples.targets).any():
                 problem = solve_sums(solver, basis, sum_blocks(basis, samples))
             else:
                 problem = solve_samples(solver, basis, samples.copy())
@@ -358,13 +367,21 @@ class PolynomialChaosRegressor(
         )
 
     def _validated(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        reset: bool,
+        may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
+        y, missing = _without_missing(y) if may_lack else (y, None)
         inputs, values = validate_data(
             self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
+        if missing is not None:
+            targets = np.where(missing.reshape(targets.shape), np.nan, targets)
         weights = checked_sample_weight(sample_weight, inputs)
         if reset:
             self._is_scalar = values.ndim == 1
@@ -539,13 +556,43 @@ class PolynomialChaosRegressor(
     __getstate__, __setstate__ = plain_state, restore_state
 
 
-def warn_of_constant_targets(expansion: Expansion, problem: FittedProblem) -> None:
-    """Warn of targets without variance, from two calls up."""
+def _without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Return targets with zeros in place of NaN, and where these were."""
+    values = np.asarray(y)
+    if values.dtype.kind != "f" or not np.isnan(values).any():
+        return y, None
+    missing = np.isnan(values)
+    count = np.ravel((~missing).sum(axis=0))
+    if count.min() < 2:
+        raise ValueError(
+            f"y has {count.min()} values that are no NaN in column {count.argmin()}; "
+            "expected two or more."
+        )
+    return np.where(missing, 0.0, values), missing
+
+
+def warn_of_targets(expansion: Expansion, problem: FittedProblem) -> None:
+    """Warn of constant targets and of missing ones, from two calls up."""
     constant = np.flatnonzero(problem.spread == 0.0).tolist()
     if constant:
         which = "y" if expansion.scalar else f"Of y the targets {constant}"
         warnings.warn(
             f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,
+            stacklevel=3,
+        )
+    weights = problem.weight_of_targets
+    n_samples = problem.total_weight
+    if weights.min() < n_samples:
+        lacking = [
+            f"{name} has {weight:g}"
+            for name, weight in zip(expansion.output_names, weights, strict=True)
+            if weight < n_samples
+        ]
+        listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
+        warnings.warn(
+            f"y has NaN: of {n_samples:g} samples {listed}. A sample that lacks a "
+            "target counts in the others.",
+            FailedSamplesWarning,
             stacklevel=3,
         )

@@ -27,7 +27,7 @@ from ._checks import (
     unchanged_on_failure,
 )
 from ._model_file.state import plain_state, restore_state
-from ._regressor import PolynomialChaosRegressor, warn_of_constant_targets
+from ._regressor import PolynomialChaosRegressor, warn_of_targets
 from ._solvers import PENALIZED, SOLVERS
 
 
@@ -133,7 +133,7 @@ class PolynomialChaosRegressorCV(
         self._check_choices()
         with unchanged_on_failure(self):
             self._fit_candidates(X, y, sample_weight)
-        warn_of_constant_targets(self.expansion_, self.best_estimator_._problem)
+        warn_of_targets(self.expansion_, self.best_estimator_._problem)
         return self
 
     def _fit_candidates(

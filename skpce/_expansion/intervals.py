@@ -171,9 +171,29 @@ def sobol_interval(
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, INTERVAL_METHODS)
     check_integer(owner, "n_resamples", n_resamples, low=1)
-    inputs = problem.require_samples(owner).inputs
+    problem.require_samples(owner)
     generator = make_generator(random_state)
-    linear = problem.linear
+    draws = method, n_resamples, confidence_level
+    bounds = np.empty((2, len(problem.spread), 3 * len(problem.basis.laws)))
+    for part, targets in problem.parts:
+        bounds[:, targets] = _bounds_of_shares(part, *draws, generator)
+    first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
+    # An index is at most the Shapley effect, which is at most the total index.
+    low = np.maximum.accumulate([first[0], shapley[0], total[0]])
+    high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
+    first, shapley, total = np.stack([low, high], axis=1)
+    return SobolInterval(first, total, shapley, confidence_level, method)
+
+
+def _bounds_of_shares(
+    problem: FittedProblem,
+    method: str,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+) -> FloatArray:  # shape: (2, n_targets, 3 * n_features)
+    """Return bounds of first-order, total and Shapley shares of complete targets."""
+    linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
     laws = LearnedLaws(problem.basis, inputs)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
@@ -181,17 +201,10 @@ def sobol_interval(
             counts = resample_counts(linear.weights, n_resamples, generator)
             solver = RelearningSolver(problem.solver, laws.basis, laws.X, generator)
             draws = bootstrap_shares(solver, linear, problem.fit, counts, masks)
-            bounds = percentile_bounds(draws, confidence_level)
-        else:
-            bounds = residual_bounds(
-                problem, linear, laws, masks, n_resamples, confidence_level, generator
-            )
-    first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
-    # An index is at most the Shapley effect, which is at most the total index.
-    low = np.maximum.accumulate([first[0], shapley[0], total[0]])
-    high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
-    first, shapley, total = np.stack([low, high], axis=1)
-    return SobolInterval(first, total, shapley, confidence_level, method)
+            return percentile_bounds(draws, confidence_level)
+        return residual_bounds(
+            problem, linear, laws, masks, n_resamples, confidence_level, generator
+        )
 
 
 def residual_bounds(

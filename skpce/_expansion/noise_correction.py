@@ -152,13 +152,26 @@ def noise_corrected_sobol_indices(
     check_option(owner, "method", method, CORRECTION_METHODS)
     check_integer(owner, "n_splits", n_splits, low=1)
     problem.require_samples(owner)
+    shape = len(problem.spread), len(problem.basis.laws)
+    first, total, variance = np.empty(shape), np.empty(shape), np.empty(shape[0])
+    for part, targets in problem.parts:
+        found = _corrected(part, method, n_splits, make_generator(random_state))
+        first[targets] = found.first_order_variance
+        total[targets] = found.total_order_variance
+        variance[targets] = found.total_variance
+    return NoiseCorrectedIndices(first, total, variance)
+
+
+def _corrected(
+    problem: FittedProblem, method: str, n_splits: int, generator: np.random.Generator
+) -> NoiseCorrectedIndices:
+    """Correct the indices of targets that no sample lacks."""
     linear = problem.linear
     if method == "auto":
         method = "ols" if _enough_for_least_squares(linear) else "halves"
     with one_thread_if_small(linear.design.size):
         if method == "ols":
             return _corrected_least_squares(linear, problem.basis.multi_indices)
-        generator = make_generator(random_state)
         return _corrected_by_halves(problem, linear, n_splits, generator)
 
 

@@ -143,6 +143,19 @@ class LinearFit:
         some |= {name: getattr(self, name)[:, columns] for name in _COLUMNS}
         return replace(self, leverage=self.leverage.of_targets(columns), **some)
 
+    def of_samples(self, rows: IndexArray) -> LinearFit:
+        """Select samples."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+    def among(self, rows: IndexArray, n_samples: int) -> LinearFit:
+        """Place the samples among others, which have no residuals (NaN)."""
+        placed: dict[str, Any] = {}
+        for name in _COLUMNS:
+            values = getattr(self, name)
+            placed[name] = np.full((n_samples, values.shape[1]), np.nan)
+            placed[name][rows] = values
+        return replace(self, **placed)
+
     def prediction_scale(self, design: FloatArray) -> FloatArray:
         """Return errors of prediction over scaled residuals; (n_new, n_targets)."""
         return np.sqrt(1.0 + self.leverage.at(design))
