@@ -15,6 +15,8 @@ References
 ----------
 .. [1] E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", Proceedings
    of the National Academy of Sciences 17 (1931).
+.. [2] D. Freedman and D. Lane, "A nonstochastic interpretation of reported significance
+   levels", Journal of Business and Economic Statistics 1 (1983).
 """
 
 from __future__ import annotations
@@ -125,8 +127,6 @@ class NoiseScale:
     units: FloatArray  # shape: (n_groups,), root mean square over the members
     group_of_target: IndexArray  # shape: (n_fitted,)
     at_members: FloatArray  # shape: (n_members, n_fitted), each left out of its own
-    responses: FloatArray  # shape: (n_members, n_groups)
-    weights: FloatArray  # shape: (n_members,)
     q2: FloatArray  # shape: (n_groups,), leave-one-out, of the response
 
     def by_group(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_groups)
@@ -137,25 +137,6 @@ class NoiseScale:
     def at(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_fitted)
         """Return the scale of each fitted target."""
         return self.by_group(X)[:, self.group_of_target]
-
-    def permuted_q2(
-        self, X: FloatArray, orders: IndexArray
-    ) -> FloatArray:  # shape: (n_permutations, n_groups)
-        """Return the Q² of responses that were given to other members.
-
-        ``orders`` has a permutation in each row. All columns share one factorisation.
-        """
-        n_groups = self.responses.shape[1]
-        columns = self.responses[orders].transpose(1, 0, 2).reshape(len(X), -1)
-        decomposition = DesignDecomposition.from_design(
-            self.basis.evaluate(X), self.weights, for_scores=True
-        )
-        _, centred = decomposition.center_targets(columns)
-        loadings = decomposition.project(centred)
-        scores = path_scores(decomposition, centred, loadings, DEFAULT_ALPHAS)
-        _, least = best_penalties(scores, np.arange(columns.shape[1]))
-        spread = weighted_spread(columns, self.weights)
-        return q2_from_sums(least * self.weights.sum(), spread).reshape(-1, n_groups)
 
 
 def learn_noise_scale(
@@ -168,8 +149,7 @@ def learn_noise_scale(
     residuals, weights = problem.fit.scaled_residuals, samples.weights
     refuse_undefined(residuals)
     labels, group_of_target = np.unique(groups, return_inverse=True)
-    member = group_of_target[:, np.newaxis] == np.arange(len(labels))
-    responses = np.cbrt(np.square(residuals) @ member.astype(np.float64))
+    responses = _responses(residuals, group_of_target)
     basis = _additive_basis(problem.basis.laws)
     design = basis.evaluate(samples.inputs)
     with one_thread_if_small(design.size):
@@ -197,10 +177,52 @@ def learn_noise_scale(
         units,
         group_of_target,
         (at_members / units)[:, group_of_target],
-        responses,
-        weights,
         predictive_q2(fit.loo_residuals, responses, weights)[1],
     )
+
+
+def permuted_q2(
+    scale: NoiseScale,
+    problem: FittedProblem,
+    orders: IndexArray,  # shape: (n_permutations, n_members)
+    owner: str,
+) -> FloatArray:  # shape: (n_permutations, n_groups)
+    """Return the Q² of the scale model where residuals are those of other members.
+
+    They are fitted again, with the penalties of the fit: a fit makes residuals of
+    neighbours alike, and those of large leverage more normal, in every permutation as
+    it does in the members [2]_. All permutations share the factorisations.
+    """
+    samples = problem.require_samples(owner)
+    weights, fit = samples.weights, problem.fit
+    n_groups = len(scale.units)
+    moved = fit.scaled_residuals[orders]  # (n_permutations, n_members, n_fitted)
+    design = problem.basis.evaluate(samples.inputs)
+    for targets, (left, right) in fit.leverage.smoothers(design, weights):
+        leverage = (left * right.T).sum(axis=1) / np.maximum(weights, 1.0)
+        root = np.sqrt(np.maximum(1.0 - leverage, 1e-12))[:, np.newaxis]
+        rest = moved[:, :, targets]
+        moved[:, :, targets] = (rest - left @ (right @ rest)) / root
+    responses = _responses(moved, scale.group_of_target)
+    columns = responses.transpose(1, 0, 2).reshape(len(weights), -1)
+    decomposition = DesignDecomposition.from_design(
+        scale.basis.evaluate(samples.inputs), weights, for_scores=True
+    )
+    _, centred = decomposition.center_targets(columns)
+    loadings = decomposition.project(centred)
+    scores = path_scores(decomposition, centred, loadings, DEFAULT_ALPHAS)
+    _, least = best_penalties(scores, np.arange(columns.shape[1]))
+    spread = weighted_spread(columns, weights)
+    return q2_from_sums(least * weights.sum(), spread).reshape(-1, n_groups)
+
+
+def _responses(
+    residuals: FloatArray,  # shape: (..., n_fitted)
+    group_of_target: IndexArray,  # shape: (n_fitted,)
+) -> FloatArray:  # shape: (..., n_groups)
+    """Return what the scale model predicts."""
+    member = group_of_target[:, np.newaxis] == np.unique(group_of_target)
+    return np.asarray(np.cbrt(np.square(residuals) @ member.astype(np.float64)))
 
 
 def _additive_basis(laws: Sequence[InputLaw]) -> PolynomialBasis:
