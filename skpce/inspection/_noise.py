@@ -96,7 +96,8 @@ def noise_test(
 
     The test sees what the expansion leaves out too: a term that is missing makes the
     residuals large where that term is large. A higher degree may then be the better
-    answer. A spread that depends on products of inputs alone is not seen.
+    answer. A spread that depends on products of inputs alone is not seen. Members count
+    as independent: replicates, which share their inputs, make p-values too small.
 
     References
     ----------
@@ -210,6 +211,8 @@ def _tested(
 ) -> dict[str, FloatArray]:  # columns of shape (n_rows,)
     """Return Q², adjusted p-values and ratios; NaN for rows without residuals."""
     row_of_target, n_rows = rows
+    if not len(row_of_target):  # no step has a choice
+        return {name: np.full(n_rows, np.nan) for name in ("q2", "p_value", "ratio")}
     scale = learn_noise_scale(problem, row_of_target, owner)
     inputs = problem.require_samples(owner).inputs
     every = np.tile(np.arange(len(inputs)), (n_permutations, 1))

@@ -152,7 +152,8 @@ def verdict(
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
             do not have the stated law, more terms than members, training noise that
-            is unknown or not settled.
+            is unknown or not settled, residuals that spread differently with the
+            inputs (:func:`noise_test` at level 0.01, without ``reward``).
         inputs : Result or None
             :func:`input_tests` of the inputs of the last estimator, of one fit on all
             members. They inform and never veto.
@@ -351,7 +352,7 @@ def _measure(
         (
             *repetition_caution(fit.X, reward, fit.splits),
             *_cautions(tests, n_terms, n_members),
-            *spread_caution(fitted, fit.outputs.names),
+            *(spread_caution(fitted, fit.outputs.names) if reward is None else ()),
         ),
         cpu_seconds,
         tests,
