@@ -25,8 +25,7 @@ def members(size, seed, spread=None):
 
 @pytest.mark.parametrize("solver", ["ols", "ridge"])
 def test_equal_noise_is_rarely_called_unequal(solver):
-    # Ten terms on 40 members: without fitting permuted residuals again, least squares
-    # is called unequal in 13 % of the ensembles.
+    # Ten terms on 40 members, which make the residuals of neighbours alike.
     found = [
         noise_test(
             PolynomialChaosRegressor(2, solver=solver).fit(*members(40, seed)),
