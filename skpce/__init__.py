@@ -4,7 +4,6 @@ from ._basis.basis import PolynomialChaosFeatures
 from ._basis.index_sets import build_multi_indices, count_terms
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.modes import PredictedModes
-from ._compositions.predictive import PredictionInterval
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
 from ._expansion.expansion import Expansion
@@ -12,6 +11,7 @@ from ._expansion.indices import DerivativeSensitivity, InteractionIndices, Sobol
 from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
 from ._expansion.noise_correction import NoiseCorrectedIndices
+from ._expansion.prediction import PredictionInterval
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics

@@ -36,6 +36,7 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
+from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
@@ -553,6 +554,9 @@ class PolynomialChaosRegressor(
     )
     sobol_interval = method_of("_problem", sobol_interval)
     noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
+    _predictive = property(prediction.predictive_of)
+    sample = method_of("_predictive", prediction.sample)
+    predict_interval = method_of("_predictive", prediction.predict_interval)
     __getstate__, __setstate__ = plain_state, restore_state
 
 

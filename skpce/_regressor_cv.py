@@ -246,6 +246,9 @@ class PolynomialChaosRegressorCV(
     noise_corrected_sobol_indices = (
         PolynomialChaosRegressor.noise_corrected_sobol_indices
     )
+    _predictive = PolynomialChaosRegressor._predictive
+    sample = PolynomialChaosRegressor.sample
+    predict_interval = PolynomialChaosRegressor.predict_interval
     sobol_frame = method_of("best_estimator_", PolynomialChaosRegressor.sobol_frame)
     get_feature_names_out = PolynomialChaosRegressor.get_feature_names_out
 

@@ -24,6 +24,7 @@ ADDED: set[str] = {
     "skpce.Expansion",
     "skpce.inspection.Result",
     "skpce.inspection.ResultRow",
+    "skpce.inspection.noise_test",
     "skpce.load_model",
     "skpce.save_model",
 }
@@ -57,6 +58,9 @@ CHANGED: set[str] = {
     "skpce.ProbabilitySobolIndices",
     # it has no partial_fit
     "skpce.PolynomialChaosRegressorCV.set_partial_fit_request",
+    # noise=, and conformal intervals
+    "skpce.CompositionalPCESurrogate.predict_interval",
+    "skpce.CompositionalPCESurrogate.sample",
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"

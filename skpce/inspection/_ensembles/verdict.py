@@ -21,6 +21,7 @@ from ..._checks import (
     make_generator,
 )
 from .._input_tests import fitted_inputs
+from .._noise import spread_caution
 from .._reading import final_estimator
 from .._result import Result, cautions_in_words
 from .conditions import (
@@ -173,7 +174,8 @@ def verdict(
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
             do not have the stated law, more terms than members, training noise that
-            is unknown or not settled.
+            is unknown or not settled, residuals that spread differently with the
+            inputs (:func:`noise_test` at level 0.01, without ``reward``).
         inputs : Result or None
             :func:`input_tests` of the inputs of the last estimator, of one fit on all
             members. They inform and never veto.
@@ -382,12 +384,14 @@ def _measure(
         "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": permutation_p_values(q2, permuted),
     }
-    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
+    fitted = clone(fit.pipeline).fit(fit.X, fit.y)
+    tests, n_terms = fitted_inputs(fitted, fit.X)
     return _Findings(
         columns,
         (
             *repetition_caution(fit.X, reward, fit.splits),
             *input_cautions(tests, n_terms, n_members),
+            *(spread_caution(fitted, fit.outputs.names) if reward is None else ()),
         ),
         cpu_seconds,
         tests,
