@@ -12,15 +12,12 @@ from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
 from ._expansion.noise_correction import NoiseCorrectedIndices
 from ._expansion.prediction import PredictionInterval
+from ._expansion.targets import ConstantTargetWarning, FailedSamplesWarning
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.files import load_model, save_model
-from ._regressor import (
-    ConstantTargetWarning,
-    FailedSamplesWarning,
-    PolynomialChaosRegressor,
-)
+from ._regressor import PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
 from ._report import report
 from ._surrogate import CompositionalPCESurrogate

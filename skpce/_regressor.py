@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -42,17 +41,9 @@ from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
 from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
+from ._expansion.targets import warn_of_targets, without_missing
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
-
-
-class ConstantTargetWarning(UserWarning):
-    """A target does not vary: it has no variance to attribute to the inputs."""
-
-
-class FailedSamplesWarning(UserWarning):
-    """Some samples lack a target (NaN) and count in the others only."""
-
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000
@@ -376,7 +367,7 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
-        y, missing = _without_missing(y) if may_lack else (y, None)
+        y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validate_data(
             self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
@@ -558,45 +549,3 @@ class PolynomialChaosRegressor(
     sample = method_of("_predictive", prediction.sample)
     predict_interval = method_of("_predictive", prediction.predict_interval)
     __getstate__, __setstate__ = plain_state, restore_state
-
-
-def _without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Return targets with zeros in place of NaN, and where these were."""
-    values = np.asarray(y)
-    if values.dtype.kind != "f" or not np.isnan(values).any():
-        return y, None
-    missing = np.isnan(values)
-    count = np.ravel((~missing).sum(axis=0))
-    if count.min() < 2:
-        raise ValueError(
-            f"y has {count.min()} values that are no NaN in column {count.argmin()}; "
-            "expected two or more."
-        )
-    return np.where(missing, 0.0, values), missing
-
-
-def warn_of_targets(expansion: Expansion, problem: FittedProblem) -> None:
-    """Warn of constant targets and of missing ones, from two calls up."""
-    constant = np.flatnonzero(problem.spread == 0.0).tolist()
-    if constant:
-        which = "y" if expansion.scalar else f"Of y the targets {constant}"
-        warnings.warn(
-            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
-            ConstantTargetWarning,
-            stacklevel=3,
-        )
-    weights = problem.weight_of_targets
-    n_samples = problem.total_weight
-    if weights.min() < n_samples:
-        lacking = [
-            f"{name} has {weight:g}"
-            for name, weight in zip(expansion.output_names, weights, strict=True)
-            if weight < n_samples
-        ]
-        listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-        warnings.warn(
-            f"y has NaN: of {n_samples:g} samples {listed}. A sample that lacks a "
-            "target counts in the others.",
-            FailedSamplesWarning,
-            stacklevel=3,
-        )

@@ -26,8 +26,9 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
+from ._expansion.targets import warn_of_targets
 from ._model_file.state import plain_state, restore_state
-from ._regressor import PolynomialChaosRegressor, warn_of_targets
+from ._regressor import PolynomialChaosRegressor
 from ._solvers import PENALIZED, SOLVERS
 
 
