@@ -346,3 +346,33 @@ def columns_of_outputs(
 def numbered_outputs(n_columns: int) -> tuple[str, ...]:
     """Return names of outputs that have none."""
     return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
+
+
+def checked_outputs(
+    y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
+) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
+    """Check real outputs of members: numbers, in the columns that were fitted."""
+    refuse_ragged(y, what)
+    values = np.asarray(y, dtype=np.float64)
+    n_columns = 1 if values.ndim == 1 else values.shape[-1]
+    if values.ndim not in (1, 2) or n_columns != len(names):
+        raise ValueError(
+            f"{what} has shape {values.shape}; expected (n_members, {len(names)}), the "
+            "outputs that were fitted."
+        )
+    if n_members is not None and len(values) != n_members:
+        raise ValueError(
+            f"{what} has {len(values)} members; expected {n_members}, those of X."
+        )
+    if np.isinf(values).any():
+        raise ValueError(
+            f"{what} has infinite values; expected finite ones, NaN where a member "
+            "failed."
+        )
+    found = names_of_columns(output_labels(y, n_columns))
+    expected = list(names)
+    if found not in (None, expected) and expected != list(numbered_outputs(n_columns)):
+        raise ValueError(
+            f"{what} has the outputs {found}; expected {expected}, in this order."
+        )
+    return values.reshape(len(values), -1)

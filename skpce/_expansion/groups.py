@@ -94,7 +94,7 @@ def _columns_of(entry: Any, start: int, names: Sequence[str]) -> list[int]:
     """Return the positions of the columns of one output; a number takes the next."""
     known = list(names)
     if isinstance(entry, Integral) and not isinstance(entry, bool):
-        if not 0 < entry <= len(known) - start:
+        if not 0 < int(entry) <= len(known) - start:
             raise ValueError(
                 f"outputs has an output of {entry} columns after the first {start} of "
                 f"{len(known)}; expected at least one, and no more than there are."

@@ -125,7 +125,11 @@ class PolicyDistributionDisplay:
         ax, **kwargs
             As in :meth:`plot`.
         """
-        reading, fitted = compositions_of(pipeline)
+        reading, fitted = compositions_of(
+            pipeline,
+            instead="StepVarianceDisplay (the spread of members) and "
+            "MainEffectsDisplay (what is predicted)",
+        )
         geometry, surrogate = fitted.geometry, reading.estimator
         layout = geometry.layout
         step = check_position("step", step, layout.n_steps)
