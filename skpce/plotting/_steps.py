@@ -61,12 +61,8 @@ OUTPUT_MEASURES = {
 # Smaller values are rounding: a step without choice.
 _ROUNDING = 1e-12
 DEFAULT_MEASURES = ("aitchison_variance", "variance_per_freedom", "total_variation")
-_SPLIT = (
-    "aitchison_variance",
-    "variance_per_freedom",
-    "variance",
-    "variance_per_column",
-)
+# Measures whose bars are cut into what is explained and the rest.
+_VARIANCES = {*DEFAULT_MEASURES[:2], "variance", "variance_per_column"}
 
 
 class StepVarianceDisplay:
@@ -260,7 +256,7 @@ class StepVarianceDisplay:
         values = np.asarray(getattr(self.fragility, name), dtype=np.float64)
         lengths = np.nan_to_num(values)
         places = np.arange(len(values))[::-1]
-        is_variance = name in _SPLIT
+        is_variance = name in _VARIANCES
         unexplained = self.unexplained if is_variance else None
         # The colour of "explained" belongs to bars that are split.
         plain = color(0) if self.unexplained is None or is_variance else "#555555"
