@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -35,6 +34,7 @@ from ._checks import (
     unchanged_on_failure,
 )
 from ._compositions.outputs import columns_of_outputs, names_of_columns, output_labels
+from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
@@ -44,14 +44,10 @@ from ._expansion.problem import (
     solve_samples,
     solve_sums,
     sum_blocks,
+    warn_of_constant_targets,
 )
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
-
-
-class ConstantTargetWarning(UserWarning):
-    """A target does not vary: it has no variance to attribute to the inputs."""
-
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000
@@ -585,16 +581,7 @@ class PolynomialChaosRegressor(
     )
     sobol_interval = method_of("_problem", sobol_interval)
     noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
+    _predictive = property(prediction.predictive_of)
+    sample = method_of("_predictive", prediction.sample)
+    predict_interval = method_of("_predictive", prediction.predict_interval)
     __getstate__, __setstate__ = plain_state, restore_state
-
-
-def warn_of_constant_targets(expansion: Expansion, problem: FittedProblem) -> None:
-    """Warn of targets without variance, from two calls up."""
-    constant = np.flatnonzero(problem.spread == 0.0).tolist()
-    if constant:
-        which = "y" if expansion.scalar else f"Of y the targets {constant}"
-        warnings.warn(
-            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
-            ConstantTargetWarning,
-            stacklevel=3,
-        )

@@ -26,8 +26,9 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
+from ._expansion.problem import warn_of_constant_targets
 from ._model_file.state import plain_state, restore_state
-from ._regressor import PolynomialChaosRegressor, warn_of_constant_targets
+from ._regressor import PolynomialChaosRegressor
 from ._solvers import PENALIZED, SOLVERS
 
 
@@ -266,6 +267,9 @@ class PolynomialChaosRegressorCV(
     noise_corrected_sobol_indices = (
         PolynomialChaosRegressor.noise_corrected_sobol_indices
     )
+    _predictive = PolynomialChaosRegressor._predictive
+    sample = PolynomialChaosRegressor.sample
+    predict_interval = PolynomialChaosRegressor.predict_interval
     sobol_frame = method_of("best_estimator_", PolynomialChaosRegressor.sobol_frame)
     get_feature_names_out = PolynomialChaosRegressor.get_feature_names_out
 

@@ -16,6 +16,7 @@ A set that was built contains these terms; to one that was given they are append
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -140,6 +141,24 @@ class FittedProblem:
                 "Fit with criterion='loo' to keep the samples."
             )
         return self.samples
+
+
+class ConstantTargetWarning(UserWarning):
+    """A target does not vary: it has no variance to attribute to the inputs."""
+
+
+def warn_of_constant_targets(expansion: Any, problem: FittedProblem) -> None:
+    """Warn of targets without variance, from two calls up."""
+    constant = np.flatnonzero(problem.spread == 0.0).tolist()
+    if constant:
+        named = [expansion.output_names[i] for i in constant]
+        shown = constant if named == [f"y{i}" for i in constant] else named
+        which = "y" if expansion.scalar else f"Of y the targets {shown}"
+        warnings.warn(
+            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
+            ConstantTargetWarning,
+            stacklevel=3,
+        )
 
 
 def linear_problem(

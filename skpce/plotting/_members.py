@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
-from .._compositions.fitted import QUANTILE
 from .._compositions.steps import checked_policies
+from .._expansion.predictive import QUANTILE
 from ..inspection._reading import compositions_of
 from ..metrics import marginal_coverage_score
 from ._style import (

@@ -21,6 +21,7 @@ from ..._checks import (
     make_generator,
 )
 from .._input_tests import fitted_inputs
+from .._noise import spread_caution
 from .._reading import final_estimator
 from .._result import Result, cautions_in_words
 from .cross_fit import (
@@ -343,12 +344,14 @@ def _measure(
         "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": permutation_p_values(q2, permuted),
     }
-    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
+    fitted = clone(fit.pipeline).fit(fit.X, fit.y)
+    tests, n_terms = fitted_inputs(fitted, fit.X)
     return _Findings(
         columns,
         (
             *repetition_caution(fit.X, reward, fit.splits),
             *_cautions(tests, n_terms, n_members),
+            *spread_caution(fitted, fit.outputs.names),
         ),
         cpu_seconds,
         tests,
