@@ -251,6 +251,13 @@ class _Refit:
         """Return the values (n_sizes, n_curves), the curves' names and a title."""
         test, train = order[:n_test], order[n_test:]
         found = [self._values(train[:size], test) for size in sizes]
+        n_curves = {len(values) for values, _, _ in found}
+        if len(n_curves) > 1:
+            raise ValueError(
+                f"The fits to subsets have {min(n_curves)} to {max(n_curves)} inputs, as "
+                "a search may choose: their indices make no curves. Use quantity='q2', "
+                "or fix the number of inputs."
+            )
         return np.array([values for values, _, _ in found]), *found[0][1:]
 
     def _values(self, train: Any, test: Any) -> tuple[FloatArray, list[str], str]:

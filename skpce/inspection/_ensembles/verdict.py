@@ -275,7 +275,12 @@ def verdict(
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "cautions": (
-            *permutation_caution(n_permutations, significance_level, columns["q2"]),
+            *permutation_caution(
+                n_permutations,
+                significance_level,
+                columns["q2"],
+                "step" if read.are_compositions else "output",
+            ),
             *noise_cautions(
                 read.names, columns, max_noise_share, read.are_compositions
             ),
@@ -515,7 +520,10 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def permutation_caution(
-    n_permutations: int, significance_level: float, q2: FloatArray
+    n_permutations: int,
+    significance_level: float,
+    q2: FloatArray,
+    noun: str = "step",
 ) -> list[str]:
     """Caution when no result could be significant."""
     smallest = np.sum(~np.isnan(q2)) / (n_permutations + 1)
@@ -523,7 +531,7 @@ def permutation_caution(
         return []
     return [
         f"with {n_permutations} permutations the smallest possible p-value is "
-        f"{min(smallest, 1.0):.2g}: no step can be attributable"
+        f"{min(smallest, 1.0):.2g}: no {noun} can be attributable"
     ]
 
 
