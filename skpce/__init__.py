@@ -19,7 +19,7 @@ from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.files import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
 from ._regressor_cv import PolynomialChaosRegressorCV
-from ._report import report
+from ._report.report import report
 from ._surrogate import CompositionalPCESurrogate
 from ._version import __version__, show_versions
 

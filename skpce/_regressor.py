@@ -35,6 +35,7 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
+from ._compositions.outputs import columns_of_outputs, names_of_columns, output_labels
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
@@ -198,6 +199,8 @@ class PolynomialChaosRegressor(
     array([[0.558, 0.442, 0.244]])
     """
 
+    _labels_of_y: Sequence[tuple[str, str]] = ()  # output and column of each target
+
     def __init__(
         self,
         degree: int = 2,
@@ -236,7 +239,9 @@ class PolynomialChaosRegressor(
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; all of them share one factorisation. A sample with NaN counts in
-            the targets that it has.
+            the targets that it has. ``expansion_`` has the names of a data frame's
+            columns or of a series, and one group for the columns of one output: two
+            levels of names, or ``logits__0``, ``logits__1``, ...
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Frequency of each row.
 
@@ -339,13 +344,17 @@ class PolynomialChaosRegressor(
         name = self.solver if self.regressor is None else type(self.regressor).__name__
         names = problem.fit.solver_names or (name,) * len(problem.spread)
         self.solver_: NDArray[np.str_] = np.array(names)
-        self.expansion_ = Expansion(
+        expansion = Expansion(
             problem.basis,
             problem.coefficients,
             input_names(self),
+            names_of_columns(self._labels_of_y),
             q2=problem.q2,
             scalar=self._is_scalar,
+            target_variance=problem.target_variance,
+            loo_error=problem.loo_error,
         )
+        self.expansion_ = expansion.grouped(columns_of_outputs(self._labels_of_y))
 
     def _make_solver(self) -> CoefficientSolver:
         owner = type(self).__name__
@@ -377,6 +386,7 @@ class PolynomialChaosRegressor(
         weights = checked_sample_weight(sample_weight, inputs)
         if reset:
             self._is_scalar = values.ndim == 1
+            self._labels_of_y = tuple(output_labels(y, targets.shape[1]))
         elif targets.shape[1] != self.expansion_.n_outputs:
             raise ValueError(
                 f"y has {targets.shape[1]} targets but the samples before had "
@@ -474,13 +484,13 @@ class PolynomialChaosRegressor(
         Returns
         -------
         frame : pandas.DataFrame
-            One row per target and set of inputs. Columns ``target`` (its number),
-            ``input`` (names joined with ``*``), ``order`` (inputs in the set),
-            ``first_order`` (share of exactly this set), ``total_order`` (share of
-            all sets that contain it), ``shapley`` and ``loo_unexplained`` (the
-            target's ``unexplained_share_``). With ``ci`` also ``low`` and ``high``
-            of the total index and ``first_low`` and ``first_high``. Shapley effects
-            and intervals of pairs are NaN. Needs pandas.
+            One row per target and set of inputs. Columns ``target`` (its name in y,
+            or its number), ``input`` (names joined with ``*``), ``order`` (inputs in
+            the set), ``first_order`` (share of exactly this set), ``total_order``
+            (share of all sets that contain it), ``shapley`` and ``loo_unexplained``
+            (the target's ``unexplained_share_``). With ``ci`` also ``low`` and
+            ``high`` of the total index and ``first_low`` and ``first_high``. Shapley
+            effects and intervals of pairs are NaN. Needs pandas.
 
         Raises
         ------
@@ -502,11 +512,12 @@ class PolynomialChaosRegressor(
         check_is_fitted(self)
         check_integer("sobol_frame", "order", order, low=1)
         interval = None if ci is None else self.sobol_interval(confidence_level=ci)
-        expansion = self.expansion_
+        expansion = self._of_targets
+        numbers = range(expansion.n_outputs)
         return sensitivity_frame(
             expansion.interaction_indices(order),
             expansion.shapley_effects(),
-            range(expansion.n_outputs),
+            expansion.output_names if self._labels_of_y else numbers,
             expansion.input_names,
             expansion.unexplained_share,
             interval,
@@ -516,13 +527,17 @@ class PolynomialChaosRegressor(
     basis_ = attribute_of("expansion_", lambda e: e.basis)
     coefficients_ = attribute_of("expansion_", lambda e: e.coefficients)
     multi_indices_ = attribute_of("expansion_", lambda e: e.multi_indices)
-    sobol_indices_ = attribute_of("expansion_", lambda e: e.sobol_indices().first_order)
-    total_sobol_indices_ = attribute_of(
-        "expansion_", lambda e: e.sobol_indices().total_order
+    # Figures of a target are those of its column, also where y has groups of columns.
+    _of_targets = attribute_of("expansion_", lambda e: e.grouped(None))
+    sobol_indices_ = attribute_of(
+        "_of_targets", lambda e: e.sobol_indices().first_order
     )
-    total_variance_ = attribute_of("expansion_", lambda e: e.total_variance)
-    q2_ = attribute_of("expansion_", lambda e: e.q2)
-    unexplained_share_ = attribute_of("expansion_", lambda e: e.unexplained_share)
+    total_sobol_indices_ = attribute_of(
+        "_of_targets", lambda e: e.sobol_indices().total_order
+    )
+    total_variance_ = attribute_of("_of_targets", lambda e: e.total_variance)
+    q2_ = attribute_of("_problem", lambda p: p.q2)
+    unexplained_share_ = attribute_of("_of_targets", lambda e: e.unexplained_share)
     feature_importances_ = attribute_of(
         "expansion_", lambda e: e.aggregated_sobol_indices().total_order
     )
@@ -533,15 +548,15 @@ class PolynomialChaosRegressor(
     main_effects = method_of("expansion_", Expansion.main_effects)
     marginal = method_of("expansion_", Expansion.marginal)
     gradient = method_of("expansion_", Expansion.gradient)
-    derivative_sensitivity = method_of("expansion_", Expansion.derivative_sensitivity)
+    derivative_sensitivity = method_of("_of_targets", Expansion.derivative_sensitivity)
     lipschitz_estimate = method_of("expansion_", Expansion.lipschitz_estimate)
-    sobol_index = method_of("expansion_", Expansion.sobol_index)
-    closed_sobol_index = method_of("expansion_", Expansion.closed_sobol_index)
-    total_sobol_index = method_of("expansion_", Expansion.total_sobol_index)
-    interaction_indices = method_of("expansion_", Expansion.interaction_indices)
-    shapley_effects = method_of("expansion_", Expansion.shapley_effects)
+    sobol_index = method_of("_of_targets", Expansion.sobol_index)
+    closed_sobol_index = method_of("_of_targets", Expansion.closed_sobol_index)
+    total_sobol_index = method_of("_of_targets", Expansion.total_sobol_index)
+    interaction_indices = method_of("_of_targets", Expansion.interaction_indices)
+    shapley_effects = method_of("_of_targets", Expansion.shapley_effects)
     aggregated_sobol_indices = method_of(
-        "expansion_", Expansion.aggregated_sobol_indices
+        "_of_targets", Expansion.aggregated_sobol_indices
     )
     sobol_interval = method_of("_problem", sobol_interval)
     noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)

@@ -217,6 +217,8 @@ class PolynomialChaosRegressorCV(
     # All the rest is that of the best estimator, read as the regressor reads it.
     _problem = attribute_of("best_estimator_", lambda e: e._problem)
     expansion_ = attribute_of("best_estimator_", lambda e: e.expansion_)
+    _of_targets = PolynomialChaosRegressor._of_targets
+    _labels_of_y = attribute_of("best_estimator_", lambda e: e._labels_of_y)
     basis_ = PolynomialChaosRegressor.basis_
     coefficients_ = PolynomialChaosRegressor.coefficients_
     multi_indices_ = PolynomialChaosRegressor.multi_indices_

@@ -39,7 +39,9 @@ def warn_of_targets(expansion: Expansion, problem: FittedProblem) -> None:
     """Warn of constant targets and of missing ones, from two calls up."""
     constant = np.flatnonzero(problem.spread == 0.0).tolist()
     if constant:
-        which = "y" if expansion.scalar else f"Of y the targets {constant}"
+        named = [expansion.output_names[i] for i in constant]
+        shown = constant if named == [f"y{i}" for i in constant] else named
+        which = "y" if expansion.scalar else f"Of y the targets {shown}"
         warnings.warn(
             f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,

@@ -58,7 +58,10 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def permutation_caution(
-    n_permutations: int, significance_level: float, q2: FloatArray
+    n_permutations: int,
+    significance_level: float,
+    q2: FloatArray,
+    noun: str = "step",
 ) -> list[str]:
     """Caution when no result could be significant."""
     smallest = np.sum(~np.isnan(q2)) / (n_permutations + 1)
@@ -66,7 +69,7 @@ def permutation_caution(
         return []
     return [
         f"with {n_permutations} permutations the smallest possible p-value is "
-        f"{min(smallest, 1.0):.2g}: no step can be attributable"
+        f"{min(smallest, 1.0):.2g}: no {noun} can be attributable"
     ]
 
 

@@ -315,7 +315,12 @@ def verdict(
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "cautions": (
-            *permutation_caution(n_permutations, significance_level, columns["q2"]),
+            *permutation_caution(
+                n_permutations,
+                significance_level,
+                columns["q2"],
+                "step" if read.are_compositions else "output",
+            ),
             *noise_cautions(
                 read.names, columns, max_noise_share, read.are_compositions
             ),
