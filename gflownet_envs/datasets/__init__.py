@@ -11,6 +11,7 @@ from gflownet_envs.datasets._sachs import (
     fetch_sachs,
     make_linear_gaussian_data,
 )
+from gflownet_envs.datasets._shakespeare import fetch_shakespeare
 
 __all__ = [
     "SIX_EDGE_NETWORK",
@@ -18,5 +19,6 @@ __all__ = [
     "fetch_fragments",
     "fetch_sachs",
     "fetch_seh",
+    "fetch_shakespeare",
     "make_linear_gaussian_data",
 ]
