@@ -30,6 +30,7 @@ from .cross_fit import (
     factorise,
     group_q2,
     permuted_q2,
+    take,
     with_parameters,
 )
 from .members import (
@@ -37,6 +38,7 @@ from .members import (
     make_cross_fit,
     read_members,
     repetition_caution,
+    without_replicates,
 )
 from .training_noise import split_variance
 
@@ -343,7 +345,9 @@ def _measure(
         "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": permutation_p_values(q2, permuted),
     }
-    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
+    model = clone(fit.pipeline).fit(fit.X, fit.y)
+    once = without_replicates(n_members, reward)
+    tests, n_terms = fitted_inputs(model, take(fit.X, once))
     return _Findings(
         columns,
         (
