@@ -18,6 +18,8 @@ from tests.golden.ensembles import FITTED, NEEDS
 from tests.golden.surface import surface_of
 
 ADDED: set[str] = {
+    "gflownet_envs.datasets.fetch_learning_curves",
+    "gflownet_envs.datasets.fetch_shakespeare",
     "gflownet_envs.training.NotConvergedWarning",
     "gflownet_envs.training.TrainedEnsemble",
     "gflownet_envs.training.TrainingDiagnostics",

@@ -39,6 +39,7 @@ from .cross_fit import (
     factorise,
     group_q2,
     permuted_q2,
+    take,
     with_parameters,
 )
 from .members import (
@@ -46,6 +47,7 @@ from .members import (
     make_cross_fit,
     read_members,
     repetition_caution,
+    without_replicates,
 )
 from .training_noise import split_variance
 
@@ -390,7 +392,8 @@ def _measure(
         "p_value": permutation_p_values(q2, permuted),
     }
     fitted = clone(fit.pipeline).fit(fit.X, fit.y)
-    tests, n_terms = fitted_inputs(fitted, fit.X)
+    once = without_replicates(n_members, reward)
+    tests, n_terms = fitted_inputs(fitted, take(fit.X, once))
     return _Findings(
         columns,
         (
