@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skpce import PolynomialChaosRegressorCV
+from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV
 
 from .functions import Levels, Problem
 
@@ -26,13 +26,60 @@ FloatArray = NDArray[np.float64]
 Tool = Callable[[Problem, FloatArray, FloatArray, FloatArray, int], FloatArray]
 
 
-def ours(
+def laws_of(problem: Problem) -> list[Any]:
+    """Return the distributions as the regressors take them."""
+    return ["categorical" if isinstance(law, Levels) else law for law in problem.laws]
+
+
+def expansion(**options: Any) -> Tool:
+    """Return a tool: total indices of a regressor with the true distributions."""
+
+    def total_indices(
+        problem: Problem, X: FloatArray, places: FloatArray, y: FloatArray, seed: int
+    ) -> FloatArray:
+        model = PolynomialChaosRegressor(distribution=laws_of(problem), **options)
+        return np.asarray(model.fit(X, y).total_sobol_indices_[0])
+
+    return total_indices
+
+
+def as_it_comes(
     problem: Problem, X: FloatArray, places: FloatArray, y: FloatArray, seed: int
 ) -> FloatArray:
-    """Total indices of ``PolynomialChaosRegressorCV`` with the true distributions."""
-    laws = ["categorical" if isinstance(v, Levels) else v for v in problem.laws]
-    model = PolynomialChaosRegressorCV(distribution=laws).fit(X, y)
+    """Total indices of ``PolynomialChaosRegressorCV`` without any setting."""
+    model = PolynomialChaosRegressorCV(distribution=laws_of(problem)).fit(X, y)
     return np.asarray(model.total_sobol_indices_[0])
+
+
+def hyperbolic(degree: int, q: float, solver: str, order: int | None = None) -> Tool:
+    """Return the tool with a thinned basis."""
+    return expansion(
+        degree=degree,
+        truncation="hyperbolic",
+        q=q,
+        solver=solver,
+        interaction_order=order,
+    )
+
+
+#: Settings of ours, compared on other data than the tools are.
+RECIPES: dict[str, Tool] = {
+    "degree 3, auto": expansion(degree=3, solver="auto"),
+    "degree 5, auto": expansion(degree=5, solver="auto"),
+    "6, q = 0.75, pairs, auto": hyperbolic(6, 0.75, "auto", 2),
+    "6, q = 0.75, pairs, subspace_pursuit": hyperbolic(6, 0.75, "subspace_pursuit", 2),
+    "6, q = 0.75, pairs, omp": hyperbolic(6, 0.75, "omp", 2),
+    "6, q = 0.75, pairs, lars": hyperbolic(6, 0.75, "lars", 2),
+    "6, q = 0.75, pairs, ard": hyperbolic(6, 0.75, "ard", 2),
+    "6, q = 0.75, pairs, weighted_ridge": hyperbolic(6, 0.75, "weighted_ridge", 2),
+    "6, q = 0.75, pairs, anisotropic_ridge": hyperbolic(
+        6, 0.75, "anisotropic_ridge", 2
+    ),
+    "6, q = 0.6, anisotropic_ridge": hyperbolic(6, 0.6, "anisotropic_ridge"),
+    "8, q = 0.6, anisotropic_ridge": hyperbolic(8, 0.6, "anisotropic_ridge"),
+    "8, q = 0.75, anisotropic_ridge": hyperbolic(8, 0.75, "anisotropic_ridge"),
+    "6, q = 0.75, anisotropic_ridge": hyperbolic(6, 0.75, "anisotropic_ridge"),
+}
 
 
 def study_of(problem: Problem, X: FloatArray, places: FloatArray, y: FloatArray) -> Any:
@@ -117,7 +164,10 @@ def shap(
     return np.asarray(values / values.sum())
 
 
-def _shapleyx(places: FloatArray, y: FloatArray, **options: Any) -> FloatArray:
+def shapleyx(
+    problem: Problem, X: FloatArray, places: FloatArray, y: FloatArray, seed: int
+) -> FloatArray:
+    """Sparse Bayesian learning on Legendre polynomials, as it comes."""
     import matplotlib
     import pandas as pd
 
@@ -129,24 +179,10 @@ def _shapleyx(places: FloatArray, y: FloatArray, **options: Any) -> FloatArray:
     table = pd.DataFrame(places, columns=names).assign(Y=y)
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = rshdmr(table, resampling=False, n_jobs=1, **options)
+        model = rshdmr(table, resampling=False, n_jobs=1)
         _, _, totals = model.run_all()
     pyplot.close("all")
     return np.asarray(totals["total"], dtype=np.float64)
-
-
-def shapleyx_default(
-    problem: Problem, X: FloatArray, places: FloatArray, y: FloatArray, seed: int
-) -> FloatArray:
-    """Sparse Bayesian learning on Legendre polynomials, as it comes."""
-    return _shapleyx(places, y)
-
-
-def shapleyx_cv(
-    problem: Problem, X: FloatArray, places: FloatArray, y: FloatArray, seed: int
-) -> FloatArray:
-    """The same, stopped by cross-validation as its documentation recommends."""
-    return _shapleyx(places, y, method="ard_cv", cv_method="bayesian")
 
 
 def equal_shares(
@@ -157,12 +193,12 @@ def equal_shares(
 
 
 TOOLS: dict[str, tuple[str | None, Tool]] = {  # package, function
-    "skpce": (None, ours),
+    "skpce": (None, RECIPES["6, q = 0.75, anisotropic_ridge"]),
+    "skpce, CV as it comes": (None, as_it_comes),
     "Optuna fANOVA": ("optuna", fanova),
     "Optuna PED-ANOVA": ("optuna", ped_anova),
     "forest, permutation": ("sklearn", permutation),
     "forest, SHAP": ("shap", shap),
-    "shapleyx": ("shapleyx", shapleyx_default),
-    "shapleyx, ard_cv": ("shapleyx", shapleyx_cv),
+    "shapleyx": ("shapleyx", shapleyx),
     "equal shares": (None, equal_shares),
 }
