@@ -75,6 +75,8 @@ RECIPES: dict[str, Tool] = {
     "6, q = 0.75, pairs, anisotropic_ridge": hyperbolic(
         6, 0.75, "anisotropic_ridge", 2
     ),
+    "6, q = 0.75, ridge": hyperbolic(6, 0.75, "ridge"),
+    "6, q = 0.75, weighted_ridge": hyperbolic(6, 0.75, "weighted_ridge"),
     "6, q = 0.6, anisotropic_ridge": hyperbolic(6, 0.6, "anisotropic_ridge"),
     "8, q = 0.6, anisotropic_ridge": hyperbolic(8, 0.6, "anisotropic_ridge"),
     "8, q = 0.75, anisotropic_ridge": hyperbolic(8, 0.75, "anisotropic_ridge"),
@@ -195,6 +197,7 @@ def equal_shares(
 TOOLS: dict[str, tuple[str | None, Tool]] = {  # package, function
     "skpce": (None, RECIPES["6, q = 0.75, anisotropic_ridge"]),
     "skpce, CV as it comes": (None, as_it_comes),
+    "skpce, regressor as it comes": (None, expansion()),
     "Optuna fANOVA": ("optuna", fanova),
     "Optuna PED-ANOVA": ("optuna", ped_anova),
     "forest, permutation": ("sklearn", permutation),
