@@ -181,7 +181,7 @@ def _check_groups(
     raise ValueError(
         f"The {parameter!r} parameter of {owner} groups the columns {given}, but y has "
         f"the columns {columns}: expected all of them, once and in their order, those "
-        "of a step side by side."
+        f"of one {parameter[:-1]} side by side."
     )
 
 
@@ -198,8 +198,8 @@ def _checked_widths(
     )
     if not valid or isinstance(given, str):
         expected = (
-            "None, a sequence of positive ints (the width of each step), of groups of "
-            "columns, or a dict of names and either"
+            "None, a sequence of positive ints (the width of each "
+            f"{parameter[:-1]}), of groups of columns, or a dict of names and either"
         )
         raise fail(owner, parameter, expected, given)
     return tuple(int(width) for width in widths)
