@@ -254,9 +254,9 @@ class _Refit:
         n_curves = {len(values) for values, _, _ in found}
         if len(n_curves) > 1:
             raise ValueError(
-                f"The fits to subsets have {min(n_curves)} to {max(n_curves)} inputs, as "
-                "a search may choose: their indices make no curves. Use quantity='q2', "
-                "or fix the number of inputs."
+                f"The fits to subsets have {min(n_curves)} to {max(n_curves)} inputs, "
+                "as a search may choose: their indices make no curves. Use "
+                "quantity='q2', or fix the number of inputs."
             )
         return np.array([values for values, _, _ in found]), *found[0][1:]
 
