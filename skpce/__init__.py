@@ -7,16 +7,12 @@ from ._compositions.modes import PredictedModes
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
 from ._expansion.expansion import Expansion
-from ._expansion.indices import (
-    DerivativeSensitivity,
-    InteractionIndices,
-    SobolIndices,
-)
+from ._expansion.indices import DerivativeSensitivity, InteractionIndices, SobolIndices
 from ._expansion.intervals import SobolInterval
 from ._expansion.moments import ExpansionMoments
 from ._expansion.noise_correction import NoiseCorrectedIndices
 from ._expansion.prediction import PredictionInterval
-from ._expansion.problem import ConstantTargetWarning
+from ._expansion.targets import ConstantTargetWarning, FailedSamplesWarning
 from ._input_laws import InputOutsideSupportWarning
 from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics
@@ -34,6 +30,7 @@ __all__ = [
     "DerivativeSensitivity",
     "Expansion",
     "ExpansionMoments",
+    "FailedSamplesWarning",
     "InputOutsideSupportWarning",
     "InteractionIndices",
     "LogRatioTransformer",

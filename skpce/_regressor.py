@@ -19,7 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._basis.basis import (
     BasisParameters,
     PolynomialBasis,
-    PolynomialChaosFeatures,
+    checked_inputs,
+    get_feature_names_out,
+    transform,
 )
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
@@ -39,13 +41,8 @@ from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
-from ._expansion.problem import (
-    FittedProblem,
-    solve_samples,
-    solve_sums,
-    sum_blocks,
-    warn_of_constant_targets,
-)
+from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
+from ._expansion.targets import warn_of_targets, without_missing
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 
@@ -77,11 +74,10 @@ class PolynomialChaosRegressor(
     degree : int, default=2
         Largest degree of a term.
     distribution : str, frozen law, or list, default="normal"
-        The law of each input, as in :class:`PolynomialChaosFeatures`: ``"normal"``,
-        ``"uniform"``, ``"exponential"``, ``"gamma"``, ``"beta"``, ``"empirical"``,
-        ``"categorical"``, a frozen ``scipy.stats`` law, or a list with one of these
-        per feature. Sobol indices are exact only for frozen laws; learned ones carry
-        the error of what was learned, which ``sobol_interval`` contains.
+        The law of each input, or the name of a family, as in
+        :class:`PolynomialChaosFeatures`. Sobol indices are exact only for frozen laws;
+        learned ones carry the error of what was learned, which ``sobol_interval``
+        contains.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0
@@ -242,9 +238,10 @@ class PolynomialChaosRegressor(
         X : array-like of shape (n_samples, n_features)
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; all of them share one factorisation. ``expansion_`` has the names
-            of a data frame's columns or of a series, and one group for the columns of
-            one output: two levels of names, or ``logits__0``, ``logits__1``, ...
+            Targets; all of them share one factorisation. A sample with NaN counts in
+            the targets that it has. ``expansion_`` has the names of a data frame's
+            columns or of a series, and one group for the columns of one output: two
+            levels of names, or ``logits__0``, ``logits__1``, ...
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Frequency of each row.
 
@@ -262,9 +259,11 @@ class PolynomialChaosRegressor(
         -----
         ConstantTargetWarning
             When a target does not vary. Its indices are 0.
+        FailedSamplesWarning
+            When y has NaN; says how many samples each target has.
         """
         self._fit_expansion(X, y, sample_weight)
-        warn_of_constant_targets(self.expansion_, self._problem)
+        warn_of_targets(self.expansion_, self._problem)
         return self
 
     @available_if(_require_exact_addition)
@@ -327,10 +326,12 @@ class PolynomialChaosRegressor(
         """Fit without a warning of constant targets."""
         solver = self._make_solver()
         with unchanged_on_failure(self):
-            samples = self._validated(X, y, sample_weight, reset=True)
+            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
             samples = samples.at_least_one_copy()
             basis = self._learn_basis(samples)
-            if self._fits_from_sums(len(samples.inputs), len(basis.multi_indices)):
+            n_terms = len(basis.multi_indices)
+            from_sums = self._fits_from_sums(len(samples.inputs), n_terms)
+            if from_sums and not np.isnan(samples.targets).any():
                 problem = solve_sums(solver, basis, sum_blocks(basis, samples))
             else:
                 problem = solve_samples(solver, basis, samples.copy())
@@ -367,23 +368,26 @@ class PolynomialChaosRegressor(
         )
 
     def _validated(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        reset: bool,
+        may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
+        named = y
+        y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=np.float64,
-            multi_output=True,
-            y_numeric=True,
+            self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
+        if missing is not None:
+            targets = np.where(missing.reshape(targets.shape), np.nan, targets)
         weights = checked_sample_weight(sample_weight, inputs)
         if reset:
             self._is_scalar = values.ndim == 1
-            self._labels_of_y = tuple(output_labels(y, targets.shape[1]))
+            self._labels_of_y = tuple(output_labels(named, targets.shape[1]))
         elif targets.shape[1] != self.expansion_.n_outputs:
             raise ValueError(
                 f"y has {targets.shape[1]} targets but the samples before had "
@@ -455,8 +459,7 @@ class PolynomialChaosRegressor(
             noise, truncation error and the error of the coefficients, as if the
             first two were alike everywhere.
         """
-        check_is_fitted(self)
-        inputs = self._checked_inputs(X)
+        inputs = checked_inputs(self, X)
         expansion = self.expansion_
         if not return_std:
             values = expansion.basis.combine(inputs, expansion.coefficients)
@@ -466,29 +469,8 @@ class PolynomialChaosRegressor(
             return values[:, 0], deviation[:, 0]
         return values, deviation
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the orthonormal basis at X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Values of the basis functions; column 0 is one.
-        """
-        check_is_fitted(self)
-        return self.basis_.evaluate(self._checked_inputs(X))
-
-    def _checked_inputs(self, X: ArrayLike) -> FloatArray:
-        """Return inputs as an array; warn of those outside their distributions."""
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, self.expansion_.input_names)
-        return values
-
-    get_feature_names_out = PolynomialChaosFeatures.get_feature_names_out
+    transform = transform
+    get_feature_names_out = get_feature_names_out
 
     def sobol_frame(self, order: int = 1, ci: float | None = None) -> Any:
         """Return the indices as a tidy table.
@@ -515,8 +497,6 @@ class PolynomialChaosRegressor(
         ------
         ValueError
             If ``order`` is not a positive integer.
-        ImportError
-            If pandas is not installed.
 
         Examples
         --------

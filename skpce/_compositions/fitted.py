@@ -24,14 +24,8 @@ from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem, linear_problem
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
-from .._solvers.external import folds_of, require_weights
-from .._solvers.problem import (
-    LOG_RATIO_FLOOR,
-    Leverage,
-    LeverageFactor,
-    q2_from_sums,
-    weighted_spread,
-)
+from .._solvers.external import copies_of, cross_validated_fit, require_weights
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import LogRatioGeometry, sum_by_step
 
@@ -80,25 +74,14 @@ class InputModelSolver(CoefficientSolver):
         self.held_out = basis.sample(n_draws, generator)
 
     def fit(self, problem: LinearProblem) -> InputModelFit:
+        def predict(training: IndexArray, held_out: IndexArray) -> FloatArray:
+            models = self._fit_models(problem, training)
+            return models.predict(problem.design[held_out])
+
         models = self._fit_models(problem)
-        residuals = self._held_out_residuals(problem)
-        n_targets = problem.targets.shape[1]
-        total = problem.weights.sum()
-        mean_square = problem.weights @ np.square(residuals) / total
-        coefficients = self._expand(models)
-        nothing = np.zeros(n_targets)
-        return InputModelFit(
-            coefficients,
-            nothing,
-            np.ones_like(coefficients),
-            # The leverage of a model is not known: that of the mean alone.
-            Leverage.shared(LeverageFactor.of_constant(0, 1.0 / total), nothing),
-            np.where(np.isnan(mean_square), np.inf, mean_square),
-            residuals,
-            residuals,
-            mean_square,
-            models=models,
-        )
+        fit = cross_validated_fit(problem, self._expand(models), predict)
+        scales = np.ones_like(fit.coefficients)
+        return InputModelFit(**(vars(fit) | {"scales": scales}), models=models)
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
         return self._expand(self._fit_models(problem))
@@ -106,24 +89,14 @@ class InputModelSolver(CoefficientSolver):
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
     ) -> FloatArray:
-        """Refit the models; a member drawn twice enters twice, without weights."""
-        alone = replace(problem, weights=np.ones(len(problem.weights)))
-        drawn = [np.repeat(np.arange(len(row)), row) for row in counts]
-        return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
+        """Refit the models on one resample after another."""
+        return np.array([self.refit(part, fit) for part in copies_of(problem, counts)])
 
     def _expand(self, models: InputModels) -> FloatArray:
         design = self.basis.evaluate(self.draws)
         values = models.predict(self.draws)
         coefficients: Any = np.linalg.lstsq(design, values, rcond=None)[0]
         return coefficients.T
-
-    def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
-        residuals = np.full_like(problem.targets, np.nan)
-        for training, held_out in folds_of(problem):
-            models = self._fit_models(problem, training)
-            predicted = models.predict(problem.design[held_out])
-            residuals[held_out] = problem.targets[held_out] - predicted
-        return residuals
 
     def _fit_models(
         self, problem: LinearProblem, rows: IndexArray | slice = slice(None)

@@ -96,16 +96,12 @@ def predicted_modes(
         Position or name of the step.
     action : int or str
         Position in the step, or name, of the part.
-    inputs : law, list of laws, array-like of rows, or None, default=None
-        Distribution of the inputs, as in :meth:`sample`.
-    residual : {"resampled", "gaussian"} or None, default="resampled"
-        As in :meth:`sample`. None tests the push-forward alone.
+    inputs, residual, random_state
+        As in :meth:`sample`; ``residual=None`` tests the push-forward alone.
     n_samples : int, default=2000
         Draws; at least 50.
     significance_level : float, default=0.05
         Largest p-value of the dip that counts as bimodal.
-    random_state : int, RandomState instance or None, default=None
-        None uses the parameter of the estimator.
 
     Returns
     -------

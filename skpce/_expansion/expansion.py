@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array
 
 from .._basis.basis import PolynomialBasis
-from .._checks import (
-    FloatArray,
-    IndexArray,
-    import_pandas,
-    refuse_other_names,
-)
+from .._checks import FloatArray, IndexArray, import_pandas, refuse_other_names
 from . import figures
 from .groups import (
     checked_groups,
@@ -326,12 +321,8 @@ class Expansion:
         ----------
         matrix : array-like of shape (n_new_outputs, n_outputs)
             Weights of the combinations.
-        output_names : sequence of str or None, default=None
-            One name per combination.
-        groups : array-like of int of shape (n_new_outputs,) or None, default=None
-            Their groups.
-        group_names : sequence of str or None, default=None
-            One name per group.
+        output_names, groups, group_names
+            Of the combinations, as in :class:`Expansion`.
 
         Returns
         -------
@@ -475,11 +466,6 @@ class Expansion:
         frame : pandas.DataFrame
             One row per term and one column per output; the index holds the names of
             the terms. Needs pandas.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
 
         Examples
         --------

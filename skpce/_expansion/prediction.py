@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from .._checks import (
 )
 from .conformal import cross_bounds, split_bounds
 from .predictive import QUANTILE, Predictive, RealSpace, simultaneous_bands
+from .problem import FittedProblem
 from .residuals import NOISES, RESIDUAL_LAWS
 
 #: How an interval follows from the members.
@@ -177,11 +179,29 @@ def _bounds(
 
 def predictive_of(estimator: Any) -> Predictive:
     """Return the predictive distribution of a fitted regressor."""
-    expansion, problem = estimator.expansion_, estimator._problem
+    parts = tuple(
+        (_predictive_of_part(estimator, part, targets), targets)
+        for part, targets in estimator._problem.parts
+    )
+    if len(parts[0][1]) == estimator.expansion_.n_outputs:
+        return parts[0][0]
+    return replace(
+        parts[0][0],
+        problem=estimator._problem,
+        space=RealSpace(estimator.expansion_.n_outputs),
+        parts=parts,
+    )
+
+
+def _predictive_of_part(
+    estimator: Any, problem: FittedProblem, chosen: IndexArray
+) -> Predictive:
+    """Return that of targets which the same samples have."""
+    expansion = estimator.expansion_
     owner, scalar = type(estimator).__name__, expansion.scalar
 
     def centre(X: FloatArray) -> FloatArray:
-        return np.asarray(expansion.basis.combine(X, expansion.coefficients))
+        return np.asarray(expansion.basis.combine(X, expansion.coefficients[chosen]))
 
     def refit(rows: IndexArray) -> Predictive:
         samples = problem.require_samples(f"{owner}.predict_interval")
@@ -206,9 +226,9 @@ def predictive_of(estimator: Any) -> Predictive:
                 f"y of calibration has shape {values.shape}; expected {expected}: the "
                 "members of X and the targets seen in fit."
             )
-        return inputs, values
+        return inputs, values[:, chosen]
 
-    space = RealSpace(expansion.n_outputs)
+    space = RealSpace(len(chosen))
     return Predictive(
         problem,
         expansion.input_names,
@@ -282,9 +302,14 @@ def sample(
     >>> model = PolynomialChaosRegressor(1, distribution=norm(0, 1)).fit(X, y)
     >>> draws = model.sample(2000, random_state=0)
     >>> alone = model.sample(2000, residual=None, random_state=0)
-    >>> draws.std().round(1), alone.std().round(1)
-    (2.3, 2.0)
+    >>> np.array([draws.std(), alone.std()]).round(1)
+    array([2.1, 1.9])
     """
+    if predictive.parts:
+        raise ValueError(
+            f"{predictive.owner}.sample has no joint residuals of targets that "
+            "different samples have (NaN in y). Fit these targets apart."
+        )
     drawn = draw(predictive, n_samples, X, inputs, residual, noise, random_state)
     return drawn[..., 0] if predictive.scalar else drawn
 
@@ -418,26 +443,38 @@ def predict_interval(
     >>> for noise in ("constant", "inputs"):
     ...     lower, upper = model.predict_interval([[0.0], [2.0]], noise=noise)
     ...     print(noise, (upper - lower).round(1))
-    constant [4.5 4.6]
-    inputs [1.8 6.6]
+    constant [3.9 3.9]
+    inputs [2.2 9. ]
     >>> lower, upper = model.predict_interval(X, method="conformal", random_state=0)
     >>> lower.shape
     (100,)
     """
-    found = interval(
-        predictive,
-        X,
-        inputs=inputs,
-        confidence_level=confidence_level,
-        joint=joint,
-        residual=residual,
-        method=method,
-        noise=noise,
-        calibration=calibration,
-        cv=cv,
-        n_samples=n_samples,
-        random_state=random_state,
-    )
+    if predictive.parts and joint is not None:
+        raise ValueError(
+            f"{predictive.owner}.predict_interval has no joint residuals of targets "
+            f"that different samples have (NaN in y). Got joint={joint!r}."
+        )
+    arguments: dict[str, Any] = {
+        "inputs": inputs,
+        "confidence_level": confidence_level,
+        "joint": joint,
+        "residual": residual,
+        "method": method,
+        "noise": noise,
+        "calibration": calibration,
+        "cv": cv,
+        "n_samples": n_samples,
+        "random_state": random_state,
+    }
+    if predictive.parts:
+        some = [(interval(part, X, **arguments), at) for part, at in predictive.parts]
+        order = np.argsort(np.concatenate([targets for _, targets in some]))
+        lower, upper = (
+            np.hstack([getattr(bounds, name) for bounds, _ in some])[:, order]
+            for name in ("lower", "upper")
+        )
+        return PredictionInterval(lower, upper)
+    found = interval(predictive, X, **arguments)
     if predictive.scalar:
         return PredictionInterval(found.lower[:, 0], found.upper[:, 0])
     return found

@@ -150,6 +150,8 @@ class Predictive:
     # The same for a fit to some of the members; checked inputs and values of others.
     refit: Callable[[IndexArray], Predictive] | None = None
     read: Callable[[Any, Any], tuple[FloatArray, FloatArray]] | None = None
+    # Of targets that the same samples have, where some lack a target.
+    parts: tuple[tuple[Predictive, IndexArray], ...] = ()
 
     @property
     def basis(self) -> PolynomialBasis:

@@ -21,9 +21,12 @@ from ._result import Result
 # Quantiles of the scale over the members, whose ratio says how much it varies.
 _TENTHS = (0.1, 0.9)
 
+# Share of the variance of y below which residuals are rounding, or small penalties.
+_ROUNDING = 1e-10
+
 # Entries of the permuted responses in the caution of a verdict, and the fewest
 # permutations that are worth one.
-_LARGEST_TABLE = 16_777_216
+_LARGEST_TABLE = 4_194_304
 _MOST_PERMUTATIONS = 999
 _FEWEST_PERMUTATIONS = 199
 
@@ -93,7 +96,8 @@ def noise_test(
 
     The test sees what the expansion leaves out too: a term that is missing makes the
     residuals large where that term is large. A higher degree may then be the better
-    answer. A spread that depends on products of inputs alone is not seen.
+    answer. A spread that depends on products of inputs alone is not seen. Members count
+    as independent: replicates, which share their inputs, make p-values too small.
 
     References
     ----------
@@ -207,15 +211,21 @@ def _tested(
 ) -> dict[str, FloatArray]:  # columns of shape (n_rows,)
     """Return Q², adjusted p-values and ratios; NaN for rows without residuals."""
     row_of_target, n_rows = rows
+    if not len(row_of_target):  # no step has a choice
+        return {name: np.full(n_rows, np.nan) for name in ("q2", "p_value", "ratio")}
     scale = learn_noise_scale(problem, row_of_target, owner)
     inputs = problem.require_samples(owner).inputs
     every = np.tile(np.arange(len(inputs)), (n_permutations, 1))
     orders = generator.permuted(every, axis=1)
     permuted = permuted_q2(scale, problem, orders, owner)
-    largest = np.max(np.nan_to_num(permuted, nan=-np.inf), axis=1, initial=-np.inf)
-    exceeded = np.sum(largest[:, np.newaxis] >= scale.q2, axis=0)
     low, high = np.quantile(scale.by_group(inputs), _TENTHS, axis=0)
-    known = ~np.isnan(scale.q2)
+    labels = np.unique(row_of_target)
+    member = (row_of_target == labels[:, np.newaxis]).astype(np.float64)
+    residual = member @ problem.fit.residual_variance
+    known = residual > _ROUNDING * (member @ problem.target_variance)
+    known &= ~np.isnan(scale.q2)
+    largest = np.max(permuted[:, known], axis=1, initial=-np.inf, keepdims=True)
+    exceeded = np.sum(np.nan_to_num(largest, nan=-np.inf) >= scale.q2, axis=0)
     found = {
         "q2": scale.q2,
         "p_value": (1.0 + exceeded) / (1.0 + n_permutations),
@@ -223,5 +233,5 @@ def _tested(
     }
     columns = {name: np.full(n_rows, np.nan) for name in found}
     for name, values in found.items():
-        columns[name][np.unique(row_of_target)[known]] = values[known]
+        columns[name][labels[known]] = values[known]
     return columns

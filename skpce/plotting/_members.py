@@ -85,10 +85,8 @@ class PolicyDistributionDisplay:
         ----------
         samples : dict of str to array-like of shape (n_samples, n_parts_of_step)
             One entry per series.
-        part_names : sequence of str
-            Labels of the parts.
-        step_name : str, default=""
-            Title.
+        part_names, step_name
+            As in :class:`PolicyDistributionDisplay`.
         """
         arrays = {name: np.asarray(values) for name, values in samples.items()}
         return cls(
