@@ -381,6 +381,7 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
+        named = y
         y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validate_data(
             self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
@@ -391,7 +392,7 @@ class PolynomialChaosRegressor(
         weights = checked_sample_weight(sample_weight, inputs)
         if reset:
             self._is_scalar = values.ndim == 1
-            self._labels_of_y = tuple(output_labels(y, targets.shape[1]))
+            self._labels_of_y = tuple(output_labels(named, targets.shape[1]))
         elif targets.shape[1] != self.expansion_.n_outputs:
             raise ValueError(
                 f"y has {targets.shape[1]} targets but the samples before had "

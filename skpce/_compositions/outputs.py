@@ -203,7 +203,7 @@ def read_outputs(
     ):
         found = composition_geometry(y, steps, mask, owner)
         return Outputs(found, None, np.zeros(0), zero_replacement)
-    values = _numbers(y)
+    values = read_numbers(y)
     if outputs is None and _are_compositions(y, values, owner):
         found = composition_geometry(y, None, mask, owner)
         return Outputs(found, None, np.zeros(0), zero_replacement)
@@ -225,15 +225,22 @@ def read_outputs(
     return Outputs(geometry, real, scales, zero_replacement, standardize)
 
 
-def _numbers(y: Any) -> FloatArray:
-    """Return y as floats; NaN stands for a failed member."""
-    values = np.asarray(y, dtype=np.float64)
+def read_numbers(y: Any, name: str = "y") -> FloatArray:
+    """Return a table, or one column, as floats; NaN stands for a failed member."""
+    refuse_ragged(y, name)
+    given = np.asarray(y)
+    if given.dtype.kind not in "biufO":
+        raise ValueError(
+            f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
+            "where a member failed."
+        )
+    values = given.astype(np.float64)
     if values.ndim not in (1, 2):
-        raise ValueError(f"y must be 1-D or 2-D, got shape {values.shape}.")
+        raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise ValueError(
-            f"y has {infinite} infinite values; expected finite ones, NaN where a "
+            f"{name} has {infinite} infinite values; expected finite ones, NaN where a "
             "member failed."
         )
     return values
@@ -272,9 +279,13 @@ _EXPECTED = (
 
 def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout:
     """Return the groups of real columns; a column alone where nothing groups them."""
-    if outputs is not None:
-        return resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
     labels = output_labels(y, n_columns)
+    if outputs is not None:
+        found = resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
+        if not labels and not isinstance(outputs, Mapping):
+            unnamed = tuple(f"output{i}" for i in range(found.n_steps))
+            found = replace(found, step_names=unnamed)
+        return found
     if not labels:
         names = numbered_outputs(n_columns)
         return StepLayout((1,) * n_columns, names, names)
@@ -301,10 +312,9 @@ def checked_outputs(
     y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
 ) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
     """Check real outputs of members: numbers, in the columns that were fitted."""
-    refuse_ragged(y, what)
-    values = np.asarray(y, dtype=np.float64)
+    values = read_numbers(y, what)
     n_columns = 1 if values.ndim == 1 else values.shape[-1]
-    if values.ndim not in (1, 2) or n_columns != len(names):
+    if n_columns != len(names):
         raise ValueError(
             f"{what} has shape {values.shape}; expected (n_members, {len(names)}), the "
             "outputs that were fitted."
@@ -312,11 +322,6 @@ def checked_outputs(
     if n_members is not None and len(values) != n_members:
         raise ValueError(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
-        )
-    if np.isinf(values).any():
-        raise ValueError(
-            f"{what} has infinite values; expected finite ones, NaN where a member "
-            "failed."
         )
     found = names_of_columns(output_labels(y, n_columns))
     expected = list(names)

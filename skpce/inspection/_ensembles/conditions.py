@@ -93,7 +93,8 @@ def noise_cautions(
         steps = ", ".join(names[int(step)] for step in np.flatnonzero(is_open))
         found.append(
             f"the interval of the training noise of {steps} holds "
-            f"{max_noise_share:.0%}: more rewards or replicates would settle it"
+            f"{max_noise_share:.0%}: more {'rewards or ' if of_rewards else ''}"
+            "replicates would settle it"
         )
     return tuple(found)
 
