@@ -159,6 +159,11 @@ class Samples:
     targets: FloatArray  # shape: (n_samples, n_targets)
     weights: FloatArray  # shape: (n_samples,)
 
+    def of(self, rows: IndexArray, targets: IndexArray) -> Samples:
+        """Select rows and targets."""
+        chosen = self.targets[np.ix_(rows, targets)]
+        return Samples(self.inputs[rows], chosen, self.weights[rows])
+
     def copy(self) -> Samples:
         """Return samples that no caller can change."""
         return Samples(self.inputs.copy(), self.targets.copy(), self.weights.copy())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -20,7 +19,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._basis.basis import (
     BasisParameters,
     PolynomialBasis,
-    PolynomialChaosFeatures,
+    checked_inputs,
+    get_feature_names_out,
+    transform,
 )
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
@@ -34,23 +35,16 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
+from ._compositions.outputs import columns_of_outputs, names_of_columns, output_labels
+from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
-from ._expansion.problem import (
-    FittedProblem,
-    solve_samples,
-    solve_sums,
-    sum_blocks,
-)
+from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
+from ._expansion.targets import warn_of_targets, without_missing
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
-
-
-class ConstantTargetWarning(UserWarning):
-    """A target does not vary: it has no variance to attribute to the inputs."""
-
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000
@@ -80,11 +74,10 @@ class PolynomialChaosRegressor(
     degree : int, default=2
         Largest degree of a term.
     distribution : str, frozen law, or list, default="normal"
-        The law of each input, as in :class:`PolynomialChaosFeatures`: ``"normal"``,
-        ``"uniform"``, ``"exponential"``, ``"gamma"``, ``"beta"``, ``"empirical"``,
-        ``"categorical"``, a frozen ``scipy.stats`` law, or a list with one of these
-        per feature. Sobol indices are exact only for frozen laws; learned ones carry
-        the error of what was learned, which ``sobol_interval`` contains.
+        The law of each input, or the name of a family, as in
+        :class:`PolynomialChaosFeatures`. Sobol indices are exact only for frozen laws;
+        learned ones carry the error of what was learned, which ``sobol_interval``
+        contains.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0
@@ -206,6 +199,8 @@ class PolynomialChaosRegressor(
     array([[0.558, 0.442, 0.244]])
     """
 
+    _labels_of_y: Sequence[tuple[str, str]] = ()  # output and column of each target
+
     def __init__(
         self,
         degree: int = 2,
@@ -243,7 +238,10 @@ class PolynomialChaosRegressor(
         X : array-like of shape (n_samples, n_features)
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; all of them share one factorisation.
+            Targets; all of them share one factorisation. A sample with NaN counts in
+            the targets that it has. ``expansion_`` has the names of a data frame's
+            columns or of a series, and one group for the columns of one output: two
+            levels of names, or ``logits__0``, ``logits__1``, ...
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Frequency of each row.
 
@@ -261,9 +259,11 @@ class PolynomialChaosRegressor(
         -----
         ConstantTargetWarning
             When a target does not vary. Its indices are 0.
+        FailedSamplesWarning
+            When y has NaN; says how many samples each target has.
         """
         self._fit_expansion(X, y, sample_weight)
-        warn_of_constant_targets(self.expansion_, self._problem)
+        warn_of_targets(self.expansion_, self._problem)
         return self
 
     @available_if(_require_exact_addition)
@@ -326,10 +326,12 @@ class PolynomialChaosRegressor(
         """Fit without a warning of constant targets."""
         solver = self._make_solver()
         with unchanged_on_failure(self):
-            samples = self._validated(X, y, sample_weight, reset=True)
+            samples = self._validated(X, y, sample_weight, reset=True, may_lack=True)
             samples = samples.at_least_one_copy()
             basis = self._learn_basis(samples)
-            if self._fits_from_sums(len(samples.inputs), len(basis.multi_indices)):
+            n_terms = len(basis.multi_indices)
+            from_sums = self._fits_from_sums(len(samples.inputs), n_terms)
+            if from_sums and not np.isnan(samples.targets).any():
                 problem = solve_sums(solver, basis, sum_blocks(basis, samples))
             else:
                 problem = solve_samples(solver, basis, samples.copy())
@@ -342,13 +344,17 @@ class PolynomialChaosRegressor(
         name = self.solver if self.regressor is None else type(self.regressor).__name__
         names = problem.fit.solver_names or (name,) * len(problem.spread)
         self.solver_: NDArray[np.str_] = np.array(names)
-        self.expansion_ = Expansion(
+        expansion = Expansion(
             problem.basis,
             problem.coefficients,
             input_names(self),
+            names_of_columns(self._labels_of_y),
             q2=problem.q2,
             scalar=self._is_scalar,
+            target_variance=problem.target_variance,
+            loo_error=problem.loo_error,
         )
+        self.expansion_ = expansion.grouped(columns_of_outputs(self._labels_of_y))
 
     def _make_solver(self) -> CoefficientSolver:
         owner = type(self).__name__
@@ -362,22 +368,25 @@ class PolynomialChaosRegressor(
         )
 
     def _validated(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, reset: bool
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        reset: bool,
+        may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
+        y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            dtype=np.float64,
-            multi_output=True,
-            y_numeric=True,
+            self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
+        if missing is not None:
+            targets = np.where(missing.reshape(targets.shape), np.nan, targets)
         weights = checked_sample_weight(sample_weight, inputs)
         if reset:
             self._is_scalar = values.ndim == 1
+            self._labels_of_y = tuple(output_labels(y, targets.shape[1]))
         elif targets.shape[1] != self.expansion_.n_outputs:
             raise ValueError(
                 f"y has {targets.shape[1]} targets but the samples before had "
@@ -449,8 +458,7 @@ class PolynomialChaosRegressor(
             noise, truncation error and the error of the coefficients, as if the
             first two were alike everywhere.
         """
-        check_is_fitted(self)
-        inputs = self._checked_inputs(X)
+        inputs = checked_inputs(self, X)
         expansion = self.expansion_
         if not return_std:
             values = expansion.basis.combine(inputs, expansion.coefficients)
@@ -460,29 +468,8 @@ class PolynomialChaosRegressor(
             return values[:, 0], deviation[:, 0]
         return values, deviation
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Return the orthonormal basis at X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Values of the basis functions; column 0 is one.
-        """
-        check_is_fitted(self)
-        return self.basis_.evaluate(self._checked_inputs(X))
-
-    def _checked_inputs(self, X: ArrayLike) -> FloatArray:
-        """Return inputs as an array; warn of those outside their distributions."""
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, self.expansion_.input_names)
-        return values
-
-    get_feature_names_out = PolynomialChaosFeatures.get_feature_names_out
+    transform = transform
+    get_feature_names_out = get_feature_names_out
 
     def sobol_frame(self, order: int = 1, ci: float | None = None) -> Any:
         """Return the indices as a tidy table.
@@ -497,20 +484,18 @@ class PolynomialChaosRegressor(
         Returns
         -------
         frame : pandas.DataFrame
-            One row per target and set of inputs. Columns ``target`` (its number),
-            ``input`` (names joined with ``*``), ``order`` (inputs in the set),
-            ``first_order`` (share of exactly this set), ``total_order`` (share of
-            all sets that contain it), ``shapley`` and ``loo_unexplained`` (the
-            target's ``unexplained_share_``). With ``ci`` also ``low`` and ``high``
-            of the total index and ``first_low`` and ``first_high``. Shapley effects
-            and intervals of pairs are NaN. Needs pandas.
+            One row per target and set of inputs. Columns ``target`` (its name in y,
+            or its number), ``input`` (names joined with ``*``), ``order`` (inputs in
+            the set), ``first_order`` (share of exactly this set), ``total_order``
+            (share of all sets that contain it), ``shapley`` and ``loo_unexplained``
+            (the target's ``unexplained_share_``). With ``ci`` also ``low`` and
+            ``high`` of the total index and ``first_low`` and ``first_high``. Shapley
+            effects and intervals of pairs are NaN. Needs pandas.
 
         Raises
         ------
         ValueError
             If ``order`` is not a positive integer.
-        ImportError
-            If pandas is not installed.
 
         Examples
         --------
@@ -527,11 +512,12 @@ class PolynomialChaosRegressor(
         check_is_fitted(self)
         check_integer("sobol_frame", "order", order, low=1)
         interval = None if ci is None else self.sobol_interval(confidence_level=ci)
-        expansion = self.expansion_
+        expansion = self._of_targets
+        numbers = range(expansion.n_outputs)
         return sensitivity_frame(
             expansion.interaction_indices(order),
             expansion.shapley_effects(),
-            range(expansion.n_outputs),
+            expansion.output_names if self._labels_of_y else numbers,
             expansion.input_names,
             expansion.unexplained_share,
             interval,
@@ -541,13 +527,17 @@ class PolynomialChaosRegressor(
     basis_ = attribute_of("expansion_", lambda e: e.basis)
     coefficients_ = attribute_of("expansion_", lambda e: e.coefficients)
     multi_indices_ = attribute_of("expansion_", lambda e: e.multi_indices)
-    sobol_indices_ = attribute_of("expansion_", lambda e: e.sobol_indices().first_order)
-    total_sobol_indices_ = attribute_of(
-        "expansion_", lambda e: e.sobol_indices().total_order
+    # Figures of a target are those of its column, also where y has groups of columns.
+    _of_targets = attribute_of("expansion_", lambda e: e.grouped(None))
+    sobol_indices_ = attribute_of(
+        "_of_targets", lambda e: e.sobol_indices().first_order
     )
-    total_variance_ = attribute_of("expansion_", lambda e: e.total_variance)
-    q2_ = attribute_of("expansion_", lambda e: e.q2)
-    unexplained_share_ = attribute_of("expansion_", lambda e: e.unexplained_share)
+    total_sobol_indices_ = attribute_of(
+        "_of_targets", lambda e: e.sobol_indices().total_order
+    )
+    total_variance_ = attribute_of("_of_targets", lambda e: e.total_variance)
+    q2_ = attribute_of("_problem", lambda p: p.q2)
+    unexplained_share_ = attribute_of("_of_targets", lambda e: e.unexplained_share)
     feature_importances_ = attribute_of(
         "expansion_", lambda e: e.aggregated_sobol_indices().total_order
     )
@@ -558,28 +548,19 @@ class PolynomialChaosRegressor(
     main_effects = method_of("expansion_", Expansion.main_effects)
     marginal = method_of("expansion_", Expansion.marginal)
     gradient = method_of("expansion_", Expansion.gradient)
-    derivative_sensitivity = method_of("expansion_", Expansion.derivative_sensitivity)
+    derivative_sensitivity = method_of("_of_targets", Expansion.derivative_sensitivity)
     lipschitz_estimate = method_of("expansion_", Expansion.lipschitz_estimate)
-    sobol_index = method_of("expansion_", Expansion.sobol_index)
-    closed_sobol_index = method_of("expansion_", Expansion.closed_sobol_index)
-    total_sobol_index = method_of("expansion_", Expansion.total_sobol_index)
-    interaction_indices = method_of("expansion_", Expansion.interaction_indices)
-    shapley_effects = method_of("expansion_", Expansion.shapley_effects)
+    sobol_index = method_of("_of_targets", Expansion.sobol_index)
+    closed_sobol_index = method_of("_of_targets", Expansion.closed_sobol_index)
+    total_sobol_index = method_of("_of_targets", Expansion.total_sobol_index)
+    interaction_indices = method_of("_of_targets", Expansion.interaction_indices)
+    shapley_effects = method_of("_of_targets", Expansion.shapley_effects)
     aggregated_sobol_indices = method_of(
-        "expansion_", Expansion.aggregated_sobol_indices
+        "_of_targets", Expansion.aggregated_sobol_indices
     )
     sobol_interval = method_of("_problem", sobol_interval)
     noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
+    _predictive = property(prediction.predictive_of)
+    sample = method_of("_predictive", prediction.sample)
+    predict_interval = method_of("_predictive", prediction.predict_interval)
     __getstate__, __setstate__ = plain_state, restore_state
-
-
-def warn_of_constant_targets(expansion: Expansion, problem: FittedProblem) -> None:
-    """Warn of targets without variance, from two calls up."""
-    constant = np.flatnonzero(problem.spread == 0.0).tolist()
-    if constant:
-        which = "y" if expansion.scalar else f"Of y the targets {constant}"
-        warnings.warn(
-            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
-            ConstantTargetWarning,
-            stacklevel=3,
-        )

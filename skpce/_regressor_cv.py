@@ -26,8 +26,9 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
+from ._expansion.targets import warn_of_targets
 from ._model_file.state import plain_state, restore_state
-from ._regressor import PolynomialChaosRegressor, warn_of_constant_targets
+from ._regressor import PolynomialChaosRegressor
 from ._solvers import PENALIZED, SOLVERS
 
 
@@ -49,14 +50,9 @@ class PolynomialChaosRegressorCV(
         Exponents of the q-norm to try; 1.0 is the total degree.
     solvers : sequence of str, default=("anisotropic_ridge", "subspace_pursuit")
         Solvers to try, as in :class:`PolynomialChaosRegressor`.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input, as in :class:`PolynomialChaosFeatures`.
-    interaction_order : int or None, default=None
-        Largest number of inputs in one term.
-    anisotropy : array-like of shape (n_features,) or None, default=None
-        Positive weight of each input in the truncation.
-    alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for the solvers that have one.
+    distribution, interaction_order, anisotropy, alphas
+        As in :class:`PolynomialChaosRegressor`; penalties are for the solvers that
+        have one.
 
     Attributes
     ----------
@@ -126,32 +122,19 @@ class PolynomialChaosRegressorCV(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets; one choice serves all of them.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row.
+        X, y, sample_weight
+            As in :meth:`PolynomialChaosRegressor.fit`, like what is refused or warned
+            of; one choice serves all targets.
 
         Returns
         -------
         self : PolynomialChaosRegressorCV
             The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, bad data, or a basis too large for memory.
-
-        Warns
-        -----
-        ConstantTargetWarning
-            When a target does not vary. Its indices are 0.
         """
         self._check_choices()
         with unchanged_on_failure(self):
             self._fit_candidates(X, y, sample_weight)
-        warn_of_constant_targets(self.expansion_, self.best_estimator_._problem)
+        warn_of_targets(self.expansion_, self.best_estimator_._problem)
         return self
 
     def _fit_candidates(
@@ -234,6 +217,8 @@ class PolynomialChaosRegressorCV(
     # All the rest is that of the best estimator, read as the regressor reads it.
     _problem = attribute_of("best_estimator_", lambda e: e._problem)
     expansion_ = attribute_of("best_estimator_", lambda e: e.expansion_)
+    _of_targets = PolynomialChaosRegressor._of_targets
+    _labels_of_y = attribute_of("best_estimator_", lambda e: e._labels_of_y)
     basis_ = PolynomialChaosRegressor.basis_
     coefficients_ = PolynomialChaosRegressor.coefficients_
     multi_indices_ = PolynomialChaosRegressor.multi_indices_
@@ -264,6 +249,9 @@ class PolynomialChaosRegressorCV(
     noise_corrected_sobol_indices = (
         PolynomialChaosRegressor.noise_corrected_sobol_indices
     )
+    _predictive = PolynomialChaosRegressor._predictive
+    sample = PolynomialChaosRegressor.sample
+    predict_interval = PolynomialChaosRegressor.predict_interval
     sobol_frame = method_of("best_estimator_", PolynomialChaosRegressor.sobol_frame)
     get_feature_names_out = PolynomialChaosRegressor.get_feature_names_out
 

@@ -14,9 +14,9 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ._basis.basis import BasisParameters, PolynomialBasis
+from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
 from ._checks import (
     FloatArray,
     Samples,
@@ -102,8 +102,7 @@ class CompositionalPCESurrogate(
         ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
         cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
-        Penalties for the ridge solvers, in units of the sum-of-squares loss; None
-        means 25 values from 1e-8 to 1e4.
+        Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
     alpha_per_target : bool, default=False
         One penalty per coordinate of ``log_ratio``; the fit then depends on the
         coordinates.
@@ -122,8 +121,6 @@ class CompositionalPCESurrogate(
     ----------
     coefficients_ : ndarray of shape (n_coordinates, n_terms)
         Coefficients of the coordinates of ``log_ratio``.
-    multi_indices_ : ndarray of shape (n_terms, n_features)
-        Exponent of each input in each term; row 0 is the constant.
     alpha_ : ndarray of shape (n_steps,) or (n_fitted_coordinates,)
         Penalty of each step; of each fitted coordinate with ``alpha_per_target`` or
         ``solver="paper"``. NaN for a step without choice.
@@ -157,12 +154,8 @@ class CompositionalPCESurrogate(
         The layout of y.
     coordinate_steps_ : ndarray of int of shape (n_coordinates,)
         Step of each coordinate.
-    basis_ : PolynomialBasis
-        Input laws and index set.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when X has string names.
+    multi_indices_, basis_, n_features_in_, feature_names_in_
+        As in :class:`PolynomialChaosRegressor`.
 
     See Also
     --------
@@ -400,7 +393,7 @@ class CompositionalPCESurrogate(
             Each step on its simplex; masked parts exactly 0. One-dimensional when y
             was.
         """
-        values = self._checked_inputs(X)
+        values = checked_inputs(self, X)
         compositions = self._fitted.policies_at(values)
         return compositions[:, 0] if self._fitted.scalar else compositions
 
@@ -417,7 +410,7 @@ class CompositionalPCESurrogate(
         coordinates : ndarray of shape (n_members, n_coordinates)
             In the kind of ``log_ratio``, the steps side by side.
         """
-        values = self._checked_inputs(X)
+        values = checked_inputs(self, X)
         return self.geometry_.to_coordinates(self._fitted.clr_at(values))
 
     def score(
@@ -448,7 +441,7 @@ class CompositionalPCESurrogate(
             If y has another shape or other columns than in ``fit``, is no
             composition, or is positive on a masked part.
         """
-        inputs = self._checked_inputs(X)
+        inputs = checked_inputs(self, X)
         closed = checked_policies(y, self, len(inputs))
         weights = checked_sample_weight(sample_weight, closed)
         return d2_kl_deviance(closed, self._fitted.policies_at(inputs), weights)
@@ -466,11 +459,6 @@ class CompositionalPCESurrogate(
         frame : pandas.DataFrame of shape (n_members, n_parts)
             With the index of X, when X is a data frame. Needs pandas.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-
         Examples
         --------
         >>> import numpy as np
@@ -483,20 +471,13 @@ class CompositionalPCESurrogate(
         part     0    1      0    1
         0      0.5  0.5    0.5  0.5
         """
-        predicted = self._fitted.policies_at(self._checked_inputs(X))
+        predicted = self._fitted.policies_at(checked_inputs(self, X))
         pandas, layout = import_pandas(), self.geometry_.layout
         steps = [layout.step_names[step] for step in layout.step_of_part]
         labels = [steps, layout.part_names]
         columns = pandas.MultiIndex.from_arrays(labels, names=["step", "part"])
         index = X.index if isinstance(X, pandas.DataFrame) else None
         return pandas.DataFrame(predicted, index, columns)
-
-    def _checked_inputs(self, X: ArrayLike) -> FloatArray:
-        """Return inputs as an array; warn of those outside their distributions."""
-        check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self._fitted.basis.warn_outside(values, self._fitted.expansion.input_names)
-        return values
 
     # What the fit gives, when it is read or called.
     expansion_ = attribute_of("_fitted", lambda f: f.expansion)
@@ -535,6 +516,7 @@ class CompositionalPCESurrogate(
     mask_ = attribute_of("geometry_", lambda g: g.mask)
     coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
+    _predictive = property(predictive.predictive_of_surrogate)
     get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)
@@ -547,6 +529,6 @@ class CompositionalPCESurrogate(
     probability_sobol_indices = method_of(
         "_now", probability_indices.probability_sobol_indices
     )
-    sample = method_of("_now", predictive.sample)
-    predict_interval = method_of("_now", predictive.predict_interval)
+    sample = method_of("_predictive", predictive.sample)
+    predict_interval = method_of("_predictive", predictive.predict_interval)
     predicted_modes = method_of("_now", modes.predicted_modes)

@@ -26,6 +26,7 @@ ADDED: set[str] = {
     "skpce.Expansion",
     "skpce.inspection.Result",
     "skpce.inspection.ResultRow",
+    "skpce.inspection.noise_test",
     "skpce.load_model",
     "skpce.save_model",
 }
@@ -49,11 +50,19 @@ CHANGED: set[str] = {
     "skpce.inspection.VarianceDecomposition",
     "skpce.inspection.VarianceSplit",
     "skpce.inspection.Verdict",
+    # any real outputs: outputs= and standardize=
+    "skpce.inspection.compare_embeddings",
+    "skpce.inspection.training_noise_share",
+    "skpce.inspection.variance_decomposition",
+    "skpce.inspection.verdict",
     # their indices are properties
     "skpce.NoiseCorrectedIndices",
     "skpce.ProbabilitySobolIndices",
     # it has no partial_fit
     "skpce.PolynomialChaosRegressorCV.set_partial_fit_request",
+    # noise=, and conformal intervals
+    "skpce.CompositionalPCESurrogate.predict_interval",
+    "skpce.CompositionalPCESurrogate.sample",
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"

@@ -27,6 +27,7 @@ from .index_sets import (
     basis_advice,
     build_multi_indices,
     check_design_fits,
+    check_multi_indices,
     check_truncation,
     count_terms,
     rows_held_in_blocks,
@@ -316,43 +317,6 @@ class BasisParameters:
         )
 
 
-def check_multi_indices(
-    owner: str, multi_indices: Any, n_features: int
-) -> IndexArray | None:
-    """Return an explicit set as integers, in the given order; None for None."""
-    if multi_indices is None:
-        return None
-    name = f"The 'multi_indices' parameter of {owner}"
-    try:
-        rows = np.asarray(multi_indices, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be None or an array-like of non-negative ints of shape "
-            f"(n_terms, n_features). Got {multi_indices!r} instead."
-        ) from None
-    if rows.ndim != 2 or rows.shape[0] == 0:
-        raise ValueError(
-            f"{name} must be None or an array-like of shape (n_terms, n_features) "
-            f"with at least one row. Got shape {rows.shape} instead."
-        )
-    if rows.shape[1] != n_features:
-        raise ValueError(
-            f"{name} has {rows.shape[1]} columns but X has {n_features} features."
-        )
-    bad = ~((rows >= 0) & (rows == np.floor(rows)) & (rows < 2**31))
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{name} must be non-negative ints. Got {rows[row, column]:g} in row "
-            f"{row}, column {column} instead."
-        )
-    distinct, times = np.unique(rows, axis=0, return_counts=True)
-    if len(distinct) < len(rows):
-        repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
-        raise ValueError(f"{name} has the row {repeated} more than once.")
-    return rows.astype(np.int64)
-
-
 def explicit_multi_indices(
     owner: str,
     rows: IndexArray,  # shape: (n_terms, n_features), checked
@@ -408,6 +372,57 @@ def categorical_inputs(laws: Sequence[InputLaw]) -> BoolArray:
     return np.array([not law.is_polynomial for law in laws], dtype=bool)
 
 
+# Methods of every estimator with a basis.
+
+
+def transform(self: Any, X: ArrayLike) -> FloatArray:
+    """Return the orthonormal basis at X.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Inputs.
+
+    Returns
+    -------
+    design : ndarray of shape (n_samples, n_terms)
+        Values of the basis functions; column 0 is one.
+    """
+    check_is_fitted(self)
+    values = validate_data(self, X, dtype=np.float64, reset=False)
+    # Not by ``checked_inputs``, for the warning is to name the line of the caller.
+    self.basis_.warn_outside(values, input_names(self))
+    return self.basis_.evaluate(values)
+
+
+def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
+    """Return inputs as an array; warn of those outside their distributions."""
+    check_is_fitted(estimator)
+    values = validate_data(estimator, X, dtype=np.float64, reset=False)
+    estimator.basis_.warn_outside(values, input_names(estimator))
+    return values
+
+
+def get_feature_names_out(
+    self: Any, input_features: ArrayLike | None = None
+) -> NDArray[np.object_]:
+    """Return the names of the basis functions.
+
+    Parameters
+    ----------
+    input_features : array-like of str or None, default=None
+        Names of the inputs; by default those seen in ``fit``, else ``x0, x1, ...``.
+
+    Returns
+    -------
+    names : ndarray of str of shape (n_terms,)
+        Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
+    """
+    check_is_fitted(self)
+    names = input_names(self, input_features)
+    return np.asarray(self.basis_.names(names), dtype=object)
+
+
 class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     r"""Orthonormal polynomials of the inputs, as features.
 
@@ -427,12 +442,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         ``"categorical"`` (numeric codes of categories). A frozen law of
         ``scipy.stats``, continuous or discrete, learns nothing. A list gives one law
         per feature. See the user guide on input laws.
-    truncation : {"total_degree", "hyperbolic"}, default="total_degree"
-        How the index set is cut; ``"hyperbolic"`` uses the q-norm.
-    q : float, default=1.0
-        Exponent of the q-norm, in (0, 1]; only with ``truncation="hyperbolic"``.
-    interaction_order : int or None, default=None
-        Largest number of inputs in one term.
+    truncation, q, interaction_order
+        As in :class:`PolynomialChaosRegressor`.
     anisotropy : array-like of shape (n_features,) or None, default=None
         Positive weights :math:`w_i`: the terms :math:`j` with
         :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are retained. A weight of
@@ -447,12 +458,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     multi_indices_ : ndarray of shape (n_terms, n_features)
         Exponent of each input in each term, in graded order; row 0 is the constant.
         For a categorical input the number of the contrast.
-    basis_ : PolynomialBasis
-        The input laws joined with the index set.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when X has string names.
+    basis_, n_features_in_, feature_names_in_
+        As in :class:`PolynomialChaosRegressor`.
 
     See Also
     --------
@@ -552,40 +559,5 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         """Exponents of the terms; shape (n_terms, n_features)."""
         return self.basis_.multi_indices
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Evaluate the basis.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-
-        Returns
-        -------
-        design : ndarray of shape (n_samples, n_terms)
-            Column 0 is one.
-        """
-        check_is_fitted(self)
-        values = validate_data(self, X, dtype=np.float64, reset=False)
-        self.basis_.warn_outside(values, input_names(self))
-        return self.basis_.evaluate(values)
-
-    def get_feature_names_out(
-        self: Any, input_features: ArrayLike | None = None
-    ) -> NDArray[np.object_]:
-        """Return the names of the basis functions.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the inputs; by default those seen in ``fit``, else
-            ``x0, x1, ...``.
-
-        Returns
-        -------
-        names : ndarray of str of shape (n_terms,)
-            Such as ``He2(x0)*He1(x1)``; the constant is ``1``.
-        """
-        check_is_fitted(self)
-        names = input_names(self, input_features)
-        return np.asarray(self.basis_.names(names), dtype=object)
+    transform = transform
+    get_feature_names_out = get_feature_names_out

@@ -208,6 +208,43 @@ def check_truncation(owner: str, degree: Any, q: Any, interaction_order: Any) ->
     )
 
 
+def check_multi_indices(
+    owner: str, multi_indices: Any, n_features: int
+) -> IndexArray | None:
+    """Return an explicit set as integers, in the given order; None for None."""
+    if multi_indices is None:
+        return None
+    name = f"The 'multi_indices' parameter of {owner}"
+    try:
+        rows = np.asarray(multi_indices, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be None or an array-like of non-negative ints of shape "
+            f"(n_terms, n_features). Got {multi_indices!r} instead."
+        ) from None
+    if rows.ndim != 2 or rows.shape[0] == 0:
+        raise ValueError(
+            f"{name} must be None or an array-like of shape (n_terms, n_features) "
+            f"with at least one row. Got shape {rows.shape} instead."
+        )
+    if rows.shape[1] != n_features:
+        raise ValueError(
+            f"{name} has {rows.shape[1]} columns but X has {n_features} features."
+        )
+    bad = ~((rows >= 0) & (rows == np.floor(rows)) & (rows < 2**31))
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{name} must be non-negative ints. Got {rows[row, column]:g} in row "
+            f"{row}, column {column} instead."
+        )
+    distinct, times = np.unique(rows, axis=0, return_counts=True)
+    if len(distinct) < len(rows):
+        repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
+        raise ValueError(f"{name} has the row {repeated} more than once.")
+    return rows.astype(np.int64)
+
+
 class _Truncation(NamedTuple):
     """Which terms are in a set."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -24,23 +24,10 @@ from .._expansion.expansion import Expansion
 from .._expansion.intervals import SobolInterval
 from .._expansion.problem import FittedProblem, linear_problem
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
-from .._solvers.external import folds_of, require_weights
-from .._solvers.problem import (
-    LOG_RATIO_FLOOR,
-    Leverage,
-    LeverageFactor,
-    q2_from_sums,
-    weighted_spread,
-)
+from .._solvers.external import copies_of, cross_validated_fit, require_weights
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import LogRatioGeometry, sum_by_step
-
-RESIDUAL_LAWS = ("resampled", "gaussian")
-
-# Quantiles of few residuals. Positions i/(n + 1) ("weibull") cover a new member without
-# a fit, and the factor sqrt(1 + h) widens them once more. "hazen" is too narrow in
-# spite of it.
-QUANTILE: Final = "median_unbiased"
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -87,25 +74,14 @@ class InputModelSolver(CoefficientSolver):
         self.held_out = basis.sample(n_draws, generator)
 
     def fit(self, problem: LinearProblem) -> InputModelFit:
+        def predict(training: IndexArray, held_out: IndexArray) -> FloatArray:
+            models = self._fit_models(problem, training)
+            return models.predict(problem.design[held_out])
+
         models = self._fit_models(problem)
-        residuals = self._held_out_residuals(problem)
-        n_targets = problem.targets.shape[1]
-        total = problem.weights.sum()
-        mean_square = problem.weights @ np.square(residuals) / total
-        coefficients = self._expand(models)
-        nothing = np.zeros(n_targets)
-        return InputModelFit(
-            coefficients,
-            nothing,
-            np.ones_like(coefficients),
-            # The leverage of a model is not known: that of the mean alone.
-            Leverage.shared(LeverageFactor.of_constant(0, 1.0 / total), nothing),
-            np.where(np.isnan(mean_square), np.inf, mean_square),
-            residuals,
-            residuals,
-            mean_square,
-            models=models,
-        )
+        fit = cross_validated_fit(problem, self._expand(models), predict)
+        scales = np.ones_like(fit.coefficients)
+        return InputModelFit(**(vars(fit) | {"scales": scales}), models=models)
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
         return self._expand(self._fit_models(problem))
@@ -113,24 +89,14 @@ class InputModelSolver(CoefficientSolver):
     def resample(
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
     ) -> FloatArray:
-        """Refit the models; a member drawn twice enters twice, without weights."""
-        alone = replace(problem, weights=np.ones(len(problem.weights)))
-        drawn = [np.repeat(np.arange(len(row)), row) for row in counts]
-        return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
+        """Refit the models on one resample after another."""
+        return np.array([self.refit(part, fit) for part in copies_of(problem, counts)])
 
     def _expand(self, models: InputModels) -> FloatArray:
         design = self.basis.evaluate(self.draws)
         values = models.predict(self.draws)
         coefficients: Any = np.linalg.lstsq(design, values, rcond=None)[0]
         return coefficients.T
-
-    def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
-        residuals = np.full_like(problem.targets, np.nan)
-        for training, held_out in folds_of(problem):
-            models = self._fit_models(problem, training)
-            predicted = models.predict(problem.design[held_out])
-            residuals[held_out] = problem.targets[held_out] - predicted
-        return residuals
 
     def _fit_models(
         self, problem: LinearProblem, rows: IndexArray | slice = slice(None)
@@ -172,69 +138,6 @@ def solver_of(
     if hasattr(trial, "coef_"):
         return solver
     return InputModelSolver(regressor, basis, make_generator(random_state))
-
-
-@dataclass(frozen=True)
-class ResidualLaw:
-    r"""Leave-one-out residuals of an ensemble, in the fitted coordinates.
-
-    The predictive distribution of a policy is the push-forward of the inputs *plus*
-    that of the residuals: the push-forward alone (as in the paper) is too narrow by the
-    unexplained share of the variance. A residual of member :math:`i`, left out, has the
-    variance :math:`\sigma^2 / (1 - h_i)` with the leverage :math:`h_i`, and a
-    prediction at :math:`x` has :math:`\sigma^2 (1 + h(x))` [1]_. One row has all steps
-    of a member, which preserves the dependence between actions and steps.
-
-    References
-    ----------
-    .. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
-       and Hall, 1982, section 2.1.
-    """
-
-    fit: LinearFit
-    weights: FloatArray  # shape: (n_members,), frequencies
-
-    def draw(
-        self, size: int, kind: str | None, generator: np.random.Generator
-    ) -> FloatArray:  # shape: (size, n_fitted)
-        """Draw scaled residuals.
-
-        ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
-        whole rows; None gives zeros, the push-forward alone.
-        """
-        residuals = self.fit.scaled_residuals
-        if kind is None:
-            return np.zeros((size, residuals.shape[1]))
-        self._refuse_undefined()
-        share = self.weights / self.weights.sum()
-        if kind == "resampled":
-            return residuals[generator.choice(len(share), size=size, p=share)]
-        # R'R are the second moments; R has a row for each coordinate at most.
-        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * residuals, mode="r")
-        return generator.standard_normal(size=(size, len(root))) @ root
-
-    def atoms(
-        self, size: int, kind: str | None, generator: np.random.Generator
-    ) -> FloatArray:
-        """Return rows for quantiles: each residual once where the weights are equal.
-
-        This avoids the noise of drawing. None has one atom, zero.
-        """
-        if kind is None:
-            return np.zeros((1, self.fit.scaled_residuals.shape[1]))
-        if kind == "resampled" and np.ptp(self.weights) == 0:
-            self._refuse_undefined()
-            return self.fit.scaled_residuals
-        return self.draw(size, kind, generator)
-
-    def _refuse_undefined(self) -> None:
-        if np.isnan(self.fit.scaled_residuals).any():
-            raise ValueError(
-                "The residual law is not defined: with as many terms as members a "
-                "least-squares fit has no leave-one-out residuals. Use "
-                "solver='ridge', a lower degree, or residual=None (the push-forward "
-                "alone, which is too narrow)."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,11 +189,6 @@ class FittedCompositions:
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
         return self.fitted_geometry.from_coordinates(self.samples.targets)
-
-    @property
-    def residual_law(self) -> ResidualLaw:
-        """Distribution of what the expansion does not explain."""
-        return ResidualLaw(self.fit, self.weights)
 
     def clr_at(
         self,

@@ -30,7 +30,7 @@ from .._expansion.indices import SobolIndices
 from .._expansion.intervals import SobolInterval
 from .._expansion.noise_correction import (
     NoiseCorrectedIndices,
-    half_coefficients,
+    coefficients_of_halves,
     signed_indices,
 )
 from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
@@ -163,8 +163,8 @@ def sobol_indices(
     With clr coefficients :math:`c_{kj}` the total index of input :math:`i` in a
     step :math:`t` is
     :math:`\sum_{k \in t} \sum_{j_i > 0} c_{kj}^2 / \sum_{k \in t} \sum_{j \ne 0}
-    c_{kj}^2` [1]_, and that of the trajectory the same with the sum over all
-    steps.
+    c_{kj}^2` (Gamboa et al., 2014, as cited in :class:`Expansion`), and that of the
+    trajectory the same with the sum over all steps.
 
     Parameters
     ----------
@@ -185,12 +185,6 @@ def sobol_indices(
     ------
     ValueError
         For an unknown level, or coordinates at another level.
-
-    References
-    ----------
-    .. [1] F. Gamboa, A. Janon, T. Klein and A. Lagnoux, "Sensitivity analysis for
-       multidimensional and functional outputs", Electronic Journal of Statistics
-       8 (2014), section 2.2.
 
     Examples
     --------
@@ -233,11 +227,6 @@ def shapley_effects(
     -------
     effects : ndarray of shape (n_rows, n_features)
         Between first-order and total index; 0 for a row without variance.
-
-    Raises
-    ------
-    ValueError
-        For an unknown level, or coordinates at another level.
 
     Examples
     --------
@@ -290,11 +279,6 @@ def sobol_interval(
     interval : SobolInterval
         ``first_order``, ``total_order`` and ``shapley`` of shape
         (2, n_rows, n_features), lower bounds first.
-
-    Raises
-    ------
-    ValueError
-        For a bad argument.
 
     References
     ----------
@@ -382,11 +366,7 @@ def noise_corrected_sobol_indices(
     generator = fitted.generator(random_state)
     problem, linear = fitted.problem, fitted.problem.linear
     products = np.zeros_like(fitted.expansion.coefficients)
-    for _ in range(n_splits):
-        in_first = np.zeros(n_members, dtype=bool)
-        in_first[generator.permutation(n_members)[: n_members // 2]] = True
-        halves = np.array([in_first, ~in_first])
-        fits = half_coefficients(problem.solver, linear, problem.fit, halves)
+    for fits in coefficients_of_halves(problem, linear, n_splits, generator):
         first, second = rows.coefficients(fitted.clr_coefficients(fits))
         products += first * second
     return signed_indices(rows.member @ products / n_splits, fitted.basis.multi_indices)
@@ -534,8 +514,6 @@ def sobol_frame(
     ------
     ValueError
         For an unknown level or coordinates, or coordinates at another level.
-    ImportError
-        If pandas is not installed.
 
     Examples
     --------

@@ -163,9 +163,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         Kind of the coordinates. ilr is an isometry: distances do not depend on the
         order of the parts. alr values and variances depend on the reference.
     steps : sequence, dict, or None, default=None
-        Width of each step, or its columns (positions, or names in a data frame); a
-        dict gives names too. None reads two-level columns or
-        names such as ``step__action`` of a data frame, else one step.
+        The blocks of columns, as in :class:`CompositionalPCESurrogate`.
     reference : int, default=-1
         Position of the reference part of alr in each step. Where it is masked, the
         last possible part takes its place.

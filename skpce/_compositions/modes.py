@@ -17,9 +17,10 @@ from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
 from .._checks import FloatArray, IndexArray, check_real, fail
+from .._expansion.prediction import check_predictive
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
-from .predictive import check_predictive, draw_around, input_sampler
+from .predictive import predictive_of
 from .steps import StepLayout
 
 #: Ashman's D above which two components are separated.
@@ -95,16 +96,12 @@ def predicted_modes(
         Position or name of the step.
     action : int or str
         Position in the step, or name, of the part.
-    inputs : law, list of laws, array-like of rows, or None, default=None
-        Distribution of the inputs, as in :meth:`sample`.
-    residual : {"resampled", "gaussian"} or None, default="resampled"
-        As in :meth:`sample`. None tests the push-forward alone.
+    inputs, residual, random_state
+        As in :meth:`sample`; ``residual=None`` tests the push-forward alone.
     n_samples : int, default=2000
         Draws; at least 50.
     significance_level : float, default=0.05
         Largest p-value of the dip that counts as bimodal.
-    random_state : int, RandomState instance or None, default=None
-        None uses the parameter of the estimator.
 
     Returns
     -------
@@ -163,11 +160,12 @@ def predicted_modes(
         raise fail(owner, "n_samples", f"at least {_FEWEST_DRAWS}", n_samples)
     check_real(owner, "significance_level", significance_level, low=0, high=1)
     column = _column_of(owner, fitted.geometry, step, action)
-    draw = input_sampler(fitted, owner, inputs)
-    generator = fitted.generator(random_state)
-    rows = fitted.residual_law.draw(n_samples, residual, generator)
+    predictive = predictive_of(fitted)
+    draw = predictive.input_sampler(owner, inputs)
+    generator = predictive.generator(random_state)
+    rows = predictive.residual_law(None, owner).draw(n_samples, residual, generator)
     X = draw(n_samples, generator)
-    logits = _logits_of(draw_around(fitted, rows, X), fitted.geometry, column)
+    logits = _logits_of(predictive.draw_around(rows, X), fitted.geometry, column)
     n_known = n_samples
     if residual == "resampled":  # so many different residuals
         n_known = min(n_samples, int(np.count_nonzero(fitted.weights)))

@@ -8,7 +8,7 @@ judged as a whole: its squares are added up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -19,7 +19,7 @@ import numpy as np
 from .._checks import BoolArray, FloatArray, IndexArray, fail
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
-from .steps import StepLayout, column_labels, refuse_ragged, resolve_layout
+from .steps import StepLayout, refuse_ragged, resolve_layout
 
 # Sums of rows of probabilities differ from one by less than this.
 _CLOSED = 1e-3
@@ -273,10 +273,106 @@ def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout
     """Return the groups of real columns; a column alone where nothing groups them."""
     if outputs is not None:
         return resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
-    labels = column_labels(y, n_columns)
-    if labels and any(group for group, _ in labels):
-        return resolve_layout(y, None, n_columns, owner)
-    names = [part for _, part in labels]
-    if not names:
-        names = ["y"] if n_columns == 1 else [f"y{i}" for i in range(n_columns)]
-    return StepLayout((1,) * n_columns, tuple(names), tuple(names))
+    labels = output_labels(y, n_columns)
+    if not labels:
+        names = numbered_outputs(n_columns)
+        return StepLayout((1,) * n_columns, names, names)
+    given = [output for output, _ in labels]
+    order = list(dict.fromkeys(given))
+    if given != sorted(given, key=order.index):
+        raise ValueError(
+            "The columns of y that belong to one output must be side by side; got the "
+            f"outputs {given} in this order."
+        )
+    if all(output == column for output, column in labels):  # none has several
+        order, widths = given, (1,) * n_columns
+    else:
+        widths = tuple(given.count(output) for output in order)
+    return StepLayout(widths, tuple(order), tuple(column for _, column in labels))
+
+
+def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
+    """Return (output, column) of each column of y; empty where it has no names.
+
+    Columns with two levels of names, or names such as ``logits__3``, belong to an
+    output; any other column is an output of its own, with its name twice.
+    """
+    columns = getattr(y, "columns", None)
+    if columns is None:  # a series has one name
+        name = getattr(y, "name", None) if hasattr(y, "dtype") else None
+        columns = [name] if n_columns == 1 and isinstance(name, str) else []
+    columns = list(columns)
+    if len(columns) != n_columns:
+        return []
+    if not all(isinstance(column, (str, tuple)) for column in columns):
+        return []
+    return [_output_label(column, i) for i, column in enumerate(columns)]
+
+
+def _output_label(column: Any, position: int) -> tuple[str, str]:
+    if isinstance(column, tuple):
+        output, part = str(column[0]), ":".join(map(str, column[1:]))
+    else:
+        output, _, part = column.partition("__")
+        output, part = (output, part) if output and part else (column, "")
+    output = output if output.strip() else f"y{position}"
+    return output, part or output
+
+
+def names_of_columns(
+    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
+) -> list[str] | None:
+    """Return names of outputs, such as ``logits:3`` where one has several columns."""
+    if not labels:
+        return None
+    return [
+        output if output == column else f"{output}:{column}"
+        for output, column in labels
+    ]
+
+
+def columns_of_outputs(
+    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
+) -> dict[str, list[int]] | None:
+    """Return the columns of each output; None where each has one."""
+    if all(output == column for output, column in labels):
+        return None
+    columns: dict[str, list[int]] = {}
+    for position, (output, _) in enumerate(labels):
+        columns.setdefault(output, []).append(position)
+    return columns
+
+
+def numbered_outputs(n_columns: int) -> tuple[str, ...]:
+    """Return names of outputs that have none."""
+    return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
+
+
+def checked_outputs(
+    y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
+) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
+    """Check real outputs of members: numbers, in the columns that were fitted."""
+    refuse_ragged(y, what)
+    values = np.asarray(y, dtype=np.float64)
+    n_columns = 1 if values.ndim == 1 else values.shape[-1]
+    if values.ndim not in (1, 2) or n_columns != len(names):
+        raise ValueError(
+            f"{what} has shape {values.shape}; expected (n_members, {len(names)}), the "
+            "outputs that were fitted."
+        )
+    if n_members is not None and len(values) != n_members:
+        raise ValueError(
+            f"{what} has {len(values)} members; expected {n_members}, those of X."
+        )
+    if np.isinf(values).any():
+        raise ValueError(
+            f"{what} has infinite values; expected finite ones, NaN where a member "
+            "failed."
+        )
+    found = names_of_columns(output_labels(y, n_columns))
+    expected = list(names)
+    if found not in (None, expected) and expected != list(numbered_outputs(n_columns)):
+        raise ValueError(
+            f"{what} has the outputs {found}; expected {expected}, in this order."
+        )
+    return values.reshape(len(values), -1)

@@ -57,7 +57,8 @@ def conditional_expectation(
 ) -> FloatArray:
     r"""Return the mean of the outputs given some of the inputs.
 
-    :math:`E[y \mid x_u]` has the terms without other inputs [1]_.
+    :math:`E[y \mid x_u]` has the terms without other inputs (Sudret, 2008, as cited in
+    :class:`Expansion`).
 
     Parameters
     ----------
@@ -77,11 +78,6 @@ def conditional_expectation(
     ValueError
         If an input is unknown or comes twice, if there is none, or if a chosen
         column is not finite.
-
-    References
-    ----------
-    .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos
-       expansions", Reliability Engineering and System Safety 93 (2008).
 
     Examples
     --------
@@ -268,9 +264,10 @@ def derivative_sensitivity(self: ExpansionLike) -> DerivativeSensitivity:
 def sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     r"""Return the Sobol index of exactly one set of inputs.
 
-    The share :math:`S_u = D^{-1} \sum_{j_i > 0 \iff i \in u} c_j^2` ([1]_, eq. 38) of
-    what the inputs of the set explain together and no smaller set does. For one input
-    this is the first-order index, for several it is their interaction.
+    The share :math:`S_u = D^{-1} \sum_{j_i > 0 \iff i \in u} c_j^2` of what the inputs
+    of the set explain together and no smaller set does (Sudret, 2008, eq. 38, as cited
+    in :class:`Expansion`). For one input this is the first-order index, for several it
+    is their interaction.
 
     Parameters
     ----------
@@ -286,11 +283,6 @@ def sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     ------
     ValueError
         If an input is unknown or comes twice, or there is none.
-
-    References
-    ----------
-    .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos expansions",
-       Reliability Engineering and System Safety 93 (2008).
 
     Examples
     --------
@@ -344,7 +336,8 @@ def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     r"""Return what a group of inputs explains alone or with others.
 
     :math:`E[\mathrm{Var}(y \mid x_{-u})] / D`, the sum over every term that holds an
-    input of the group ([1]_, eq. 3): 1 minus the closed index of the other inputs.
+    input of the group: 1 minus the closed index of the other inputs (eq. 3 of the
+    source of :meth:`closed_sobol_index`).
 
     Parameters
     ----------
@@ -355,11 +348,6 @@ def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     -------
     index : ndarray of shape (n_targets,)
         Share of the variance of the expansion.
-
-    References
-    ----------
-    .. [1] A. B. Owen, "Better estimation of small Sobol' sensitivity indices", ACM
-       Transactions on Modeling and Computer Simulation 23 (2013).
 
     Examples
     --------
@@ -386,15 +374,9 @@ def interaction_indices(self: ExpansionLike, max_order: int = 2) -> InteractionI
     -------
     indices : InteractionIndices
         ``subsets``, the sets by position; ``values``, the share of exactly this set,
-        and ``superset_values``, that of all sets that contain it [1]_, both of shape
+        and ``superset_values``, that of all sets that contain it, both of shape
         (n_targets, n_subsets). A set without a term of its own is left out: its index
         is 0.
-
-    References
-    ----------
-    .. [1] R. Liu and A. B. Owen, "Estimating mean dimensionality of analysis of
-       variance decompositions", Journal of the American Statistical Association 101
-       (2006).
 
     Examples
     --------
@@ -445,8 +427,9 @@ def aggregated_sobol_indices(
     r"""Return the indices of all groups together.
 
     The partial variances of the targets are added, each with its weight, and
-    divided by the sum of the variances [1]_. Targets of large variance count
-    more; weights ``1 / total_variance_`` make them equal.
+    divided by the sum of the variances (Gamboa et al., 2014, as cited in
+    :class:`Expansion`). Targets of large variance count more; weights
+    ``1 / total_variance_`` make them equal.
 
     Parameters
     ----------
@@ -463,12 +446,6 @@ def aggregated_sobol_indices(
     ------
     ValueError
         If the weights have another shape, are negative or not finite.
-
-    References
-    ----------
-    .. [1] F. Gamboa, A. Janon, T. Klein and A. Lagnoux, "Sensitivity analysis for
-       multidimensional and functional outputs", Electronic Journal of Statistics
-       8 (2014), section 2.2.
 
     Examples
     --------
@@ -512,8 +489,6 @@ def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
     ------
     ValueError
         If ``order`` is not a positive integer.
-    ImportError
-        If pandas is not installed.
 
     Examples
     --------

@@ -1,43 +1,23 @@
 r"""Sensitivity indices from the coefficients: Sobol, Shapley and derivative-based.
 
-All functions are pure. With coefficients :math:`c_j` of an expansion that is
-orthonormal under independent inputs, the variance is
-:math:`D = \sum_{j \ne 0} c_j^2`, the first-order index of input :math:`i` is
-:math:`S_i = D^{-1} \sum_{j_i > 0,\, j_{-i} = 0} c_j^2` and the total index
-:math:`S_{T_i} = D^{-1} \sum_{j_i > 0} c_j^2` [1]_ (the paper's eq. 5). The Shapley
-effect shares each interaction equally between its inputs: with independent inputs it
-needs no permutations [2]_ [3]_. A target without variance has no attribution: its
-indices are 0.
+All functions are pure. The formulas are in the page "Mathematics" of the documentation
+and in the methods of :class:`~skpce.Expansion`. A target without variance has no
+attribution: its indices are 0.
 
-The derivative of a product :math:`\psi_j` in one input replaces one factor. Its mean
-square has a closed form in the coefficients,
+The mean square of the derivative in one input has a closed form,
 
 .. math:: \nu_i = E\left[\left(\frac{\partial f}{\partial x_i}\right)^2\right]
           = \sum_{j, k :\, j_{-i} = k_{-i}} c_j c_k\, E[\psi'_{j_i} \psi'_{k_i}],
 
-with the means from Gauss quadrature. If the distribution of the input has the Poincaré
-constant :math:`C_i`, that is :math:`\mathrm{Var}(g) \le C_i E[g'^2]` for every smooth
-:math:`g`, then :math:`S_{T_i} \le C_i \nu_i / D` [4]_.
-
-The derivative of an orthonormal polynomial is also a combination of those of lower
-degree, :math:`\psi_k' = \sum_{l < k} D_{kl}\,\psi_l` with
-:math:`D_{kl} = E[\psi_k' \psi_l]`. So every partial derivative is an expansion in the
-same basis, and :math:`E[\partial_a f\, \partial_b f]` is the product of their
-coefficients [5]_.
+with the means from Gauss quadrature. The derivative of an orthonormal polynomial is
+also a combination of those of lower degree,
+:math:`\psi_k' = \sum_{l < k} D_{kl}\,\psi_l` with :math:`D_{kl} = E[\psi_k' \psi_l]`.
+So every partial derivative is an expansion in the same basis, and
+:math:`E[\partial_a f\, \partial_b f]` is the product of their coefficients [1]_.
 
 References
 ----------
-.. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos expansions",
-   Reliability Engineering and System Safety 93 (2008), eqs. (36)-(39).
-.. [2] A. B. Owen, "Sobol' indices and Shapley value", SIAM/ASA Journal on Uncertainty
-   Quantification 2 (2014), section 3.
-.. [3] E. Song, B. L. Nelson and J. Staum, "Shapley effects for global sensitivity
-   analysis: theory and computation", SIAM/ASA Journal on Uncertainty Quantification 4
-   (2016).
-.. [4] I. M. Sobol and S. Kucherenko, "Derivative based global sensitivity measures and
-   their link with global sensitivity indices", Mathematics and Computers in Simulation
-   79 (2009).
-.. [5] P. G. Constantine, "Active Subspaces: Emerging Ideas for Dimension Reduction in
+.. [1] P. G. Constantine, "Active Subspaces: Emerging Ideas for Dimension Reduction in
    Parameter Studies", SIAM, 2015, section 1.2.
 """
 
@@ -129,20 +109,11 @@ def index_masks(
 def partial_variances(
     coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> tuple[FloatArray, FloatArray, FloatArray]:  # (..., n_targets[, n_features])
-    """Return first-order and total partial variances and the variance."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # (..., n_features)
+    """Return first-order, total and Shapley partial variances and the variance."""
     squares = np.square(coefficients[..., 1:])
-    alone, active, _ = terms_of_inputs(multi_indices[1:])
-    return squares @ alone, squares @ active, squares.sum(axis=-1)
-
-
-def shapley_variances(
-    coefficients: FloatArray,  # shape: (..., n_targets, n_terms)
-    multi_indices: IndexArray,  # shape: (n_terms, n_features)
-) -> FloatArray:  # shape: (..., n_targets, n_features)
-    """Return the part of the variance that each input is given."""
-    _, _, share = terms_of_inputs(multi_indices[1:])
-    return np.square(coefficients[..., 1:]) @ share
+    alone, active, share = terms_of_inputs(multi_indices[1:])
+    return squares @ alone, squares @ active, squares @ share, squares.sum(axis=-1)
 
 
 def sobol_indices(
@@ -150,8 +121,7 @@ def sobol_indices(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> SobolIndices:
     """Return first-order and total indices and Shapley effects of each target."""
-    first, total, variance = partial_variances(coefficients, multi_indices)
-    shapley = shapley_variances(coefficients, multi_indices)
+    first, total, shapley, variance = partial_variances(coefficients, multi_indices)
     safe = np.where(variance > 0, variance, 1.0)[..., np.newaxis]
     return SobolIndices(first / safe, total / safe, variance, shapley / safe)
 
@@ -268,10 +238,9 @@ def aggregated_indices(
     weights: FloatArray,  # shape: (n_targets,), not negative
 ) -> SobolIndices:
     """Return the indices of the weighted sum of the partial variances of targets."""
-    first, total, variance = partial_variances(coefficients, multi_indices)
+    first, total, shapley, variance = partial_variances(coefficients, multi_indices)
     whole = float(weights @ variance)
     safe = whole if whole > 0 else 1.0
-    shapley = shapley_variances(coefficients, multi_indices)
     return SobolIndices(
         weights @ first / safe, weights @ total / safe, whole, weights @ shapley / safe
     )

@@ -6,8 +6,9 @@ the error of the coefficients, and with a ``RelearningSolver`` that of the input
 distributions, but neither the truncation of the expansion nor the search for its terms.
 
 The bounds from residuals contain these as well. ``sobol_interval`` says which
-expectations they rest on, the page "How sure are the indices?" of the user guide why.
-With :math:`\hat f_i = \sum_{j \in i} \hat c_j \psi_j` for a set of terms, such as those
+expectations they rest on, the page "How sure are the indices?" of the user guide why
+they are corrected, also for learned distributions. With
+:math:`\hat f_i = \sum_{j \in i} \hat c_j \psi_j` for a set of terms, such as those
 of one input, the error :math:`e`, :math:`X_i = E[e \hat f_i]` and :math:`R = E[e^2]`,
 the index lies between :math:`K_i / (K_i + K_{-i} + R)` and
 :math:`(K_i + R) / (K_i + K_{-i} + R)`, where :math:`K = \max(\hat V + 2X, 0)` and
@@ -15,25 +16,10 @@ the index lies between :math:`K_i / (K_i + K_{-i} + R)` and
 the upper quantile of the second. The term :math:`X_i` corrects both shrinkage (an error
 like :math:`\hat f_i`, :math:`X_i > 0`) and fitted noise (:math:`X_i < 0`).
 
-- Leaving sample :math:`k` out changes the coefficients by :math:`-e_k G \psi_k`, with
-  :math:`G = (A^T A + \lambda S^{-2})^{-1}`, so that
-  :math:`\hat f_i^{(-k)}(x_k) = \hat f_i(x_k) - e_k h_{ki}` with the part :math:`h_{ki}`
-  of the leverage that belongs to the terms of the set: no refits are needed.
-- The spread of :math:`X_i` is at least that of :math:`\sum_{j \in i} \hat c_j \delta_j`
-  when :math:`\delta` has the covariance :math:`\sigma^2 G`.
-- Squared residuals of a fit that searched for :math:`s` of :math:`P` terms are
-  multiplied by the price :math:`P^{2 s / n}` of the risk inflation criterion [1]_, and
-  the spread of :math:`X_i` accordingly. Both are drawn with the factor
-  :math:`\nu / \chi^2_\nu` of :math:`\nu` degrees of freedom.
-- Under a distribution that was *learned* anew the coefficients are
-  :math:`\hat c_j + d_j`, which adds :math:`\sum_{j \in i} (2 \hat c_j d_j + d_j^2)` to
-  :math:`\hat V_i`. The lower bound subtracts :math:`\sum_{j \in i} \mathrm{Var}\, d_j`
-  from the input, the upper one does not.
-
-References
-----------
-.. [1] D. P. Foster and E. I. George, "The risk inflation criterion for multiple
-   regression", Annals of Statistics 22 (1994), eq. (3).
+Leaving sample :math:`k` out changes the coefficients by :math:`-e_k G \psi_k`, with
+:math:`G = (A^T A + \lambda S^{-2})^{-1}`, so that
+:math:`\hat f_i^{(-k)}(x_k) = \hat f_i(x_k) - e_k h_{ki}` with the part :math:`h_{ki}`
+of the leverage that belongs to the terms of the set: no refits are needed.
 """
 
 from __future__ import annotations
@@ -185,9 +171,29 @@ def sobol_interval(
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, INTERVAL_METHODS)
     check_integer(owner, "n_resamples", n_resamples, low=1)
-    inputs = problem.require_samples(owner).inputs
+    problem.require_samples(owner)
     generator = make_generator(random_state)
-    linear = problem.linear
+    draws = method, n_resamples, confidence_level
+    bounds = np.empty((2, len(problem.spread), 3 * len(problem.basis.laws)))
+    for part, targets in problem.parts:
+        bounds[:, targets] = _bounds_of_shares(part, *draws, generator)
+    first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
+    # An index is at most the Shapley effect, which is at most the total index.
+    low = np.maximum.accumulate([first[0], shapley[0], total[0]])
+    high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
+    first, shapley, total = np.stack([low, high], axis=1)
+    return SobolInterval(first, total, shapley, confidence_level, method)
+
+
+def _bounds_of_shares(
+    problem: FittedProblem,
+    method: str,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+) -> FloatArray:  # shape: (2, n_targets, 3 * n_features)
+    """Return bounds of first-order, total and Shapley shares of complete targets."""
+    linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
     laws = LearnedLaws(problem.basis, inputs)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
@@ -195,17 +201,10 @@ def sobol_interval(
             counts = resample_counts(linear.weights, n_resamples, generator)
             solver = RelearningSolver(problem.solver, laws.basis, laws.X, generator)
             draws = bootstrap_shares(solver, linear, problem.fit, counts, masks)
-            bounds = percentile_bounds(draws, confidence_level)
-        else:
-            bounds = residual_bounds(
-                problem, linear, laws, masks, n_resamples, confidence_level, generator
-            )
-    first, total, shapley = np.split(np.clip(bounds, 0.0, 1.0), 3, axis=2)
-    # An index is at most the Shapley effect, which is at most the total index.
-    low = np.maximum.accumulate([first[0], shapley[0], total[0]])
-    high = np.minimum.accumulate([total[1], shapley[1], first[1]])[::-1]
-    first, shapley, total = np.stack([low, high], axis=1)
-    return SobolInterval(first, total, shapley, confidence_level, method)
+            return percentile_bounds(draws, confidence_level)
+        return residual_bounds(
+            problem, linear, laws, masks, n_resamples, confidence_level, generator
+        )
 
 
 def residual_bounds(

@@ -1,39 +1,21 @@
 r"""Moments of an expansion, and its means and variances given some of the inputs.
 
-The mean and the variance are sums over coefficients. The next two moments need the
-square of the centred expansion :math:`g = \sum_{a \ne 0} c_a \psi_a`. Products of
-univariate functions are linear in the basis,
-
-.. math:: \psi_a \psi_b = \sum_k e_{abk}\,\psi_k,
-          \qquad e_{abk} = E[\psi_a \psi_b \psi_k],
-
-where Gauss quadrature of the distribution gives :math:`e_{abk}` exactly. Multiplying
-over the inputs gives :math:`g^2 = \sum_m b_m \psi_m`, and by orthonormality
-
-.. math:: E g^3 = \sum_m b_m c_m, \qquad E g^4 = \sum_m b_m^2 .
-
-Few products of a pair are not 0: a pair of terms without a common input has one.
-Pairs are worked through in chunks, so that memory stays bounded [1]_.
-
-With independent inputs, averaging over the inputs outside a set :math:`u` leaves
-exactly the terms without them, an expansion again [2]_:
-
-.. math:: E[y \mid x_u] = \sum_{j\,:\, j_i = 0 \text{ for } i \notin u}
-          c_j \psi_j(x_u).
+Skewness and kurtosis need the square of the expansion: see "Moments" in the page
+"Mathematics" of the documentation. Few products of a pair of terms are not 0: a pair
+without a common input has one. Pairs are worked through in chunks, so that memory stays
+bounded.
 
 An expansion in orthonormal Hermite polynomials of standard normal inputs :math:`t`
 is a sum over the degree :math:`k` of :math:`\langle S_k, \cdot\rangle` with symmetric
 tensors :math:`(S_k)_{i_1 \dots i_k} = c_j \sqrt{j! / k!}` (:math:`j` counts the
 indices), and :math:`\sum_{|j| = k} c_j^2 = \lVert S_k \rVert^2`. Mehler's formula
-[3]_ gives, for :math:`v` jointly normal with :math:`t`,
+[1]_ gives, for :math:`v` jointly normal with :math:`t`,
 
 .. math:: \mathrm{Var}\,E[f(t) \mid v]
           = \sum_{k \ge 1} \langle S_k, P^{\otimes k} S_k \rangle,
           \qquad P = \mathrm{Cov}\,E[t \mid v].
 
-For one variable :math:`v = u \cdot t` with :math:`|u| = 1`, :math:`P = u u^\top` and
-the term of degree :math:`k` is
-:math:`\{\sum_{|j| = k} c_j \sqrt{k! / j!}\, u^j\}^2`.
+For one variable this is the formula "Behind a linear embedding" of the same page.
 
 The variance that one variable explains is also estimated from samples: these are cut
 into bins of equal count along the variable, with a cubic in each (lines lose the tails
@@ -43,13 +25,7 @@ that a variable without effect has an expected share of about 0.
 
 References
 ----------
-.. [1] B. J. Debusschere, H. N. Najm, P. P. Pébay, O. M. Knio, R. G. Ghanem and
-   O. P. Le Maître, "Numerical challenges in the use of polynomial chaos
-   representations for stochastic processes", SIAM Journal on Scientific Computing 26
-   (2004), section 2.
-.. [2] B. Sudret, "Global sensitivity analysis using polynomial chaos expansions",
-   Reliability Engineering and System Safety 93 (2008), section 4.
-.. [3] S. Janson, "Gaussian Hilbert Spaces", Cambridge University Press, 1997,
+.. [1] S. Janson, "Gaussian Hilbert Spaces", Cambridge University Press, 1997,
    theorem 4.9.
 """
 

@@ -10,6 +10,7 @@ product would be positive by selection alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,13 +152,26 @@ def noise_corrected_sobol_indices(
     check_option(owner, "method", method, CORRECTION_METHODS)
     check_integer(owner, "n_splits", n_splits, low=1)
     problem.require_samples(owner)
+    shape = len(problem.spread), len(problem.basis.laws)
+    first, total, variance = np.empty(shape), np.empty(shape), np.empty(shape[0])
+    for part, targets in problem.parts:
+        found = _corrected(part, method, n_splits, make_generator(random_state))
+        first[targets] = found.first_order_variance
+        total[targets] = found.total_order_variance
+        variance[targets] = found.total_variance
+    return NoiseCorrectedIndices(first, total, variance)
+
+
+def _corrected(
+    problem: FittedProblem, method: str, n_splits: int, generator: np.random.Generator
+) -> NoiseCorrectedIndices:
+    """Correct the indices of targets that no sample lacks."""
     linear = problem.linear
     if method == "auto":
         method = "ols" if _enough_for_least_squares(linear) else "halves"
     with one_thread_if_small(linear.design.size):
         if method == "ols":
             return _corrected_least_squares(linear, problem.basis.multi_indices)
-        generator = make_generator(random_state)
         return _corrected_by_halves(problem, linear, n_splits, generator)
 
 
@@ -183,11 +197,12 @@ def _corrected_least_squares(
     zeros = np.zeros(problem.targets.shape[1])
     coefficients = decomposition.coefficients(mean, loadings, zeros)
     residuals = decomposition.residuals(centred, loadings, 0.0)
-    freedom = problem.weights.sum() - 1.0 - len(decomposition.singular_values)
+    factor = decomposition.factor
+    freedom = problem.weights.sum() - 1.0 - len(factor.singular_values)
     noise = problem.weights @ np.square(residuals) / freedom
-    factors = decomposition.right / decomposition.singular_values[:, np.newaxis]
+    inverse = factor.right / factor.singular_values[:, np.newaxis]
     squares = np.square(coefficients)
-    squares[:, decomposition.used] -= np.outer(noise, np.square(factors).sum(axis=0))
+    squares[:, factor.used] -= np.outer(noise, np.square(inverse).sum(axis=0))
     return signed_indices(_without_spread(squares, problem), multi_indices)
 
 
@@ -205,15 +220,25 @@ def _corrected_by_halves(
             f"Got {n_samples}."
         )
     products = np.zeros_like(fitted.fit.coefficients)
-    for _ in range(n_splits):
-        order = generator.permutation(n_samples)
-        in_first = np.zeros(n_samples, dtype=bool)
-        in_first[order[: n_samples // 2]] = True
-        halves = np.array([in_first, ~in_first])
-        first, second = half_coefficients(fitted.solver, problem, fitted.fit, halves)
+    for first, second in coefficients_of_halves(fitted, problem, n_splits, generator):
         products += first * second
     products = _without_spread(products / n_splits, problem)
     return signed_indices(products, fitted.basis.multi_indices)
+
+
+def coefficients_of_halves(
+    fitted: FittedProblem,
+    problem: LinearProblem,
+    n_splits: int,
+    generator: np.random.Generator,
+) -> Iterator[FloatArray]:  # of shape (2, n_targets, n_terms)
+    """Yield the coefficients from two disjoint halves of the samples."""
+    n_samples = len(problem.design)
+    for _ in range(n_splits):
+        in_first = np.zeros(n_samples, dtype=bool)
+        in_first[generator.permutation(n_samples)[: n_samples // 2]] = True
+        halves = np.array([in_first, ~in_first])
+        yield half_coefficients(fitted.solver, problem, fitted.fit, halves)
 
 
 def half_coefficients(

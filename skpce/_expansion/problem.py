@@ -1,23 +1,18 @@
 r"""What a fit was made from and found, and what resamples of its samples give.
 
-A distribution that was learned from the samples, such as a normal one with their mean
-and standard deviation, is an estimate too: indices of the expansion change with it. A
-resample has distributions of its own, and its indices are those of its fit under them.
-The fit stays a polynomial, so it need not be repeated: with
-:math:`\psi_l = \sum_{k \le l} m_{kl}\, \tilde\psi_k`, where
-:math:`m_{kl} = \tilde E[\tilde\psi_k \psi_l]` by Gauss quadrature, the coefficients in
-the functions of the new distributions are
-
-.. math:: \tilde c_j = \sum_l c_l \prod_i m^{(i)}_{j_i l_i},
-
-one input after another. They may be nonzero for every term below one of the index set.
-A set that was built contains these terms; to one that was given they are appended.
+A distribution that was learned from the samples is an estimate too: a resample has
+distributions of its own, and its indices are those of its fit under them. The fit stays
+a polynomial, so it need not be repeated: a change of basis gives its coefficients in
+the functions of the new distributions ("Resamples learn their laws anew" in the page
+"Mathematics" of the documentation). They may be nonzero for every term below one of the
+index set. A set that was built contains these terms; to one that was given they are
+appended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +31,7 @@ from .._solvers import (
     sum_moments,
 )
 from .._solvers.problem import (
+    join_fits,
     predictive_q2,
     q2_from_sums,
     weighted_spread,
@@ -80,11 +76,49 @@ class FittedProblem:
     @property
     def target_variance(self) -> FloatArray:
         """Variance of each target; shape (n_targets,)."""
-        return self.spread / self.total_weight
+        return self.spread / self.weight_of_targets
+
+    @property
+    def weight_of_targets(self) -> FloatArray:
+        """Number of samples that have each target; shape (n_targets,)."""
+        weight = np.empty(len(self.spread))
+        for part, targets in self.parts:
+            weight[targets] = part.total_weight
+        return weight
+
+    @cached_property
+    def parts(self) -> tuple[tuple[FittedProblem, IndexArray], ...]:
+        """Problems of targets that the same samples have, with these targets.
+
+        A sample that lacks a target (NaN) takes part in the others.
+        """
+        every = np.arange(len(self.spread))
+        if self.samples is None or not np.isnan(self.samples.targets).any():
+            return ((self, every),)
+        return tuple(
+            (self._of_part(rows, targets), targets)
+            for rows, targets in complete_parts(self.samples.targets)
+        )
+
+    def _of_part(self, rows: IndexArray, targets: IndexArray) -> FittedProblem:
+        """Select samples and targets."""
+        assert self.samples is not None  # which lack some targets
+        return replace(
+            self,
+            fit=self.fit.of_targets(targets).of_samples(rows),
+            spread=self.spread[targets],
+            groups=self.groups[targets],
+            samples=self.samples.of(rows, targets),
+        )
 
     @cached_property
     def _prediction(self) -> tuple[FloatArray, FloatArray]:
         """Mean squared leave-one-out residual, and Q²."""
+        if len(self.parts) > 1 or self.parts[0][0] is not self:
+            found = np.empty((2, len(self.spread)))
+            for part, targets in self.parts:
+                found[:, targets] = part._prediction
+            return found[0], found[1]
         if self.samples is not None:
             residuals = self.fit.loo_residuals
             return predictive_q2(residuals, self.samples.targets, self.samples.weights)
@@ -164,10 +198,42 @@ def solve_samples(
     """Fit the whole design; each target makes its own choices without ``groups``."""
     if groups is None:
         groups = np.arange(samples.targets.shape[1])
+    if np.isnan(samples.targets).any():
+        return _solve_incomplete(solver, basis, samples, groups)
     problem = linear_problem(basis, samples, groups)
     with one_thread_if_small(problem.design.size):
         fit = solver.fit(problem)
     spread = weighted_spread(samples.targets, samples.weights)
+    return FittedProblem(basis, solver, fit, spread, groups, samples)
+
+
+def complete_parts(
+    targets: FloatArray,  # shape: (n_samples, n_targets), NaN where missing
+) -> list[tuple[IndexArray, IndexArray]]:
+    """Return the samples that have some targets, and these: (rows, targets)."""
+    has = ~np.isnan(targets)
+    patterns, part = np.unique(has, axis=1, return_inverse=True)
+    return [
+        (np.flatnonzero(pattern), np.flatnonzero(part.ravel() == number))
+        for number, pattern in enumerate(patterns.T)
+    ]
+
+
+def _solve_incomplete(
+    solver: CoefficientSolver,
+    basis: PolynomialBasis,
+    samples: Samples,
+    groups: IndexArray,
+) -> FittedProblem:
+    """Fit each target to the samples that have it."""
+    parts = complete_parts(samples.targets)
+    n_samples = len(samples.inputs)
+    fits, spread = [], np.empty(len(groups))
+    for rows, targets in parts:
+        part = solve_samples(solver, basis, samples.of(rows, targets), groups[targets])
+        fits.append(part.fit.among(rows, n_samples))
+        spread[targets] = part.spread
+    fit = join_fits(fits, [targets for _, targets in parts])
     return FittedProblem(basis, solver, fit, spread, groups, samples)
 
 

@@ -1,14 +1,10 @@
 r"""The distribution of an input, and its classical families.
 
-An input law standardises a column to :math:`t` (the germ) and has the three-term
-recurrence of the polynomials that are orthonormal under it,
-
-.. math:: \sqrt{b_{k+1}}\,\psi_{k+1}(t) = (t - a_k)\,\psi_k(t)
-          - \sqrt{b_k}\,\psi_{k-1}(t),
-          \qquad \psi_0 = 1,
-
-so that a new family is one small class with two arrays ([1]_, section 1.3). A law whose
-functions are no polynomials (a categorical input) overrides ``evaluate`` instead.
+An input law standardises a column to :math:`t` and has the three-term recurrence of the
+polynomials that are orthonormal under it ("Orthonormal polynomials" in the page
+"Mathematics" of the documentation), so that a new family is one small class with two
+arrays ([1]_, section 1.3). A law whose functions are no polynomials (a categorical
+input) overrides ``evaluate`` instead.
 
 References
 ----------

@@ -432,18 +432,10 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     ----------
     bandwidth_ : float
         h.
-    correlation_ : ndarray of shape (n_features, n_features)
-        R, of the scores.
-    shrinkage_ : float
-        Of R.
-    maps_ : tuple of MarginalMap
-        Of each column to its scores and back.
     law_ : GaussianScores or KernelScores
         Joint law of the scores.
-    n_features_in_ : int
-        Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, when X has string names.
+    correlation_, shrinkage_, maps_, n_features_in_, feature_names_in_
+        As in :class:`NatafTransformer`.
 
     See Also
     --------
@@ -509,12 +501,8 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row, as in :meth:`NatafTransformer.fit`.
+        X, y, sample_weight
+            As in :meth:`NatafTransformer.fit`.
 
         Returns
         -------

@@ -120,10 +120,7 @@ class Panels:
     masses: FloatArray  # shape: (n_points,)
 
     def measure(
-        self,
-        density: Callable[[FloatArray], FloatArray],
-        n_nodes: int,
-        parts: int,
+        self, density: Callable[[FloatArray], FloatArray], n_nodes: int, parts: int
     ) -> FiniteMeasure:
         """Return the rule of ``n_nodes`` on each of ``parts`` equal parts."""
         left, right = self.bounds[:, :, np.newaxis]

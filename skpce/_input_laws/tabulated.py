@@ -38,13 +38,7 @@ from .families import (
     moments,
     parameters,
 )
-from .measures import (
-    FiniteMeasure,
-    UnresolvedError,
-    adapt,
-    measure_of_sample,
-    tail_cut,
-)
+from .measures import FiniteMeasure, UnresolvedError, adapt, measure_of_sample, tail_cut
 
 # Largest deviation from orthonormality that passes.
 TOLERANCE = 1e-8

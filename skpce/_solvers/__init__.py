@@ -80,12 +80,7 @@ FROM_MOMENTS = frozenset({"ridge", "weighted_ridge", "anisotropic_ridge", "ols"}
 
 
 def make_solver(
-    owner: str,
-    name: Any,
-    alphas: Any,
-    *,
-    criterion: str = "loo",
-    regressor: Any = None,
+    owner: str, name: Any, alphas: Any, *, criterion: str = "loo", regressor: Any = None
 ) -> CoefficientSolver:
     """Check ``solver``, ``alphas`` and ``regressor`` and return the solver."""
     check_option(owner, "solver", name, SOLVERS)

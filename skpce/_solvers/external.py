@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,22 +34,11 @@ class ExternalSolver(CoefficientSolver):
         self.regressor = regressor
 
     def fit(self, problem: LinearProblem) -> LinearFit:
+        def predict(training: IndexArray, held_out: IndexArray) -> FloatArray:
+            return problem.design[held_out] @ self._coefficients(problem, training).T
+
         coefficients = self._coefficients(problem, np.arange(len(problem.design)))
-        residuals = self._held_out_residuals(problem)
-        weights, n_targets = problem.weights, problem.targets.shape[1]
-        mean_square = weights @ np.square(residuals) / weights.sum()
-        base = LeverageFactor.of_constant(problem.design.shape[1], 1.0 / weights.sum())
-        nothing = np.zeros(n_targets)
-        return LinearFit(
-            coefficients,
-            nothing,
-            (coefficients != 0.0).astype(np.float64),
-            Leverage.shared(base, nothing),
-            np.where(np.isnan(mean_square), np.inf, mean_square),
-            residuals,
-            residuals,
-            mean_square,
-        )
+        return cross_validated_fit(problem, coefficients, predict)
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
         return self._coefficients(problem, np.arange(len(problem.design)))
@@ -58,19 +47,7 @@ class ExternalSolver(CoefficientSolver):
         self, problem: LinearProblem, fit: LinearFit, counts: IndexArray
     ) -> FloatArray:
         """Refit the regressor on one resample after another."""
-        alone = replace(problem, weights=np.ones(len(problem.weights)))
-        copies = np.round(counts).astype(np.int64)
-        drawn = [np.repeat(np.arange(len(row)), row) for row in copies]
-        return np.array([self.refit(alone.of_rows(rows), fit) for rows in drawn])
-
-    def _held_out_residuals(self, problem: LinearProblem) -> FloatArray:
-        """Cross-validate, as an unknown estimator has no closed form."""
-        residuals = np.full_like(problem.targets, np.nan)
-        for training, held_out in folds_of(problem):
-            coefficients = self._coefficients(problem, training)
-            predicted = problem.design[held_out] @ coefficients.T
-            residuals[held_out] = problem.targets[held_out] - predicted
-        return residuals
+        return np.array([self.refit(part, fit) for part in copies_of(problem, counts)])
 
     def _coefficients(
         self, problem: LinearProblem, rows: IndexArray
@@ -108,6 +85,39 @@ class ExternalSolver(CoefficientSolver):
                 f"{self.regressor!r} predicts something else."
             )
         return np.concatenate([intercept, slopes])
+
+
+def cross_validated_fit(
+    problem: LinearProblem,
+    coefficients: FloatArray,  # shape: (n_targets, n_terms)
+    predict: Callable[[IndexArray, IndexArray], FloatArray],  # (training, held out)
+) -> LinearFit:
+    """Return a fit whose residuals are those of folds, as no closed form is known."""
+    residuals = np.full_like(problem.targets, np.nan)
+    for training, held_out in folds_of(problem):
+        predicted = predict(training, held_out)
+        residuals[held_out] = problem.targets[held_out] - predicted
+    total, nothing = problem.weights.sum(), np.zeros(len(coefficients))
+    mean_square = problem.weights @ np.square(residuals) / total
+    # The leverage of a model is not known: that of the mean alone.
+    factor = LeverageFactor.of_constant(coefficients.shape[1], 1.0 / total)
+    return LinearFit(
+        coefficients,
+        nothing,
+        (coefficients != 0.0).astype(np.float64),
+        Leverage.shared(factor, nothing),
+        np.where(np.isnan(mean_square), np.inf, mean_square),
+        residuals,
+        residuals,
+        mean_square,
+    )
+
+
+def copies_of(problem: LinearProblem, counts: IndexArray) -> Iterator[LinearProblem]:
+    """Yield resamples in which a sample drawn twice enters twice, without weights."""
+    alone = replace(problem, weights=np.ones(len(problem.weights)))
+    for row in np.round(counts).astype(np.int64):
+        yield alone.of_rows(np.repeat(np.arange(len(row)), row))
 
 
 def require_weights(regressor: Any, what: str) -> None:

@@ -9,26 +9,16 @@ sparse fit has :math:`\lambda = 0` and :math:`s_j = 0` for every term that is le
 The scales and the penalty are therefore all that is needed to repeat a fit on other
 samples.
 
-One singular value decomposition serves all penalties and all targets.
-With :math:`A = W^{1/2}(\Psi - \bar\Psi) = U S V^T` the ridge fit of penalty
-:math:`\lambda` has the fitted values
-:math:`W^{-1/2} U\, \mathrm{diag}(s^2/(s^2+\lambda))\, U^T W^{1/2}(y - \bar y)`
-and copy :math:`i` has the leverage
-:math:`h_i = 1/\sum w + \sum_k (U_{ik}^2/w_i)\, s_k^2/(s_k^2+\lambda)`, so that the
-residual of leaving one copy out is :math:`e_i / (1 - h_i)`: exact for a penalised
-least-squares fit with a free intercept [1]_.
-
-References
-----------
-.. [1] G. H. Golub, M. Heath and G. Wahba, "Generalized cross-validation as a method
-   for choosing a good ridge parameter", Technometrics 21 (1979), section 2.
+One singular value decomposition serves all penalties and all targets, and gives the
+residuals of leaving samples out ("Ridge with a free intercept" in the page
+"Mathematics" of the documentation).
 """
 
 from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -153,6 +143,19 @@ class LinearFit:
         some |= {name: getattr(self, name)[:, columns] for name in _COLUMNS}
         return replace(self, leverage=self.leverage.of_targets(columns), **some)
 
+    def of_samples(self, rows: IndexArray) -> LinearFit:
+        """Select samples."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+    def among(self, rows: IndexArray, n_samples: int) -> LinearFit:
+        """Place the samples among others, which have no residuals (NaN)."""
+        placed: dict[str, Any] = {}
+        for name in _COLUMNS:
+            values = getattr(self, name)
+            placed[name] = np.full((n_samples, values.shape[1]), np.nan)
+            placed[name][rows] = values
+        return replace(self, **placed)
+
     def prediction_scale(self, design: FloatArray) -> FloatArray:
         """Return errors of prediction over scaled residuals; (n_new, n_targets)."""
         return np.sqrt(1.0 + self.leverage.at(design))
@@ -268,6 +271,17 @@ class LeverageFactor:
                 leverage[:, column] += hidden / penalty
         return leverage
 
+    def smoother(
+        self, design: FloatArray, weights: FloatArray, penalty: float
+    ) -> tuple[FloatArray, FloatArray]:  # (n_samples, rank + 1), (rank + 1, n_samples)
+        """Return matrices whose product maps targets of the fit to fitted ones."""
+        centred = (design[:, self.used] - self.center[self.used]) * self.scale
+        inside = centred @ self.right.T
+        ones = np.ones((len(design), 1))
+        shrunk = inside / (np.square(self.singular_values) + penalty)
+        left = np.hstack([self.base * ones, shrunk])
+        return left, np.hstack([ones, inside]).T * weights
+
 
 @dataclass(frozen=True)
 class Leverage:
@@ -290,6 +304,16 @@ class Leverage:
             penalties, which = np.unique(self.alpha[mine], return_inverse=True)
             leverage[:, mine] = factor.at(design, penalties)[:, which]
         return leverage
+
+    def smoothers(
+        self, design: FloatArray, weights: FloatArray
+    ) -> Iterator[tuple[IndexArray, tuple[FloatArray, FloatArray]]]:
+        """Yield the distinct smoothers, each with the targets that it fits."""
+        keys = np.stack([self.factor_of_target, self.alpha])
+        distinct, which = np.unique(keys, axis=1, return_inverse=True)
+        for place, (number, penalty) in enumerate(distinct.T):
+            smoother = self.factors[int(number)].smoother(design, weights, penalty)
+            yield np.flatnonzero(which.ravel() == place), smoother
 
     def of_targets(self, columns: IndexArray) -> Leverage:
         """Select targets, and the factors that they use."""
@@ -364,13 +388,8 @@ class DesignDecomposition:
     """
 
     left: FloatArray  # shape: (n_samples, rank), over the root of the weights
-    singular_values: FloatArray  # shape: (rank,), those above rounding
-    right: FloatArray  # shape: (rank, n_used)
-    center: FloatArray  # shape: (n_terms,), weighted mean, or zero
-    used: IndexArray  # shape: (n_used,), columns that take part
-    scale: FloatArray  # shape: (n_used,)
+    factor: LeverageFactor  # singular values and right singular vectors
     weights: FloatArray  # shape: (n_samples,), positive frequencies
-    free_intercept: bool  # whether column 0 is left out of the penalty
 
     @classmethod
     def from_design(
@@ -384,31 +403,22 @@ class DesignDecomposition:
     ) -> DesignDecomposition:
         """Factorise a design matrix, without column 0 where the intercept is free."""
         scale = np.ones(design.shape[1]) if scale is None else scale
-        used, center = np.flatnonzero(scale), np.zeros(design.shape[1])
+        used, center, base = np.flatnonzero(scale), np.zeros(design.shape[1]), 0.0
         if free_intercept:
             center = np.average(design, axis=0, weights=weights)
-            used = used[used > 0]
+            used, base = used[used > 0], 1.0 / weights.sum()
         scale = scale[used]
         root = np.sqrt(weights)[:, np.newaxis]
         scaled = (design[:, used] - center[used]) * scale
         factorize = _factorize_rows if for_scores else _factorize
         left, values, right = factorize(root * scaled)
-        return cls(
-            left / root, values, right, center, used, scale, weights, free_intercept
-        )
-
-    @property
-    def leverage_factor(self) -> LeverageFactor:
-        """The part from which the leverage of new samples follows."""
-        base = 1.0 / self.weights.sum() if self.free_intercept else 0.0
-        return LeverageFactor(
-            self.right, self.singular_values, self.center, self.used, self.scale, base
-        )
+        factor = LeverageFactor(right, values, center, used, scale, base)
+        return cls(left / root, factor, weights)
 
     def center_targets(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the weighted mean of the targets, and the targets about it."""
         mean = np.zeros(targets.shape[1])
-        if self.free_intercept:
+        if self.factor.base > 0:
             mean = np.average(targets, axis=0, weights=self.weights)
         return mean, targets - mean
 
@@ -424,9 +434,7 @@ class DesignDecomposition:
     @cached_property
     def _unpenalized_complement(self) -> FloatArray:
         """``1 - leverage`` at penalty 0; exactly 0 for saturated samples."""
-        leverage = np.square(self.left).sum(axis=1)
-        if self.free_intercept:
-            leverage += 1.0 / self.weights.sum()
+        leverage = np.square(self.left).sum(axis=1) + self.factor.base
         base = 1.0 - self._left_out * leverage
         return np.where(base > _SMALLEST_COMPLEMENT, base, 0.0)
 
@@ -465,12 +473,12 @@ class DesignDecomposition:
         self, mean: FloatArray, loadings: FloatArray, alpha: FloatArray
     ) -> FloatArray:
         """Return coefficients of shape (n_targets, n_terms); one alpha per target."""
-        values = self.singular_values[:, np.newaxis]
+        values = self.factor.singular_values[:, np.newaxis]
         slopes = (values / (values**2 + alpha)) * loadings
-        return self.leverage_factor.coefficients(mean, slopes)
+        return self.factor.coefficients(mean, slopes)
 
     def _complement(self, alphas: FloatArray) -> FloatArray:  # (rank, n_alphas)
-        return alphas / (self.singular_values[:, np.newaxis] ** 2 + alphas)
+        return alphas / (self.factor.singular_values[:, np.newaxis] ** 2 + alphas)
 
 
 def _factorize(

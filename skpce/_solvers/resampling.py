@@ -195,10 +195,7 @@ def _solve_penalized(
 
 
 def _solve_one_by_one(
-    matrices: FloatArray,
-    right: FloatArray,
-    penalties: FloatArray,
-    which: IndexArray,
+    matrices: FloatArray, right: FloatArray, penalties: FloatArray, which: IndexArray
 ) -> tuple[FloatArray, BoolArray]:
     """Solve large matrices by Cholesky, whose condition estimate is cheap."""
     accurate = np.ones(len(matrices), dtype=bool)

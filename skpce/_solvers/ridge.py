@@ -273,7 +273,7 @@ def _fit_projected(
     weights = decomposition.weights
     if criterion is None:
         criterion = weights @ np.square(loo) / weights.sum()
-    factor = decomposition.leverage_factor
+    factor = decomposition.factor
     return LinearFit(
         decomposition.coefficients(mean, loadings, alpha),
         alpha,
@@ -326,7 +326,7 @@ def _sums_of_squares(
     """Expand the squares of the residuals, so that products of matrices do the work."""
     left = decomposition.left
     scores = factors.T @ np.square(centred)
-    squares = decomposition.singular_values[:, np.newaxis] ** 2
+    squares = decomposition.factor.singular_values[:, np.newaxis] ** 2
     for row, (alpha, factor) in enumerate(zip(alphas, factors.T, strict=True)):
         fitted = (squares / (squares + alpha)) * loadings
         scaled = left * factor[:, np.newaxis]

@@ -1,26 +1,22 @@
 r"""Sparse solvers: search for a subset of the terms, then least squares on it.
 
 The intercept is free: columns and targets are centred, columns brought to unit length.
-A subset :math:`S` that was *searched for* among :math:`P` terms fits better than one
-that was given. Its mean squared leave-one-out error is therefore multiplied by
-:math:`P^{2|S|/n}`: on the scale of the logarithm of the error this is the price
-:math:`2 \log P` a term of the risk inflation criterion [1]_. Leave-one-out alone
+The mean squared leave-one-out error of a subset is raised for the search that found it
+("Sparse fits" in the page "Mathematics" of the documentation): leave-one-out alone
 chooses subsets that are several times too large.
 
 Some solvers put the terms in an order, of which a subset is a beginning. One QR
 decomposition of the ordered columns gives least squares and leave-one-out on every
 beginning. The orders are scikit-learn's: least-angle regression (the *hybrid* variant,
-with least squares on the active terms [2]_) and orthogonal matching pursuit.
+with least squares on the active terms [1]_) and orthogonal matching pursuit.
 
 References
 ----------
-.. [1] D. P. Foster and E. I. George, "The risk inflation criterion for multiple
-   regression", Annals of Statistics 22 (1994), eq. (3).
-.. [2] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based on
+.. [1] G. Blatman and B. Sudret, "Adaptive sparse polynomial chaos expansion based on
    least angle regression", Journal of Computational Physics 230 (2011), section 4.3.
-.. [3] W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal
+.. [2] W. Dai and O. Milenkovic, "Subspace pursuit for compressive sensing signal
    reconstruction", IEEE Transactions on Information Theory 55 (2009), algorithm 1.
-.. [4] P. Diaz, A. Doostan and J. Hampton, "Sparse polynomial chaos expansions via
+.. [3] P. Diaz, A. Doostan and J. Hampton, "Sparse polynomial chaos expansions via
    compressed sensing and D-optimal design", Computer Methods in Applied Mechanics and
    Engineering 336 (2018), section 3.2.
 """
@@ -156,9 +152,9 @@ class SubspacePursuitSolver(SparseSolver):
     """Subspace pursuit for every size of the subset.
 
     For a given size: add as many terms again as correlate best with the residual, fit
-    them all, retain the largest, until the residual no longer decreases [3]_. Each size
+    them all, retain the largest, until the residual no longer decreases [2]_. Each size
     starts from the best subset of the size before and, once more, from the terms that
-    correlate best with the targets [4]_. Terms that a group shares are ranked by the
+    correlate best with the targets [3]_. Terms that a group shares are ranked by the
     length of their row of coefficients, which no rotation of the targets changes.
     """
 
@@ -282,7 +278,7 @@ def correction(size: int, n_terms: int, n_copies: float, share: float = 1.0) -> 
 def comparison_price(size: int, n_terms: int, n_copies: float) -> float:
     """Return the factor for comparing a sparse fit with another solver."""
     # With k terms beside the constant (n / (n - k - 1))^2 corrects leave-one-out for
-    # small samples ([2]_, section 3.4).
+    # small samples ([1]_, section 3.4).
     left = max(n_copies - size - 1.0, 1.0)
     searched = correction(size, n_terms, n_copies, COMPARISON_SHARE)
     return searched * (n_copies / left) ** 2

@@ -56,21 +56,9 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Coupling layers; each changes every other input by means of the rest.
     hidden_layer_sizes : tuple of int, default=(32, 32)
         Widths of the networks in a layer.
-    learning_rate : float, default=0.003
-        Of Adam.
-    batch_size : int, default=128
-        Rows of a minibatch; fewer rows than this are one batch.
-    max_epochs : int, default=500
-        Largest number of epochs.
-    validation_fraction : float or None, default=0.2
-        Share of the rows that is held out to assess the epochs, in (0, 1). None holds
-        out none and trains to the last epoch.
-    patience : int, default=50
-        Epochs without a larger log-likelihood of the held-out rows after which training
-        stops. The parameters of the best epoch are retained.
-    random_state : int, RandomState instance or None, default=None
-        Randomness of initial weights, minibatches and held-out rows. The same seed
-        gives the same numbers on the same machine.
+    learning_rate, batch_size, max_epochs, validation_fraction, patience, random_state
+        As in :class:`BetaVAE`; epochs are assessed by the log-likelihood of the
+        held-out rows.
 
     Attributes
     ----------
@@ -81,18 +69,14 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     n_epochs_ : int
         The epoch whose parameters are retained; 0 where no epoch was better on the
         held-out rows than no flow at all.
-    stopped_early_ : bool
-        False where ``max_epochs`` ended the training: more might be better.
     held_out_log_likelihood_ : float
         Mean over the held-out rows; NaN without such.
     held_out_log_likelihood_without_flow_ : float
         The same for independent standard normal scores, where training starts.
     reconstruction_r2_ : float
         R² of the reconstruction of the rows of ``fit``; that of PCA.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has such.
+    stopped_early_, n_features_in_, feature_names_in_
+        As in :class:`BetaVAE`.
 
     See Also
     --------
@@ -298,10 +282,8 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         The fitted one.
     n_iter_ : int
         Largest number of iterations of a component.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has such.
+    n_features_in_, feature_names_in_
+        As in :class:`BetaVAE`.
 
     See Also
     --------

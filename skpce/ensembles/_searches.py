@@ -236,7 +236,7 @@ def from_cv_results(
     >>> X, y = load_diabetes(return_X_y=True)
     >>> search = GridSearchCV(Ridge(), {"alpha": [0.01, 0.1, 1, 10]}, cv=3).fit(X, y)
     >>> print(from_cv_results(search.cv_results_, splits="input", log=["alpha"]))
-    12 members, 2 inputs (alpha, split), 1 outputs.
+    12 members, 2 inputs (alpha, split), 1 output.
     """
     check_option("from_cv_results", "splits", splits, ("mean", "replicates", "input"))
     results = {str(name): cv_results[name] for name in cv_results}

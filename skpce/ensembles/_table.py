@@ -67,12 +67,17 @@ class Ensemble:
 
     def __str__(self) -> str:
         head = (
-            f"{len(self)} members, {self.X.shape[1]} inputs "
-            f"({', '.join(map(str, self.X.columns))}), {self.y.shape[1]} outputs"
+            f"{len(self)} members, {_counted(self.X.shape[1], 'input')} "
+            f"({', '.join(map(str, self.X.columns))}), "
+            f"{_counted(self.y.shape[1], 'output')}"
         )
         if self.setting is not None:
             head += f", {len(np.unique(self.setting))} different settings"
         return "\n".join([f"{head}.", *self.notes])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def from_frame(

@@ -64,10 +64,7 @@ def dependent_sobol_indices(
     Parameters
     ----------
     estimator : fitted estimator
-        :class:`skpce.PolynomialChaosRegressor` or
-        :class:`skpce.CompositionalPCESurrogate` (whose steps are the targets, in
-        Aitchison geometry), alone, at the end of a Pipeline of any transformers, or
-        as the best estimator of a search. Not changed.
+        As the pipeline of :func:`back_to_reward`, or the last estimator alone.
     X : array-like or data frame of shape (n_samples, n_features)
         Rows before the Pipeline, usually those of ``fit``. The joint law is learned
         from them.

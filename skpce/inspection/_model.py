@@ -60,7 +60,8 @@ def sobol_indices(
 
     The model predicts rows whose columns are drawn *independently* from the laws of the
     columns of X. A polynomial chaos expansion of the predictions gives the indices in
-    closed form. Held-out rows of the same design say how faithful the expansion is.
+    closed form, as in :class:`skpce.Expansion`. Held-out rows of the same design say
+    how faithful the expansion is.
 
     Parameters
     ----------
@@ -144,13 +145,6 @@ def sobol_indices(
     degrees can grow in tails where no point has been.
 
     Columns of X that do not vary are held fixed, unless their law is frozen.
-
-    References
-    ----------
-    .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos
-       expansions", Reliability Engineering and System Safety 93 (2008).
-    .. [2] A. B. Owen, "Sobol' indices and Shapley value", SIAM/ASA Journal on
-       Uncertainty Quantification 2 (2014).
 
     Examples
     --------

@@ -162,11 +162,7 @@ def joint_coverage_score(
 
 
 def interval_width_score(
-    lower: ArrayLike,
-    upper: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
+    lower: ArrayLike, upper: ArrayLike, *, steps: Any = None, mask: Any = "infer"
 ) -> FloatArray:
     """Return the mean width of the intervals, per step, in probability.
 
@@ -196,11 +192,7 @@ def interval_width_score(
 
 
 def crps_score(
-    y_true: ArrayLike,
-    draws: ArrayLike,
-    *,
-    steps: Any = None,
-    mask: Any = "infer",
+    y_true: ArrayLike, draws: ArrayLike, *, steps: Any = None, mask: Any = "infer"
 ) -> FloatArray:
     r"""Return the mean continuous ranked probability score, per step.
 
@@ -210,12 +202,10 @@ def crps_score(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_members, n_parts)
-        Probabilities of held-out members.
+    y_true, steps, mask
+        As in :func:`marginal_coverage_score`.
     draws : array-like of shape (n_draws, n_members, n_parts) or (n_draws, 1, n_parts)
         From :meth:`skpce.CompositionalPCESurrogate.sample`.
-    steps, mask
-        As in :func:`marginal_coverage_score`.
 
     Returns
     -------
@@ -331,13 +321,13 @@ def coverage_interval(
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     coverage = _SCORES[kind](y_true, lower, upper, steps=steps, mask=mask)
     n_members = len(np.asarray(y_true))
-    bounds = _wilson if method == "wilson" else _clopper_pearson
+    bounds = wilson if method == "wilson" else _clopper_pearson
     low, high = bounds(coverage, n_members, (1.0 - confidence_level) / 2.0)
     return CoverageInterval(coverage, low, high, n_members)
 
 
-def _wilson(
-    share: FloatArray, n_trials: int, tail: float
+def wilson(
+    share: FloatArray, n_trials: Any, tail: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the values that a score test at level ``2 * tail`` does not reject."""
     z_squared = ndtri(tail) ** 2

@@ -375,9 +375,9 @@ def jensen_shannon_divergence(
     r"""Return the Jensen-Shannon divergence of two policies, per member and step.
 
     :math:`\mathrm{JS}(p, q) = \tfrac12 \mathrm{KL}(p \| m) + \tfrac12
-    \mathrm{KL}(q \| m)` with :math:`m = (p + q) / 2`, in nats [1]_. It is finite when
-    an action has probability 0, and at most :math:`\log 2`. Its square root is a
-    metric [2]_.
+    \mathrm{KL}(q \| m)` with :math:`m = (p + q) / 2`, in nats (Lin, 1991, as cited
+    in :func:`policy_fragility`). It is finite when an action has probability 0, and at
+    most :math:`\log 2`. Its square root is a metric [1]_.
 
     Parameters
     ----------
@@ -393,9 +393,7 @@ def jensen_shannon_divergence(
 
     References
     ----------
-    .. [1] J. Lin, "Divergence measures based on the Shannon entropy", IEEE
-       Transactions on Information Theory 37 (1991), section IV.
-    .. [2] D. M. Endres and J. E. Schindelin, "A new metric for probability
+    .. [1] D. M. Endres and J. E. Schindelin, "A new metric for probability
        distributions", IEEE Transactions on Information Theory 49 (2003).
 
     Examples

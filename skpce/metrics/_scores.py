@@ -101,10 +101,7 @@ def kl_divergence_loss(
 
 
 def policy_mean_absolute_error(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> float:
     r"""Return the mean absolute error of predicted probabilities.
 
@@ -286,10 +283,10 @@ def energy_score(
     r"""Return the mean energy score of predicted policies, per step.
 
     :math:`\mathrm{ES} = E\lVert Y - y \rVert - \tfrac12 E\lVert Y - Y' \rVert` for
-    draws :math:`Y, Y'` of the predictive distribution [1]_, averaged over members;
-    smaller is better, and least on average for the true distribution. It generalises
-    the CRPS to all parts of a step at once, so that it also depends on the dependence
-    between them.
+    draws :math:`Y, Y'` of the predictive distribution, averaged over members; smaller
+    is better, and least on average for the true distribution. It generalises the CRPS
+    to all parts of a step at once, so that it also depends on the dependence between
+    them (eq. 22 of the source of :func:`crps_score`).
 
     Parameters
     ----------
@@ -316,12 +313,6 @@ def energy_score(
     -----
     The expectations are over the empirical distribution of the draws. The second one
     costs ``n_draws ** 2`` distances per member, or once when the draws are shared.
-
-    References
-    ----------
-    .. [1] T. Gneiting and A. E. Raftery, "Strictly Proper Scoring Rules, Prediction,
-       and Estimation", Journal of the American Statistical Association 102 (2007),
-       eq. (22).
 
     Examples
     --------
@@ -423,13 +414,11 @@ def ks_indistinguishable_fraction(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_members, n_parts)
-        Probabilities of held-out members.
+    y_true, steps, mask
+        As in :func:`marginal_coverage_score`.
     y_samples : array-like of shape (n_draws, n_parts)
         Policies drawn with the inputs drawn too:
         ``CompositionalPCESurrogate.sample(n)`` without X.
-    steps, mask
-        As in :func:`marginal_coverage_score`.
     alpha : float, default=0.05
         Level of all tests together.
 

@@ -11,11 +11,7 @@ from ._bounds import (
     sobol_error_bound,
     sobol_error_interval,
 )
-from ._required import (
-    RequiredEnsembleSize,
-    VacuousBoundWarning,
-    required_ensemble_size,
-)
+from ._required import RequiredEnsembleSize, VacuousBoundWarning, required_ensemble_size
 
 __all__ = [
     "RequiredEnsembleSize",

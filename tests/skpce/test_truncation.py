@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosFeatures
-from skpce._basis.basis import (
+from skpce._basis.basis import explicit_multi_indices, truncated_multi_indices
+from skpce._basis.index_sets import (
+    build_multi_indices,
     check_multi_indices,
-    explicit_multi_indices,
-    truncated_multi_indices,
+    count_terms,
 )
-from skpce._basis.index_sets import build_multi_indices, count_terms
 from skpce._input_laws import NormalLaw
 
 

@@ -19,6 +19,7 @@ from ..._surrogate import CompositionalPCESurrogate
 from .._input_tests import fitted_inputs, held_out_inputs
 from .._reading import final_estimator, last_and_inputs
 from .._result import Result
+from .conditions import failed_conditions, holm, permutation_p_values
 from .cross_fit import (
     CrossFit,
     Permutations,
@@ -37,13 +38,10 @@ from .embedding_search import (
     check_dimensions,
     read_candidates,
 )
-from .members import given_shares, make_cross_fit, read_members
+from .members import given_shares, make_cross_fit, read_members, without_replicates
 from .training_noise import refuse_failed
 from .verdict import (
     check_arguments,
-    failed_conditions,
-    holm,
-    permutation_p_values,
     table_of_steps,
     training_noise,
     verdict,
@@ -111,8 +109,9 @@ def compare_embeddings(
         Degrees of the surrogate to choose from; None takes it as it is.
     surrogate : estimator or None, default=None
         Predicts compositions from the embedding. None is a
-        :class:`skpce.CompositionalPCESurrogate`. Its ``steps`` and ``mask`` say what
-        the columns of y are.
+        :class:`skpce.CompositionalPCESurrogate`, whose ``steps`` and ``mask`` say what
+        the columns of y are, or for real outputs a
+        :class:`skpce.PolynomialChaosRegressor`.
     scoring : str, callable or None, default=None
         What the inner folds maximise, as in scikit-learn. None takes the pipeline's
         ``score``: D² of the Kullback-Leibler deviance. It is one number for all
@@ -143,6 +142,8 @@ def compare_embeddings(
     progress : callable or None, default=None
         Called with (parts done, all parts): searches, verdicts and permutations of
         the choice. An exception in it stops all processes.
+    outputs, standardize
+        Of real outputs, as in :func:`verdict`.
 
     Returns
     -------
@@ -425,9 +426,7 @@ def _fitted_to_all(
     candidate: Candidate, choice: Choice, fit: CrossFit, reward: Any
 ) -> dict[str, Any]:
     """Fit the chosen setting to all members and test its inputs."""
-    once = np.arange(len(fit.X))
-    if reward is not None:
-        once = np.unique(np.asarray(reward), return_index=True)[1]
+    once = without_replicates(len(fit.X), reward)
     pipeline = candidate.pipeline(choice.setting)
     model = clone(pipeline).fit(fit.X, fit.y)
     return {

@@ -165,6 +165,15 @@ def check_replicates(X: Any, reward: Any) -> None:
         )
 
 
+def without_replicates(
+    n_members: int, reward: Any
+) -> IndexArray:  # shape: (n_rewards,)
+    """Return one member of each reward: replicates share their inputs."""
+    if reward is None:
+        return np.arange(n_members)
+    return np.unique(np.asarray(reward), return_index=True)[1]
+
+
 def make_splits(
     cv: Any, X: Any, reward: Any, generator: np.random.Generator
 ) -> list[Split]:

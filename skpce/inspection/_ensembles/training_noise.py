@@ -40,15 +40,15 @@ def training_noise_share(
     outputs: Any = None,
     standardize: bool = False,
 ) -> FloatArray:
-    """Return the share of the variance of y that is noise of the training, per step.
+    """Return the share of the variance of y that is noise of the training, per output.
 
-    Of Aitchison (total) variances, from exactly one of ``exact``, ``reward`` and
-    ``control``.
+    Of variances, for compositions Aitchison (total) variances, from exactly one of
+    ``exact``, ``reward`` and ``control``.
 
     Parameters
     ----------
-    y : array-like of shape (n_members, n_parts) or data frame
-        Policies of the trained members, the steps side by side.
+    y : array-like of shape (n_members,) or (n_members, n_columns), or data frame
+        Real outputs of the trained members, or policies, the steps side by side.
     exact : array-like of shape (n_members, n_parts) or None, default=None
         What the same members would be without training noise:
         ``Var(trained - exact) / Var(trained)``. A constant bias does not count.
@@ -57,12 +57,12 @@ def training_noise_share(
         the variances within and between, as in :func:`variance_decomposition`.
     control : array-like of shape (n_control, n_parts) or None, default=None
         Members trained on ONE fixed reward: ``Var(control) / Var(trained)``.
-    steps, mask, zero_replacement
+    steps, mask, zero_replacement, outputs, standardize
         As in :func:`variance_decomposition`.
 
     Returns
     -------
-    share : ndarray of shape (n_steps,)
+    share : ndarray of shape (n_outputs,)
         0 is no noise; about 1 is nothing but noise (sampling can push it above 1).
         NaN for a step without choice or without variance.
 
@@ -164,8 +164,9 @@ def variance_decomposition(
 
     Parameters
     ----------
-    y : array-like of shape (n_members, n_parts) or data frame
-        Policies of the members, the steps side by side.
+    y : array-like of shape (n_members,) or (n_members, n_columns), or data frame
+        Real outputs of the members, or policies, the steps side by side. NaN where a
+        member failed in a real output.
     reward : array-like of shape (n_members,) or None, default=None
         Label of the reward of each member; the numbers of replicates may differ.
     control : array-like of shape (n_control, n_parts) or None, default=None
@@ -183,6 +184,8 @@ def variance_decomposition(
     zero_replacement : float, default=1e-12
         Probability put in place of a zero of a possible part, for the log-ratios
         only.
+    outputs, standardize
+        Of real outputs, as in :func:`verdict`. They have one measure, ``variance``.
 
     Returns
     -------

@@ -21,8 +21,17 @@ from ..._checks import (
     make_generator,
 )
 from .._input_tests import fitted_inputs
+from .._noise import spread_caution
 from .._reading import final_estimator
 from .._result import Result, cautions_in_words
+from .conditions import (
+    failed_conditions,
+    holm,
+    input_cautions,
+    noise_cautions,
+    permutation_caution,
+    permutation_p_values,
+)
 from .cross_fit import (
     CrossFit,
     Permutations,
@@ -30,6 +39,7 @@ from .cross_fit import (
     factorise,
     group_q2,
     permuted_q2,
+    take,
     with_parameters,
 )
 from .members import (
@@ -37,6 +47,7 @@ from .members import (
     make_cross_fit,
     read_members,
     repetition_caution,
+    without_replicates,
 )
 from .training_noise import split_variance
 
@@ -64,10 +75,11 @@ def verdict(
     outputs: Any = None,
     standardize: bool = False,
 ) -> Result:
-    """Say, step by step, whether an attribution is supported.
+    """Say, output by output, whether an attribution is supported.
 
+    An output is a score, a group of columns such as logits, or one step of a policy.
     The WHOLE pipeline is refitted in every fold and every permutation, so that an
-    embedding (PCA, PLS) never sees the member that is held out. A step is
+    embedding (PCA, PLS) never sees the member that is held out. An output is
     *attributable* when its cross-fitted Q² is at least ``min_q2``, the permutation
     p-value (Holm over the steps) is at most ``significance_level``, and training
     noise, where it is known, makes up less than ``max_noise_share`` of the variance.
@@ -75,18 +87,20 @@ def verdict(
     Parameters
     ----------
     pipeline : estimator
-        Predicts compositions from X; usually a Pipeline that ends in
-        :class:`skpce.CompositionalPCESurrogate`. A search is refitted whole (nested
+        Predicts y from X; usually a :class:`skpce.PolynomialChaosRegressor`, for
+        compositions a :class:`skpce.CompositionalPCESurrogate`, alone or at the end of
+        a Pipeline. Any other regressor will do. A search is refitted whole (nested
         cross-validation). Not changed.
     X : array-like of shape (n_members, n_features)
         What differs between the members, before any embedding.
-    y : array-like of shape (n_members, n_parts) or data frame
-        Policies, the steps side by side.
+    y : array-like of shape (n_members,) or (n_members, n_columns), or data frame
+        Real outputs, or policies with their steps side by side. A member that failed
+        in a real output has NaN there; it counts in the others.
     reward : array-like of shape (n_members,) or None, default=None
-        Label of the reward of each member. Members of one reward are replicates, with
-        equal rows of X: they stay in one fold, are permuted together, and give the
-        share of training noise by :func:`variance_decomposition`. Without it, a
-        caution reports equal rows in training and in test.
+        Label of the reward, or the setting, of each member. Members of one label are
+        replicates, with equal rows of X: they stay in one fold, are permuted together,
+        and give the share of training noise by :func:`variance_decomposition`. Without
+        it, a caution reports equal rows in training and in test.
     steps : sequence of int, dict of str to int, or None, default=None
         Width of each step; None takes the parameter of the last estimator, then the
         columns of y.
@@ -113,26 +127,35 @@ def verdict(
         Randomness of folds, permutations and the bootstrap.
     closed_form : bool, default=True
         Take all permutations of a fold from one factorisation where that is exact:
-        a surrogate with ``solver="ridge"`` or ``"ols"``, alone or behind
-        transformers that do not look at y. Else every permutation is a refit.
+        an expansion with a ridge solver or ``"ols"``, alone or behind transformers
+        that do not look at y. Else every permutation is a refit.
     n_jobs : int or None, default=None
         Processes for the refits of the permutations; the closed form needs none. The
         result does not depend on it.
     progress : callable or None, default=None
         Called with (permutations done, all permutations). An exception in it, such as
         ``KeyboardInterrupt``, stops the refits in all processes.
+    outputs : dict of str to int, sequence, or None, default=None
+        Number of columns of each real output, or its columns; a group of columns is
+        judged as a whole. With ``steps`` these are the columns after the compositions.
+        None reads two-level columns of a data frame; else each column is an output,
+        unless the rows of y are probabilities.
+    standardize : bool, default=False
+        Measure real columns in units of their standard deviation, so that each column
+        of a group counts alike.
 
     Returns
     -------
     verdict : Result
-        One row per step (``steps``); ``print`` gives it in words. Of a step:
+        One row per output, or per step (``rows``; ``steps`` of policies); ``print``
+        gives it in words. Of a row:
 
         attributable : bool
             Whether every condition holds.
         q2, q2_low, q2_high : float
-            Cross-fitted Q²: share of the Aitchison variance that held-out members'
-            inputs predict, with its bootstrap interval over members. NaN for a step
-            without choice.
+            Cross-fitted Q²: share of the variance (Aitchison variance of policies) of
+            held-out members that their inputs predict, with its bootstrap interval
+            over members. NaN for an output without variance.
         mean_only_q2 : float
             The same for the mean of the training members (slightly below 0).
         degree_one_q2 : float
@@ -144,6 +167,8 @@ def verdict(
             interval also where the share was given without one.
         reasons : tuple of str
             Each condition that failed.
+        members : int
+            Members that have the output; only where some failed.
 
         Of the whole verdict, beside ``n_members``, ``n_permutations``,
         ``confidence_level`` and ``cpu_seconds`` (of all permutations):
@@ -151,7 +176,8 @@ def verdict(
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
             do not have the stated law, more terms than members, training noise that
-            is unknown or not settled.
+            is unknown or not settled, residuals that spread differently with the
+            inputs (:func:`noise_test` at level 0.01, without ``reward``).
         inputs : Result or None
             :func:`input_tests` of the inputs of the last estimator, of one fit on all
             members. They inform and never veto.
@@ -160,11 +186,15 @@ def verdict(
             members of the smallest training set of a fold; None without a basis.
         closed_form : bool
             Whether the permutations came from one factorisation per fold.
+        measured_as : object
+            What the columns of y are; ``print`` gives it in words.
 
     Raises
     ------
     ValueError
-        For bad arguments or rows of y that are no compositions, before any fit.
+        For bad arguments, values of y that are no numbers or infinite, rows that are
+        no compositions where they should be, or fewer than four members that have an
+        output, before any fit.
 
     See Also
     --------
@@ -173,11 +203,12 @@ def verdict(
 
     Notes
     -----
-    Q² is :math:`1 - \\sum_i \\lVert \\mathrm{clr}\\,p_i - \\mathrm{clr}\\,\\hat p_i
-    \\rVert^2 / \\sum_i \\lVert \\mathrm{clr}\\,p_i - \\bar c \\rVert^2` over the
-    members held out, in Aitchison geometry: free of any reference action.
+    Q² is :math:`1 - \\sum_i \\lVert z_i - \\hat z_i \\rVert^2 / \\sum_i \\lVert z_i -
+    \\bar z \\rVert^2` over the members held out. Of real outputs :math:`z` is the
+    columns of the output, as given or standardised; of policies it is the centred
+    log-ratios, in Aitchison geometry: free of any reference action.
 
-    A permutation gives the policies to other members (or rewards, with ``reward``);
+    A permutation gives the rows of y to other members (or rewards, with ``reward``);
     inputs and folds stay, so that the factorisation of a fold holds for all of them.
     Where rewards have unequal numbers of replicates the inputs are permuted instead.
 
@@ -207,6 +238,18 @@ def verdict(
     ... )
     >>> found.attributable
     (True, False)
+
+    Scores and losses need no compositions:
+
+    >>> from skpce import PolynomialChaosRegressor
+    >>> scores = X[:, 0] + 0.5 * rng.normal(size=60)
+    >>> losses = rng.lognormal(size=(60, 4))
+    >>> found = verdict(
+    ...     PolynomialChaosRegressor(2), X, np.c_[scores, losses], random_state=0,
+    ...     outputs={"score": 1, "losses": 4},
+    ... )
+    >>> dict(zip(found.output_names, found.attributable))
+    {'score': True, 'losses': False}
     """
     if zero_replacement is None:
         _, last = final_estimator(pipeline)
@@ -274,7 +317,12 @@ def verdict(
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "cautions": (
-            *permutation_caution(n_permutations, significance_level, columns["q2"]),
+            *permutation_caution(
+                n_permutations,
+                significance_level,
+                columns["q2"],
+                "step" if read.are_compositions else "output",
+            ),
             *noise_cautions(
                 read.names, columns, max_noise_share, read.are_compositions
             ),
@@ -343,12 +391,15 @@ def _measure(
         "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": permutation_p_values(q2, permuted),
     }
-    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
+    fitted = clone(fit.pipeline).fit(fit.X, fit.y)
+    once = without_replicates(n_members, reward)
+    tests, n_terms = fitted_inputs(fitted, take(fit.X, once))
     return _Findings(
         columns,
         (
             *repetition_caution(fit.X, reward, fit.splits),
-            *_cautions(tests, n_terms, n_members),
+            *input_cautions(tests, n_terms, n_members),
+            *(spread_caution(fitted, fit.outputs.names) if reward is None else ()),
         ),
         cpu_seconds,
         tests,
@@ -461,121 +512,3 @@ def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
         return np.full(fit.outputs.n_groups, np.nan)
     linear = replace(fit, pipeline=with_parameters(fit.pipeline, degree=1))
     return group_q2(linear.squared_errors(), deviations, fit.outputs)
-
-
-_CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
-
-
-def failed_conditions(
-    q2: float, p_value: float, noise: float, limits: tuple[float, float, float]
-) -> tuple[str, ...]:
-    """Name each condition that failed."""
-    min_q2, significance_level, max_noise_share = limits
-    if np.isnan(q2):
-        return ("no choice, or no variance between members",)
-    reasons = []
-    if q2 < min_q2:
-        reasons.append(
-            f"the inputs predict {max(q2, 0.0):.0%} of the variance of held-out "
-            f"members, less than {min_q2:.0%}"
-        )
-    if p_value > significance_level:
-        reasons.append(
-            f"the permutation p-value (Holm) is {p_value:.2g}, above "
-            f"{significance_level:g}"
-        )
-    if noise >= max_noise_share:
-        reasons.append(
-            f"training noise makes up {noise:.0%} of the variance, at least "
-            f"{max_noise_share:.0%}"
-        )
-    return tuple(reasons)
-
-
-def permutation_p_values(
-    q2: FloatArray,  # shape: (n_groups,)
-    permuted: FloatArray,  # shape: (n_permutations, n_groups)
-) -> FloatArray:  # shape: (n_groups,)
-    """Return p-values, not adjusted over the groups."""
-    found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
-    return np.where(np.isnan(q2), np.nan, found)
-
-
-def holm(p_values: FloatArray) -> FloatArray:
-    """Adjust p-values by Holm's step-down method; NaN takes no part."""
-    adjusted = np.full(len(p_values), np.nan)
-    tested = np.flatnonzero(~np.isnan(p_values))
-    order = tested[np.argsort(p_values[tested], kind="stable")]
-    factors = len(order) - np.arange(len(order))
-    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
-    return adjusted
-
-
-def permutation_caution(
-    n_permutations: int, significance_level: float, q2: FloatArray
-) -> list[str]:
-    """Caution when no result could be significant."""
-    smallest = np.sum(~np.isnan(q2)) / (n_permutations + 1)
-    if smallest <= significance_level:
-        return []
-    return [
-        f"with {n_permutations} permutations the smallest possible p-value is "
-        f"{min(smallest, 1.0):.2g}: no step can be attributable"
-    ]
-
-
-def noise_cautions(
-    names: Sequence[str],
-    columns: dict[str, FloatArray],
-    max_noise_share: float,
-    of_rewards: bool,
-) -> tuple[str, ...]:
-    """Caution where training noise is not known, or not settled."""
-    found = []
-    tested = ~np.isnan(columns["q2"])
-    if np.isnan(columns["noise_share"][tested]).any():
-        found.append(
-            "the share of training noise is not known; replicate members "
-            f"{'per reward ' if of_rewards else ''}would show it"
-        )
-    low, high = columns["noise_share_low"], columns["noise_share_high"]
-    is_open = tested & (low < max_noise_share) & (max_noise_share <= high)
-    if is_open.any():
-        steps = ", ".join(names[int(step)] for step in np.flatnonzero(is_open))
-        found.append(
-            f"the interval of the training noise of {steps} holds "
-            f"{max_noise_share:.0%}: more rewards or replicates would settle it"
-        )
-    return tuple(found)
-
-
-def _cautions(tests: Result | None, n_terms: int | None, n_members: int) -> list[str]:
-    """Say what weakens the reading: inputs and size."""
-    found: list[str] = []
-    if n_terms is None:
-        return found
-    if tests is not None and tests.smallest_dependence_p_value < _CAUTION_LEVEL:
-        largest, ranks, distance = map(
-            tests.largest, ("pearson", "spearman", "distance")
-        )
-        what = f"two inputs are correlated ({largest:.2f})"
-        if not max(abs(largest), abs(ranks)) >= 0.5 * distance:
-            what = (
-                "two inputs are dependent without being correlated (distance "
-                f"correlation {distance:.2f})"
-            )
-        found.append(
-            f"{what}; the closed-form shares assume independent inputs, and "
-            "skpce.inspection.dependent_sobol_indices gives shares that do not"
-        )
-    if tests is not None and tests.smallest_law_p_value < _CAUTION_LEVEL:
-        found.append(
-            "an input does not have its stated law (smallest p-value "
-            f"{np.nanmin(tests.law_p_values):.2g}): the shares are approximate"
-        )
-    if n_terms > n_members:
-        found.append(
-            f"the basis has {n_terms} terms for {n_members} members: the penalty "
-            "decides most of them"
-        )
-    return found

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from skpce import CompositionalPCESurrogate
 from skpce._compositions.outputs import read_outputs
 from skpce.inspection import input_tests, verdict
+from skpce.inspection._ensembles.conditions import holm
 from skpce.inspection._ensembles.cross_fit import bootstrap_q2
-from skpce.inspection._ensembles.verdict import holm
 from tests.skpce.verdicts import verdict_by_hand
 
 WIDTHS = (3, 2, 4)

@@ -1,0 +1,132 @@
+"""The conditions of a verdict, adjusted p-values, and cautions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._checks import FloatArray
+from .._result import Result
+
+_CAUTION_LEVEL = 0.01  # level below which a departure of the inputs is worth a caution
+
+
+def failed_conditions(
+    q2: float, p_value: float, noise: float, limits: tuple[float, float, float]
+) -> tuple[str, ...]:
+    """Name each condition that failed."""
+    min_q2, significance_level, max_noise_share = limits
+    if np.isnan(q2):
+        return ("no choice, or no variance between members",)
+    reasons = []
+    if q2 < min_q2:
+        reasons.append(
+            f"the inputs predict {max(q2, 0.0):.0%} of the variance of held-out "
+            f"members, less than {min_q2:.0%}"
+        )
+    if p_value > significance_level:
+        reasons.append(
+            f"the permutation p-value (Holm) is {p_value:.2g}, above "
+            f"{significance_level:g}"
+        )
+    if noise >= max_noise_share:
+        reasons.append(
+            f"training noise makes up {noise:.0%} of the variance, at least "
+            f"{max_noise_share:.0%}"
+        )
+    return tuple(reasons)
+
+
+def permutation_p_values(
+    q2: FloatArray,  # shape: (n_groups,)
+    permuted: FloatArray,  # shape: (n_permutations, n_groups)
+) -> FloatArray:  # shape: (n_groups,)
+    """Return p-values, not adjusted over the groups."""
+    found = (1 + np.sum(permuted >= q2, axis=0)) / (1 + len(permuted))
+    return np.where(np.isnan(q2), np.nan, found)
+
+
+def holm(p_values: FloatArray) -> FloatArray:
+    """Adjust p-values by Holm's step-down method; NaN takes no part."""
+    adjusted = np.full(len(p_values), np.nan)
+    tested = np.flatnonzero(~np.isnan(p_values))
+    order = tested[np.argsort(p_values[tested], kind="stable")]
+    factors = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    return adjusted
+
+
+def permutation_caution(
+    n_permutations: int,
+    significance_level: float,
+    q2: FloatArray,
+    noun: str = "step",
+) -> list[str]:
+    """Caution when no result could be significant."""
+    smallest = np.sum(~np.isnan(q2)) / (n_permutations + 1)
+    if smallest <= significance_level:
+        return []
+    return [
+        f"with {n_permutations} permutations the smallest possible p-value is "
+        f"{min(smallest, 1.0):.2g}: no {noun} can be attributable"
+    ]
+
+
+def noise_cautions(
+    names: Sequence[str],
+    columns: dict[str, FloatArray],
+    max_noise_share: float,
+    of_rewards: bool,
+) -> tuple[str, ...]:
+    """Caution where training noise is not known, or not settled."""
+    found = []
+    tested = ~np.isnan(columns["q2"])
+    if np.isnan(columns["noise_share"][tested]).any():
+        found.append(
+            "the share of training noise is not known; replicate members "
+            f"{'per reward ' if of_rewards else ''}would show it"
+        )
+    low, high = columns["noise_share_low"], columns["noise_share_high"]
+    is_open = tested & (low < max_noise_share) & (max_noise_share <= high)
+    if is_open.any():
+        steps = ", ".join(names[int(step)] for step in np.flatnonzero(is_open))
+        found.append(
+            f"the interval of the training noise of {steps} holds "
+            f"{max_noise_share:.0%}: more rewards or replicates would settle it"
+        )
+    return tuple(found)
+
+
+def input_cautions(
+    tests: Result | None, n_terms: int | None, n_members: int
+) -> list[str]:
+    """Say what weakens the reading: inputs and size."""
+    found: list[str] = []
+    if n_terms is None:
+        return found
+    if tests is not None and tests.smallest_dependence_p_value < _CAUTION_LEVEL:
+        largest, ranks, distance = map(
+            tests.largest, ("pearson", "spearman", "distance")
+        )
+        what = f"two inputs are correlated ({largest:.2f})"
+        if not max(abs(largest), abs(ranks)) >= 0.5 * distance:
+            what = (
+                "two inputs are dependent without being correlated (distance "
+                f"correlation {distance:.2f})"
+            )
+        found.append(
+            f"{what}; the closed-form shares assume independent inputs, and "
+            "skpce.inspection.dependent_sobol_indices gives shares that do not"
+        )
+    if tests is not None and tests.smallest_law_p_value < _CAUTION_LEVEL:
+        found.append(
+            "an input does not have its stated law (smallest p-value "
+            f"{np.nanmin(tests.law_p_values):.2g}): the shares are approximate"
+        )
+    if n_terms > n_members:
+        found.append(
+            f"the basis has {n_terms} terms for {n_members} members: the penalty "
+            "decides most of them"
+        )
+    return found

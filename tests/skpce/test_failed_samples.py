@@ -1,0 +1,155 @@
+"""Targets that some samples lack: a sample counts in those that it has."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from skpce import (
+    FailedSamplesWarning,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+    load_model,
+    save_model,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
+
+# Weighted ridges make one choice for targets with the same samples, here the last two.
+CASES = [
+    *((solver, target) for solver in ("ridge", "ols", "omp") for target in range(4)),
+    *(
+        (solver, target)
+        for solver in ("weighted_ridge", "anisotropic_ridge", "auto")
+        for target in range(2)
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 3))
+    y = np.c_[X[:, 0], X[:, 1] * X[:, 2], X[:, 0] ** 2, X[:, 1]]
+    y += 0.2 * rng.normal(size=y.shape)
+    y[:10, 1] = y[5:25, 2] = y[5:25, 3] = np.nan
+    return X, y
+
+
+def alone(X, y, target, **parameters):
+    """Fit one target to the samples that have it, in the basis of all samples."""
+    has = ~np.isnan(y[:, target])
+    return PolynomialChaosRegressor(2, **parameters).fit(X[has], y[has, target])
+
+
+@pytest.mark.parametrize(("solver", "target"), CASES)
+def test_each_target_is_that_of_its_own_samples(data, solver, target):
+    X, y = data
+    frozen = {"distribution": norm(0, 1), "solver": solver}
+    whole = PolynomialChaosRegressor(2, **frozen).fit(X, y)
+    one = alone(X, y, target, **frozen)
+    np.testing.assert_allclose(whole.coefficients_[target], one.coefficients_[0])
+    np.testing.assert_allclose(whole.q2_[target], one.q2_[0])
+    np.testing.assert_allclose(whole.loo_error_[target], one.loo_error_[0])
+    mean, std = whole.predict(X, return_std=True)
+    alone_mean, alone_std = one.predict(X, return_std=True)
+    np.testing.assert_allclose(mean[:, target], alone_mean)
+    np.testing.assert_allclose(std[:, target], alone_std)
+
+
+def test_distributions_are_learned_from_all_samples(data):
+    X, y = data
+    incomplete = PolynomialChaosRegressor(2).fit(X, y)
+    complete = PolynomialChaosRegressor(2).fit(X, np.nan_to_num(y))
+    for one, two in zip(incomplete.basis_.laws, complete.basis_.laws, strict=True):
+        assert (one.location, one.scale) == (two.location, two.scale)
+
+
+@pytest.mark.parametrize("method", ["residual", "bootstrap"])
+def test_intervals_and_corrections_are_those_of_the_parts(data, method):
+    X, y = data
+    pce = PolynomialChaosRegressor(2, solver="ols").fit(X, y)
+    interval = pce.sobol_interval(method=method, random_state=0)
+    assert np.isfinite(interval.total_order).all()
+    total = pce.total_sobol_indices_
+    inside = (interval.total_order[0] <= total) & (total <= interval.total_order[1])
+    assert inside.mean() > 0.8
+    corrected = pce.noise_corrected_sobol_indices().total_order
+    np.testing.assert_allclose(corrected, total, atol=0.15)
+
+
+def test_the_warning_names_targets_and_samples(data):
+    X, y = data
+    with pytest.warns(FailedSamplesWarning, match="of 70 samples .* has 60, .* has 50"):
+        PolynomialChaosRegressor(2).fit(X, y)
+    with pytest.warns(FailedSamplesWarning):
+        PolynomialChaosRegressorCV(degrees=(1, 2)).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PolynomialChaosRegressor(2).fit(X, np.nan_to_num(y))
+
+
+def test_one_column_and_pipelines(data):
+    X, y = data
+    pce = make_pipeline(PCA(2), PolynomialChaosRegressor(1)).fit(X, y[:, 1])
+    assert pce.predict(X).shape == (70,)
+
+
+def test_a_model_file_holds_what_was_missing(data, tmp_path):
+    X, y = data
+    pce = PolynomialChaosRegressor(2).fit(X, y)
+    save_model(pce, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.predict(X), pce.predict(X))
+    for name in ("q2_", "loo_error_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(pce, name))
+    one, two = (fit.sobol_interval(random_state=0) for fit in (pce, again))
+    np.testing.assert_array_equal(one.total_order, two.total_order)
+
+
+def test_a_target_that_nearly_all_samples_lack_is_refused(data):
+    X, y = data
+    y = y.copy()
+    y[1:, 2] = np.nan
+    with pytest.raises(ValueError, match="y has 1 values that are no NaN in column 2"):
+        PolynomialChaosRegressor(2).fit(X, y)
+    with pytest.raises(ValueError, match="y has 0 values that are no NaN in column 0"):
+        PolynomialChaosRegressor(2).fit(X, np.full(70, np.nan))
+
+
+def test_partial_fit_has_no_use_for_missing_targets(data):
+    X, y = data
+    pce = PolynomialChaosRegressor(2, distribution=norm(0, 1), criterion="gcv")
+    with pytest.raises(ValueError, match="NaN"):
+        pce.partial_fit(X, y)
+    pce.partial_fit(X, np.nan_to_num(y))
+    with pytest.raises(ValueError, match="NaN"):
+        pce.partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"noise": "inputs"}, {"method": "conformal", "random_state": 0}]
+)
+def test_prediction_intervals_are_those_of_the_parts(data, options):
+    X, y = data
+    law = {"distribution": norm(0, 1)}
+    whole = PolynomialChaosRegressor(2, **law).fit(X, y).predict_interval(X, **options)
+    assert whole.lower.shape == (70, 4)
+    for target in range(2):
+        one = alone(X, y, target, **law).predict_interval(X, **options)
+        np.testing.assert_allclose(whole.lower[:, target], one.lower)
+        np.testing.assert_allclose(whole.upper[:, target], one.upper)
+
+
+def test_what_needs_joint_residuals_is_refused(data):
+    X, y = data
+    pce = PolynomialChaosRegressor(2).fit(X, y)
+    with pytest.raises(ValueError, match="Got joint='targets'"):
+        pce.predict_interval(X, joint="targets")
+    with pytest.raises(ValueError, match="Fit these targets apart"):
+        pce.sample(3)
