@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import (
+    BoolArray,
     FloatArray,
     IndexArray,
     check_integer,
@@ -169,7 +170,7 @@ def spread_caution(model: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     problem = reading.problem
     if problem is None or problem.samples is None:
         return ()
-    if not np.isfinite(problem.fit.scaled_residuals).all():
+    if any(not np.isfinite(p.fit.scaled_residuals).all() for p, _ in problem.parts):
         return ()
     labels, groups, _ = _rows_of(reading)
     size = len(problem.samples.inputs) * len(labels)
@@ -202,6 +203,9 @@ def _rows_of(reading: Reading) -> tuple[tuple[Any, ...], IndexArray, str]:
     return names, steps, "step"
 
 
+_COLUMNS = ("q2", "p_value", "ratio")
+
+
 def _tested(
     problem: FittedProblem,
     rows: tuple[IndexArray, int],  # the row of each fitted target, and their number
@@ -209,29 +213,38 @@ def _tested(
     generator: np.random.Generator,
     owner: str,
 ) -> dict[str, FloatArray]:  # columns of shape (n_rows,)
-    """Return Q², adjusted p-values and ratios; NaN for rows without residuals."""
+    """Return Q², adjusted p-values and ratios; NaN for rows without residuals.
+
+    Targets that other members have are tested apart, and p-values multiplied by the
+    number of these parts (Bonferroni).
+    """
     row_of_target, n_rows = rows
-    if not len(row_of_target):  # no step has a choice
-        return {name: np.full(n_rows, np.nan) for name in ("q2", "p_value", "ratio")}
-    scale = learn_noise_scale(problem, row_of_target, owner)
-    inputs = problem.require_samples(owner).inputs
-    every = np.tile(np.arange(len(inputs)), (n_permutations, 1))
-    orders = generator.permuted(every, axis=1)
-    permuted = permuted_q2(scale, problem, orders, owner)
-    low, high = np.quantile(scale.by_group(inputs), _TENTHS, axis=0)
-    labels = np.unique(row_of_target)
-    member = (row_of_target == labels[:, np.newaxis]).astype(np.float64)
-    residual = member @ problem.fit.residual_variance
-    known = residual > _ROUNDING * (member @ problem.target_variance)
-    known &= ~np.isnan(scale.q2)
-    largest = np.max(permuted[:, known], axis=1, initial=-np.inf, keepdims=True)
-    exceeded = np.sum(np.nan_to_num(largest, nan=-np.inf) >= scale.q2, axis=0)
-    found = {
-        "q2": scale.q2,
-        "p_value": (1.0 + exceeded) / (1.0 + n_permutations),
-        "ratio": high / low,
-    }
-    columns = {name: np.full(n_rows, np.nan) for name in found}
-    for name, values in found.items():
-        columns[name][labels[known]] = values[known]
+    columns = {name: np.full(n_rows, np.nan) for name in _COLUMNS}
+    for part, targets in problem.parts if len(row_of_target) else ():
+        mine = row_of_target[targets]
+        scale = learn_noise_scale(part, mine, owner)
+        inputs = part.require_samples(owner).inputs
+        every = np.tile(np.arange(len(inputs)), (n_permutations, 1))
+        orders = generator.permuted(every, axis=1)
+        permuted = permuted_q2(scale, part, orders, owner)
+        labels = np.unique(mine)
+        known = _has_residuals(part, mine == labels[:, np.newaxis])
+        known &= ~np.isnan(scale.q2)
+        largest = np.max(permuted[:, known], axis=1, initial=-np.inf, keepdims=True)
+        exceeded = np.sum(np.nan_to_num(largest, nan=-np.inf) >= scale.q2, axis=0)
+        p_values = len(problem.parts) * (1.0 + exceeded) / (1.0 + n_permutations)
+        low, high = np.quantile(scale.by_group(inputs), _TENTHS, axis=0)
+        found = scale.q2, np.minimum(p_values, 1.0), high / low
+        for name, values in zip(_COLUMNS, found, strict=True):
+            columns[name][labels[known]] = values[known]
     return columns
+
+
+def _has_residuals(
+    problem: FittedProblem,
+    member: BoolArray,  # shape: (n_groups, n_fitted), the targets of each group
+) -> BoolArray:  # shape: (n_groups,)
+    """Return which groups have residuals that are not rounding."""
+    flags = member.astype(np.float64)
+    residual = flags @ problem.fit.residual_variance
+    return np.asarray(residual > _ROUNDING * (flags @ problem.target_variance))

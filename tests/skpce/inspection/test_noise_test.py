@@ -81,6 +81,20 @@ def test_weights_behave_as_copies_of_few_members():
     assert 0 < found.p_value[0] <= 1
 
 
+def test_a_member_that_failed_in_one_target_counts_in_the_others():
+    X, y = members(200, 0, spread=lambda X: np.abs(X[:, 0]))
+    y_equal = X[:, 1] + np.random.default_rng(6).normal(size=200)
+    table = np.c_[y, y_equal]
+    table[:10, 1] = np.nan
+    with pytest.warns(UserWarning, match="A sample that lacks a target"):
+        model = PolynomialChaosRegressor(2).fit(X, table)
+    found = noise_test(model, random_state=0)
+    assert found.needed[0]
+    alone = PolynomialChaosRegressor(2).fit(X[10:], y_equal[10:])
+    expected = noise_test(alone, random_state=0).q2[0]
+    assert found.q2[1] == pytest.approx(expected, abs=0.02)
+
+
 def test_pipelines_are_read():
     X, y = members(100, 3, spread=lambda X: np.abs(X[:, 0]))
     model = make_pipeline(StandardScaler(), PolynomialChaosRegressor(2)).fit(X, y)
