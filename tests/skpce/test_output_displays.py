@@ -101,8 +101,9 @@ def test_every_display_draws_real_outputs(name, data, frame):
         assert not WORDS.search(texts_of(display)), type(display).__name__
 
 
-@pytest.mark.parametrize("n_outputs", [1, 3, 12])
-@pytest.mark.parametrize("names", ["none", "odd"])
+@pytest.mark.parametrize(
+    ("n_outputs", "names"), [(1, "none"), (1, "odd"), (3, "odd"), (12, "odd")]
+)
 def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
     X, _ = data
     y = X[:, [0]] + np.random.default_rng(1).normal(size=(60, n_outputs))
