@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -58,13 +59,20 @@ def pages_that_run():
 
     They find their data in the folder ``$SKPCE_DATA``, in the cache, or online.
     """
-    from gflownet_envs.datasets import fetch_shakespeare
+    from gflownet_envs.datasets import fetch_learning_curves, fetch_shakespeare
 
-    try:
-        fetch_shakespeare(n_retries=0)
-    except (OSError, ImportError):
-        return r"/plot_(?!15_)"
-    return r"/plot_"
+    fetch_data_of = {
+        "11": partial(fetch_learning_curves, download_if_missing=False),  # 68 MB
+        "15": partial(fetch_shakespeare, n_retries=0),
+    }
+    missing = []
+    for page, fetch in fetch_data_of.items():
+        try:
+            fetch()
+        except (OSError, ImportError) as error:
+            missing.append(page)
+            print(f"example plot_{page} is not run: {error}")
+    return rf"/plot_(?!({'|'.join(missing)})_)" if missing else "/plot_"
 
 
 sphinx_gallery_conf = {

@@ -38,6 +38,12 @@ def test_a_table_of_runs_gets_the_verdict_that_stands_below_it(tmp_path):
     assert len(calls) == 6  # five lines to the verdict, one to the indices
 
 
+def test_the_first_page_of_the_documentation_shows_the_same():
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert CODE[0] in page
+    assert SHOWN[0] in page
+
+
 # What the verdict says of the same classifiers when X has nothing to do with them.
 NOISE = """
 noise = np.random.default_rng(1).normal(size=X.shape)

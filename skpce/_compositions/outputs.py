@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray, fail
+from .._expansion.targets import names_of_columns, output_labels
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
 from .steps import StepLayout, refuse_ragged, resolve_layout
@@ -202,7 +203,7 @@ def read_outputs(
     ):
         found = composition_geometry(y, steps, mask, owner)
         return Outputs(found, None, np.zeros(0), zero_replacement)
-    values = _numbers(y)
+    values = read_numbers(y)
     if outputs is None and _are_compositions(y, values, owner):
         found = composition_geometry(y, None, mask, owner)
         return Outputs(found, None, np.zeros(0), zero_replacement)
@@ -224,15 +225,22 @@ def read_outputs(
     return Outputs(geometry, real, scales, zero_replacement, standardize)
 
 
-def _numbers(y: Any) -> FloatArray:
-    """Return y as floats; NaN stands for a failed member."""
-    values = np.asarray(y, dtype=np.float64)
+def read_numbers(y: Any, name: str = "y") -> FloatArray:
+    """Return a table, or one column, as floats; NaN stands for a failed member."""
+    refuse_ragged(y, name)
+    given = np.asarray(y)
+    if given.dtype.kind not in "biufO":
+        raise ValueError(
+            f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
+            "where a member failed."
+        )
+    values = given.astype(np.float64)
     if values.ndim not in (1, 2):
-        raise ValueError(f"y must be 1-D or 2-D, got shape {values.shape}.")
+        raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise ValueError(
-            f"y has {infinite} infinite values; expected finite ones, NaN where a "
+            f"{name} has {infinite} infinite values; expected finite ones, NaN where a "
             "member failed."
         )
     return values
@@ -271,9 +279,13 @@ _EXPECTED = (
 
 def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout:
     """Return the groups of real columns; a column alone where nothing groups them."""
-    if outputs is not None:
-        return resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
     labels = output_labels(y, n_columns)
+    if outputs is not None:
+        found = resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
+        if not labels and not isinstance(outputs, Mapping):
+            unnamed = tuple(f"output{i}" for i in range(found.n_steps))
+            found = replace(found, step_names=unnamed)
+        return found
     if not labels:
         names = numbered_outputs(n_columns)
         return StepLayout((1,) * n_columns, names, names)
@@ -291,58 +303,6 @@ def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout
     return StepLayout(widths, tuple(order), tuple(column for _, column in labels))
 
 
-def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
-    """Return (output, column) of each column of y; empty where it has no names.
-
-    Columns with two levels of names, or names such as ``logits__3``, belong to an
-    output; any other column is an output of its own, with its name twice.
-    """
-    columns = getattr(y, "columns", None)
-    if columns is None:  # a series has one name
-        name = getattr(y, "name", None) if hasattr(y, "dtype") else None
-        columns = [name] if n_columns == 1 and isinstance(name, str) else []
-    columns = list(columns)
-    if len(columns) != n_columns:
-        return []
-    if not all(isinstance(column, (str, tuple)) for column in columns):
-        return []
-    return [_output_label(column, i) for i, column in enumerate(columns)]
-
-
-def _output_label(column: Any, position: int) -> tuple[str, str]:
-    if isinstance(column, tuple):
-        output, part = str(column[0]), ":".join(map(str, column[1:]))
-    else:
-        output, _, part = column.partition("__")
-        output, part = (output, part) if output and part else (column, "")
-    output = output if output.strip() else f"y{position}"
-    return output, part or output
-
-
-def names_of_columns(
-    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> list[str] | None:
-    """Return names of outputs, such as ``logits:3`` where one has several columns."""
-    if not labels:
-        return None
-    return [
-        output if output == column else f"{output}:{column}"
-        for output, column in labels
-    ]
-
-
-def columns_of_outputs(
-    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> dict[str, list[int]] | None:
-    """Return the columns of each output; None where each has one."""
-    if all(output == column for output, column in labels):
-        return None
-    columns: dict[str, list[int]] = {}
-    for position, (output, _) in enumerate(labels):
-        columns.setdefault(output, []).append(position)
-    return columns
-
-
 def numbered_outputs(n_columns: int) -> tuple[str, ...]:
     """Return names of outputs that have none."""
     return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
@@ -352,10 +312,9 @@ def checked_outputs(
     y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
 ) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
     """Check real outputs of members: numbers, in the columns that were fitted."""
-    refuse_ragged(y, what)
-    values = np.asarray(y, dtype=np.float64)
+    values = read_numbers(y, what)
     n_columns = 1 if values.ndim == 1 else values.shape[-1]
-    if values.ndim not in (1, 2) or n_columns != len(names):
+    if n_columns != len(names):
         raise ValueError(
             f"{what} has shape {values.shape}; expected (n_members, {len(names)}), the "
             "outputs that were fitted."
@@ -363,11 +322,6 @@ def checked_outputs(
     if n_members is not None and len(values) != n_members:
         raise ValueError(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
-        )
-    if np.isinf(values).any():
-        raise ValueError(
-            f"{what} has infinite values; expected finite ones, NaN where a member "
-            "failed."
         )
     found = names_of_columns(output_labels(y, n_columns))
     expected = list(names)

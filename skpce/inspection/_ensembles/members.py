@@ -36,6 +36,13 @@ def read_members(
         raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    if outputs is not None and "steps" in known:
+        raise ValueError(
+            f"outputs= names columns of real numbers, but {type(last).__name__} "
+            "predicts probabilities; its columns are grouped by steps=. Give a "
+            "regressor such as skpce.PolynomialChaosRegressor. Got "
+            f"outputs={outputs!r}."
+        )
     if steps is None:
         steps = getattr(last, "steps", None)
     if isinstance(mask, str):
