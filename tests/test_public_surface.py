@@ -33,6 +33,19 @@ ADDED: set[str] = {
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""
 
 CHANGED: set[str] = {
+    # real outputs, and columns of y that belong together
+    "skpce.report",
+    "skpce.inspection.back_to_reward",
+    "skpce.plotting.ConvergenceDisplay.from_estimator",
+    "skpce.plotting.CoverageDisplay",
+    "skpce.plotting.InteractionDisplay.from_estimator",
+    "skpce.plotting.MainEffectsDisplay.from_estimator",
+    "skpce.plotting.RewardEffectsDisplay.from_estimator",
+    "skpce.plotting.SobolDisplay.from_estimator",
+    "skpce.plotting.SobolDisplay.from_fit",
+    "skpce.plotting.StepVarianceDisplay.from_estimator",
+    "skpce.plotting.StepVarianceDisplay.from_predictions",
+    "skpce.sample_size.required_ensemble_size",
     # one class for indices of targets, of groups and of all together
     "skpce.AggregatedIndices",
     "skpce.SobolIndices",

@@ -16,8 +16,8 @@ _SPREAD = {
     "variance": "variance",
     "variance per column": "variance_per_column",
     "standard deviation": "standard_deviation",
-    "smallest": "smallest",
-    "largest": "largest",
+    "smallest": "minimum",
+    "largest": "maximum",
 }
 
 

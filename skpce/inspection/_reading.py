@@ -382,6 +382,7 @@ class FittedModel:
     call: Callable[[Any], Any]  # takes a table, returns predictions
     inputs: Inputs
     classes: tuple[str, ...] | None  # names of the columns, where the model has classes
+    outputs: tuple[str, ...] | None = None  # names of targets, where it knows them
 
     def __call__(
         self, values: FloatArray
@@ -414,7 +415,9 @@ class FittedModel:
         return predictions[:, -1:] if two else predictions
 
     def target_names(self, n_targets: int) -> tuple[str, ...]:
-        """Name the columns: classes, ``y``, or ``y0, y1, ...``."""
+        """Name the columns: classes, outputs, ``y``, or ``y0, y1, ...``."""
+        if self.outputs is not None and len(self.outputs) == n_targets:
+            return self.outputs
         if self.classes is not None and len(self.classes) == 2 and n_targets == 1:
             return self.classes[-1:]
         if self.classes is not None and len(self.classes) == n_targets:
@@ -426,7 +429,15 @@ def fitted_model(owner: str, estimator: Any, X: Any, response: Any) -> FittedMod
     """Check an estimator and its inputs, and make it callable."""
     check_option(owner, "response", response, RESPONSES)
     call, classes = _call(owner, estimator, response)
-    return FittedModel(call, read_inputs(X, fitted=estimator), classes)
+    outputs = None
+    if response in ("auto", "predict"):
+        try:
+            reading = expansion_of(estimator)
+        except NoExpansionError:
+            reading = None
+        if reading is not None and reading.compositions is None:
+            outputs = reading.expansion.output_names
+    return FittedModel(call, read_inputs(X, fitted=estimator), classes, outputs)
 
 
 def _call(

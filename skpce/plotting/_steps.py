@@ -80,7 +80,7 @@ class StepVarianceDisplay:
     fragility : PolicyFragility or Result
         From :func:`skpce.metrics.policy_fragility`; of real outputs a table with the
         columns ``members``, ``columns``, ``variance``, ``variance_per_column``,
-        ``standard_deviation``, ``smallest`` and ``largest``.
+        ``standard_deviation``, ``minimum`` and ``maximum``.
     unexplained : array-like of shape (n_steps,) or None, default=None
         Share of the (Aitchison) variance that the inputs do not explain; the variance
         bars are then split.

@@ -21,8 +21,8 @@ def output_spread(
     rows = [_spread_of(values[:, groups == k]) for k in range(len(names))]
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     facts = tuple(
-        "standard deviation {standard_deviation:.3g}, from {smallest:.3g} to "
-        "{largest:.3g}".format(**row)
+        "standard deviation {standard_deviation:.3g}, from {minimum:.3g} to "
+        "{maximum:.3g}".format(**row)
         for row in rows
     )
     return Result(
@@ -59,6 +59,6 @@ _FIGURES = (
     "variance",
     "variance_per_column",
     "standard_deviation",
-    "smallest",
-    "largest",
+    "minimum",
+    "maximum",
 )
