@@ -35,14 +35,19 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
-from ._compositions.outputs import columns_of_outputs, names_of_columns, output_labels
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
 from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
-from ._expansion.targets import warn_of_targets, without_missing
+from ._expansion.targets import (
+    columns_of_outputs,
+    names_of_columns,
+    output_labels,
+    warn_of_targets,
+    without_missing,
+)
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
 

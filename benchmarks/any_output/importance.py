@@ -12,10 +12,9 @@ first. A tool that finds nothing (all figures 0) is given equal shares. "Equal s
 is no tool: it does not look at the data.
 
 Ours is one setting for all functions. It was chosen among several (``--recipes``) on
-other random data of the same functions, with the seeds 1000 and 1001. "CV as it comes"
-and "regressor as it comes" are ``PolynomialChaosRegressorCV`` and
-``PolynomialChaosRegressor`` (degree 2, ridge) without any setting. All of ours know the
-true distributions.
+other random data of the same functions, with the seeds 1000 and 1001. "As it
+comes" is ``PolynomialChaosRegressor`` without any setting (degree 2, ridge). Both know
+the true distributions.
 
 CPU seconds are those of one call in this process with one thread, after a first call
 that is not counted.

@@ -210,8 +210,7 @@ def equal_shares(
 
 TOOLS: dict[str, tuple[str | None, Tool]] = {  # package, function
     "skpce": (None, RECIPES["6, q = 0.75, anisotropic_ridge"]),
-    "skpce, CV as it comes": (None, expansion(PolynomialChaosRegressorCV)),
-    "skpce, regressor as it comes": (None, expansion(PolynomialChaosRegressor)),
+    "skpce, as it comes": (None, expansion(PolynomialChaosRegressor)),
     "Optuna fANOVA": ("optuna", fanova),
     "Optuna PED-ANOVA": ("optuna", ped_anova),
     "forest, permutation": ("sklearn", permutation),

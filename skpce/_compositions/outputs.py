@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray, fail
+from .._expansion.targets import names_of_columns, output_labels
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
 from .steps import StepLayout, refuse_ragged, resolve_layout
@@ -300,58 +301,6 @@ def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout
     else:
         widths = tuple(given.count(output) for output in order)
     return StepLayout(widths, tuple(order), tuple(column for _, column in labels))
-
-
-def output_labels(y: Any, n_columns: int) -> list[tuple[str, str]]:
-    """Return (output, column) of each column of y; empty where it has no names.
-
-    Columns with two levels of names, or names such as ``logits__3``, belong to an
-    output; any other column is an output of its own, with its name twice.
-    """
-    columns = getattr(y, "columns", None)
-    if columns is None:  # a series has one name
-        name = getattr(y, "name", None) if hasattr(y, "dtype") else None
-        columns = [name] if n_columns == 1 and isinstance(name, str) else []
-    columns = list(columns)
-    if len(columns) != n_columns:
-        return []
-    if not all(isinstance(column, (str, tuple)) for column in columns):
-        return []
-    return [_output_label(column, i) for i, column in enumerate(columns)]
-
-
-def _output_label(column: Any, position: int) -> tuple[str, str]:
-    if isinstance(column, tuple):
-        output, part = str(column[0]), ":".join(map(str, column[1:]))
-    else:
-        output, _, part = column.partition("__")
-        output, part = (output, part) if output and part else (column, "")
-    output = output if output.strip() else f"y{position}"
-    return output, part or output
-
-
-def names_of_columns(
-    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> list[str] | None:
-    """Return names of outputs, such as ``logits:3`` where one has several columns."""
-    if not labels:
-        return None
-    return [
-        output if output == column else f"{output}:{column}"
-        for output, column in labels
-    ]
-
-
-def columns_of_outputs(
-    labels: Sequence[tuple[str, str]],  # output and column, of each column of y
-) -> dict[str, list[int]] | None:
-    """Return the columns of each output; None where each has one."""
-    if all(output == column for output, column in labels):
-        return None
-    columns: dict[str, list[int]] = {}
-    for position, (output, _) in enumerate(labels):
-        columns.setdefault(output, []).append(position)
-    return columns
 
 
 def numbered_outputs(n_columns: int) -> tuple[str, ...]:

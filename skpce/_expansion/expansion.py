@@ -15,15 +15,15 @@ from sklearn.utils import assert_all_finite, check_array
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, import_pandas, refuse_other_names
 from . import figures
-from .groups import (
+from .indices import SobolIndices, checked_features, sobol_indices
+from .moments import marginal_basis
+from .targets import (
     checked_groups,
     checked_names,
     groups_of_outputs,
     one_per_output,
     q2_of_groups,
 )
-from .indices import SobolIndices, checked_features, sobol_indices
-from .moments import marginal_basis
 
 # Rows of the printed text.
 _PRINTED_GROUPS = 12

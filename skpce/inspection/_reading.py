@@ -25,9 +25,9 @@ from .._checks import (
 from .._compositions.fitted import FittedCompositions
 from .._compositions.outputs import Outputs
 from .._expansion.expansion import Expansion
-from .._expansion.groups import groups_of_outputs
 from .._expansion.indices import checked_features
 from .._expansion.problem import FittedProblem
+from .._expansion.targets import groups_of_outputs
 from .._regressor import PolynomialChaosRegressor
 from .._regressor_cv import PolynomialChaosRegressorCV
 from .._surrogate import CompositionalPCESurrogate
