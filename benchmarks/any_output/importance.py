@@ -156,7 +156,7 @@ def print_by(
             for place in range(len(labels))
         ]
     ).T
-    print(f"{title}\n")
+    print(f"**{title}**\n")
     rows = [
         (tool, *(f"{value:.3f}" for value in row))
         for tool, row in zip(tools, means, strict=True)
@@ -165,7 +165,7 @@ def print_by(
     if OURS in tools and peers:
         ratio = means[tools.index(OURS)] / means[peers].min(axis=0)
         rows.append((f"{OURS} over the best peer", *(f"{v:.2f}" for v in ratio)))
-    print_table((title.split(",")[0], *labels), rows)
+    print_table(("tool", *labels), rows)
 
 
 def main() -> None:
@@ -192,14 +192,14 @@ def main() -> None:
         return
     for figure, name in ((1, "as shares"), (0, "as reported")):
         print_by(
-            f"by function, {name}",
+            f"Mean absolute error by function: {name}",
             tools,
             [problem.name for problem in PROBLEMS],
             lambda place: found[:, place],
             figure,
         )
         print_by(
-            f"by size and noise, {name}",
+            f"Mean absolute error by number of points and noise: {name}",
             tools,
             [f"{n}, {noise:.0%}" for n in SIZES for noise in NOISES],
             lambda place: found[:, :, place // len(NOISES), place % len(NOISES)],
