@@ -24,6 +24,7 @@ ADDED: set[str] = {
     "gflownet_envs.training.TrainedEnsemble",
     "gflownet_envs.training.TrainingDiagnostics",
     "skpce.Expansion",
+    "skpce.FailedSamplesWarning",
     "skpce.inspection.Result",
     "skpce.inspection.ResultRow",
     "skpce.inspection.noise_test",
