@@ -19,6 +19,8 @@ from tests.golden.surface import surface_of
 
 ADDED: set[str] = {
     "gflownet_envs.datasets.fetch_learning_curves",
+    "gflownet_envs.fetch_learning_curves",
+    "gflownet_envs.fetch_shakespeare",
     "gflownet_envs.datasets.fetch_shakespeare",
     "gflownet_envs.training.NotConvergedWarning",
     "gflownet_envs.training.TrainedEnsemble",
