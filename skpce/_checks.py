@@ -69,6 +69,28 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or the NA of pandas."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # NA has no truth value, an array has several
+        return type(value).__name__ == "NAType"
+
+
+def floats_with_nan(values: NDArray[Any]) -> FloatArray:
+    """Return numbers as floats, NaN for missing ones; ``ValueError`` for others."""
+    if values.dtype.kind in "cmMSU":
+        raise ValueError(f"values of {values.dtype} are no numbers")
+    if values.dtype.kind != "O":
+        return values.astype(np.float64)
+    entries = [np.nan if is_missing(v) else v for v in values.ravel().tolist()]
+    if not all(isinstance(v, (Real, np.bool_)) for v in entries):
+        raise ValueError("some values are no numbers")
+    return np.array(entries, dtype=np.float64).reshape(values.shape)
+
+
 def is_position(value: Any, size: int) -> bool:
     """Return whether a value is an int from 0 to ``size - 1``."""
     return _is_integer(value) and 0 <= int(value) < size

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, floats_with_nan
 from .._solvers.problem import q2_from_sums
 
 
@@ -25,6 +26,9 @@ class FailedSamplesWarning(UserWarning):
 def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return targets with zeros in place of NaN, and where these were."""
     values = np.asarray(y)
+    if values.dtype.kind == "O" and hasattr(y, "dtypes"):  # nullable types of pandas
+        with suppress(ValueError):
+            values = floats_with_nan(values)
     if values.dtype.kind != "f" or not np.isnan(values).any():
         return y, None
     missing = np.isnan(values)

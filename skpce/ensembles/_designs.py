@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def sample_inputs(
     ----------
     laws : dict of str to distribution
         A frozen distribution of :mod:`scipy.stats` for each input, or a sequence of
-        levels, which are drawn equally often.
+        levels (numbers, text or other labels), which are drawn equally often.
     n : int
         Number of runs.
     method : {"sobol", "lhs", "random"}, default="sobol"
@@ -100,7 +101,9 @@ def _check_input(name: str, law: Any) -> None:
     if is_frozen(law):
         return
     listed = isinstance(law, (Sequence, np.ndarray)) and not isinstance(law, str)
-    if not listed or len(law) < 2 or len(set(law)) < len(law):
+    levels = list(law) if listed else []
+    hashable = all(isinstance(level, Hashable) for level in levels)
+    if len(levels) < 2 or not hashable or len(set(levels)) < len(levels):
         raise ValueError(
             f"The input {name!r} must have a frozen distribution of scipy.stats, or "
             f"two or more different levels. Got {law!r}."
@@ -127,7 +130,8 @@ def _values(law: Any, column: FloatArray) -> NDArray[Any]:
     levels = np.empty(len(law), dtype=object)
     levels[:] = list(law)
     values = levels[place]
-    return values if any(isinstance(v, str) for v in law) else np.array(list(values))
+    numbers = all(isinstance(v, Real) for v in law)
+    return np.array(list(values)) if numbers else values
 
 
 def slice_design(
@@ -155,7 +159,8 @@ def slice_design(
     design : ndarray of int of shape (n_members, n_slices)
         1 where the member sees the slice. Each slice is seen by ``round(rate *
         n_members)`` members, drawn independently of the other slices. A member
-        without any slice takes one over from a member that has several.
+        without any slice takes one over from a member that has several: where
+        ``(1 - rate) ** n_slices`` is not small this makes the slices dependent.
 
     Raises
     ------

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from numbers import Real
+from types import NoneType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, IndexArray, import_pandas
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    floats_with_nan,
+    import_pandas,
+    is_missing,
+)
 from .._input_laws import NAMED_LAWS
 from .._input_laws.families import is_frozen
 
@@ -98,7 +106,8 @@ def from_frame(
         Columns that differ between the runs. A dict gives distributions, as in
         ``distribution=`` of :class:`skpce.PolynomialChaosRegressor`; None stands for
         the choice that is made without one: ``"categorical"`` for text, booleans and
-        categories, else ``"empirical"``.
+        categories, else ``"empirical"``. That of an input in ``log`` is the
+        distribution of its logarithm.
     outputs : str, sequence of str, or dict of str to sequence of str
         Columns with what a run gave; NaN where it failed. A dict names groups of
         columns, which are judged together.
@@ -150,6 +159,10 @@ def from_frame(
     groups = {name: _names(columns) for name, columns in given.items()}
     repeated = () if replicate is None else _names(replicate)
     of_outputs = [column for columns in groups.values() for column in columns]
+    empty = [name for name, columns in groups.items() if not columns]
+    if empty or not laws:
+        which = "" if empty in ([], [None]) else f", with a column for {empty[0]!r}"
+        raise ValueError(f"Give at least one input and one output{which}.")
     _refuse_columns(frame, [*laws, *of_outputs, *repeated], log, laws)
     columns = {name: np.asarray(frame[name]) for name in laws}
     values = {
@@ -162,8 +175,10 @@ def from_frame(
     )
 
 
-def _names(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _names(given: Any) -> list[Any]:
+    """Return the names of columns; one that is no sequence stands alone."""
+    is_listed = isinstance(given, Iterable) and not isinstance(given, str)
+    return list(given) if is_listed else [given]
 
 
 def _refuse_columns(
@@ -173,7 +188,7 @@ def _refuse_columns(
     known = getattr(frame, "columns", None)
     if known is None:
         raise ValueError(f"frame must be a data frame. Got {type(frame).__name__}.")
-    known = [str(name) for name in known]
+    known = list(known)
     for name in wanted:
         if known.count(name) != 1:
             what = "several columns" if name in known else "no column"
@@ -185,8 +200,6 @@ def _refuse_columns(
     for name in log:
         if name not in laws:
             raise ValueError(f"log has {name!r}, which is no input: {list(laws)}.")
-    if not laws or len(wanted) == len(laws):
-        raise ValueError("Give at least one input and one output.")
 
 
 def build(
@@ -259,6 +272,11 @@ class _Inputs:
             law = "categorical" if _is_categorical(values) else "empirical"
         _check_law(name, law)
         if isinstance(law, str) and law == "categorical":
+            if is_log:
+                raise ValueError(
+                    f"log has the input {name!r}, which is categorical; expected "
+                    "inputs that are numbers."
+                )
             self.levels[name], codes = _coded(values)
             self.columns[name] = codes.astype(np.float64)
         else:
@@ -296,12 +314,12 @@ def _shown(name: Any) -> str:
 def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
     """Return an output as floats; None and NaN are failures."""
     try:
-        found = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        text = next(v for v in values.tolist() if isinstance(v, str) or v is not None)
+        found = floats_with_nan(values)
+    except ValueError:
+        other = [v for v in values.tolist() if not isinstance(v, (Real, NoneType))]
         raise ValueError(
             f"The output {_shown(name)} has values that are no numbers, such as "
-            f"{text!r}; expected floats, NaN where a run failed."
+            f"{other[0]!r}; expected floats, NaN where a run failed."
         ) from None
     if np.isinf(found).any():
         raise ValueError(
@@ -312,7 +330,13 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
 
 
 def _refuse_missing(name: str, values: NDArray[Any], what: str) -> None:
-    missing = [value is None or value != value for value in values.tolist()]
+    missing = [is_missing(value) for value in values.tolist()]
+    unhashable = [v for v in values.tolist() if not isinstance(v, Hashable)]
+    if unhashable:
+        raise ValueError(
+            f"The input {name!r} has values such as {unhashable[0]!r}; expected "
+            "numbers or labels."
+        )
     if any(missing):
         raise ValueError(
             f"The input {name!r} is missing in {sum(missing)} of {len(values)} {what}; "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn.decomposition import PCA
@@ -17,6 +18,7 @@ from skpce import (
     load_model,
     save_model,
 )
+from skpce.inspection import verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
 
@@ -153,3 +155,16 @@ def test_what_needs_joint_residuals_is_refused(data):
         pce.predict_interval(X, joint="targets")
     with pytest.raises(ValueError, match="Fit these targets apart"):
         pce.sample(3)
+
+
+def test_nullable_types_of_pandas_are_read(data):
+    X, y = data
+    frame = pd.DataFrame(y, columns=list("abcd")).astype("Float64")
+    one, two = (PolynomialChaosRegressor(2).fit(X, given) for given in (y, frame))
+    np.testing.assert_array_equal(one.q2_, two.q2_)
+    judged = [
+        verdict(one, X, given, n_permutations=19, random_state=0)
+        for given in (y, frame)
+    ]
+    np.testing.assert_array_equal(*(found.q2 for found in judged))
+    np.testing.assert_array_equal(judged[1].members, [70, 60, 50, 50])

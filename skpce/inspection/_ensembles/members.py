@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from ..._checks import FloatArray, IndexArray
+from ..._checks import FloatArray, IndexArray, floats_with_nan
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import refuse_ragged
 from .._reading import final_estimator
@@ -34,6 +34,7 @@ def read_members(
     refuse_ragged(y)
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
+    y = _without_nullable_types(y)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
     if outputs is not None and "steps" in known:
@@ -65,6 +66,16 @@ def read_members(
     if np.ndim(X) != 2:
         raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     return X, y, read, steps
+
+
+def _without_nullable_types(y: Any) -> Any:
+    """Return a frame or series of pandas as floats, with NaN for its NA."""
+    if not hasattr(y, "iloc") or np.asarray(y).dtype.kind != "O":
+        return y
+    values = floats_with_nan(np.asarray(y))
+    if values.ndim == 1:
+        return type(y)(values, index=y.index, name=y.name)
+    return type(y)(values, index=y.index, columns=y.columns)
 
 
 def make_cross_fit(

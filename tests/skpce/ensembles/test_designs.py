@@ -50,6 +50,7 @@ def test_a_seed_gives_the_same_runs_and_any_number_of_them():
         ({"x": "normal"}, "'x' must have a frozen distribution"),
         ({"x": ["a"]}, "two or more different levels"),
         ({"x": ["a", "a"]}, "two or more different levels"),
+        ({"x": [[1], [2]]}, "two or more different levels"),
     ],
 )
 def test_bad_inputs_are_refused(laws, message):
@@ -87,3 +88,8 @@ def test_designs_that_cannot_be_are_refused():
         slice_design(50, 1, 0.5)
     with pytest.raises(ValueError, match="'rate' parameter of slice_design"):
         slice_design(10, 3, 1.0)
+
+
+def test_levels_can_be_any_labels():
+    runs = sample_inputs({"size": [(1, 2), (3, 4)]}, 8, random_state=0)
+    assert set(runs["size"]) == {(1, 2), (3, 4)}

@@ -128,3 +128,47 @@ def test_logarithms_of_other_columns_and_values_are_refused(table):
         from_frame(table.assign(rate=range(40)), ["rate"], "accuracy", log=["rate"])
     with pytest.raises(ValueError, match="Got list"):
         from_frame([1, 2], ["rate"], "accuracy")
+
+
+def test_missing_values_of_nullable_types_are_missing(table):
+    table["score"] = pd.array(table["accuracy"], dtype="Float64")
+    table.loc[3, "score"] = pd.NA
+    table["good"] = pd.array(table["accuracy"] > 0.5, dtype="boolean")
+    table.loc[4, "good"] = pd.NA
+    runs = from_frame(table, ["depth"], ["accuracy", "score", "good"])
+    assert runs.y.isna().sum().tolist() == [0, 1, 1]
+    table["learner"] = pd.array(table["learner"], dtype="string")
+    table.loc[5, "learner"] = pd.NA
+    with pytest.raises(ValueError, match="'learner' is missing in 1 of 40 runs"):
+        from_frame(table, ["learner"], "accuracy")
+
+
+def test_columns_may_have_names_that_are_no_text(table):
+    runs = from_frame(table.rename(columns={"depth": 0, "accuracy": 1}), [0], 1)
+    assert runs.X.columns.tolist() == [0]
+    assert runs.y.columns.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Timestamp("2020-01-01") + pd.to_timedelta(range(40), "D"),
+        np.arange(40) + 1j,
+        [[1]] * 40,
+    ],
+)
+def test_dates_complex_numbers_and_lists_are_no_outputs(table, values):
+    with pytest.raises(ValueError, match="values that are no numbers, such as"):
+        from_frame(table.assign(accuracy=list(values)), ["depth"], "accuracy")
+
+
+def test_lists_and_logarithms_of_labels_are_no_inputs(table):
+    with pytest.raises(ValueError, match=r"values such as \[1\]; expected numbers or"):
+        from_frame(table.assign(depth=[[1]] * 40), ["depth"], "accuracy")
+    with pytest.raises(ValueError, match="'learner', which is categorical"):
+        from_frame(table, ["learner"], "accuracy", log=["learner"])
+
+
+def test_an_empty_output_is_refused(table):
+    with pytest.raises(ValueError, match="with a column for 'cost'"):
+        from_frame(table, ["depth"], {"quality": ["accuracy"], "cost": []})
