@@ -407,7 +407,11 @@ def method_of(
         check_is_fitted(self)
         source = getattr(self, attribute)
         # What is missing is left to the function, which reports it.
-        call: Any = signature.bind_partial(source, *args, **kwargs)
+        try:
+            call: Any = signature.bind_partial(source, *args, **kwargs)
+        except TypeError as error:
+            owner = f"{type(self).__name__}.{function.__name__}()"
+            raise TypeError(f"{owner} {error}") from None
         if call.arguments.get(inputs) is not None:
             call.arguments[inputs] = validate_data(
                 self,

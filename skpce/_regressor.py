@@ -306,6 +306,10 @@ class PolynomialChaosRegressor(
         """
         solver = self._make_solver()
         first = getattr(self, "_problem", None) is None or self._problem.sums is None
+        if hasattr(self, "_problem") and self._problem.lacks_targets:
+            raise ValueError(
+                "partial_fit cannot go on from a fit whose samples lack targets (NaN)."
+            )
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=first)
             if samples.at_least_one_copy() is not samples:
@@ -389,6 +393,8 @@ class PolynomialChaosRegressor(
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
         if missing is not None:
             targets = np.where(missing.reshape(targets.shape), np.nan, targets)
+        elif np.isnan(targets).any():
+            raise ValueError("Input y contains NaN; partial_fit needs every target.")
         weights = checked_sample_weight(sample_weight, inputs)
         if reset:
             self._is_scalar = values.ndim == 1

@@ -17,7 +17,11 @@ from typing import Any
 import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray, fail
-from .._expansion.targets import names_of_columns, output_labels
+from .._expansion.targets import (
+    numbered_outputs,
+    output_labels,
+    refuse_other_outputs,
+)
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
 from .steps import StepLayout, refuse_ragged, resolve_layout
@@ -219,9 +223,7 @@ def read_outputs(
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     scales = np.ones(real.n_parts)
     if standardize:
-        known = ~np.isnan(table[:, n_parts:]).all(axis=0)
-        deviation = np.nanstd(table[:, n_parts:][:, known], axis=0)
-        scales[known] = np.where(deviation > 0, deviation, 1.0)
+        scales = _deviations(table[:, n_parts:], real)
     return Outputs(geometry, real, scales, zero_replacement, standardize)
 
 
@@ -244,6 +246,16 @@ def read_numbers(y: Any, name: str = "y") -> FloatArray:
             "member failed."
         )
     return values
+
+
+def _deviations(values: FloatArray, layout: StepLayout) -> FloatArray:
+    """Return standard deviations over the members that have the output; 1 for 0."""
+    found = np.ones(values.shape[1])
+    for columns in layout.slices:
+        complete = values[~np.isnan(values[:, columns]).any(axis=1), columns]
+        if len(complete):
+            found[columns] = complete.std(axis=0)
+    return np.where(found > 0, found, 1.0)
 
 
 def _are_compositions(y: Any, values: FloatArray, owner: str) -> bool:
@@ -303,11 +315,6 @@ def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout
     return StepLayout(widths, tuple(order), tuple(column for _, column in labels))
 
 
-def numbered_outputs(n_columns: int) -> tuple[str, ...]:
-    """Return names of outputs that have none."""
-    return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
-
-
 def checked_outputs(
     y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
 ) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
@@ -323,10 +330,5 @@ def checked_outputs(
         raise ValueError(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
         )
-    found = names_of_columns(output_labels(y, n_columns))
-    expected = list(names)
-    if found not in (None, expected) and expected != list(numbered_outputs(n_columns)):
-        raise ValueError(
-            f"{what} has the outputs {found}; expected {expected}, in this order."
-        )
+    refuse_other_outputs(y, names, what)
     return values.reshape(len(values), -1)

@@ -141,12 +141,11 @@ def resolve_layout(
             f"The {parameter!r} parameter of {owner} sums to {sum(widths)} columns "
             f"({' + '.join(map(str, widths))}) but y has {n_columns}."
         )
-    if named:
-        step_names = tuple(str(name) for name in steps)
-    else:
-        step_names = _names_for(labels, widths, parameter)
+    names = tuple(map(str, steps)) if named else _names_for(labels, widths, parameter)
+    if len(set(names)) < len(names):
+        raise fail(owner, parameter, "a dict of names that differ as text", steps)
     parts = [label[1] for label in labels] if labels else _numbered_parts(widths)
-    return StepLayout(widths, step_names, tuple(parts))
+    return StepLayout(widths, names, tuple(parts))
 
 
 def _column_groups(values: Any) -> list[list[Any]]:

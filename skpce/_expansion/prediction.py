@@ -23,6 +23,7 @@ from .conformal import cross_bounds, split_bounds
 from .predictive import QUANTILE, Predictive, RealSpace, simultaneous_bands
 from .problem import FittedProblem
 from .residuals import NOISES, RESIDUAL_LAWS
+from .targets import refuse_other_outputs
 
 #: How an interval follows from the members.
 METHODS = ("residual", "conformal")
@@ -218,6 +219,7 @@ def _predictive_of_part(
     def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
         inputs = validate_data(estimator, X, dtype=np.float64, reset=False)
         values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        refuse_other_outputs(y, expansion.output_names, "y of calibration")
         if values.ndim == 1:
             values = values[:, np.newaxis]
         expected = len(inputs), expansion.n_outputs

@@ -86,6 +86,11 @@ class FittedProblem:
             weight[targets] = part.total_weight
         return weight
 
+    @property
+    def lacks_targets(self) -> bool:
+        """Whether some samples lack a target (NaN)."""
+        return self.samples is not None and bool(np.isnan(self.samples.targets).any())
+
     @cached_property
     def parts(self) -> tuple[tuple[FittedProblem, IndexArray], ...]:
         """Problems of targets that the same samples have, with these targets.
@@ -93,7 +98,7 @@ class FittedProblem:
         A sample that lacks a target (NaN) takes part in the others.
         """
         every = np.arange(len(self.spread))
-        if self.samples is None or not np.isnan(self.samples.targets).any():
+        if self.samples is None or not self.lacks_targets:
             return ((self, every),)
         return tuple(
             (self._of_part(rows, targets), targets)

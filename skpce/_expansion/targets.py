@@ -122,6 +122,20 @@ def columns_of_outputs(
     return columns
 
 
+def numbered_outputs(n_columns: int) -> tuple[str, ...]:
+    """Return names of outputs that have none."""
+    return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
+
+
+def refuse_other_outputs(y: Any, names: Sequence[str], what: str) -> None:
+    """Raise ``ValueError`` for columns with other names than those that were fitted."""
+    found, expected = names_of_columns(output_labels(y, len(names))), list(names)
+    if found not in (None, expected) and expected != list(numbered_outputs(len(names))):
+        raise ValueError(
+            f"{what} has the outputs {found}; expected {expected}, in this order."
+        )
+
+
 _EXPECTED = (
     "a dict of names to numbers of columns, or to columns (names or positions), such "
     "as {'accuracy': 1, 'logits': 10}, or a sequence of these"

@@ -106,6 +106,8 @@ def from_study(
         n_objectives = outputs.shape[1]
         metrics = [f"objective{i}" for i in range(n_objectives)]
         metrics = metrics if n_objectives > 1 else ["objective"]
+    if len(set(metrics)) < len(metrics):
+        raise ValueError(f"Two objectives have one name: {list(metrics)}.")
     return build(
         {name: _values(name, complete) for name in names},
         laws,
@@ -178,6 +180,11 @@ def _law_of(name: str, space: Any) -> Any:
 def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
     """Return what a parameter was in each trial; None is a choice like others."""
     values = [trial.params[name] for trial in trials]
+    if None in values and "None" in values:
+        raise ValueError(
+            f"The parameter {name!r} has the choices None and 'None', which have one "
+            "name as text. Rename one."
+        )
     return _objects(["None" if value is None else value for value in values])
 
 
@@ -255,6 +262,11 @@ def from_cv_results(
     n_candidates = len(next(iter(columns.values())))
     columns = {name: np.tile(values, n_splits) for name, values in columns.items()}
     if splits == "input":
+        if "split" in columns:
+            raise ValueError(
+                "splits='input' needs the name 'split', which is a parameter of the "
+                "search. Rename the parameter."
+            )
         columns["split"] = np.repeat(np.arange(n_splits), n_candidates)
     laws: dict[str, Any] = dict.fromkeys(columns)
     if splits == "input":
@@ -275,6 +287,8 @@ def from_cv_results(
 def _candidates(name: str, values: Any) -> NDArray[Any]:
     """Return what a parameter was for each candidate."""
     masked = np.ma.getmaskarray(np.ma.asarray(values))
+    listed = np.asarray(values).tolist()
+    masked = masked | [isinstance(v, float) and v != v for v in listed]  # of a frame
     if masked.any():
         raise ValueError(
             f"The parameter {name.removeprefix('param_')!r} is missing for "

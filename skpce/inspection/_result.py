@@ -123,11 +123,19 @@ class Result:
             return self.rows
         if name in self._labels:
             return self[name]
-        known = ", ".join([*self.columns, *self.figures])
+        known = ", ".join(self._further_names())
         raise AttributeError(f"The result has no {name!r}; it has {known}.")
 
     def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *self.columns, *self.figures]
+        return [*super().__dir__(), *self._further_names()]
+
+    def _further_names(self) -> list[str]:
+        """Names of attributes that belong to this table alone."""
+        names = [*self.columns, *self.figures, *(f"{key}_names" for key in self.keys)]
+        names += [f"{table}_frame" for table in self.tables]
+        if self.supported:
+            names.append(self.answer)
+        return list(dict.fromkeys([*names, f"{self._first_key}s"]))
 
     def largest(self, column: str) -> float:
         """Return the value of a column that is largest in size; NaN for none.

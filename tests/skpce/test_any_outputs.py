@@ -437,3 +437,43 @@ def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):
     y[:3, 0] = np.nan
     with pytest.raises(ValueError, match="NaN in 3 of 60 members; leave these out"):
         compare_embeddings({"PCA": PCA()}, X, y, dimensions=(1,), n_permutations=19)
+
+
+def test_names_that_are_the_same_as_text_are_refused():
+    X, y = np.random.default_rng(0).normal(size=(2, 20, 3))
+    with pytest.raises(ValueError, match="names that differ as text"):
+        verdict(PolynomialChaosRegressor(1), X, y, outputs={1: 2, "1": 1})
+
+
+def test_cautions_of_outputs_with_failures_are_not_lost():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 1))
+    noise = rng.normal(size=(2, 120))
+    y = np.c_[X[:, 0] + noise[0], X[:, 0] + noise[1] * np.exp(1.5 * X[:, 0])]
+    y[3, 1] = np.nan
+    model = PolynomialChaosRegressor(1, distribution=stats.norm())
+    found = verdict(model, X, y, n_permutations=39, random_state=0)
+    assert any("y1" in caution for caution in found.cautions)
+
+
+def test_units_are_those_of_the_members_that_count():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    y = X + 0.5 * rng.normal(size=(40, 2))
+    y[7] = np.nan, 1e3
+    options = {"outputs": {"g": 2}, "standardize": True, "n_permutations": 19}
+    model, others = PolynomialChaosRegressor(1), np.arange(40) != 7
+    found = verdict(model, X, y, random_state=0, **options)
+    complete = verdict(model, X[others], y[others], random_state=0, **options)
+    np.testing.assert_allclose(found.q2, complete.q2)
+
+
+def test_an_output_that_lost_its_replicates_has_no_noise_share():
+    rng = np.random.default_rng(2)
+    setting = np.repeat(np.arange(20), 2)
+    X = rng.normal(size=(20, 2))[setting]
+    y = X + 0.3 * rng.normal(size=(40, 2))
+    y[1::2, 1] = np.nan
+    model = PolynomialChaosRegressor(1)
+    found = verdict(model, X, y, reward=setting, n_permutations=39, random_state=0)
+    assert np.isnan(found.noise_share).tolist() == [False, True]

@@ -132,6 +132,13 @@ def test_partial_fit_has_no_use_for_missing_targets(data):
     pce.partial_fit(X, np.nan_to_num(y))
     with pytest.raises(ValueError, match="NaN"):
         pce.partial_fit(X, y)
+    with_none = y.astype(object)
+    with_none[0, 0] = None
+    with pytest.raises(ValueError, match="NaN"):
+        pce.partial_fit(X, with_none)
+    pce.fit(X, y)
+    with pytest.raises(ValueError, match="cannot go on from a fit whose samples lack"):
+        pce.partial_fit(X, np.nan_to_num(y))
 
 
 @pytest.mark.parametrize(

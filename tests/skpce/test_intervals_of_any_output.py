@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, softmax
 from scipy.stats import norm, t
@@ -487,3 +488,15 @@ def test_a_fit_without_residuals_or_samples_says_so():
     other = linear_with_noise(30, seed=22)
     split = sums.predict_interval(X, method="conformal", calibration=other)
     assert np.isfinite(split.lower).all()  # needs predictions and leverages alone
+
+
+def test_calibration_has_the_columns_of_the_fit():
+    X, values = np.random.default_rng(0).normal(size=(2, 60, 2))
+    y = pd.DataFrame(values, columns=["score", "loss"])
+    model = PolynomialChaosRegressor(1).fit(X[:30], y[:30])
+    options = {"method": "conformal"}
+    model.predict_interval(X, calibration=(X[30:], y[30:]), **options)
+    with pytest.raises(ValueError, match="y of calibration has the outputs"):
+        model.predict_interval(
+            X, calibration=(X[30:], y[30:][["loss", "score"]]), **options
+        )

@@ -285,8 +285,11 @@ def verdict(
         )
         labels = None if reward is None else np.asarray(reward)[rows]
         noise = shares[:, groups]
-        if noise_share is None and reward is not None:
-            noise = training_noise(fit, labels, confidence_level)
+        # Where failures have left no replicates of an output its noise is not known.
+        if noise_share is None and labels is not None:
+            some_failed = len(rows) < len(table)
+            if not some_failed or len(np.unique(labels)) < len(labels):
+                noise = training_noise(fit, labels, confidence_level)
         judged = _measure(
             fit,
             labels,
@@ -327,6 +330,7 @@ def verdict(
                 read.names, columns, max_noise_share, read.are_compositions
             ),
             *first.cautions,
+            *(caution for _, judged in found for caution in judged.of_outputs),
         ),
         "cpu_seconds": sum(judged.cpu_seconds for _, judged in found),
         "inputs": first.inputs,
@@ -351,7 +355,8 @@ class _Findings:
     """What refits say about groups that the same members have."""
 
     columns: dict[str, FloatArray]  # each of shape (n_groups,); p-values not adjusted
-    cautions: tuple[str, ...]
+    cautions: tuple[str, ...]  # about the members and their inputs
+    of_outputs: tuple[str, ...]  # about the outputs
     cpu_seconds: float
     inputs: Result | None
     n_terms: int | None
@@ -399,8 +404,8 @@ def _measure(
         (
             *repetition_caution(fit.X, reward, fit.splits),
             *input_cautions(tests, n_terms, n_members),
-            *(spread_caution(fitted, fit.outputs.names) if reward is None else ()),
         ),
+        spread_caution(fitted, fit.outputs.names) if reward is None else (),
         cpu_seconds,
         tests,
         n_terms,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -225,3 +226,27 @@ def test_bad_results_are_refused(search):
     masked = np.ma.MaskedArray([1, 2, 3, 4], [False, True, False, False])
     with pytest.raises(ValueError, match="'a' is missing for 1 of 4 candidates"):
         from_cv_results({"param_a": masked, "mean_test_score": [1, 2, 3, 4]})
+
+
+def test_names_that_would_be_lost_are_refused(study, search):
+    for trial in study.trials:
+        trial.values = [1.0, 2.0]
+    study.metric_names = ["loss", "loss"]
+    with pytest.raises(ValueError, match="Two objectives have one name"):
+        from_study(study)
+    study.metric_names = ["loss", "time"]
+    study.trials[0].params["kind"] = "None"
+    with pytest.raises(ValueError, match="choices None and 'None'"):
+        from_study(study)
+    results = search.cv_results_ | {"param_split": np.arange(9)}
+    with pytest.raises(ValueError, match="needs the name 'split'"):
+        from_cv_results(results, splits="input")
+
+
+def test_a_frame_of_results_has_missing_parameters_too():
+    X, y = load_iris(return_X_y=True)
+    grids = [{"max_depth": [1, 2]}, {"max_depth": [3, 4], "splitter": ["best"]}]
+    found = GridSearchCV(DecisionTreeClassifier(random_state=0), grids, cv=3).fit(X, y)
+    for results in (found.cv_results_, pd.DataFrame(found.cv_results_)):
+        with pytest.raises(ValueError, match="'splitter' is missing for 2 of 4"):
+            from_cv_results(results)
