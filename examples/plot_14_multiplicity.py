@@ -112,9 +112,7 @@ y = np.stack([ensemble.y, 1 - ensemble.y], axis=2).reshape(len(runs), -1)
 model = CompositionalPCESurrogate(
     2, steps=dict.fromkeys(names, 2), distribution=list(ensemble.distribution)
 )
-found = verdict(
-    model, ensemble.X, y, reward=ensemble.setting, random_state=0
-)
+found = verdict(model, ensemble.X, y, reward=ensemble.setting, random_state=0)
 print(found)
 
 # %%

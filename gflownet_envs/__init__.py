@@ -115,6 +115,8 @@ _NAMES_OF_MODULE = {
         "fetch_sachs",
         "fetch_fragments",
         "fetch_seh",
+        "fetch_learning_curves",
+        "fetch_shakespeare",
         "make_linear_gaussian_data",
     ),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -36,22 +35,21 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
+from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
 from ._expansion.intervals import sobol_interval
 from ._expansion.noise_correction import noise_corrected_sobol_indices
 from ._expansion.problem import FittedProblem, solve_samples, solve_sums, sum_blocks
+from ._expansion.targets import (
+    columns_of_outputs,
+    names_of_columns,
+    output_labels,
+    warn_of_targets,
+    without_missing,
+)
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
-
-
-class ConstantTargetWarning(UserWarning):
-    """A target does not vary: it has no variance to attribute to the inputs."""
-
-
-class FailedSamplesWarning(UserWarning):
-    """Some samples lack a target (NaN) and count in the others only."""
-
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000
@@ -206,6 +204,8 @@ class PolynomialChaosRegressor(
     array([[0.558, 0.442, 0.244]])
     """
 
+    _labels_of_y: Sequence[tuple[str, str]] = ()  # output and column of each target
+
     def __init__(
         self,
         degree: int = 2,
@@ -244,7 +244,9 @@ class PolynomialChaosRegressor(
             Inputs.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets; all of them share one factorisation. A sample with NaN counts in
-            the targets that it has.
+            the targets that it has. ``expansion_`` has the names of a data frame's
+            columns or of a series, and one group for the columns of one output: two
+            levels of names, or ``logits__0``, ``logits__1``, ...
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Frequency of each row.
 
@@ -347,13 +349,17 @@ class PolynomialChaosRegressor(
         name = self.solver if self.regressor is None else type(self.regressor).__name__
         names = problem.fit.solver_names or (name,) * len(problem.spread)
         self.solver_: NDArray[np.str_] = np.array(names)
-        self.expansion_ = Expansion(
+        expansion = Expansion(
             problem.basis,
             problem.coefficients,
             input_names(self),
+            names_of_columns(self._labels_of_y),
             q2=problem.q2,
             scalar=self._is_scalar,
+            target_variance=problem.target_variance,
+            loo_error=problem.loo_error,
         )
+        self.expansion_ = expansion.grouped(columns_of_outputs(self._labels_of_y))
 
     def _make_solver(self) -> CoefficientSolver:
         owner = type(self).__name__
@@ -375,7 +381,8 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
-        y, missing = _without_missing(y) if may_lack else (y, None)
+        named = y
+        y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validate_data(
             self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
         )
@@ -385,6 +392,7 @@ class PolynomialChaosRegressor(
         weights = checked_sample_weight(sample_weight, inputs)
         if reset:
             self._is_scalar = values.ndim == 1
+            self._labels_of_y = tuple(output_labels(named, targets.shape[1]))
         elif targets.shape[1] != self.expansion_.n_outputs:
             raise ValueError(
                 f"y has {targets.shape[1]} targets but the samples before had "
@@ -482,13 +490,13 @@ class PolynomialChaosRegressor(
         Returns
         -------
         frame : pandas.DataFrame
-            One row per target and set of inputs. Columns ``target`` (its number),
-            ``input`` (names joined with ``*``), ``order`` (inputs in the set),
-            ``first_order`` (share of exactly this set), ``total_order`` (share of
-            all sets that contain it), ``shapley`` and ``loo_unexplained`` (the
-            target's ``unexplained_share_``). With ``ci`` also ``low`` and ``high``
-            of the total index and ``first_low`` and ``first_high``. Shapley effects
-            and intervals of pairs are NaN. Needs pandas.
+            One row per target and set of inputs. Columns ``target`` (its name in y,
+            or its number), ``input`` (names joined with ``*``), ``order`` (inputs in
+            the set), ``first_order`` (share of exactly this set), ``total_order``
+            (share of all sets that contain it), ``shapley`` and ``loo_unexplained``
+            (the target's ``unexplained_share_``). With ``ci`` also ``low`` and
+            ``high`` of the total index and ``first_low`` and ``first_high``. Shapley
+            effects and intervals of pairs are NaN. Needs pandas.
 
         Raises
         ------
@@ -510,11 +518,12 @@ class PolynomialChaosRegressor(
         check_is_fitted(self)
         check_integer("sobol_frame", "order", order, low=1)
         interval = None if ci is None else self.sobol_interval(confidence_level=ci)
-        expansion = self.expansion_
+        expansion = self._of_targets
+        numbers = range(expansion.n_outputs)
         return sensitivity_frame(
             expansion.interaction_indices(order),
             expansion.shapley_effects(),
-            range(expansion.n_outputs),
+            expansion.output_names if self._labels_of_y else numbers,
             expansion.input_names,
             expansion.unexplained_share,
             interval,
@@ -524,13 +533,17 @@ class PolynomialChaosRegressor(
     basis_ = attribute_of("expansion_", lambda e: e.basis)
     coefficients_ = attribute_of("expansion_", lambda e: e.coefficients)
     multi_indices_ = attribute_of("expansion_", lambda e: e.multi_indices)
-    sobol_indices_ = attribute_of("expansion_", lambda e: e.sobol_indices().first_order)
-    total_sobol_indices_ = attribute_of(
-        "expansion_", lambda e: e.sobol_indices().total_order
+    # Figures of a target are those of its column, also where y has groups of columns.
+    _of_targets = attribute_of("expansion_", lambda e: e.grouped(None))
+    sobol_indices_ = attribute_of(
+        "_of_targets", lambda e: e.sobol_indices().first_order
     )
-    total_variance_ = attribute_of("expansion_", lambda e: e.total_variance)
-    q2_ = attribute_of("expansion_", lambda e: e.q2)
-    unexplained_share_ = attribute_of("expansion_", lambda e: e.unexplained_share)
+    total_sobol_indices_ = attribute_of(
+        "_of_targets", lambda e: e.sobol_indices().total_order
+    )
+    total_variance_ = attribute_of("_of_targets", lambda e: e.total_variance)
+    q2_ = attribute_of("_problem", lambda p: p.q2)
+    unexplained_share_ = attribute_of("_of_targets", lambda e: e.unexplained_share)
     feature_importances_ = attribute_of(
         "expansion_", lambda e: e.aggregated_sobol_indices().total_order
     )
@@ -541,58 +554,19 @@ class PolynomialChaosRegressor(
     main_effects = method_of("expansion_", Expansion.main_effects)
     marginal = method_of("expansion_", Expansion.marginal)
     gradient = method_of("expansion_", Expansion.gradient)
-    derivative_sensitivity = method_of("expansion_", Expansion.derivative_sensitivity)
+    derivative_sensitivity = method_of("_of_targets", Expansion.derivative_sensitivity)
     lipschitz_estimate = method_of("expansion_", Expansion.lipschitz_estimate)
-    sobol_index = method_of("expansion_", Expansion.sobol_index)
-    closed_sobol_index = method_of("expansion_", Expansion.closed_sobol_index)
-    total_sobol_index = method_of("expansion_", Expansion.total_sobol_index)
-    interaction_indices = method_of("expansion_", Expansion.interaction_indices)
-    shapley_effects = method_of("expansion_", Expansion.shapley_effects)
+    sobol_index = method_of("_of_targets", Expansion.sobol_index)
+    closed_sobol_index = method_of("_of_targets", Expansion.closed_sobol_index)
+    total_sobol_index = method_of("_of_targets", Expansion.total_sobol_index)
+    interaction_indices = method_of("_of_targets", Expansion.interaction_indices)
+    shapley_effects = method_of("_of_targets", Expansion.shapley_effects)
     aggregated_sobol_indices = method_of(
-        "expansion_", Expansion.aggregated_sobol_indices
+        "_of_targets", Expansion.aggregated_sobol_indices
     )
     sobol_interval = method_of("_problem", sobol_interval)
     noise_corrected_sobol_indices = method_of("_problem", noise_corrected_sobol_indices)
+    _predictive = property(prediction.predictive_of)
+    sample = method_of("_predictive", prediction.sample)
+    predict_interval = method_of("_predictive", prediction.predict_interval)
     __getstate__, __setstate__ = plain_state, restore_state
-
-
-def _without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Return targets with zeros in place of NaN, and where these were."""
-    values = np.asarray(y)
-    if values.dtype.kind != "f" or not np.isnan(values).any():
-        return y, None
-    missing = np.isnan(values)
-    count = np.ravel((~missing).sum(axis=0))
-    if count.min() < 2:
-        raise ValueError(
-            f"y has {count.min()} values that are no NaN in column {count.argmin()}; "
-            "expected two or more."
-        )
-    return np.where(missing, 0.0, values), missing
-
-
-def warn_of_targets(expansion: Expansion, problem: FittedProblem) -> None:
-    """Warn of constant targets and of missing ones, from two calls up."""
-    constant = np.flatnonzero(problem.spread == 0.0).tolist()
-    if constant:
-        which = "y" if expansion.scalar else f"Of y the targets {constant}"
-        warnings.warn(
-            f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
-            ConstantTargetWarning,
-            stacklevel=3,
-        )
-    weights = problem.weight_of_targets
-    n_samples = problem.total_weight
-    if weights.min() < n_samples:
-        lacking = [
-            f"{name} has {weight:g}"
-            for name, weight in zip(expansion.output_names, weights, strict=True)
-            if weight < n_samples
-        ]
-        listed = ", ".join(lacking[:5]) + (", ..." if len(lacking) > 5 else "")
-        warnings.warn(
-            f"y has NaN: of {n_samples:g} samples {listed}. A sample that lacks a "
-            "target counts in the others.",
-            FailedSamplesWarning,
-            stacklevel=3,
-        )

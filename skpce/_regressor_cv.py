@@ -26,8 +26,9 @@ from ._checks import (
     method_of,
     unchanged_on_failure,
 )
+from ._expansion.targets import warn_of_targets
 from ._model_file.state import plain_state, restore_state
-from ._regressor import PolynomialChaosRegressor, warn_of_targets
+from ._regressor import PolynomialChaosRegressor
 from ._solvers import PENALIZED, SOLVERS
 
 
@@ -216,6 +217,8 @@ class PolynomialChaosRegressorCV(
     # All the rest is that of the best estimator, read as the regressor reads it.
     _problem = attribute_of("best_estimator_", lambda e: e._problem)
     expansion_ = attribute_of("best_estimator_", lambda e: e.expansion_)
+    _of_targets = PolynomialChaosRegressor._of_targets
+    _labels_of_y = attribute_of("best_estimator_", lambda e: e._labels_of_y)
     basis_ = PolynomialChaosRegressor.basis_
     coefficients_ = PolynomialChaosRegressor.coefficients_
     multi_indices_ = PolynomialChaosRegressor.multi_indices_
@@ -246,6 +249,9 @@ class PolynomialChaosRegressorCV(
     noise_corrected_sobol_indices = (
         PolynomialChaosRegressor.noise_corrected_sobol_indices
     )
+    _predictive = PolynomialChaosRegressor._predictive
+    sample = PolynomialChaosRegressor.sample
+    predict_interval = PolynomialChaosRegressor.predict_interval
     sobol_frame = method_of("best_estimator_", PolynomialChaosRegressor.sobol_frame)
     get_feature_names_out = PolynomialChaosRegressor.get_feature_names_out
 

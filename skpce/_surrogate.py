@@ -516,6 +516,7 @@ class CompositionalPCESurrogate(
     mask_ = attribute_of("geometry_", lambda g: g.mask)
     coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
+    _predictive = property(predictive.predictive_of_surrogate)
     get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)
@@ -528,6 +529,6 @@ class CompositionalPCESurrogate(
     probability_sobol_indices = method_of(
         "_now", probability_indices.probability_sobol_indices
     )
-    sample = method_of("_now", predictive.sample)
-    predict_interval = method_of("_now", predictive.predict_interval)
+    sample = method_of("_predictive", predictive.sample)
+    predict_interval = method_of("_predictive", predictive.predict_interval)
     predicted_modes = method_of("_now", modes.predicted_modes)

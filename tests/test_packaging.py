@@ -40,11 +40,12 @@ def test_the_core_needs_four_packages():
 
 def test_the_extras_are_there_and_all_has_those_of_users():
     extras = PROJECT["optional-dependencies"]
-    of_users = {"torch", "plot", "data", "cli", "flow", "chem", "dask"}
+    of_users = {"torch", "plot", "data", "frames", "cli", "flow", "chem", "dask"}
     assert set(extras) == of_users | {"test", "docs", "all"}
     (everything,) = extras["all"]
     assert everything == f"skpce[{','.join(e for e in extras if e in of_users)}]"
     assert names_of(extras["torch"]) == {"torch", "safetensors"}
+    assert names_of(extras["frames"]) == {"pandas"}
     assert names_of(extras["cli"]) == {"click", "rich"}
 
 

@@ -18,18 +18,37 @@ from tests.golden.ensembles import FITTED, NEEDS
 from tests.golden.surface import surface_of
 
 ADDED: set[str] = {
+    "gflownet_envs.datasets.fetch_learning_curves",
+    "gflownet_envs.fetch_learning_curves",
+    "gflownet_envs.fetch_shakespeare",
+    "gflownet_envs.datasets.fetch_shakespeare",
     "gflownet_envs.training.NotConvergedWarning",
     "gflownet_envs.training.TrainedEnsemble",
     "gflownet_envs.training.TrainingDiagnostics",
     "skpce.Expansion",
+    "skpce.FailedSamplesWarning",
     "skpce.inspection.Result",
     "skpce.inspection.ResultRow",
+    "skpce.inspection.noise_test",
     "skpce.load_model",
     "skpce.save_model",
 }
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""
 
 CHANGED: set[str] = {
+    # real outputs, and columns of y that belong together
+    "skpce.report",
+    "skpce.inspection.back_to_reward",
+    "skpce.plotting.ConvergenceDisplay.from_estimator",
+    "skpce.plotting.CoverageDisplay",
+    "skpce.plotting.InteractionDisplay.from_estimator",
+    "skpce.plotting.MainEffectsDisplay.from_estimator",
+    "skpce.plotting.RewardEffectsDisplay.from_estimator",
+    "skpce.plotting.SobolDisplay.from_estimator",
+    "skpce.plotting.SobolDisplay.from_fit",
+    "skpce.plotting.StepVarianceDisplay.from_estimator",
+    "skpce.plotting.StepVarianceDisplay.from_predictions",
+    "skpce.sample_size.required_ensemble_size",
     # one class for indices of targets, of groups and of all together
     "skpce.AggregatedIndices",
     "skpce.SobolIndices",
@@ -57,6 +76,9 @@ CHANGED: set[str] = {
     "skpce.ProbabilitySobolIndices",
     # it has no partial_fit
     "skpce.PolynomialChaosRegressorCV.set_partial_fit_request",
+    # noise=, and conformal intervals
+    "skpce.CompositionalPCESurrogate.predict_interval",
+    "skpce.CompositionalPCESurrogate.sample",
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"

@@ -11,6 +11,39 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+CODE = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+SHOWN = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+
+
+def printed_by(code, folder):
+    """Run an example in a folder; it needs neither torch nor GFlowNets."""
+    guard = "\nimport sys; assert not {'torch', 'gflownet_envs'} & set(sys.modules)\n"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code + guard],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_a_table_of_runs_gets_the_verdict_that_stands_below_it(tmp_path):
+    pytest.importorskip("pandas")
+    assert len(CODE) == len(SHOWN) == 2
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    assert printed_by(CODE[0], tmp_path) == SHOWN[0]
+    calls = CODE[0].split("\n\n")[1].splitlines()
+    assert len(calls) == 6  # five lines to the verdict, one to the indices
+
+
+def test_the_first_page_of_the_documentation_shows_the_same():
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert CODE[0] in page
+    assert SHOWN[0] in page
+
+
 # What the verdict says of the same classifiers when X has nothing to do with them.
 NOISE = """
 noise = np.random.default_rng(1).normal(size=X.shape)
@@ -18,20 +51,10 @@ print(verdict(surrogate, noise, y, n_permutations=199, random_state=0))
 """
 
 
-def test_the_example_prints_what_stands_below_it(tmp_path):
-    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-    (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-    guard = "\nimport sys; assert not {'torch', 'gflownet_envs'} & set(sys.modules)\n"
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code + NOISE + guard],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith(shown)
-    assert result.stdout.count("NOT ATTRIBUTABLE") == 2
+def test_an_ensemble_of_models_prints_what_stands_below_it(tmp_path):
+    found = printed_by(CODE[1] + NOISE, tmp_path)
+    assert found.startswith(SHOWN[1])
+    assert found.count("NOT ATTRIBUTABLE") == 2
     assert list(tmp_path.iterdir()) == []
 
 

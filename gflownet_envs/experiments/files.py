@@ -31,7 +31,7 @@ from gflownet_envs.storage import (
     write_bytes,
     write_json,
 )
-from skpce._report import HtmlReport
+from skpce._report.page import HtmlReport
 
 
 def build_report(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults, Table
-from skpce._report import (
+from skpce._report.page import (
     fragility_columns,
     interval_in_words,
     share_columns,

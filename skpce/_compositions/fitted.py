@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -28,13 +28,6 @@ from .._solvers.external import copies_of, cross_validated_fit, require_weights
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import LogRatioGeometry, sum_by_step
-
-RESIDUAL_LAWS = ("resampled", "gaussian")
-
-# Quantiles of few residuals. Positions i/(n + 1) ("weibull") cover a new member without
-# a fit, and the factor sqrt(1 + h) widens them once more. "hazen" is too narrow in
-# spite of it.
-QUANTILE: Final = "median_unbiased"
 
 # Draws of the expansion: this many for each term, and not fewer than the second.
 _DRAWS_A_TERM = 10
@@ -147,60 +140,6 @@ def solver_of(
     return InputModelSolver(regressor, basis, make_generator(random_state))
 
 
-@dataclass(frozen=True)
-class ResidualLaw:
-    r"""Leave-one-out residuals of an ensemble, in the fitted coordinates.
-
-    One row has all steps of a member, which preserves the dependence between actions
-    and steps. The formulas are those of the predictive law in the page "Mathematics".
-    """
-
-    fit: LinearFit
-    weights: FloatArray  # shape: (n_members,), frequencies
-
-    def draw(
-        self, size: int, kind: str | None, generator: np.random.Generator
-    ) -> FloatArray:  # shape: (size, n_fitted)
-        """Draw scaled residuals.
-
-        ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
-        whole rows; None gives zeros, the push-forward alone.
-        """
-        residuals = self.fit.scaled_residuals
-        if kind is None:
-            return np.zeros((size, residuals.shape[1]))
-        self._refuse_undefined()
-        share = self.weights / self.weights.sum()
-        if kind == "resampled":
-            return residuals[generator.choice(len(share), size=size, p=share)]
-        # R'R are the second moments; R has a row for each coordinate at most.
-        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * residuals, mode="r")
-        return generator.standard_normal(size=(size, len(root))) @ root
-
-    def atoms(
-        self, size: int, kind: str | None, generator: np.random.Generator
-    ) -> FloatArray:
-        """Return rows for quantiles: each residual once where the weights are equal.
-
-        This avoids the noise of drawing. None has one atom, zero.
-        """
-        if kind is None:
-            return np.zeros((1, self.fit.scaled_residuals.shape[1]))
-        if kind == "resampled" and np.ptp(self.weights) == 0:
-            self._refuse_undefined()
-            return self.fit.scaled_residuals
-        return self.draw(size, kind, generator)
-
-    def _refuse_undefined(self) -> None:
-        if np.isnan(self.fit.scaled_residuals).any():
-            raise ValueError(
-                "The residual law is not defined: with as many terms as members a "
-                "least-squares fit has no leave-one-out residuals. Use "
-                "solver='ridge', a lower degree, or residual=None (the push-forward "
-                "alone, which is too narrow)."
-            )
-
-
 @dataclass(frozen=True, eq=False)
 class FittedCompositions:
     """An expansion of log-ratios, the data behind it, and its coordinates.
@@ -250,11 +189,6 @@ class FittedCompositions:
     def clr(self) -> FloatArray:
         """Centred log-ratios of the members; shape (n_members, n_active)."""
         return self.fitted_geometry.from_coordinates(self.samples.targets)
-
-    @property
-    def residual_law(self) -> ResidualLaw:
-        """Distribution of what the expansion does not explain."""
-        return ResidualLaw(self.fit, self.weights)
 
     def clr_at(
         self,

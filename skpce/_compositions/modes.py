@@ -17,9 +17,10 @@ from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
 from .._checks import FloatArray, IndexArray, check_real, fail
+from .._expansion.prediction import check_predictive
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
-from .predictive import check_predictive, draw_around, input_sampler
+from .predictive import predictive_of
 from .steps import StepLayout
 
 #: Ashman's D above which two components are separated.
@@ -159,11 +160,12 @@ def predicted_modes(
         raise fail(owner, "n_samples", f"at least {_FEWEST_DRAWS}", n_samples)
     check_real(owner, "significance_level", significance_level, low=0, high=1)
     column = _column_of(owner, fitted.geometry, step, action)
-    draw = input_sampler(fitted, owner, inputs)
-    generator = fitted.generator(random_state)
-    rows = fitted.residual_law.draw(n_samples, residual, generator)
+    predictive = predictive_of(fitted)
+    draw = predictive.input_sampler(owner, inputs)
+    generator = predictive.generator(random_state)
+    rows = predictive.residual_law(None, owner).draw(n_samples, residual, generator)
     X = draw(n_samples, generator)
-    logits = _logits_of(draw_around(fitted, rows, X), fitted.geometry, column)
+    logits = _logits_of(predictive.draw_around(rows, X), fitted.geometry, column)
     n_known = n_samples
     if residual == "resampled":  # so many different residuals
         n_known = min(n_samples, int(np.count_nonzero(fitted.weights)))

@@ -8,7 +8,7 @@ judged as a whole: its squares are added up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray, fail
+from .._expansion.targets import names_of_columns, output_labels
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
-from .steps import StepLayout, column_labels, refuse_ragged, resolve_layout
+from .steps import StepLayout, refuse_ragged, resolve_layout
 
 # Sums of rows of probabilities differ from one by less than this.
 _CLOSED = 1e-3
@@ -202,7 +203,7 @@ def read_outputs(
     ):
         found = composition_geometry(y, steps, mask, owner)
         return Outputs(found, None, np.zeros(0), zero_replacement)
-    values = _numbers(y)
+    values = read_numbers(y)
     if outputs is None and _are_compositions(y, values, owner):
         found = composition_geometry(y, None, mask, owner)
         return Outputs(found, None, np.zeros(0), zero_replacement)
@@ -224,15 +225,22 @@ def read_outputs(
     return Outputs(geometry, real, scales, zero_replacement, standardize)
 
 
-def _numbers(y: Any) -> FloatArray:
-    """Return y as floats; NaN stands for a failed member."""
-    values = np.asarray(y, dtype=np.float64)
+def read_numbers(y: Any, name: str = "y") -> FloatArray:
+    """Return a table, or one column, as floats; NaN stands for a failed member."""
+    refuse_ragged(y, name)
+    given = np.asarray(y)
+    if given.dtype.kind not in "biufO":
+        raise ValueError(
+            f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
+            "where a member failed."
+        )
+    values = given.astype(np.float64)
     if values.ndim not in (1, 2):
-        raise ValueError(f"y must be 1-D or 2-D, got shape {values.shape}.")
+        raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise ValueError(
-            f"y has {infinite} infinite values; expected finite ones, NaN where a "
+            f"{name} has {infinite} infinite values; expected finite ones, NaN where a "
             "member failed."
         )
     return values
@@ -271,12 +279,54 @@ _EXPECTED = (
 
 def _real_layout(y: Any, outputs: Any, n_columns: int, owner: str) -> StepLayout:
     """Return the groups of real columns; a column alone where nothing groups them."""
+    labels = output_labels(y, n_columns)
     if outputs is not None:
-        return resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
-    labels = column_labels(y, n_columns)
-    if labels and any(group for group, _ in labels):
-        return resolve_layout(y, None, n_columns, owner)
-    names = [part for _, part in labels]
-    if not names:
-        names = ["y"] if n_columns == 1 else [f"y{i}" for i in range(n_columns)]
-    return StepLayout((1,) * n_columns, tuple(names), tuple(names))
+        found = resolve_layout(y, outputs, n_columns, owner, parameter="outputs")
+        if not labels and not isinstance(outputs, Mapping):
+            unnamed = tuple(f"output{i}" for i in range(found.n_steps))
+            found = replace(found, step_names=unnamed)
+        return found
+    if not labels:
+        names = numbered_outputs(n_columns)
+        return StepLayout((1,) * n_columns, names, names)
+    given = [output for output, _ in labels]
+    order = list(dict.fromkeys(given))
+    if given != sorted(given, key=order.index):
+        raise ValueError(
+            "The columns of y that belong to one output must be side by side; got the "
+            f"outputs {given} in this order."
+        )
+    if all(output == column for output, column in labels):  # none has several
+        order, widths = given, (1,) * n_columns
+    else:
+        widths = tuple(given.count(output) for output in order)
+    return StepLayout(widths, tuple(order), tuple(column for _, column in labels))
+
+
+def numbered_outputs(n_columns: int) -> tuple[str, ...]:
+    """Return names of outputs that have none."""
+    return ("y",) if n_columns == 1 else tuple(f"y{i}" for i in range(n_columns))
+
+
+def checked_outputs(
+    y: Any, names: Sequence[str], n_members: int | None = None, what: str = "y"
+) -> FloatArray:  # shape: (n_members, n_columns); NaN where a member failed
+    """Check real outputs of members: numbers, in the columns that were fitted."""
+    values = read_numbers(y, what)
+    n_columns = 1 if values.ndim == 1 else values.shape[-1]
+    if n_columns != len(names):
+        raise ValueError(
+            f"{what} has shape {values.shape}; expected (n_members, {len(names)}), the "
+            "outputs that were fitted."
+        )
+    if n_members is not None and len(values) != n_members:
+        raise ValueError(
+            f"{what} has {len(values)} members; expected {n_members}, those of X."
+        )
+    found = names_of_columns(output_labels(y, n_columns))
+    expected = list(names)
+    if found not in (None, expected) and expected != list(numbered_outputs(n_columns)):
+        raise ValueError(
+            f"{what} has the outputs {found}; expected {expected}, in this order."
+        )
+    return values.reshape(len(values), -1)

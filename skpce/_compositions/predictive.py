@@ -1,84 +1,147 @@
 """Draws, intervals and bands of the predictive distribution of policies.
 
-The distribution is the push-forward of the inputs plus that of the residuals.
+The distribution is the push-forward of the inputs plus that of the residuals. Here is
+what compositions add to it: their geometry, and distances between logits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtr
-from sklearn.utils import assert_all_finite
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.utils.validation import validate_data
 
-from .._basis.basis import PolynomialBasis
-from .._checks import (
-    FloatArray,
-    IndexArray,
-    check_integer,
-    check_real,
-    fail,
-    refuse_other_names,
-)
-from .._input_laws import check_distribution, learn_input_laws
-from .._input_laws.families import is_frozen
-from .fitted import QUANTILE, RESIDUAL_LAWS, FittedCompositions
-
-# Quantiles whose distance from the median is the spread: one standard deviation.
-_LEVELS = (float(ndtr(-1.0)), 0.5, float(ndtr(1.0)))
+from .._checks import FloatArray, IndexArray
+from .._expansion.prediction import PredictionInterval, draw, interval
+from .._expansion.predictive import OutputSpace, Predictive
+from .._expansion.problem import FittedProblem
+from .fitted import FittedCompositions
+from .log_ratio import LogRatioGeometry
+from .steps import checked_policies, replace_zeros
 
 # Smallest probability that has a logit; the largest is one rounding below 1.
 _SMALLEST = 1e-300
 
-# Probabilities in memory at a time while quantiles are taken: 64 MiB.
-_CHUNK_ENTRIES = 8_388_608
 
-#: Over what a band is joint.
-JOINT = ("step", "trajectory")
+@dataclass(frozen=True, eq=False)
+class SimplexSpace(OutputSpace):
+    """Compositions, fitted as log-ratios; the scores are logits of the active parts."""
 
-#: Draws inputs: (number, generator) -> (number, n_features).
-InputSampler = Callable[[int, np.random.Generator], FloatArray]
+    geometry: LogRatioGeometry  # of the results
+    fitted_geometry: LogRatioGeometry  # of the fit
 
+    joint = ("step", "trajectory")
 
-class PredictionInterval(NamedTuple):
-    """Lower and upper bounds of probabilities.
+    @property
+    def n_values(self) -> int:
+        return self.geometry.mask.size
 
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n_members, n_parts)
-        Bounds of each part: marginal ones, or joint over the parts of a step or of
-        the trajectory.
-    """
+    @property
+    def noise_groups(self) -> IndexArray:
+        return self.fitted_geometry.step_of_coordinate
 
-    lower: FloatArray
-    upper: FloatArray
+    def image(self, fitted: FloatArray) -> FloatArray:
+        return self.fitted_geometry.from_coordinates(fitted)
 
+    def values(self, image: FloatArray) -> FloatArray:
+        return self.geometry.compositions(image)
 
-def check_predictive(
-    owner: str, n_samples: Any, residual: Any, X: Any = None, inputs: Any = None
-) -> None:
-    """Raise ``ValueError`` for bad arguments of draws."""
-    check_integer(owner, "n_samples", n_samples, low=1)
-    if residual is not None and residual not in RESIDUAL_LAWS:
-        listed = ", ".join(repr(name) for name in RESIDUAL_LAWS)
-        raise fail(owner, "residual", f"one of {listed} or None", residual)
-    if X is not None and inputs is not None:
-        raise ValueError(
-            f"{owner} takes X, inputs of members that are known, or inputs=, a law of "
-            "unknown ones, not both."
+    def scores(self, values: FloatArray) -> FloatArray:
+        return _logit(values[..., self.geometry.active_parts])
+
+    def bounds(
+        self, lower: FloatArray, upper: FloatArray, like: FloatArray
+    ) -> FloatArray:
+        bounds = np.stack([like, like])  # parts that do not vary
+        bounds[0][:, self.geometry.active_parts] = _widened(expit(lower), -1)
+        bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
+        return bounds
+
+    def score_scale(self, scale: FloatArray) -> FloatArray:
+        """Return the root mean square over the coordinates of the step of each part."""
+        steps = self.fitted_geometry.step_of_coordinate
+        same = steps[:, np.newaxis] == self.geometry.step_of_active
+        return np.sqrt(np.square(scale) @ (same / same.sum(axis=0)))
+
+    def deviation(self, problem: FittedProblem) -> FloatArray:
+        samples = problem.samples
+        assert samples is not None  # a surrogate is fitted to samples
+        targets, residuals = samples.targets, problem.fit.loo_residuals
+        observed, predicted = (
+            self.scores(self.values(self.image(one)))
+            for one in (targets, targets - residuals)
         )
+        squares = np.square(observed - predicted)
+        return np.sqrt(np.average(squares, axis=0, weights=samples.weights))
+
+    def groups(self, joint: str) -> IndexArray:
+        steps = self.geometry.step_of_active
+        return np.zeros_like(steps) if joint == "trajectory" else steps
+
+
+def _logit(p: FloatArray) -> FloatArray:
+    inside = np.clip(p, _SMALLEST, 1.0 - np.finfo(float).epsneg)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def _widened(bounds: FloatArray, sign: int) -> FloatArray:
+    """Move by the rounding of logit and back, so that an edge is inside."""
+    return np.clip(bounds * (1.0 + sign * 1e-12), 0.0, 1.0)
+
+
+def predictive_of(fitted: FittedCompositions) -> Predictive:
+    """Return the predictive distribution of fitted compositions."""
+    return Predictive(
+        fitted.problem,
+        fitted.expansion.input_names,
+        SimplexSpace(fitted.geometry, fitted.fitted_geometry),
+        fitted.clr_at,
+        fitted.owner,
+        fitted.random_state,
+    )
+
+
+def predictive_of_surrogate(surrogate: Any) -> Predictive:
+    """Return the predictive distribution of a surrogate, which can be fitted again."""
+    fitted = surrogate._now
+    geometry, samples = fitted.geometry, fitted.samples
+
+    def refit(rows: IndexArray) -> Predictive:
+        # The layout and the mask are those of all members; nothing is resampled.
+        alone = clone(surrogate).set_params(
+            steps=geometry.layout.widths,
+            mask=geometry.mask,
+            n_resamples=0,
+            n_permutations=0,
+        )
+        values = geometry.compositions(fitted.clr[rows])
+        alone.fit(samples.inputs[rows], values, sample_weight=samples.weights[rows])
+        return predictive_of(alone._fitted)
+
+    def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+        inputs = validate_data(surrogate, X, dtype=np.float64, reset=False)
+        closed = checked_policies(y, surrogate, len(inputs), "y of calibration")
+        positive = replace_zeros(
+            closed, geometry.mask, geometry.layout, surrogate.zero_replacement
+        )
+        return inputs, positive
+
+    return replace(predictive_of(fitted), refit=refit, read=read)
 
 
 def sample(
-    fitted: FittedCompositions,
+    predictive: Predictive,
     n_samples: int = 1,
     X: ArrayLike | None = None,
     *,
     inputs: Any = None,
     residual: str | None = "resampled",
     random_state: Any = None,
+    noise: str = "constant",
 ) -> FloatArray:
     """Draw policies from the predictive distribution.
 
@@ -99,6 +162,9 @@ def sample(
         moments of the leave-one-out residuals, or whole residual rows drawn with
         replacement. None is the push-forward alone (the paper's choice), which
         is too narrow by the unexplained share.
+    noise : {"constant", "inputs"}, default="constant"
+        Whether the spread of the residuals depends on the inputs, as in
+        :meth:`predict_interval`.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
 
@@ -131,40 +197,11 @@ def sample(
     >>> surrogate.sample(1000, inputs=norm(0, 0.1)).std(axis=0).round(2)
     array([0.03, 0.03])
     """
-    owner = f"{fitted.owner}.sample"
-    check_predictive(owner, n_samples, residual, X, inputs)
-    draw = input_sampler(fitted, owner, inputs)
-    generator = fitted.generator(random_state)
-    rows = fitted.residual_law.draw(n_samples, residual, generator)
-    if X is None:
-        clr = draw_around(fitted, rows, draw(n_samples, generator))
-    else:
-        clr = draw_around(fitted, rows[:, np.newaxis], _checked(fitted, X))
-    return fitted.geometry.compositions(clr)
-
-
-def _checked(fitted: FittedCompositions, X: ArrayLike) -> FloatArray:
-    """Return finite inputs; warn of those outside their distributions."""
-    values = np.asarray(X, dtype=np.float64)
-    assert_all_finite(values, input_name="X")
-    fitted.basis.warn_outside(values, fitted.expansion.input_names)
-    return values
-
-
-def draw_around(
-    fitted: FittedCompositions,
-    rows: FloatArray,  # shape: (n_inputs or (n_rows, 1), n_fitted), scaled residuals
-    X: FloatArray,  # shape: (n_inputs, n_features)
-) -> FloatArray:  # shape: (n_inputs or (n_rows, n_inputs), n_active)
-    """Add one row of residuals, or each of them, to the prediction at each input."""
-    scale = fitted.fit.prediction_scale(fitted.basis.evaluate(X))
-    clr = fitted.fitted_geometry.from_coordinates(rows * scale)
-    clr += fitted.clr_at(X)
-    return clr
+    return draw(predictive, n_samples, X, inputs, residual, noise, random_state)
 
 
 def predict_interval(
-    fitted: FittedCompositions,
+    predictive: Predictive,
     X: ArrayLike | None = None,
     *,
     inputs: Any = None,
@@ -173,6 +210,10 @@ def predict_interval(
     residual: str | None = "resampled",
     n_samples: int = 2000,
     random_state: Any = None,
+    method: str = "residual",
+    noise: str = "constant",
+    calibration: Any = None,
+    cv: Any = 5,
 ) -> PredictionInterval:
     r"""Return prediction intervals of each probability.
 
@@ -189,10 +230,26 @@ def predict_interval(
     joint : {"step", "trajectory"} or None, default=None
         Parts that lie inside together: those of each step, or those of all
         steps. None gives marginal intervals.
+    residual : {"resampled", "gaussian"} or None, default="resampled"
+        As in :meth:`sample`; only with ``method="residual"``.
     n_samples : int, default=2000
         Draws from which the quantiles are taken.
-    residual, random_state
-        As in :meth:`sample`.
+    random_state : int, RandomState instance or None, default=None
+        None uses the parameter of the estimator.
+    method : {"residual", "conformal"}, default="residual"
+        ``"residual"`` takes quantiles of the leave-one-out residuals, scaled by the
+        leverage of the new inputs: it needs one fit. ``"conformal"`` has a guarantee
+        in finite samples, see Notes.
+    noise : {"constant", "inputs"}, default="constant"
+        ``"inputs"`` learns how the spread of the residuals of each step changes with
+        the inputs and scales the interval by it.
+        :func:`skpce.inspection.noise_test` says whether it is needed.
+    calibration : tuple (X, y) or None, default=None
+        Members that are not in the fit, for split conformal intervals. None refits in
+        folds (CV+).
+    cv : int, splitter or iterable, default=5
+        Folds of CV+: an int shuffles the members into as many; the test sets of
+        others must hold out each member once.
 
     Returns
     -------
@@ -204,6 +261,18 @@ def predict_interval(
     ------
     ValueError
         For a bad argument, or when the residual law is not defined.
+
+    Warns
+    -----
+    UserWarning
+        When there are too few members for a conformal interval of this level. Its
+        bounds are then 0 and 1.
+
+    See Also
+    --------
+    skpce.inspection.noise_test : Does the spread of the residuals depend on the inputs?
+    PolynomialChaosRegressor.predict_interval : The same for any real y, with the
+        formulas and the guarantees of ``method="conformal"``.
 
     Notes
     -----
@@ -241,168 +310,17 @@ def predict_interval(
     >>> bool(width[0] < width[1])
     True
     """
-    owner = f"{fitted.owner}.predict_interval"
-    check_predictive(owner, n_samples, residual, X, inputs)
-    check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    if joint is not None and joint not in JOINT:
-        raise fail(owner, "joint", "None, 'step' or 'trajectory'", joint)
-    draw = input_sampler(fitted, owner, inputs)
-    generator = fitted.generator(random_state)
-    law = fitted.residual_law
-    if X is None:
-        rows = law.draw(n_samples, residual, generator)
-        clr = draw_around(fitted, rows, draw(n_samples, generator))
-        bounds = _bounds(fitted, clr[:, np.newaxis], confidence_level, joint)
-        return PredictionInterval(*bounds)
-    values = _checked(fitted, X)
-    rows = law.atoms(n_samples, residual, generator)
-    bounds = np.empty((2, len(values), fitted.geometry.mask.size))
-    chunk = max(1, _CHUNK_ENTRIES // (len(rows) * bounds.shape[2]))
-    for start in range(0, len(values), chunk):
-        block = values[start : start + chunk]
-        clr = draw_around(fitted, rows[:, np.newaxis], block)
-        bounds[:, start : start + chunk] = _bounds(fitted, clr, confidence_level, joint)
-    return PredictionInterval(bounds[0], bounds[1])
-
-
-def _bounds(
-    fitted: FittedCompositions,
-    clr: FloatArray,  # shape: (n_draws, n_members, n_active)
-    confidence_level: float,
-    joint: str | None,
-) -> FloatArray:  # shape: (2, n_members, n_parts)
-    """Take the quantiles of draws of each member, or joint bands."""
-    geometry = fitted.geometry
-    draws = geometry.compositions(clr)
-    if joint is None:
-        tails = [(1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0]
-        return np.quantile(draws, tails, axis=0, method=QUANTILE)
-    bounds = np.stack([draws[0], draws[0]])  # parts that do not vary
-    active = geometry.active_parts
-    if active.size:
-        groups = geometry.step_of_active
-        if joint == "trajectory":
-            groups = np.zeros_like(groups)
-        bounds[:, :, active] = simultaneous_bands(
-            draws[:, :, active], groups, confidence_level
-        )
-    return bounds
-
-
-def input_sampler(fitted: FittedCompositions, owner: str, inputs: Any) -> InputSampler:
-    """Return what draws the inputs: their distributions, other ones, or given rows."""
-    names, basis = fitted.expansion.input_names, fitted.basis
-    refuse_other_names(
-        "The feature names should match those that were passed during fit: inputs=",
-        getattr(inputs, "columns", None),
-        names,
+    return interval(
+        predictive,
+        X,
+        inputs=inputs,
+        confidence_level=confidence_level,
+        joint=joint,
+        residual=residual,
+        method=method,
+        noise=noise,
+        calibration=calibration,
+        cv=cv,
+        n_samples=n_samples,
+        random_state=random_state,
     )
-    if inputs is None:
-        return basis.sample
-    if _are_laws(inputs):
-        specifications = check_distribution(owner, inputs, len(names))
-        laws = learn_input_laws(specifications, fitted.inputs, fitted.weights)
-        draw = PolynomialBasis(laws, basis.multi_indices).sample
-    else:
-        rows = _checked_rows(owner, inputs, len(names))
-
-        def draw(size: int, generator: np.random.Generator) -> FloatArray:
-            return rows[generator.integers(len(rows), size=size)]
-
-    def draw_and_warn(size: int, generator: np.random.Generator) -> FloatArray:
-        drawn = draw(size, generator)
-        basis.warn_outside(drawn, names)
-        return drawn
-
-    return draw_and_warn
-
-
-def _are_laws(inputs: Any) -> bool:
-    """Return whether this is a law, or a list with one in it."""
-    if isinstance(inputs, str) or is_frozen(inputs):
-        return True
-    is_list = isinstance(inputs, Sequence)
-    return is_list and any(isinstance(law, str) or is_frozen(law) for law in inputs)
-
-
-def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
-    try:
-        rows = np.asarray(inputs, dtype=np.float64)
-    except (TypeError, ValueError):
-        expected = (
-            "None, a law or a list of laws as in distribution=, or rows of inputs"
-        )
-        raise fail(owner, "inputs", expected, inputs) from None
-    if rows.ndim != 2 or not len(rows) or rows.shape[1] != n_features:
-        raise ValueError(
-            f"The 'inputs' parameter of {owner} has shape {rows.shape}; expected "
-            f"(n_rows, {n_features}) with at least one row."
-        )
-    if not np.all(np.isfinite(rows)):
-        raise ValueError(f"The 'inputs' parameter of {owner} contains NaN or infinity.")
-    return rows
-
-
-def simultaneous_bands(
-    draws: FloatArray,  # shape: (n_draws, n_members, n_parts), probabilities
-    groups: IndexArray,  # shape: (n_parts,), a band is joint over a group
-    confidence_level: float,
-) -> tuple[FloatArray, FloatArray]:  # each shape: (n_members, n_parts)
-    """Return lower and upper bounds; parts that do not vary have no width."""
-    logits = _logit(draws)
-    low, centre, high = np.quantile(logits, _LEVELS, axis=0)
-    deviation = logits.std(axis=0)
-    below = _spread(centre - low, deviation)
-    above = _spread(high - centre, deviation)
-    distance = _distance_from_others(logits, deviation)
-    lower, upper = centre.copy(), centre.copy()
-    for group in np.unique(groups):
-        parts = groups == group
-        largest = distance[:, :, parts].max(axis=2)
-        factor = np.quantile(largest, confidence_level, axis=0, method=QUANTILE)
-        lower[:, parts] -= factor[:, np.newaxis] * below[:, parts]
-        upper[:, parts] += factor[:, np.newaxis] * above[:, parts]
-    return _widened(expit(lower), -1), _widened(expit(upper), 1)
-
-
-def _logit(p: FloatArray) -> FloatArray:
-    inside = np.clip(p, _SMALLEST, 1.0 - np.finfo(float).epsneg)
-    return np.log(inside) - np.log1p(-inside)
-
-
-def _distance_from_others(
-    logits: FloatArray,  # shape: (n_draws, n_members, n_parts)
-    deviation: FloatArray,  # shape: (n_members, n_parts)
-) -> FloatArray:  # shape: (n_draws, n_members, n_parts)
-    """Measure each draw from the median of the others, in units of their spread."""
-    low, centre, high = _quantiles_of_others(logits)
-    spread = np.where(logits < centre, centre - low, high - centre)
-    return np.abs(logits - centre) / _spread(spread, deviation)
-
-
-def _quantiles_of_others(values: FloatArray) -> Iterator[FloatArray]:
-    """Yield, for each draw, quantiles of the draws without it.
-
-    Without a draw at or below the order statistic :math:`j` the next one replaces it. A
-    single draw has no others and replaces them.
-    """
-    last = len(values) - 1
-    positions = [max(last - 1, 0) * level for level in _LEVELS]
-    needed = {min(int(at) + k, last) for at in positions for k in range(3)}
-    ordered = np.partition(values, sorted(needed), axis=0)
-    for at in positions:
-        first, second, third = (ordered[min(int(at) + k, last)] for k in range(3))
-        left = np.where(values <= first, second, first)
-        right = np.where(values <= second, third, second)
-        yield left + (at - int(at)) * (right - left)
-
-
-def _spread(distance: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return distances, with the standard deviation where quantiles coincide."""
-    safe = np.where(deviation > 0, deviation, 1.0)
-    return np.where(distance > 1e-9 * safe, distance, safe)
-
-
-def _widened(bounds: FloatArray, sign: int) -> FloatArray:
-    """Move by the rounding of logit and back, so that an edge is inside."""
-    return np.clip(bounds * (1.0 + sign * 1e-12), 0.0, 1.0)

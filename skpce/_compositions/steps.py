@@ -132,8 +132,7 @@ def resolve_layout(
         return _layout_from_labels(labels, n_columns)
     named = isinstance(steps, Mapping)
     values = list(steps.values()) if named else steps
-    groups = _column_groups(values)
-    if groups:
+    if groups := _column_groups(values):
         _check_groups(groups, labels, n_columns, owner, parameter)
         values = [len(group) for group in groups]
     widths = _checked_widths(values, steps, owner, parameter)
@@ -145,7 +144,7 @@ def resolve_layout(
     if named:
         step_names = tuple(str(name) for name in steps)
     else:
-        step_names = _step_names_for(labels, widths)
+        step_names = _names_for(labels, widths, parameter)
     parts = [label[1] for label in labels] if labels else _numbered_parts(widths)
     return StepLayout(widths, step_names, tuple(parts))
 
@@ -181,8 +180,13 @@ def _check_groups(
     raise ValueError(
         f"The {parameter!r} parameter of {owner} groups the columns {given}, but y has "
         f"the columns {columns}: expected all of them, once and in their order, those "
-        "of a step side by side."
+        f"of one {_noun(parameter)} side by side."
     )
+
+
+def _noun(parameter: str) -> str:
+    """Return what a parameter names: a step, or an output."""
+    return parameter.removesuffix("s")
 
 
 def _checked_widths(
@@ -198,8 +202,8 @@ def _checked_widths(
     )
     if not valid or isinstance(given, str):
         expected = (
-            "None, a sequence of positive ints (the width of each step), of groups of "
-            "columns, or a dict of names and either"
+            f"None, a sequence of positive ints (the width of each {_noun(parameter)})"
+            ", of groups of columns, or a dict of names and either"
         )
         raise fail(owner, parameter, expected, given)
     return tuple(int(width) for width in widths)
@@ -242,15 +246,15 @@ def _layout_from_labels(labels: list[tuple[str, str]], n_columns: int) -> StepLa
     return StepLayout(widths, step_names, tuple(part for _, part in labels))
 
 
-def _step_names_for(
-    labels: list[tuple[str, str]], widths: tuple[int, ...]
+def _names_for(
+    labels: list[tuple[str, str]], widths: tuple[int, ...], parameter: str
 ) -> tuple[str, ...]:
-    """Name given widths after the labels when each step has one name of its own."""
+    """Name given widths after the labels when each has one name of its own."""
     starts = np.cumsum((0, *widths[:-1]))
     names = [labels[start][0] if labels else "" for start in starts]
     if all(names) and len(set(names)) == len(names):
         return tuple(names)
-    return tuple(f"step{i}" for i in range(len(widths)))
+    return tuple(f"{_noun(parameter)}{i}" for i in range(len(widths)))
 
 
 def _numbered_parts(widths: Sequence[int]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
@@ -17,6 +17,13 @@ from .._checks import FloatArray, IndexArray, import_pandas, refuse_other_names
 from . import figures
 from .indices import SobolIndices, checked_features, sobol_indices
 from .moments import marginal_basis
+from .targets import (
+    checked_groups,
+    checked_names,
+    groups_of_outputs,
+    one_per_output,
+    q2_of_groups,
+)
 
 # Rows of the printed text.
 _PRINTED_GROUPS = 12
@@ -56,9 +63,13 @@ class Expansion:
         One name per group; None means the names of the outputs, or ``group0, ...``.
     q2 : array-like of shape (n_groups,) or None, default=None
         Leave-one-out Q² of each group, where it is known: the share of the variance
-        of what was expanded that the expansion predicts. NaN where it is not known.
+        of what was expanded that the expansion predicts. None takes it from the two
+        arrays below; NaN where it is not known.
     scalar : bool, default=False
         Whether the only output was one-dimensional; its values have no second axis.
+    target_variance, loo_error : array-like of shape (n_outputs,) or None, default=None
+        Variance of what was expanded, and mean squared leave-one-out residual. Both
+        are added up over the outputs of a group.
 
     Attributes
     ----------
@@ -109,6 +120,8 @@ class Expansion:
     group_names: tuple[str, ...]
     q2: FloatArray
     scalar: bool
+    target_variance: FloatArray | None = None
+    loo_error: FloatArray | None = None
 
     def __init__(
         self,
@@ -121,6 +134,8 @@ class Expansion:
         group_names: Sequence[str] | None = None,
         q2: ArrayLike | None = None,
         scalar: bool = False,
+        target_variance: ArrayLike | None = None,
+        loo_error: ArrayLike | None = None,
     ) -> None:
         values = np.asarray(coefficients, dtype=np.float64)
         n_terms, n_inputs = basis.multi_indices.shape
@@ -129,16 +144,19 @@ class Expansion:
                 f"coefficients has shape {values.shape}; expected (n_outputs, "
                 f"{n_terms}), one column for each term of the basis."
             )
-        outputs = _names("output_names", output_names, "y", len(values))
+        outputs = checked_names("output_names", output_names, "y", len(values))
         positions = None
         if groups is None:
             group_names = outputs if group_names is None else group_names
             n_groups = len(values)
         else:
-            positions = _checked_groups(groups, group_names, len(values))
+            positions = checked_groups(groups, group_names, len(values))
             n_groups = int(positions.max(initial=-1)) + 1
             n_groups = n_groups if group_names is None else len(group_names)
-        known = np.full(n_groups, np.nan) if q2 is None else np.asarray(q2, dtype=float)
+        variance = one_per_output("target_variance", target_variance, len(values))
+        error = one_per_output("loo_error", loo_error, len(values))
+        known = q2_of_groups(error, variance, positions, n_groups)
+        known = known if q2 is None else np.asarray(q2, dtype=float)
         if known.shape != (n_groups,):
             raise ValueError(
                 f"q2 has shape {known.shape}; expected ({n_groups},), one per group."
@@ -146,12 +164,14 @@ class Expansion:
         vars(self).update(
             basis=basis,
             coefficients=values,
-            input_names=_names("input_names", input_names, "x", n_inputs),
+            input_names=checked_names("input_names", input_names, "x", n_inputs),
             output_names=outputs,
             groups=positions,
-            group_names=_names("group_names", group_names, "group", n_groups),
+            group_names=checked_names("group_names", group_names, "group", n_groups),
             q2=known,
             scalar=bool(scalar),
+            target_variance=variance,
+            loo_error=error,
         )
 
     # Figures of the expansion, each a function of its own.
@@ -242,19 +262,30 @@ class Expansion:
     # Groups and linear images
 
     def grouped(
-        self, groups: ArrayLike | None, group_names: Sequence[str] | None = None
+        self, groups: Any, group_names: Sequence[str] | None = None
     ) -> Expansion:
         """Return the same expansion with other groups of outputs.
 
         Parameters
         ----------
-        groups, group_names
-            As in :class:`Expansion`.
+        groups : dict, array-like of int of shape (n_outputs,) or None
+            Names of the groups with the number of outputs of each, or with their
+            outputs, such as ``{"accuracy": 1, "logits": 10}``; or the group of each
+            output. None puts each into its own.
+        group_names : sequence of str or None, default=None
+            One name per group; a dict has them.
 
         Returns
         -------
         expansion : Expansion
-            Its ``q2`` is not known, since it belongs to groups.
+            Variances, and where they are known leave-one-out errors, of the outputs of
+            a group are added up, so that its indices are means weighted by variance.
+            ``q2`` is not known without ``target_variance`` and ``loo_error``.
+
+        Raises
+        ------
+        ValueError
+            If an output is in no group, or in two.
 
         Examples
         --------
@@ -262,10 +293,19 @@ class Expansion:
         >>> from skpce import PolynomialChaosRegressor
         >>> X = np.random.default_rng(0).normal(size=(50, 2))
         >>> expansion = PolynomialChaosRegressor(1).fit(X, X * [3.0, 1.0]).expansion_
-        >>> expansion.grouped([0, 0], ["both"]).sobol_indices().first_order.round(1)
+        >>> expansion.grouped({"both": 2}).sobol_indices().first_order.round(1)
         array([[0.9, 0.1]])
         """
-        return self._with(groups=groups, group_names=group_names)
+        if isinstance(groups, Mapping):
+            groups, group_names = groups_of_outputs(groups, self.output_names)
+        same_groups = groups is None and self.groups is None
+        return self._with(
+            groups=groups,
+            group_names=group_names,
+            q2=self.q2 if same_groups else None,
+            target_variance=self.target_variance,
+            loo_error=self.loo_error,
+        )
 
     def mapped(
         self,
@@ -510,7 +550,8 @@ class Expansion:
     def _with(self, **changes: Any) -> Expansion:
         """Return another expansion, whose Q² is not known."""
         same = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return Expansion(**(same | {"q2": None} | changes))
+        unknown = dict.fromkeys(("q2", "target_variance", "loo_error"))
+        return Expansion(**(same | unknown | changes))
 
     def checked_inputs(
         self, X: ArrayLike, features: Sequence[int] | None = None
@@ -535,35 +576,6 @@ class Expansion:
         for column, i in zip(chosen.T, positions, strict=True):
             self.basis.laws[i].warn_outside(column, self.input_names[i])
         return chosen
-
-
-def _names(
-    name: str, given: Sequence[str] | None, prefix: str, size: int
-) -> tuple[str, ...]:
-    """Return names as a tuple; numbered ones for None."""
-    if given is None:
-        if prefix == "y" and size == 1:
-            return ("y",)
-        return tuple(f"{prefix}{i}" for i in range(size))
-    names = tuple(map(str, given))
-    if isinstance(given, str) or len(names) != size:
-        raise ValueError(f"{name} must be {size} names. Got {given!r}.")
-    return names
-
-
-def _checked_groups(
-    groups: Any, names: Sequence[str] | None, n_outputs: int
-) -> IndexArray:
-    """Return the group of each output; refuse another number of them."""
-    values = np.asarray(groups)
-    whole = values.dtype.kind in "iu" and values.shape == (n_outputs,)
-    n_groups = np.inf if names is None else len(names)
-    if not whole or (values < 0).any() or (values >= n_groups).any():
-        raise ValueError(
-            f"groups must be {n_outputs} ints, the group of each output, from 0 to "
-            f"{n_groups - 1}. Got {groups!r}."
-        )
-    return values.astype(np.int64)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -99,6 +99,8 @@ _MAY_LACK = (
     "step_sobol_interval_",
     "step_total_sobol_interval_",
     "_predict_1d",
+    "target_variance",
+    "loo_error",
 )
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -287,7 +289,12 @@ _noun(
     },
 )
 _noun(
-    "expansion", Expansion, axes={"coefficients": "outputs terms", "groups": "outputs"}
+    "expansion",
+    Expansion,
+    axes={
+        "coefficients": "outputs terms",
+        **dict.fromkeys(("groups", "target_variance", "loo_error"), "outputs"),
+    },
 )
 _noun("regressor of the basis", ExternalSolver, regressor=Any)
 _noun(
@@ -428,7 +435,8 @@ OURS: Mapping[str, Mapping[str, Field]] = {
         expansion_=Expansion,
         solver_=NDArray[np.str_],
         _is_scalar=bool,
-    ),
+    )
+    | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
     "skpce.PolynomialChaosRegressorCV": _fitted(
         best_estimator_=partial(check_estimator, path="skpce.PolynomialChaosRegressor"),
         degree_=int,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -271,6 +271,17 @@ class LeverageFactor:
                 leverage[:, column] += hidden / penalty
         return leverage
 
+    def smoother(
+        self, design: FloatArray, weights: FloatArray, penalty: float
+    ) -> tuple[FloatArray, FloatArray]:  # (n_samples, rank + 1), (rank + 1, n_samples)
+        """Return matrices whose product maps targets of the fit to fitted ones."""
+        centred = (design[:, self.used] - self.center[self.used]) * self.scale
+        inside = centred @ self.right.T
+        ones = np.ones((len(design), 1))
+        shrunk = inside / (np.square(self.singular_values) + penalty)
+        left = np.hstack([self.base * ones, shrunk])
+        return left, np.hstack([ones, inside]).T * weights
+
 
 @dataclass(frozen=True)
 class Leverage:
@@ -293,6 +304,16 @@ class Leverage:
             penalties, which = np.unique(self.alpha[mine], return_inverse=True)
             leverage[:, mine] = factor.at(design, penalties)[:, which]
         return leverage
+
+    def smoothers(
+        self, design: FloatArray, weights: FloatArray
+    ) -> Iterator[tuple[IndexArray, tuple[FloatArray, FloatArray]]]:
+        """Yield the distinct smoothers, each with the targets that it fits."""
+        keys = np.stack([self.factor_of_target, self.alpha])
+        distinct, which = np.unique(keys, axis=1, return_inverse=True)
+        for place, (number, penalty) in enumerate(distinct.T):
+            smoother = self.factors[int(number)].smoother(design, weights, penalty)
+            yield np.flatnonzero(which.ravel() == place), smoother
 
     def of_targets(self, columns: IndexArray) -> Leverage:
         """Select targets, and the factors that they use."""

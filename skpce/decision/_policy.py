@@ -42,7 +42,7 @@ from .._checks import (
     make_generator,
     refuse_other_names,
 )
-from .._compositions.predictive import input_sampler
+from .._compositions.predictive import predictive_of
 from .._compositions.steps import StepLayout
 from ..inspection._reading import compositions_of
 from ._belief import (
@@ -209,7 +209,8 @@ class ThompsonPolicy(BaseEstimator):
                 )
             refuse_other_names("The belief", self.inputs.names, names)
             return replace(self.inputs, names=names, laws=laws)
-        draw = input_sampler(fitted, type(self).__name__, self.inputs)
+        sampler = predictive_of(fitted).input_sampler
+        draw = sampler(type(self).__name__, self.inputs)
         particles = draw(self.n_particles, generator)
         return InputBelief(particles, names=names, laws=laws)
 

@@ -9,6 +9,7 @@ from ._ensembles.training_noise import training_noise_share, variance_decomposit
 from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
 from ._model import sobol_indices
+from ._noise import noise_test
 from ._part_effects import part_effects, parts_of_table
 from ._result import Result, ResultRow
 
@@ -24,6 +25,7 @@ __all__ = [
     "compare_embeddings",
     "dependent_sobol_indices",
     "input_tests",
+    "noise_test",
     "original_space_indices",
     "part_effects",
     "parts_of_table",

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray
+from .._checks import FloatArray, check_real
 from .._input_laws import NormalLaw
 from .._input_laws.scores import largest_correlation
+from ._affine_map import AffineMap, affine_map
 from ._correlated_features import NormalParts
 from ._model import ratio_of_means
 from ._reading import (
-    AffineMap,
     OutsideDomainError,
     Reading,
-    affine_map,
     column_groups,
+    expansion_of,
     group_matrix,
     has_variance,
-    numeric_expansion_of,
     q2_reasons,
+    refuse_categories,
 )
 from ._result import Result, cautions_in_words, table_of_targets
 
@@ -40,6 +40,7 @@ def back_to_reward(
     *,
     groups: Mapping[str, Any] | None = None,
     min_q2: float = 0.25,
+    outputs: Any = None,
 ) -> Result:
     r"""Say on which entries of the reward an expansion of embedded inputs depends.
 
@@ -60,6 +61,10 @@ def back_to_reward(
         one catalyst. Groups may overlap and leave columns out. None: each column.
     min_q2 : float, default=0.25
         Smallest leave-one-out Q² of the expansion.
+    outputs : dict or None, default=None
+        Columns of real outputs that belong together, such as
+        ``{"accuracy": 1, "logits": 10}``; None takes those of the names of y in
+        ``fit``.
 
     Returns
     -------
@@ -171,7 +176,13 @@ def back_to_reward(
     >>> back_to_reward(pipeline, X, groups=parts).share.round(2) + 0.0
     array([[1., 0.]])
     """
-    reading = numeric_expansion_of("back_to_reward", pipeline, X, min_q2)
+    check_real("back_to_reward", "min_q2", min_q2, high=1, closed="right")
+    return effects_of(expansion_of(pipeline, X, outputs=outputs), groups, min_q2)
+
+
+def effects_of(reading: Reading, groups: Any, min_q2: float = 0.25) -> Result:
+    """Return the effects of the columns of X on the outputs of a fit."""
+    refuse_categories(reading.expansion)
     expansion = reading.expansion
     names = reading.rows.names
     players = column_groups(groups, names, overlapping=True)
@@ -207,6 +218,7 @@ def back_to_reward(
         predicted_variance=group @ moved.values.var(axis=0) * has_variance(expansion),
         unexplained=unexplained,
         linear=moved.embedding is not None,
+        of_compositions=reading.compositions is not None,
         cautions=cautions,
     )
     return replace(table, tables=_further_tables(table))

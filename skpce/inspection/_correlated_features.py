@@ -29,6 +29,7 @@ from .._expansion.moments import (
 )
 from .._input_laws import InputLaw, NormalLaw
 from .._input_laws.scores import correlation_reason, outside_reason, outside_share
+from ._affine_map import AffineMap, affine_map
 from ._model import (
     OUTSIDE_POINTS,
     ExpansionOptions,
@@ -38,9 +39,7 @@ from ._model import (
     indices_of,
 )
 from ._reading import (
-    AffineMap,
     FittedModel,
-    affine_map,
     fitted_model,
     group_matrix,
     group_shares,

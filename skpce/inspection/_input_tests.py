@@ -177,10 +177,9 @@ def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
     laws, n_terms = None, None
     if isinstance(basis, PolynomialBasis):
         n_terms = len(basis.multi_indices)
-    if diagnostics is not None:
-        laws = diagnostics.basis.p_values(diagnostics.inputs)
-    elif isinstance(basis, PolynomialBasis) and values is not None:
-        laws = basis.p_values(values)
+    of_inputs = basis if diagnostics is None else diagnostics.basis
+    if isinstance(of_inputs, PolynomialBasis) and values is not None:
+        laws = of_inputs.p_values(values)
     tests = None if values is None else input_tests(values, laws)
     return tests, n_terms
 

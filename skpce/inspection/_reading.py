@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -23,9 +23,11 @@ from .._checks import (
     refuse_other_names,
 )
 from .._compositions.fitted import FittedCompositions
+from .._compositions.outputs import Outputs
 from .._expansion.expansion import Expansion
 from .._expansion.indices import checked_features
 from .._expansion.problem import FittedProblem
+from .._expansion.targets import groups_of_outputs
 from .._regressor import PolynomialChaosRegressor
 from .._regressor_cv import PolynomialChaosRegressorCV
 from .._surrogate import CompositionalPCESurrogate
@@ -123,22 +125,71 @@ class Reading:
 
 
 def expansion_of(
-    pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
+    pipeline: Any,
+    X: Any = None,
+    input_features: Sequence[str] | None = None,
+    *,
+    outputs: Any = None,
+    verdict: Any = None,
 ) -> Reading:
-    """Read a fitted estimator, alone, at the end of pipelines, or found by a search."""
+    """Read a fitted estimator, alone, at the end of pipelines, or found by a search.
+
+    Real outputs have the groups of columns that are given, else those of a verdict.
+    """
     steps, last, names = _taken_apart(pipeline, None)
     expansion, problem, compositions = _fitted_parts(last)
     names = list(expansion.input_names) if names is None else names
     renamed_to = tuple(renamed("input_features", input_features, names))
     if renamed_to != expansion.input_names:
         expansion = replace(expansion, input_names=renamed_to)
+    if compositions is None:
+        expansion = _in_groups(expansion, outputs, verdict)
+    elif outputs is not None:
+        raise ValueError(
+            f"outputs={outputs!r} groups real outputs; this surrogate is of "
+            "compositions, whose groups are its steps. Expected None."
+        )
     return Reading(expansion, last, tuple(steps), problem, compositions, X)
 
 
+def _in_groups(expansion: Expansion, outputs: Any, verdict: Any) -> Expansion:
+    """Group the outputs as they are given, else as a verdict has judged them."""
+    if outputs is not None:
+        return expansion.grouped(*groups_of_outputs(outputs, expansion.output_names))
+    judged = getattr(verdict, "figures", {}).get("measured_as")
+    if not isinstance(judged, Outputs) or judged.n_columns != expansion.n_outputs:
+        return expansion
+    groups = np.arange(expansion.n_outputs)
+    groups = groups if expansion.groups is None else expansion.groups
+    is_same = np.array_equal(groups, judged.group_of_coordinate)
+    names = expansion.group_names if is_same else judged.names
+    if judged.is_scaled and len(judged.scales) > judged.n_groups:
+        expansion = _in_units(expansion, judged.scales)
+    elif is_same:
+        return expansion
+    return expansion.grouped(judged.group_of_coordinate, names)
+
+
+def _in_units(expansion: Expansion, scales: FloatArray) -> Expansion:
+    """Measure each column in units of its own; Q² of groups follows from grouping."""
+    variance, error = expansion.target_variance, expansion.loo_error
+    return replace(
+        expansion,
+        coefficients=expansion.coefficients / scales[:, np.newaxis],
+        q2=np.full(expansion.n_groups, np.nan),
+        target_variance=None if variance is None else variance / scales**2,
+        loo_error=None if error is None else error / scales**2,
+    )
+
+
 def compositions_of(
-    pipeline: Any, X: Any = None, input_features: Sequence[str] | None = None
+    pipeline: Any,
+    X: Any = None,
+    input_features: Sequence[str] | None = None,
+    *,
+    instead: str = "",
 ) -> tuple[Reading, FittedCompositions]:
-    """Read a surrogate of compositions like :func:`expansion_of`; refuse others."""
+    """Read a surrogate of compositions; refuse others, and say what to use instead."""
     try:
         reading = expansion_of(pipeline, X, input_features)
         last, compositions = reading.estimator, reading.compositions
@@ -148,6 +199,7 @@ def compositions_of(
         raise ValueError(
             f"The last estimator is {last!r}; expected a fitted "
             "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
+            f"{instead and f' For real outputs use {instead}.'}"
         )
     return reading, compositions
 
@@ -237,13 +289,18 @@ def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Rea
     """Read an expansion whose inputs are numbers, and check its smallest Q²."""
     check_real(owner, "min_q2", min_q2, high=1, closed="right")
     reading = expansion_of(estimator, X)
-    for i, law in enumerate(reading.expansion.basis.laws):
+    refuse_categories(reading.expansion)
+    return reading
+
+
+def refuse_categories(expansion: Expansion) -> None:
+    """Raise ``ValueError`` for an input that is no number."""
+    for i, law in enumerate(expansion.basis.laws):
         if not law.is_polynomial:
             raise ValueError(
                 f"Embedded input {i} has a {type(law).__name__}; expected a law of "
                 "numbers: categories have no linear embedding and no derivatives."
             )
-    return reading
 
 
 def group_matrix(expansion: Expansion) -> FloatArray:  # shape: (n_groups, n_outputs)
@@ -325,6 +382,7 @@ class FittedModel:
     call: Callable[[Any], Any]  # takes a table, returns predictions
     inputs: Inputs
     classes: tuple[str, ...] | None  # names of the columns, where the model has classes
+    outputs: tuple[str, ...] | None = None  # names of targets, where it knows them
 
     def __call__(
         self, values: FloatArray
@@ -357,7 +415,9 @@ class FittedModel:
         return predictions[:, -1:] if two else predictions
 
     def target_names(self, n_targets: int) -> tuple[str, ...]:
-        """Name the columns: classes, ``y``, or ``y0, y1, ...``."""
+        """Name the columns: classes, outputs, ``y``, or ``y0, y1, ...``."""
+        if self.outputs is not None and len(self.outputs) == n_targets:
+            return self.outputs
         if self.classes is not None and len(self.classes) == 2 and n_targets == 1:
             return self.classes[-1:]
         if self.classes is not None and len(self.classes) == n_targets:
@@ -369,7 +429,15 @@ def fitted_model(owner: str, estimator: Any, X: Any, response: Any) -> FittedMod
     """Check an estimator and its inputs, and make it callable."""
     check_option(owner, "response", response, RESPONSES)
     call, classes = _call(owner, estimator, response)
-    return FittedModel(call, read_inputs(X, fitted=estimator), classes)
+    outputs = None
+    if response in ("auto", "predict"):
+        try:
+            reading = expansion_of(estimator)
+        except NoExpansionError:
+            reading = None
+        if reading is not None and reading.compositions is None:
+            outputs = reading.expansion.output_names
+    return FittedModel(call, read_inputs(X, fitted=estimator), classes, outputs)
 
 
 def _call(
@@ -438,114 +506,3 @@ def _positions(name: Any, columns: Any, names: Sequence[str]) -> list[int]:
         return checked_features(columns, names)
     except ValueError as error:
         raise ValueError(f"The group {name!r} is no set of columns: {error}") from error
-
-
-# Departure from an affine map that is rounding, relative to the spread of the output.
-_TOLERANCE = 1e-6
-
-_LARGEST_TABLE = 2**22  # entries of a table of perturbed rows
-
-
-@dataclass(frozen=True)
-class AffineMap:
-    """The map z = W (x - m) + b and the data on both sides of it."""
-
-    matrix: FloatArray  # (n_outputs, n_features): W
-    inputs: Inputs  # X as given
-    outputs: FloatArray  # X after the transformers
-
-    @property
-    def loading(self) -> FloatArray:  # shape: (n_features, n_outputs)
-        """Coefficients A of least squares: x = m + A (z - mean) + rest."""
-        X, Z = self.inputs.values, self.outputs
-        scale = Z.std(axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        standard = (Z - Z.mean(axis=0)) / scale
-        solution = np.linalg.lstsq(standard, X - X.mean(axis=0), rcond=1e-10)[0]
-        return solution.T / scale
-
-    @property
-    def residuals(self) -> FloatArray:  # shape: (n_samples, n_features)
-        """Part of X that its image does not determine."""
-        X, Z = self.inputs.values, self.outputs
-        return X - X.mean(axis=0) - (Z - Z.mean(axis=0)) @ self.loading.T
-
-
-def affine_map(steps: Sequence[tuple[str, Any]], X: Any) -> AffineMap:
-    """Compose the steps; refuse one that is not affine on the rows of X."""
-    first = inputs = read_inputs(X, smallest=3)
-    table = X
-    steps = [one for one in steps if one[1] is not None and one[1] != "passthrough"]
-    for name, step in steps:
-        table, inputs = _checked_step(name, step, table, inputs)
-    if steps:
-        blocks = _slopes([step for _, step in steps], first)
-        matrix = np.hstack([slopes.T for _, slopes in blocks])
-    else:
-        matrix = np.eye(first.values.shape[1])
-    if len(first.values) < inputs.values.shape[1] + 2:
-        raise ValueError(
-            f"X has {len(first.values)} rows; {inputs.values.shape[1]} embedded inputs "
-            f"need at least {inputs.values.shape[1] + 2}."
-        )
-    return AffineMap(matrix, first, inputs.values)
-
-
-def _checked_step(
-    name: str, step: Any, table: Any, inputs: Inputs
-) -> tuple[Any, Inputs]:
-    """Transform a table; refuse a step that is not affine on it."""
-    X = inputs.values
-    table = step.transform(table)
-    try:
-        outputs = read_inputs(table, smallest=1)
-    except (TypeError, ValueError):
-        raise _not_affine(
-            name, step, "its output is not a finite numeric table"
-        ) from None
-    centred = X - X.mean(axis=0)
-    mean = inputs.like(X.mean(axis=0, keepdims=True))
-    base = np.asarray(step.transform(mean), dtype=np.float64)[0]
-    expected = np.tile(base, (len(X), 1))
-    for columns, slopes in _slopes([step], inputs):
-        expected += centred[:, columns] @ slopes
-    spread = np.abs(outputs.values - base).max(axis=0)
-    rounding = _TOLERANCE * spread + 1e-12 * np.abs(outputs.values).max(axis=0)
-    error = np.abs(outputs.values - expected).max(axis=0)
-    if np.any(error > rounding):
-        worst = float(np.max(error / np.maximum(spread, 1e-300)))
-        raise _not_affine(
-            name,
-            step,
-            f"on X it departs from an affine map by {worst:.2g} of its range",
-        )
-    return table, outputs
-
-
-def _slopes(
-    steps: list[Any], inputs: Inputs
-) -> Iterator[tuple[slice, FloatArray]]:  # shapes: (n_columns, n_outputs)
-    """Yield the slopes of the steps in each column, some columns at a time."""
-    X = inputs.values
-    n_features = X.shape[1]
-    mean, scale = X.mean(axis=0), X.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    size = max(1, _LARGEST_TABLE // n_features - 1)
-    for start in range(0, n_features, size):
-        columns = slice(start, min(start + size, n_features))
-        moves = scale[columns]
-        probes = np.tile(mean, (len(moves) + 1, 1))
-        probes[np.arange(1, len(probes)), np.arange(start, columns.stop)] += moves
-        moved = inputs.like(probes)
-        for step in steps:
-            moved = step.transform(moved)
-        images = np.asarray(moved, dtype=np.float64)
-        yield columns, (images[1:] - images[0]) / moves[:, np.newaxis]
-
-
-def _not_affine(name: str, step: Any, why: str) -> ValueError:
-    return ValueError(
-        f"The step {name!r} ({type(step).__name__}) is not affine: {why}. Indices in "
-        "the original space need affine steps (scaling, PCA, selection of columns). "
-        "skpce.inspection.sobol_indices(pipeline, X) takes any pipeline."
-    )

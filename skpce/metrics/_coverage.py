@@ -321,13 +321,13 @@ def coverage_interval(
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     coverage = _SCORES[kind](y_true, lower, upper, steps=steps, mask=mask)
     n_members = len(np.asarray(y_true))
-    bounds = _wilson if method == "wilson" else _clopper_pearson
+    bounds = wilson if method == "wilson" else _clopper_pearson
     low, high = bounds(coverage, n_members, (1.0 - confidence_level) / 2.0)
     return CoverageInterval(coverage, low, high, n_members)
 
 
-def _wilson(
-    share: FloatArray, n_trials: int, tail: float
+def wilson(
+    share: FloatArray, n_trials: Any, tail: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the values that a score test at level ``2 * tail`` does not reject."""
     z_squared = ndtri(tail) ** 2

@@ -32,8 +32,8 @@ from ._style import (
     make_axes,
     make_panels,
     name_columns,
+    output_q2,
     series_style,
-    target_q2,
 )
 
 QUANTITIES = ("q2", "first_order", "total_order")
@@ -55,11 +55,11 @@ class ConvergenceDisplay:
     values : array-like of shape (n_repeats, n_sizes, n_curves)
         Q² or indices.
     curve_names : sequence of str
-        Steps or targets (Q²), or inputs (indices).
+        Steps or outputs (Q²), or inputs (indices).
     quantity : {"q2", "first_order", "total_order"}, default="q2"
         What the values are.
     title : str, default=""
-        Which step or target the indices are of.
+        Which step or output the indices are of.
 
     Attributes
     ----------
@@ -107,11 +107,12 @@ class ConvergenceDisplay:
         *,
         sizes: Sequence[int] | None = None,
         quantity: str = "q2",
-        step: int = 0,
+        step: int | str = 0,
         test_size: float = 0.25,
         n_repeats: int = 5,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> ConvergenceDisplay:
@@ -124,14 +125,15 @@ class ConvergenceDisplay:
         X : array-like of shape (n_members, n_features)
             Members, before any embedding.
         y : array-like of shape (n_members, n_parts) or (n_members, n_targets)
-            Policies or targets.
+            Policies, or real outputs.
         sizes : sequence of int or None, default=None
             Members of each fit; None means up to six sizes in geometric progression.
         quantity : {"q2", "first_order", "total_order"}, default="q2"
-            Held-out Q² of every step, or indices of one step as shares of the total
-            variance: times the held-out Q², at least 0.
-        step : int, default=0
-            Which step or target the indices are of; unused for Q².
+            Held-out Q² of every step or output, or indices of one of them as shares
+            of the total variance: times the held-out Q², at least 0.
+        step : int or str, default=0
+            Which step or output the indices are of, by position or name; unused for
+            Q².
         test_size : float, default=0.25
             Share of the members that is held out.
         n_repeats : int, default=5
@@ -140,6 +142,8 @@ class ConvergenceDisplay:
             Randomness of the subsets.
         n_jobs : int or None, default=None
             Processes for the repetitions.
+        outputs : dict or None, default=None
+            As in :meth:`SobolDisplay.from_fit`.
         ax, **kwargs
             As in :meth:`plot`.
 
@@ -166,7 +170,7 @@ class ConvergenceDisplay:
         chosen = _checked_sizes(sizes, n_train)
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
-        refit = _Refit.of(pipeline, inputs, targets, quantity, step)
+        refit = _Refit.of(pipeline, inputs, targets, quantity, step, outputs)
         found = Parallel(n_jobs=n_jobs)(
             delayed(refit.curve)(order, n_test, chosen) for order in orders
         )
@@ -214,21 +218,32 @@ class _Refit:
     """Fits a pipeline on subsets and scores it on members that are held out."""
 
     def __init__(
-        self, pipeline: Any, X: Any, y: Any, quantity: str, step: int, geometry: Any
+        self,
+        pipeline: Any,
+        X: Any,
+        y: Any,
+        quantity: str,
+        step: int | str,
+        outputs: Any,
+        geometry: Any,
     ) -> None:
         self.pipeline, self.X, self.y = pipeline, X, y
-        self.quantity, self.step, self.geometry = quantity, step, geometry
+        self.quantity, self.step = quantity, step
+        self.outputs, self.geometry = outputs, geometry
 
     @classmethod
-    def of(cls, pipeline: Any, X: Any, y: Any, quantity: str, step: int) -> _Refit:
+    def of(
+        cls, pipeline: Any, X: Any, y: Any, quantity: str, step: int | str, outputs: Any
+    ) -> _Refit:
         """Fix the mask by all members, so that no subset infers another."""
         _, last = final_estimator(pipeline)
         if getattr(last, "mask", None) is None:  # not of compositions
-            return cls(with_parameters(pipeline), X, y, quantity, step, None)
+            copy = with_parameters(pipeline)
+            return cls(copy, X, y, quantity, step, outputs, None)
         owner = "ConvergenceDisplay.from_estimator"
         geometry = composition_geometry(y, last.steps, last.mask, owner)
         copy = with_parameters(pipeline, mask=geometry.mask)
-        return cls(copy, X, y, quantity, step, geometry)
+        return cls(copy, X, y, quantity, step, outputs, geometry)
 
     def curve(
         self, order: Any, n_test: int, sizes: Sequence[int]
@@ -236,6 +251,13 @@ class _Refit:
         """Return the values (n_sizes, n_curves), the curves' names and a title."""
         test, train = order[:n_test], order[n_test:]
         found = [self._values(train[:size], test) for size in sizes]
+        n_curves = {len(values) for values, _, _ in found}
+        if len(n_curves) > 1:
+            raise ValueError(
+                f"The fits to subsets have {min(n_curves)} to {max(n_curves)} inputs, "
+                "as a search may choose: their indices make no curves. Use "
+                "quantity='q2', or fix the number of inputs."
+            )
         return np.array([values for values, _, _ in found]), *found[0][1:]
 
     def _values(self, train: Any, test: Any) -> tuple[FloatArray, list[str], str]:
@@ -243,16 +265,16 @@ class _Refit:
         model.fit(take(self.X, train), take(self.y, train))
         predicted = model.predict(take(self.X, test))
         observed = np.asarray(take(self.y, test), dtype=np.float64)
+        expansion = expansion_of(model, outputs=self.outputs).expansion
         if self.geometry is None:
-            q2 = target_q2(observed, predicted)
+            q2 = output_q2(observed, predicted, expansion)
         else:
             zero = final_estimator(self.pipeline)[1].zero_replacement
             q2 = composition_q2(observed, predicted, self.geometry, zero)
-        expansion = expansion_of(model).expansion
         names = list(expansion.group_names)
         if self.quantity == "q2":
             return q2, names, ""
-        step = check_position("step", self.step, len(names))
+        step = check_position("step", self.step, len(names), names)
         indices = getattr(expansion.sobol_indices(), self.quantity)[step]
         explained = np.clip(np.nan_to_num(q2[step]), 0.0, 1.0)
         return indices * explained, list(expansion.input_names), names[step]

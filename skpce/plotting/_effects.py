@@ -131,6 +131,7 @@ class MainEffectsDisplay:
         n_points: int = 61,
         n_samples: int = 1000,
         random_state: Any = 0,
+        outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> MainEffectsDisplay:
@@ -138,16 +139,16 @@ class MainEffectsDisplay:
 
         Parameters
         ----------
-        pipeline, verdict, input_features
-            As in :meth:`SobolDisplay.from_fit`.
+        pipeline, verdict, input_features, outputs
+            As in :meth:`SobolDisplay.from_fit`; a curve is that of one column.
         X : array-like of shape (n_samples, n_features) or None, default=None
             Data for the rug and the range of the curves, before any embedding. None
             takes those that a surrogate was fitted on; for a regressor the range is
             then that of the distribution, without a rug.
         targets : sequence of int or str, or None, default=None
             Which targets: parts such as ``"step:part"`` or coordinates of a
-            surrogate, by position or name. None takes the six of the largest main
-            effects.
+            surrogate, or columns of real outputs, by position or name. None takes the
+            six of the largest main effects.
         features : sequence of int or str, or None, default=None
             Which inputs; None takes all.
         quantity : {"probability", "log_ratio"}, default="probability"
@@ -168,7 +169,9 @@ class MainEffectsDisplay:
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_points", n_points, low=2)
         check_integer(owner, "n_samples", n_samples, low=1)
-        reading = expansion_of(pipeline, X, input_features)
+        reading = expansion_of(
+            pipeline, X, input_features, outputs=outputs, verdict=verdict
+        )
         expansion, fitted = reading.expansion, reading.compositions
         basis, names = expansion.basis, expansion.input_names
         shown: Sequence[int] = range(len(names))
@@ -187,7 +190,7 @@ class MainEffectsDisplay:
         else:
             curves = expansion if fitted is None else _in_coordinates(fitted)
             effects = _expansion_effects(curves, grids, shown)
-            unit = "y" if fitted is None else fitted.geometry.log_ratio
+            unit = _unit(curves) if fitted is None else fitted.geometry.log_ratio
         labels = curves.output_names
         chosen = _chosen_targets(targets, labels, effects)
         good = Support.of(expansion, verdict).supported
@@ -226,7 +229,7 @@ class MainEffectsDisplay:
             if panel % n_columns:
                 axes.tick_params(labelleft=False)
             else:
-                axes.set_ylabel(f"change of {self.quantity}")
+                axes.set_ylabel(label(f"change of {self.quantity}", 32))
         legend_right(self.axes_[n_columns - 1])
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
@@ -308,6 +311,12 @@ def _probabilities(fitted: FittedCompositions, inputs: FloatArray) -> FloatArray
     """Evaluate the expansion, also where a regressor predicts in its place."""
     clr = fitted.basis.combine(inputs, fitted.expansion.coefficients)
     return fitted.geometry.compositions(clr)
+
+
+def _unit(expansion: Expansion) -> str:
+    """Return the name of the only output; else the legend has the names."""
+    names = expansion.output_names
+    return names[0] if len(names) == 1 else "y"
 
 
 def _in_coordinates(fitted: FittedCompositions) -> Expansion:
@@ -415,26 +424,30 @@ class InteractionDisplay:
         cls,
         pipeline: Any,
         *,
-        step: int = 0,
+        step: int | str = 0,
         verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
+        outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> InteractionDisplay:
-        """Draw one step of a surrogate or one target of a regressor.
+        """Draw one step of a surrogate or one output of a regressor.
 
         Parameters
         ----------
-        step : int, default=0
-            Which step or target.
-        pipeline, verdict, input_features
+        step : int or str, default=0
+            Which step or output, by position or name.
+        pipeline, verdict, input_features, outputs
             As in :meth:`SobolDisplay.from_fit`.
         ax, **kwargs
             As in :meth:`plot`.
         """
-        expansion = expansion_of(pipeline, None, input_features).expansion
+        expansion = expansion_of(
+            pipeline, None, input_features, outputs=outputs, verdict=verdict
+        ).expansion
         found = Support.of(expansion, verdict)
-        step = check_position("step", step, expansion.n_groups)
+        names = expansion.group_names
+        step = check_position("step", step, len(names), names)
         indices = expansion.interaction_indices(2)
         unexplained = float(found.unexplained[step])
         explained = 0.0 if np.isnan(unexplained) else 1.0 - unexplained
@@ -444,7 +457,7 @@ class InteractionDisplay:
             values[subset[-1], subset[0]] = share
         higher = max(explained - float(shares.sum()), 0.0)
         shown = values, 0.0 if higher < 1e-12 else higher, unexplained
-        title = expansion.group_names[step]
+        title = names[step]
         good = found.supported is None or found.supported[step]
         display = cls(*shown, expansion.input_names, title=title, supported=good)
         return display.plot(ax=ax, **kwargs)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import FloatArray, check_integer, check_option
-from ..inspection import Result, back_to_reward
+from ..inspection import Result
+from ..inspection._back_to_reward import effects_of
 from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
@@ -124,6 +125,7 @@ class SobolDisplay:
         verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
+        outputs: Any = None,
         kind: str = "stacked",
         ax: Any = None,
         **kwargs: Any,
@@ -132,7 +134,7 @@ class SobolDisplay:
 
         Parameters
         ----------
-        pipeline, unexplained, verdict, input_features, step_names
+        pipeline, unexplained, verdict, input_features, step_names, outputs
             As in :meth:`from_fit`.
         kind, ax, **kwargs
             As in :meth:`plot`.
@@ -143,6 +145,7 @@ class SobolDisplay:
             verdict=verdict,
             input_features=input_features,
             step_names=step_names,
+            outputs=outputs,
         )
         return display.plot(ax=ax, kind=kind, **kwargs)
 
@@ -155,6 +158,7 @@ class SobolDisplay:
         verdict: Result | None = None,
         input_features: Sequence[str] | None = None,
         step_names: Sequence[str] | None = None,
+        outputs: Any = None,
     ) -> SobolDisplay:
         """Collect the indices of a fitted estimator, without drawing.
 
@@ -162,20 +166,28 @@ class SobolDisplay:
         ----------
         pipeline : fitted estimator
             A :class:`skpce.CompositionalPCESurrogate` (its steps), a
-            :class:`skpce.PolynomialChaosRegressor` (its targets), or a Pipeline that
+            :class:`skpce.PolynomialChaosRegressor` (its outputs), or a Pipeline that
             ends in one.
         unexplained : array-like of shape (n_steps,) or None, default=None
             Share of the variance that is not explained; by default that of the
             verdict, else of the leave-one-out of the last estimator.
         verdict : Result or None, default=None
-            Marks the steps whose attribution is not supported.
+            Marks the steps or outputs whose attribution is not supported. Real
+            outputs have the groups of columns that it was made with.
         input_features : sequence of str or None, default=None
             Names of the inputs of the last estimator. None takes those of the
             transformers before it, ``pipeline[:-1].get_feature_names_out()``.
         step_names : sequence of str or None, default=None
-            Names of the steps or targets; None takes those of the estimator.
+            Names of the steps or outputs; None takes those of the estimator.
+        outputs : dict or None, default=None
+            Columns of real outputs that belong together, such as
+            ``{"accuracy": 1, "logits": 10}``; names and numbers of columns, or their
+            names or positions. None takes the groups of the verdict, else those of
+            the names of y in ``fit``.
         """
-        reading = expansion_of(pipeline, input_features=input_features)
+        reading = expansion_of(
+            pipeline, None, input_features, outputs=outputs, verdict=verdict
+        )
         expansion = reading.expansion
         found = Support.of(expansion, verdict)
         if unexplained is not None:
@@ -296,6 +308,7 @@ MEASURES: Mapping[str, str] = {
     "variance_share": "variance of the feature alone,\nover the predicted variance",
     "effect_size": "change of the log-ratios\nfor one standard deviation",
 }
+_OUTPUT_CHANGE = "change of the output\nfor one standard deviation"
 
 
 class RewardEffectsDisplay:
@@ -362,6 +375,7 @@ class RewardEffectsDisplay:
         *,
         groups: Mapping[str, Any] | None = None,
         verdict: Result | None = None,
+        outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> RewardEffectsDisplay:
@@ -372,12 +386,15 @@ class RewardEffectsDisplay:
         pipeline, X, groups
             As in :func:`skpce.inspection.back_to_reward`.
         verdict : Result or None, default=None
-            Marks the steps that are not attributable, and gives their cross-fitted
-            Q²; None takes the leave-one-out Q².
+            Marks the steps or outputs that are not attributable, and gives their
+            cross-fitted Q²; None takes the leave-one-out Q².
+        outputs : dict or None, default=None
+            As in :meth:`SobolDisplay.from_fit`.
         ax, **kwargs
             As in :meth:`plot`.
         """
-        effects = back_to_reward(pipeline, X, groups=groups)
+        reading = expansion_of(pipeline, X, outputs=outputs, verdict=verdict)
+        effects = effects_of(reading, groups)
         supported = unexplained = None
         if verdict is not None:
             refuse_other_steps(verdict, effects.target_names)
@@ -466,13 +483,19 @@ class RewardEffectsDisplay:
         features = self.effects.feature_names
         ax.set_yticks(places, [label(features[i], 28, 1) for i in shown])
         ax.axvline(0.0, color="black", linewidth=0.8)
-        ax.set_xlabel(MEASURES[measure])
+        ax.set_xlabel(self._label(measure))
         ax.set_title(self._title(target), loc="left", fontsize=10)
         if not self.supported[target]:
             for bar in bars:
                 bar.set_hatch(HATCH)
         hide_spines(ax)
         return bars
+
+    def _label(self, measure: str) -> str:
+        is_real = not getattr(self.effects, "of_compositions", True)
+        if is_real and measure == "effect_size":
+            return _OUTPUT_CHANGE
+        return MEASURES[measure]
 
     def _title(self, target: int) -> str:
         name = label(self.effects.target_names[target])
@@ -495,6 +518,6 @@ class RewardEffectsDisplay:
         features = [effects.feature_names[i] for i in shown]
         columns = [effects.row_names[row].removeprefix(prefix) for row in rows]
         self.image_: Any = draw_heat_map(ax, table, features, columns, **style | kwargs)
-        ax.figure.colorbar(self.image_, ax=ax, label=MEASURES["effect_size"])
+        ax.figure.colorbar(self.image_, ax=ax, label=self._label("effect_size"))
         ax.set_title(self._title(target), loc="left", fontsize=10)
         self.axes_ = [ax]

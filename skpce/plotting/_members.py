@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray
-from .._compositions.fitted import QUANTILE
+from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.steps import checked_policies
-from ..inspection._reading import compositions_of
+from .._expansion.predictive import QUANTILE
+from ..inspection._reading import (
+    Reading,
+    compositions_of,
+    expansion_of,
+    group_matrix,
+)
 from ..metrics import marginal_coverage_score
+from ..metrics._output_coverage import output_coverage
 from ._style import (
     check_position,
     color,
@@ -123,7 +131,11 @@ class PolicyDistributionDisplay:
         ax, **kwargs
             As in :meth:`plot`.
         """
-        reading, fitted = compositions_of(pipeline)
+        reading, fitted = compositions_of(
+            pipeline,
+            instead="StepVarianceDisplay (the spread of members) and "
+            "MainEffectsDisplay (what is predicted)",
+        )
         geometry, surrogate = fitted.geometry, reading.estimator
         layout = geometry.layout
         step = check_position("step", step, layout.n_steps)
@@ -208,6 +220,8 @@ class CoverageDisplay:
         Empirical coverage of each kind of interval.
     n_members : int or None, default=None
         Held-out members, for the binomial band around the diagonal.
+    quantity : str, default="probabilities"
+        What lies inside, for the axis.
 
     Attributes
     ----------
@@ -235,13 +249,14 @@ class CoverageDisplay:
         coverages: Mapping[str, ArrayLike],
         *,
         n_members: int | None = None,
+        quantity: str = "probabilities",
     ) -> None:
         self.levels: FloatArray = np.asarray(levels, dtype=np.float64)
         self.coverages: dict[str, FloatArray] = {
             name: np.asarray(values, dtype=np.float64)
             for name, values in coverages.items()
         }
-        self.n_members = n_members
+        self.n_members, self.quantity = n_members, quantity
 
     @classmethod
     def from_estimator(
@@ -252,6 +267,7 @@ class CoverageDisplay:
         *,
         levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
         random_state: Any = 0,
+        outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> CoverageDisplay:
@@ -259,36 +275,44 @@ class CoverageDisplay:
 
         Parameters
         ----------
-        pipeline, random_state
-            As in :meth:`PolicyDistributionDisplay.from_estimator`.
+        pipeline : fitted estimator
+            A surrogate, a regressor, or a Pipeline that ends in one.
         X : array-like of shape (n_members, n_features)
             Inputs of held-out members, before any embedding.
         y : array-like of shape (n_members, n_parts)
-            Their policies.
+            Their policies, or real outputs (NaN where one failed). The mean over
+            steps, or over outputs, is drawn.
         levels : sequence of float, default=(0.5, 0.8, 0.9, 0.95)
             Nominal levels.
+        random_state : int, RandomState instance or None, default=0
+            Randomness of the draws.
+        outputs : dict or None, default=None
+            As in :meth:`SobolDisplay.from_fit`.
         ax, **kwargs
             As in :meth:`plot`.
         """
-        reading, fitted = compositions_of(pipeline, X)
-        geometry, surrogate = fitted.geometry, reading.estimator
-        inputs = reading.inputs
-        y = checked_policies(y, surrogate, len(inputs))
+        reading = expansion_of(pipeline, X, outputs=outputs)
+        if reading.problem is None:
+            raise ValueError(
+                f"Got {pipeline!r}; expected a fitted estimator: an expansion alone "
+                "has no residuals and no intervals."
+            )
+        inputs, is_real = reading.inputs, reading.compositions is None
+        score = (_score_of_outputs if is_real else _score_of_steps)(reading, y)
         kinds: dict[str, dict[str, Any]] = {
             "given the inputs": {"X": inputs},
             "ignoring the inputs": {"X": None},
             "push-forward alone": {"X": None, "residual": None},
         }
-        layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
         coverages: dict[str, list[float]] = {name: [] for name in kinds}
         for name, arguments in kinds.items():
             for level in levels:
-                interval = surrogate.predict_interval(
+                interval = reading.estimator.predict_interval(
                     confidence_level=level, random_state=random_state, **arguments
                 )
-                score = marginal_coverage_score(y, *interval, **layout)
-                coverages[name].append(_mean_of_known(score))
-        display = cls(levels, coverages, n_members=len(inputs))
+                coverages[name].append(_mean_of_known(score(*interval)))
+        what = "values" if is_real else "probabilities"
+        display = cls(levels, coverages, n_members=len(inputs), quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
@@ -300,6 +324,7 @@ class CoverageDisplay:
         levels: Sequence[float] = (0.5, 0.8, 0.9, 0.95),
         steps: Any = None,
         mask: Any = "infer",
+        outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> CoverageDisplay:
@@ -308,24 +333,38 @@ class CoverageDisplay:
         Parameters
         ----------
         y : array-like of shape (n_members, n_parts)
-            Policies of held-out members.
+            Policies of held-out members, or real outputs.
         draws : mapping of str to array-like of shape (n_draws, n_members, n_parts)
             Draws of each predictive distribution by name; (n_draws, 1, n_parts) for
             one that all members share.
         steps, mask
-            As in :func:`skpce.metrics.marginal_coverage_score`.
+            As in :func:`skpce.metrics.marginal_coverage_score`; of policies.
+        outputs : dict or None, default=None
+            As in :meth:`StepVarianceDisplay.from_predictions`.
         levels, ax, **kwargs
             As in :meth:`from_estimator`.
         """
+        owner = "CoverageDisplay.from_predictions"
+        read = read_outputs(y, owner, steps=steps, outputs=outputs, mask=mask)
         coverages: dict[str, list[float]] = {name: [] for name in draws}
         for name, values in draws.items():
             for level in levels:
                 tail = (1.0 - level) / 2.0
                 tails = [tail, 1.0 - tail]
                 bounds = np.quantile(np.asarray(values), tails, axis=0, method=QUANTILE)
-                score = marginal_coverage_score(y, *bounds, steps=steps, mask=mask)
+                if read.are_compositions:
+                    score = marginal_coverage_score(y, *bounds, steps=steps, mask=mask)
+                else:
+                    table = np.asarray(y, dtype=np.float64)
+                    score = output_coverage(
+                        table.reshape(len(table), -1),
+                        bounds[0],
+                        bounds[1],
+                        read.group_of_coordinate,
+                    ).coverage
                 coverages[name].append(_mean_of_known(score))
-        display = cls(levels, coverages, n_members=len(np.asarray(y)))
+        what = "probabilities" if read.are_compositions else "values"
+        display = cls(levels, coverages, n_members=len(np.asarray(y)), quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> CoverageDisplay:
@@ -348,11 +387,34 @@ class CoverageDisplay:
         ax.set_xlim(min(0.4, self.levels.min()), 1.0)
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("nominal level")
-        ax.set_ylabel("share of held-out probabilities inside")
+        ax.set_ylabel(f"share of held-out {self.quantity} inside")
         legend_below(ax)
         hide_spines(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+# Coverage of each step, or output, of lower and upper bounds.
+_Score = Callable[[Any, Any], FloatArray]
+
+
+def _score_of_steps(reading: Reading, y: ArrayLike) -> _Score:
+    assert reading.compositions is not None  # of a surrogate
+    geometry = reading.compositions.geometry
+    policies = checked_policies(y, reading.estimator, len(reading.inputs))
+    layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
+    return partial(marginal_coverage_score, policies, **layout)
+
+
+def _score_of_outputs(reading: Reading, y: ArrayLike) -> _Score:
+    names = reading.expansion.output_names
+    values = checked_outputs(y, names, len(reading.inputs))
+    groups = group_matrix(reading.expansion).argmax(axis=0)
+
+    def score(lower: Any, upper: Any) -> FloatArray:
+        return output_coverage(values, lower, upper, groups).coverage
+
+    return score
 
 
 def _mean_of_known(scores: FloatArray) -> float:

@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import FloatArray, check_option
+from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.steps import checked_policies
 from ..inspection import Result
-from ..inspection._reading import compositions_of
+from ..inspection._ensembles.spread import output_spread
+from ..inspection._reading import (
+    Reading,
+    compositions_of,
+    expansion_of,
+    group_matrix,
+)
 from ..metrics import PolicyFragility, policy_fragility
 from ._indices import SobolDisplay
 from ._style import (
@@ -45,9 +52,17 @@ MEASURES = {
     "normalized_jensen_shannon": "Jensen-Shannon / largest possible",
     "normalized_mutual_information": "mutual information / largest possible",
 }
+#: The same of real outputs, each in units of its own.
+OUTPUT_MEASURES = {
+    "variance": "variance (squared units of the output)",
+    "variance_per_column": "variance per column (squared units)",
+    "standard_deviation": "standard deviation (units of the output)",
+}
 # Smaller values are rounding: a step without choice.
 _ROUNDING = 1e-12
 DEFAULT_MEASURES = ("aitchison_variance", "variance_per_freedom", "total_variation")
+# Measures whose bars are cut into what is explained and the rest.
+_VARIANCES = {*DEFAULT_MEASURES[:2], "variance", "variance_per_column"}
 
 
 class StepVarianceDisplay:
@@ -57,12 +72,17 @@ class StepVarianceDisplay:
     like frequent ones; distances of probabilities do neither. The panels can rank
     the steps differently, which is why they are side by side.
 
+    Of real outputs the measures are variances and standard deviations, those of the
+    columns of an output added up. Outputs in different units cannot be compared.
+
     Parameters
     ----------
-    fragility : PolicyFragility
-        From :func:`skpce.metrics.policy_fragility`.
+    fragility : PolicyFragility or Result
+        From :func:`skpce.metrics.policy_fragility`; of real outputs a table with the
+        columns ``members``, ``columns``, ``variance``, ``variance_per_column``,
+        ``standard_deviation``, ``minimum`` and ``maximum``.
     unexplained : array-like of shape (n_steps,) or None, default=None
-        Share of the Aitchison variance that the inputs do not explain; the variance
+        Share of the (Aitchison) variance that the inputs do not explain; the variance
         bars are then split.
     supported : sequence of bool or None, default=None
         Whether the attribution of a step is supported; others are labelled, and their
@@ -95,7 +115,7 @@ class StepVarianceDisplay:
 
     def __init__(
         self,
-        fragility: PolicyFragility,
+        fragility: PolicyFragility | Result,
         *,
         unexplained: ArrayLike | None = None,
         supported: Sequence[bool] | None = None,
@@ -114,6 +134,7 @@ class StepVarianceDisplay:
         steps: Any = None,
         mask: Any = "infer",
         measures: Sequence[str] = DEFAULT_MEASURES,
+        outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> StepVarianceDisplay:
@@ -122,13 +143,22 @@ class StepVarianceDisplay:
         Parameters
         ----------
         y : array-like of shape (n_members, n_parts) or data frame
-            Policies, the steps side by side.
+            Policies, the steps side by side; or real outputs.
         steps, mask
-            As in :func:`skpce.metrics.policy_fragility`.
+            As in :func:`skpce.metrics.policy_fragility`; of policies.
+        outputs : dict or None, default=None
+            Columns of real outputs that belong together, as in
+            :func:`skpce.inspection.verdict`. Without it, ``steps`` and ``mask``, y
+            that is no policies is real outputs.
         measures, ax, **kwargs
             As in :meth:`plot`.
         """
-        found = policy_fragility(y, steps=steps, mask=mask)
+        owner = "StepVarianceDisplay.from_predictions"
+        read = read_outputs(y, owner, steps=steps, outputs=outputs, mask=mask)
+        if read.are_compositions:
+            found: Any = policy_fragility(y, steps=steps, mask=mask)
+        else:
+            found = output_spread(y, read.group_of_coordinate, read.names)
         return cls(found).plot(ax=ax, measures=measures, **kwargs)
 
     @classmethod
@@ -139,6 +169,7 @@ class StepVarianceDisplay:
         *,
         verdict: Result | None = None,
         measures: Sequence[str] = DEFAULT_MEASURES,
+        outputs: Any = None,
         ax: Any = None,
         **kwargs: Any,
     ) -> StepVarianceDisplay:
@@ -146,15 +177,15 @@ class StepVarianceDisplay:
 
         Parameters
         ----------
-        pipeline, verdict
-            As in :meth:`SobolDisplay.from_fit`; of a surrogate.
+        pipeline, verdict, outputs
+            As in :meth:`SobolDisplay.from_fit`.
         y : array-like of shape (n_members, n_parts)
-            Policies of the members.
+            Policies of the members, or their real outputs (NaN where one failed).
         measures, ax, **kwargs
             As in :meth:`plot`.
         """
-        reading, _ = compositions_of(pipeline)
-        found = fragility_of(reading.estimator, y)
+        reading = expansion_of(pipeline, outputs=outputs, verdict=verdict)
+        found = spread_of(reading, y)
         support = Support.of(reading.expansion, verdict)
         display = cls(
             found, unexplained=support.unexplained, supported=support.supported
@@ -176,14 +207,12 @@ class StepVarianceDisplay:
             Where to draw: one to be divided, or one per measure. None makes a figure.
         measures : sequence of str, default=("aitchison_variance", \
                 "variance_per_freedom", "total_variation")
-            Fields of the fragility, one panel each.
+            Fields of the fragility, one panel each; of real outputs "variance" and
+            "standard_deviation", and "variance_per_column" where one has several.
         **kwargs
             Passed on to ``Axes.barh``.
         """
-        measures = list(measures)
-        for name in measures:
-            if name not in MEASURES:
-                raise ValueError(f"measure {name!r} is none of {sorted(MEASURES)}.")
+        measures = self._checked_measures(measures)
         n_steps = len(self.fragility.step_names)
         size = (2.6 + 2.6 * len(measures), 1.6 + 0.4 * n_steps)
         self.axes_ = make_panels(ax, len(measures), size)
@@ -196,6 +225,20 @@ class StepVarianceDisplay:
         self._add_legend()
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self
+
+    def _checked_measures(self, measures: Sequence[str]) -> list[str]:
+        if isinstance(self.fragility, Result):
+            if tuple(measures) == DEFAULT_MEASURES:
+                several = (self.fragility.columns["columns"] > 1).any()
+                per_column = ["variance_per_column"] if several else []
+                return ["variance", *per_column, "standard_deviation"]
+            known = OUTPUT_MEASURES
+        else:
+            known = MEASURES
+        for name in measures:
+            if name not in known:
+                raise ValueError(f"measure {name!r} is none of {sorted(known)}.")
+        return list(measures)
 
     def _add_legend(self) -> None:
         """Name the two parts of bars that are split."""
@@ -213,12 +256,12 @@ class StepVarianceDisplay:
         values = np.asarray(getattr(self.fragility, name), dtype=np.float64)
         lengths = np.nan_to_num(values)
         places = np.arange(len(values))[::-1]
-        is_variance = name in ("aitchison_variance", "variance_per_freedom")
+        is_variance = name in _VARIANCES
         unexplained = self.unexplained if is_variance else None
         # The colour of "explained" belongs to bars that are split.
         plain = color(0) if self.unexplained is None or is_variance else "#555555"
         style = {"height": 0.66, "color": plain} | kwargs
-        is_refused = refused(self.supported, self.fragility.n_possible > 1)
+        is_refused = refused(self.supported, _can_vary(self.fragility))
         if unexplained is not None:
             rest = {"color": UNEXPLAINED_COLOR, "label": "unexplained"}
             whole = ax.barh(places, lengths, **(style | rest))
@@ -242,11 +285,27 @@ class StepVarianceDisplay:
         ax.set_ylim(-0.6, len(values) - 0.4)
         ax.set_xlim(0.0, 1.22 * longest)
         ax.locator_params(axis="x", nbins=4)
-        ax.set_xlabel(label(MEASURES[name], 24))
+        ax.set_xlabel(label((MEASURES | OUTPUT_MEASURES)[name], 24))
         hide_spines(ax)
         if position:
             ax.tick_params(left=False)
         return whole
+
+
+def _can_vary(spread: PolicyFragility | Result) -> Any:  # shape: (n_steps,)
+    if isinstance(spread, Result):
+        return np.asarray(spread.columns["variance"]) > 0
+    return spread.n_possible > 1
+
+
+def spread_of(reading: Reading, y: ArrayLike) -> PolicyFragility | Result:
+    """Measure an ensemble: the fragility of policies, or variances of real outputs."""
+    if reading.compositions is not None:
+        return fragility_of(reading.estimator, y)
+    expansion = reading.expansion
+    values = checked_outputs(y, expansion.output_names)
+    groups = group_matrix(expansion).argmax(axis=0)
+    return output_spread(values, groups, expansion.group_names)
 
 
 def fragility_of(surrogate: Any, y: ArrayLike) -> PolicyFragility:
@@ -364,7 +423,10 @@ class PrismDisplay:
             As in :meth:`plot`.
         """
         check_option("PrismDisplay.from_estimator", "measure", measure, PRISM_MEASURES)
-        reading, _ = compositions_of(pipeline)
+        reading, _ = compositions_of(
+            pipeline,
+            instead="SobolDisplay, since their units do not add up",
+        )
         shares = SobolDisplay.from_fit(
             pipeline,
             unexplained=unexplained,

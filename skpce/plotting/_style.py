@@ -15,6 +15,7 @@ from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..inspection import Result
+from ..inspection._reading import group_matrix
 
 #: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (
@@ -251,14 +252,14 @@ class Support:
         if given.shape != (n_groups,):
             raise ValueError(
                 f"unexplained has shape {given.shape}; expected ({n_groups},), "
-                "one share per step."
+                "one share per step or output."
             )
         outside = (given < 0) | (given > 1)
         if outside.any():
             worst = given[int(np.argmax(outside))]
             raise ValueError(
                 f"unexplained holds {float(worst)!r}; expected shares from 0 to 1, or "
-                "NaN for a step without choice."
+                "NaN for a step without choice or an output without variance."
             )
         # An expansion without variance explains nothing, whatever its Q².
         flat = (self.expansion.total_variance <= 0) & ~np.isnan(given)
@@ -266,19 +267,27 @@ class Support:
 
 
 def refuse_other_steps(verdict: Result, step_names: Sequence[str]) -> None:
-    """Raise ``ValueError`` when a verdict is none, or about other steps."""
-    if not isinstance(verdict, Result) or "step" not in verdict.keys:
+    """Raise ``ValueError`` when a verdict is none, or about other steps or outputs."""
+    key = next(iter(verdict.keys)) if isinstance(verdict, Result) else ""
+    if key not in ("step", "output"):
         raise ValueError(f"verdict={verdict!r} must be a Verdict or None.")
     found = tuple(verdict.step_names)
     if found != tuple(step_names):
         raise ValueError(
-            f"verdict is about the steps {found!r}, the estimator about "
+            f"verdict is about the {key}s {found!r}, the estimator about "
             f"{tuple(step_names)!r}."
         )
 
 
-def check_position(name: str, value: Any, size: int) -> int:
-    """Return a position from 0 to ``size - 1``."""
+def check_position(
+    name: str, value: Any, size: int, labels: Sequence[str] | None = None
+) -> int:
+    """Return a position from 0 to ``size - 1``, also of one of the labels."""
+    if isinstance(value, str) and labels is not None:
+        if value in labels:
+            return list(labels).index(value)
+        shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
+        raise ValueError(f"{name}={value!r} is none of {shown}.")
     if not is_position(value, size):
         raise ValueError(f"{name}={value!r} must be an int from 0 to {size - 1}.")
     return int(value)
@@ -296,10 +305,24 @@ def composition_q2(
     return np.where(geometry.has_choice, q2, np.nan)
 
 
-def target_q2(y: ArrayLike, predicted: ArrayLike) -> FloatArray:  # (n_targets,)
-    """Return Q² per target of a regressor, about the mean of these samples."""
+def output_q2(
+    y: ArrayLike, predicted: ArrayLike, expansion: Expansion
+) -> FloatArray:  # shape: (n_groups,); NaN where the members agree
+    """Return Q² per output of a regressor, about the mean of the members that have it.
+
+    A member counts in an output when it has all of its columns (no NaN).
+    """
     observed = np.asarray(y, dtype=np.float64)
     observed = observed.reshape(len(observed), -1)
     values = np.asarray(predicted, dtype=np.float64).reshape(observed.shape)
-    press = np.square(observed - values).sum(axis=0)
-    return q2_from_sums(press, weighted_spread(observed, np.ones(len(observed))))
+    member = group_matrix(expansion)
+    failed = np.isnan(observed).astype(np.float64) @ member.T > 0
+    q2 = np.full(expansion.n_groups, np.nan)
+    for group, columns in enumerate(member > 0):
+        rows = ~failed[:, group]
+        some = observed[np.ix_(rows, columns)]
+        if len(some):
+            press = np.square(some - values[np.ix_(rows, columns)]).sum()
+            spread = weighted_spread(some, np.ones(len(some))).sum()
+            q2[group] = q2_from_sums(press, spread)
+    return q2

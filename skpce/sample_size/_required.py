@@ -26,8 +26,12 @@ from .._checks import (
     one_thread_if_small,
 )
 from .._compositions.fitted import FittedCompositions
-from .._expansion.expansion import Expansion
-from ..inspection._reading import NoExpansionError, expansion_of
+from ..inspection._reading import (
+    NoExpansionError,
+    Reading,
+    expansion_of,
+    group_matrix,
+)
 from ._bounds import METHODS, mean_square_quantile, sobol_error_bound
 
 # More members than this are reported as infinitely many.
@@ -40,12 +44,12 @@ class VacuousBoundWarning(UserWarning):
 
 @dataclass(frozen=True)
 class RequiredEnsembleSize:
-    """Members that a proved bound would need, for each step or target.
+    """Members that a proved bound would need, for each step or output.
 
     Parameters
     ----------
     names : tuple of str
-        Of the steps or targets (*outputs*).
+        Of the steps or real outputs (*outputs* below).
     n_required : ndarray of shape (n_outputs,)
         Whole numbers; ``inf`` where leave-one-out finds no signal, NaN where there is
         nothing to attribute (a step without choice, a constant target).
@@ -116,6 +120,7 @@ def required_ensemble_size(
     signal_variance: Any = None,
     n_designs: int = 19,
     random_state: Any = 0,
+    outputs: Any = None,
 ) -> RequiredEnsembleSize:
     r"""Return how many members would make a proved bound small enough.
 
@@ -149,6 +154,10 @@ def required_ensemble_size(
         probability about ``1 / (n_designs + 1)``.
     random_state : int, RandomState instance or None, default=0
         Of the simulated designs.
+    outputs : dict or None, default=None
+        Columns of real outputs that belong together, such as
+        ``{"accuracy": 1, "logits": 10}``; None takes those of the names of y in
+        ``fit``.
 
     Returns
     -------
@@ -185,6 +194,14 @@ def required_ensemble_size(
     (100, 6)
     >>> bool(100 < required.n_required[0] < 200)
     True
+
+    Several outputs, of which one has two columns:
+
+    >>> Y = np.column_stack([y, X + 0.1 * rng.normal(size=(100, 2))])
+    >>> print(required_ensemble_size(pce.fit(X, Y), outputs={"score": 1, "logits": 2}))
+    100 members, 6 terms. For every index within 0.1 with probability 0.95 the bound ...
+    - score: 186 members (the bound is now 0.12).
+    - logits: 92 members (the bound is now 0.06).
     """
     owner = "required_ensemble_size"
     check_real(owner, "tolerance", tolerance, low=0, high=1)
@@ -192,7 +209,7 @@ def required_ensemble_size(
     check_option(owner, "method", method, METHODS)
     check_boolean(owner, "isotropic", isotropic)
     check_integer(owner, "n_designs", n_designs, low=1)
-    facts = fitted_facts(owner, estimator)
+    facts = fitted_facts(owner, estimator, outputs)
     noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
     signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
     facts = replace(facts, noise_variance=noise, signal_variance=signal)
@@ -387,10 +404,10 @@ class FittedFacts:
         return float(sobol_error_bound(squared, signal))
 
 
-def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
+def fitted_facts(owner: str, estimator: Any, outputs: Any = None) -> FittedFacts:
     """Read what is needed from a fitted surrogate or regressor."""
     try:
-        reading = expansion_of(estimator)
+        reading = expansion_of(estimator, outputs=outputs)
     except NoExpansionError:
         expected = "a fitted PolynomialChaosRegressor or CompositionalPCESurrogate"
         raise fail(owner, "estimator", expected, estimator) from None
@@ -400,8 +417,9 @@ def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
             f"{owner} needs the samples of a fit; a marginal expansion has none."
         )
     if reading.compositions is None:
-        noise = np.asarray(problem.fit.residual_variance, dtype=np.float64)
-        explained = problem.target_variance * expansion.q2
+        member = group_matrix(expansion)
+        noise = member @ np.asarray(problem.fit.residual_variance, dtype=np.float64)
+        explained = member @ problem.target_variance * expansion.q2
     else:
         noise, explained = _of_steps(reading.compositions)
     return FittedFacts(
@@ -409,7 +427,7 @@ def fitted_facts(owner: str, estimator: Any) -> FittedFacts:
         noise,
         _confirmed(expansion.total_variance, explained, expansion.q2),
         np.isnan(expansion.q2),
-        _free_coordinates(expansion),
+        _free_coordinates(reading),
         max(round(problem.total_weight), 1),
         problem.gram,
         expansion.basis,
@@ -425,12 +443,12 @@ def _of_steps(fitted: FittedCompositions) -> tuple[FloatArray, FloatArray]:
         return noise, error * q2 / (1.0 - q2)
 
 
-def _free_coordinates(expansion: Expansion) -> IndexArray:
+def _free_coordinates(reading: Reading) -> IndexArray:
     """Return the coordinates of each output: centred log-ratios add up to zero."""
-    if expansion.groups is None:
-        return np.ones(expansion.n_groups, dtype=np.int64)
-    parts = np.bincount(expansion.groups, minlength=expansion.n_groups)
-    return np.maximum(parts - 1, 1)
+    columns = group_matrix(reading.expansion).sum(axis=1).astype(np.int64)
+    if reading.compositions is None:
+        return columns
+    return np.maximum(columns - 1, 1)
 
 
 def _confirmed(

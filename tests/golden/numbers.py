@@ -29,6 +29,9 @@ RENAMED = {
 VOLATILE = {"cpu_seconds", "wall_seconds"}
 """Fields that differ from run to run."""
 
+REPEATED = {"rows"}
+"""Fields whose numbers are recorded as columns; a row leads back to its table."""
+
 PROSE = {"reasons", "cautions", "independence", "dependence"}
 """Fields in words: only the numbers in them are recorded, under ``field~``."""
 
@@ -72,7 +75,7 @@ def flatten(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _attributes(value: Any, names: Any, path: str) -> Iterator[tuple[str, Any]]:
     for name in names:
-        if name in VOLATILE:
+        if name in VOLATILE | REPEATED:
             continue
         if name in PROSE:
             yield f"{path}.{name}~", numbers_in(_as_text(getattr(value, name)))

@@ -18,6 +18,7 @@ PUBLIC_PACKAGES = (
     "skpce",
     "skpce.decision",
     "skpce.embedding",
+    "skpce.ensembles",
     "skpce.inspection",
     "skpce.metrics",
     "skpce.plotting",

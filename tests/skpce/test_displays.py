@@ -438,9 +438,11 @@ def test_other_estimators_are_refused(ensemble, regressor):
     ):
         with pytest.raises(ValueError, match=r"Got LinearRegression\(\)"):
             call()
-    for display in (PrismDisplay, StepVarianceDisplay, PolicyDistributionDisplay):
+    for display in (PrismDisplay, PolicyDistributionDisplay):
         with pytest.raises(ValueError, match="expected a fitted Compositional"):
             display.from_estimator(regressor[1], y)
+    with pytest.raises(ValueError, match=r"y has shape \(60, 9\); expected"):
+        StepVarianceDisplay.from_estimator(regressor[1], y)
     assert plt.get_fignums() == []
 
 

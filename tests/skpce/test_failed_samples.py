@@ -130,3 +130,26 @@ def test_partial_fit_has_no_use_for_missing_targets(data):
     pce.partial_fit(X, np.nan_to_num(y))
     with pytest.raises(ValueError, match="NaN"):
         pce.partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"noise": "inputs"}, {"method": "conformal", "random_state": 0}]
+)
+def test_prediction_intervals_are_those_of_the_parts(data, options):
+    X, y = data
+    law = {"distribution": norm(0, 1)}
+    whole = PolynomialChaosRegressor(2, **law).fit(X, y).predict_interval(X, **options)
+    assert whole.lower.shape == (70, 4)
+    for target in range(2):
+        one = alone(X, y, target, **law).predict_interval(X, **options)
+        np.testing.assert_allclose(whole.lower[:, target], one.lower)
+        np.testing.assert_allclose(whole.upper[:, target], one.upper)
+
+
+def test_what_needs_joint_residuals_is_refused(data):
+    X, y = data
+    pce = PolynomialChaosRegressor(2).fit(X, y)
+    with pytest.raises(ValueError, match="Got joint='targets'"):
+        pce.predict_interval(X, joint="targets")
+    with pytest.raises(ValueError, match="Fit these targets apart"):
+        pce.sample(3)

@@ -44,6 +44,7 @@ from skpce import (
 )
 from skpce._input_laws import NAMED_LAWS
 from skpce._model_file import state as model_state
+from skpce._model_file.files import VERSION
 from skpce._model_file.kinds import OF_SCIKIT_LEARN, OURS
 from skpce._solvers import FROM_MOMENTS, SOLVERS
 from skpce.embedding import BetaVAE, PLSTransformer
@@ -496,7 +497,8 @@ def test_numpy_and_json_read_it(tmp_path, data):
             arrays["basis.multi_indices"], pce.multi_indices_, strict=True
         )
         assert all(arrays[name].dtype != object for name in arrays if "." in name[:-5])
-    assert (description["format"], description["version"]) == ("skpce model", 1)
+    assert description["format"] == "skpce model"
+    assert description["version"] == VERSION
     expansion = next(o for o in description["objects"] if o["kind"] == "expansion")
     assert expansion["input_names"] == {"tuple": ["x0", "x1", "x2"]}
 
@@ -514,12 +516,24 @@ def test_it_names_nothing_private(estimator, data, policies, tmp_path):
     assert paths <= {f'"{path}"' for path in (*OURS, *OF_SCIKIT_LEARN)}
 
 
-def test_kinds_are_those_of_the_first_version():
+def recorded_kinds(version):
+    return json.loads((DATA / f"model_format_{version}.json").read_text("utf-8"))
+
+
+def test_kinds_are_those_of_this_version():
     """Another field or tag needs another version, and files of this one must load."""
-    recorded = json.loads((DATA / "model_format_1.json").read_text("utf-8"))
     kinds = {tag: sorted(kind.fields) for tag, kind in model_state.KINDS.items()}
     kinds |= {path: sorted(one) for path, one in OURS.items()}
-    assert kinds == recorded
+    assert kinds == recorded_kinds(VERSION)
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_files_of_earlier_versions_may_lack_what_is_new(version):
+    fields_of = {tag: kind.fields for tag, kind in model_state.KINDS.items()} | OURS
+    for tag, names in recorded_kinds(version).items():
+        assert set(names) <= set(fields_of[tag])
+        new = set(fields_of[tag]) - set(names)
+        assert all(fields_of[tag][name].may_lack for name in new), tag
 
 
 @pytest.mark.parametrize("noun", model_state.CLASSES, ids=lambda noun: noun.__name__)

@@ -146,7 +146,7 @@ def test_without_an_embedding_they_are_the_sobol_indices():
 
 
 def test_the_loading_is_that_of_pca():
-    from skpce.inspection._reading import affine_map
+    from skpce.inspection._affine_map import affine_map
 
     X, y = rows(noise=0.5)
     pipeline = fitted(X, y, PCA(3))

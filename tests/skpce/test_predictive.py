@@ -8,7 +8,7 @@ from scipy.special import expit, logit, ndtr, softmax
 from scipy.stats import norm
 
 from skpce import CompositionalPCESurrogate
-from skpce._compositions.predictive import _quantiles_of_others
+from skpce._expansion.predictive import quantiles_of_others
 from skpce.metrics import joint_coverage_score
 
 WIDTHS = (3, 2, 4)
@@ -101,7 +101,7 @@ def test_few_members_are_held_jointly_as_often_as_claimed():
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 17, 40])
 def test_quantiles_of_others_are_those_without_the_draw(size):
     values = np.random.default_rng(size).integers(6, size=(size, 2, 3)).astype(float)
-    found = list(_quantiles_of_others(values))
+    found = list(quantiles_of_others(values))
     for draw in range(size):
         others = np.delete(values, draw, axis=0) if size > 1 else values
         expected = np.quantile(others, [ndtr(-1), 0.5, ndtr(1)], axis=0)
@@ -124,10 +124,11 @@ def test_normal_residuals_have_the_second_moments_of_the_residuals(simulate, n_m
     X, y = simulate(n_members=n_members)
     weights = np.random.default_rng(1).integers(1, 4, size=n_members)
     surrogate = CompositionalPCESurrogate(1, steps=WIDTHS).fit(X, y, weights)
-    law, generator = surrogate._fitted.residual_law, CountingGenerator()
+    law = surrogate._predictive.residual_law(None, "sample")
+    generator = CountingGenerator()
     size = 40_000
     drawn = law.draw(size, "gaussian", generator)
-    rows = law.fit.scaled_residuals
+    rows = law.residuals
     moments = (weights[:, np.newaxis] * rows).T @ rows / weights.sum()
     scale = np.sqrt(np.diag(moments))
     unit = np.outer(scale, scale)
@@ -201,7 +202,7 @@ def test_a_random_state_instance_moves_on(fitted):
 def test_memory_is_bounded_by_chunks(fitted, simulate, monkeypatch):
     X, _ = simulate()
     whole = fitted.predict_interval(X, n_samples=30)
-    monkeypatch.setattr("skpce._compositions.predictive._CHUNK_ENTRIES", 30 * 9 * 7)
+    monkeypatch.setattr("skpce._expansion.prediction._CHUNK_ENTRIES", 30 * 9 * 7)
     chunked = fitted.predict_interval(X, n_samples=30)
     np.testing.assert_allclose(chunked.lower, whole.lower, rtol=1e-12)
     np.testing.assert_allclose(chunked.upper, whole.upper, rtol=1e-12)

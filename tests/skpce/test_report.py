@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skpce._report import HtmlReport
+from skpce._report.page import HtmlReport
 
 PNG = b"\x89PNG any bytes"
 EVIL = "<script>alert(\"1\")</script> & 'x'"

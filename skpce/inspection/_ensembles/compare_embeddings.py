@@ -38,7 +38,7 @@ from .embedding_search import (
     check_dimensions,
     read_candidates,
 )
-from .members import given_shares, make_cross_fit, read_members
+from .members import given_shares, make_cross_fit, read_members, without_replicates
 from .training_noise import refuse_failed
 from .verdict import (
     check_arguments,
@@ -426,9 +426,7 @@ def _fitted_to_all(
     candidate: Candidate, choice: Choice, fit: CrossFit, reward: Any
 ) -> dict[str, Any]:
     """Fit the chosen setting to all members and test its inputs."""
-    once = np.arange(len(fit.X))
-    if reward is not None:
-        once = np.unique(np.asarray(reward), return_index=True)[1]
+    once = without_replicates(len(fit.X), reward)
     pipeline = candidate.pipeline(choice.setting)
     model = clone(pipeline).fit(fit.X, fit.y)
     return {

@@ -58,7 +58,10 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def permutation_caution(
-    n_permutations: int, significance_level: float, q2: FloatArray
+    n_permutations: int,
+    significance_level: float,
+    q2: FloatArray,
+    noun: str = "step",
 ) -> list[str]:
     """Caution when no result could be significant."""
     smallest = np.sum(~np.isnan(q2)) / (n_permutations + 1)
@@ -66,7 +69,7 @@ def permutation_caution(
         return []
     return [
         f"with {n_permutations} permutations the smallest possible p-value is "
-        f"{min(smallest, 1.0):.2g}: no step can be attributable"
+        f"{min(smallest, 1.0):.2g}: no {noun} can be attributable"
     ]
 
 
@@ -90,7 +93,8 @@ def noise_cautions(
         steps = ", ".join(names[int(step)] for step in np.flatnonzero(is_open))
         found.append(
             f"the interval of the training noise of {steps} holds "
-            f"{max_noise_share:.0%}: more rewards or replicates would settle it"
+            f"{max_noise_share:.0%}: more {'rewards or ' if of_rewards else ''}"
+            "replicates would settle it"
         )
     return tuple(found)
 

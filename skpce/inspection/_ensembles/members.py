@@ -36,6 +36,13 @@ def read_members(
         raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
+    if outputs is not None and "steps" in known:
+        raise ValueError(
+            f"outputs= names columns of real numbers, but {type(last).__name__} "
+            "predicts probabilities; its columns are grouped by steps=. Give a "
+            "regressor such as skpce.PolynomialChaosRegressor. Got "
+            f"outputs={outputs!r}."
+        )
     if steps is None:
         steps = getattr(last, "steps", None)
     if isinstance(mask, str):
@@ -163,6 +170,15 @@ def check_replicates(X: Any, reward: Any) -> None:
             f"{labels[row].item()!r} but other rows of X. Replicates share their "
             "inputs: give X before any embedding that is random."
         )
+
+
+def without_replicates(
+    n_members: int, reward: Any
+) -> IndexArray:  # shape: (n_rewards,)
+    """Return one member of each reward: replicates share their inputs."""
+    if reward is None:
+        return np.arange(n_members)
+    return np.unique(np.asarray(reward), return_index=True)[1]
 
 
 def make_splits(

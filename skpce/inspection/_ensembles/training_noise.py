@@ -16,7 +16,7 @@ from ..._checks import (
     check_real,
     checked_sample_weight,
 )
-from ..._compositions.outputs import Outputs, read_outputs
+from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
 from .._result import Result
 from .dispersion import ConvexSums, PairSums, jackknife_error, ratio_interval
@@ -124,7 +124,7 @@ def training_noise_share(
     trained = read.coordinates(y)
     if len(trained) < 2:
         raise ValueError(f"y has {len(trained)} member; a variance needs two.")
-    reference = read.coordinates(exact, "exact")
+    reference = read.coordinates(read_numbers(exact, "exact"), "exact")
     if reference.shape != trained.shape:
         raise ValueError(
             f"exact has {len(reference)} members but y has {len(trained)}."
@@ -303,11 +303,18 @@ def variance_decomposition(
         zero_replacement=zero_replacement,
         standardize=standardize,
     )
-    values = _columns_of(y)
+    values = read_numbers(y)
+    values = values.reshape(len(values), -1)
     weights = checked_sample_weight(sample_weight, values)
     splits = np.full((len(_measures(read)), 5, read.n_groups), np.nan)
     sizes: list[dict[str, Any]] = []
     for rows, groups in read.blocks(values):
+        if len(rows) < 2:
+            names = ", ".join(read.names[group] for group in groups)
+            raise ValueError(
+                f"{len(rows)} of {len(values)} members have {names} (no NaN in y); a "
+                "variance needs two."
+            )
         some, columns = read, np.arange(read.n_columns)
         if len(groups) < read.n_groups:
             some, columns = read.of_groups(groups)
@@ -332,18 +339,14 @@ def variance_decomposition(
 
 def _control_of(control: Any, outputs: Outputs) -> FloatArray:
     """Return the control as a table with the columns of y."""
-    values = _columns_of(control)
+    values = read_numbers(control, "control")
+    values = values.reshape(len(values), -1)
     if values.shape[1] != outputs.n_columns:
         raise ValueError(
             f"control has shape {np.shape(control)}; expected (n_members, "
             f"{outputs.n_columns})."
         )
     return values
-
-
-def _columns_of(table: Any) -> FloatArray:
-    """Return a table of numbers; one column where it is one-dimensional."""
-    return np.asarray(table, dtype=np.float64).reshape(len(table), -1)
 
 
 def _measures(outputs: Outputs) -> tuple[str, ...]:

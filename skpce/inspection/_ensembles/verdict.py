@@ -21,6 +21,7 @@ from ..._checks import (
     make_generator,
 )
 from .._input_tests import fitted_inputs
+from .._noise import spread_caution
 from .._reading import final_estimator
 from .._result import Result, cautions_in_words
 from .conditions import (
@@ -38,6 +39,7 @@ from .cross_fit import (
     factorise,
     group_q2,
     permuted_q2,
+    take,
     with_parameters,
 )
 from .members import (
@@ -45,6 +47,7 @@ from .members import (
     make_cross_fit,
     read_members,
     repetition_caution,
+    without_replicates,
 )
 from .training_noise import split_variance
 
@@ -173,7 +176,8 @@ def verdict(
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
             do not have the stated law, more terms than members, training noise that
-            is unknown or not settled.
+            is unknown or not settled, residuals that spread differently with the
+            inputs (:func:`noise_test` at level 0.01, without ``reward``).
         inputs : Result or None
             :func:`input_tests` of the inputs of the last estimator, of one fit on all
             members. They inform and never veto.
@@ -313,7 +317,12 @@ def verdict(
         "n_permutations": n_permutations,
         "confidence_level": confidence_level,
         "cautions": (
-            *permutation_caution(n_permutations, significance_level, columns["q2"]),
+            *permutation_caution(
+                n_permutations,
+                significance_level,
+                columns["q2"],
+                "step" if read.are_compositions else "output",
+            ),
             *noise_cautions(
                 read.names, columns, max_noise_share, read.are_compositions
             ),
@@ -382,12 +391,15 @@ def _measure(
         "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": permutation_p_values(q2, permuted),
     }
-    tests, n_terms = fitted_inputs(clone(fit.pipeline).fit(fit.X, fit.y), fit.X)
+    fitted = clone(fit.pipeline).fit(fit.X, fit.y)
+    once = without_replicates(n_members, reward)
+    tests, n_terms = fitted_inputs(fitted, take(fit.X, once))
     return _Findings(
         columns,
         (
             *repetition_caution(fit.X, reward, fit.splits),
             *input_cautions(tests, n_terms, n_members),
+            *(spread_caution(fitted, fit.outputs.names) if reward is None else ()),
         ),
         cpu_seconds,
         tests,

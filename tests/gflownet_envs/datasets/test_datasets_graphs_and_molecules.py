@@ -1,4 +1,4 @@
-"""Fetching the Sachs cells, the fragments and the inhibitors; simulated networks."""
+"""Fetching all sets but the couplings, and simulated networks."""
 
 import csv
 import hashlib
@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+import tarfile
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,11 +18,15 @@ import pytest
 
 from gflownet_envs.datasets import (
     SIX_EDGE_NETWORK,
+    _learning_curves,
     _molecules,
     _sachs,
+    _shakespeare,
     fetch_fragments,
+    fetch_learning_curves,
     fetch_sachs,
     fetch_seh,
+    fetch_shakespeare,
     make_linear_gaussian_data,
 )
 
@@ -59,6 +64,38 @@ SEH_TIDY = (
     "CHEMBL22,CC,7.925,2,7.05,8.8\n"
 )
 
+RUNS_TIDY = (
+    "openmlid,dataset,learner,size_train,outer_seed,inner_seed,traintime,"
+    "score_train,score_valid,score_test\n"
+    "6,letter,GaussianNB,64,0,0,0.1,0.9,0.5,0.51\n"
+    "6,letter,GaussianNB,128,1,2,0.1,0.9,0.6,0.61\n"
+    "12,mfeat-factors,SVC_poly,1024,4,4,2.5,1.0,0.9,0.91\n"
+)
+RUNS_CSV = (
+    "openmlid,learner,size_train,size_test,outer_seed,inner_seed,traintime,"
+    "score_train,score_valid,score_test\n"
+    "12,SVC_poly,1024,200,4,4,2.5,1.0,0.9,0.91\n"
+    "6,sklearn.naive_bayes.GaussianNB,128,2000,1,2,0.1,0.9,0.6,0.61\n"
+    "6,sklearn.naive_bayes.GaussianNB,64,2000,0,0,0.1,0.9,0.5,0.51\n"
+    "6,SVC_poly,90,2000,0,0,0.1,0.9,0.5,0.51\n"  # another size
+    "6,SVC_poly,64,2000,5,0,0.1,0.9,0.5,0.51\n"  # another split
+    "6,SVC_poly,64,2000,0,5,0.1,0.9,0.5,0.51\n"
+    "7,SVC_poly,64,2000,0,0,0.1,0.9,0.5,0.51\n"  # another data set
+)
+
+
+def archive(table, member="lcdb-0.1.0/lcdb/database-accuracy.csv"):
+    """Return a source archive with one table in it."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as file:
+        entry = tarfile.TarInfo(member)
+        entry.size = len(table)
+        file.addfile(entry, io.BytesIO(table.encode("utf-8")))
+    return out.getvalue()
+
+
+PLAYS = "First Citizen:\nSpeak, ’tis late.\n\nAll:\nSpeak.\n"
+
 SETS = {
     "sachs": (_sachs, "SOURCE", fetch_sachs, SACHS_RAW, SACHS_TIDY),
     "fragments": (
@@ -69,11 +106,24 @@ SETS = {
         FRAGMENTS,
     ),
     "seh": (_molecules, "SEH_SOURCE", fetch_seh, SEH_RAW, SEH_TIDY),
+    "learning curves": (
+        _learning_curves,
+        "SOURCE",
+        fetch_learning_curves,
+        archive(RUNS_CSV),
+        RUNS_TIDY,
+    ),
+    "shakespeare": (_shakespeare, "SOURCE", fetch_shakespeare, PLAYS, PLAYS),
 }
+BUNCHES = [name for name in SETS if name != "shakespeare"]
 
 
-def sha256(text):
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+def as_bytes(content):
+    return content.encode("utf-8") if isinstance(content, str) else content
+
+
+def sha256(content):
+    return hashlib.sha256(as_bytes(content)).hexdigest()
 
 
 def real_file(name):
@@ -88,15 +138,15 @@ def real_file(name):
 @contextmanager
 def serve(body):
     """Serve one body on localhost; the paths that were requested are listed."""
-    requests = []
+    requests, body = [], as_bytes(body)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
             requests.append(self.path)
             self.send_response(200)
-            self.send_header("Content-Length", str(len(body.encode("utf-8"))))
+            self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body.encode("utf-8"))
+            self.wfile.write(body)
 
         def log_message(self, *args):
             pass
@@ -152,8 +202,9 @@ def test_a_raw_file_is_downloaded_once_converted_and_cached(
         fetch(data_home=tmp_path)
         found = fetch(data_home=tmp_path, download_if_missing=False)
     assert requests == [f"/{source.raw_name}"]
-    assert found.filename == str(tmp_path / source.tidy_name)
-    assert Path(found.filename).read_text(encoding="utf-8") == tidy
+    path = tmp_path / source.tidy_name
+    assert path.read_text(encoding="utf-8") == tidy
+    assert name not in BUNCHES or found.filename == str(path)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -175,14 +226,14 @@ def test_a_damaged_file_is_refused(given, tmp_path, name):
         fetch()
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", BUNCHES)
 def test_a_bunch_has_what_it_promises(given, name):
     bunch = given(name)()
     for key in bunch:
         assert f"``{key}``" in SETS[name][2].__doc__
 
 
-@pytest.mark.parametrize("name", ["sachs", "seh"])
+@pytest.mark.parametrize("name", ["sachs", "seh", "learning curves"])
 def test_frames_need_pandas_and_arrays_do_not(given, monkeypatch, name):
     fetch = given(name)
     for extra in ("pandas", "pooch", "torch", "rdkit"):
@@ -308,6 +359,62 @@ def test_the_real_inhibitors():
     assert len(set(bunch.data)) > 1700
     assert 2 < bunch.target.min() < bunch.target.max() < 12
     assert bunch.n_measurements.sum() == 2139
+
+
+# Learning curves.
+
+
+def test_runs_of_other_sizes_splits_and_sets_are_left_out(given):
+    pytest.importorskip("pandas")
+    bunch = given("learning curves")(as_frame=True)
+    assert bunch.frame["dataset"].tolist() == ["letter", "letter", "mfeat-factors"]
+    assert bunch.target.tolist() == [0.51, 0.61, 0.91]
+    assert bunch.data.columns.tolist() == bunch.feature_names
+    data, score = fetch_learning_curves(return_X_y=True)
+    assert data.tolist() == bunch.data.to_numpy().tolist()
+    assert score.tolist() == bunch.target.tolist()
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"404", "the raw file is no tar archive: "),
+        (archive(RUNS_CSV, "lcdb/other.csv"), "no file lcdb-0.1.0/lcdb/database-acc"),
+        (archive(""), r"has the columns \[\]; also expected \['openmlid', 'learner'"),
+        (archive(RUNS_CSV.replace("learner", "model")), r"expected \['learner'\]"),
+        (archive(RUNS_CSV.replace("0.51", "n.d.")), "line 4 of the raw table: could"),
+        (archive(RUNS_CSV.replace("0.51", "51")), "line 4 .* score_test '51'; expect"),
+    ],
+)
+def test_another_archive_of_learning_curves_is_refused(raw, message):
+    with pytest.raises(ValueError, match=message):
+        _learning_curves.convert_raw(raw)
+
+
+def test_the_real_learning_curves():
+    pytest.importorskip("pandas")
+    real_file("learning_curves.csv")
+    frame = fetch_learning_curves(as_frame=True).frame
+    assert len(frame) == 12_455
+    assert not frame.duplicated(list(_learning_curves.FEATURE_NAMES)).any()
+    assert frame["learner"].nunique() == 20
+    lacking = frame.groupby("dataset").size().rsub(2_500)
+    assert lacking[lacking > 0].to_dict() == {"letter": 45}
+
+
+# Plays.
+
+
+def test_plays_are_one_text(given):
+    assert given("shakespeare")() == PLAYS
+
+
+def test_the_real_plays():
+    real_file("shakespeare.txt")
+    text = fetch_shakespeare()
+    assert len(text.splitlines()) == 40_000
+    assert len(text) == 1_115_394
+    assert text.startswith("First Citizen:\nBefore we proceed any further")
 
 
 # Simulated networks.

@@ -6,8 +6,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from skpce.inspection import _reading
-from skpce.inspection._reading import affine_map
+from skpce.inspection import _affine_map
+from skpce.inspection._affine_map import affine_map
 
 
 class Watched(TransformerMixin, BaseEstimator):
@@ -30,7 +30,7 @@ def rows():
 
 @pytest.mark.parametrize("largest", [2**22, 21, 1])
 def test_the_matrix_is_that_of_the_steps(rows, largest, monkeypatch):
-    monkeypatch.setattr(_reading, "_LARGEST_TABLE", largest)
+    monkeypatch.setattr(_affine_map, "_LARGEST_TABLE", largest)
     scaler = StandardScaler().fit(rows)
     pca = PCA(3, whiten=True).fit(scaler.transform(rows))
     found = affine_map(
@@ -51,7 +51,7 @@ def test_the_step_that_is_not_affine_is_named(rows, largest, monkeypatch):
         def transform(self, X):
             return np.square(X)
 
-    monkeypatch.setattr(_reading, "_LARGEST_TABLE", largest)
+    monkeypatch.setattr(_affine_map, "_LARGEST_TABLE", largest)
     scaler = StandardScaler().fit(rows)
     with pytest.raises(ValueError, match=r"'square' \(Square\) is not affine"):
         affine_map([("scaler", scaler), ("square", Square())], rows)
@@ -62,4 +62,4 @@ def test_tables_of_moved_rows_stay_small():
     watched = Watched().fit(X)
     found = affine_map([("pca", watched)], X)
     np.testing.assert_allclose(found.matrix, watched.pca_.components_, atol=1e-12)
-    assert watched.largest_ <= _reading._LARGEST_TABLE < X.shape[1] ** 2
+    assert watched.largest_ <= _affine_map._LARGEST_TABLE < X.shape[1] ** 2

@@ -1,0 +1,1 @@
+"""Benchmarks of ensembles whose outputs are scores, losses or columns of logits."""

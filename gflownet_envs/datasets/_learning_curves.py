@@ -1,0 +1,207 @@
+"""Learning curves: 12,455 trainings of 20 classifiers from scikit-learn."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tarfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from gflownet_envs.datasets._fetch import Source, fetch_tidy, import_pandas
+
+FEATURE_NAMES = ("dataset", "learner", "size_train", "outer_seed", "inner_seed")
+
+_DATASETS = {
+    "6": "letter",
+    "12": "mfeat-factors",
+    "14": "mfeat-fourier",
+    "18": "mfeat-morphological",
+    "22": "mfeat-zernike",
+}
+_SIZES = ("64", "128", "256", "512", "1024")
+_SEEDS = ("0", "1", "2", "3", "4")
+_RUN = ("openmlid", "learner", "size_train", "outer_seed", "inner_seed")
+_RESULTS = ("traintime", "score_train", "score_valid", "score_test")
+_MEMBER = "lcdb-0.1.0/lcdb/database-accuracy.csv"
+
+DESCR = """\
+Learning curves of classifiers
+------------------------------
+
+12,455 trainings of 20 classifiers of scikit-learn, with the parameters that they have
+by default, on five data sets (letter, and four sets of features of the same
+handwritten digits: mfeat-factors, -fourier, -morphological, -zernike), with 64, 128,
+256, 512 and 1,024 rows to train on. `outer_seed` (5) splits the rows into those of
+the test and the rest, `inner_seed` (5) the rest into training and validation. Every
+combination occurs once, but for 45 trainings of quadratic discriminant analysis on
+letter, which failed. `score_*` are accuracies, `traintime` is in seconds.
+
+Source: source archive of the package lcdb 0.1.0, file lcdb/database-accuracy.csv
+(1,953,371 trainings, of which these are a part), MIT licence (copyright 2021 Felix
+Mohr).
+
+Reference: F. Mohr, T. J. Viering, M. Loog, J. N. van Rijn, LCDB 1.0: An extensive
+learning curves database for classification tasks, ECML-PKDD 2022.
+"""
+
+
+def convert_raw(raw: bytes) -> bytes:
+    """Turn the source archive into the table of the retained trainings, sorted."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
+            file = archive.extractfile(_MEMBER)
+            assert file is not None  # the member is a file
+            rows = _retained(io.TextIOWrapper(file, "utf-8", newline=""))
+    except tarfile.TarError as error:
+        raise ValueError(f"the raw file is no tar archive: {error}") from error
+    except KeyError as error:
+        raise ValueError(f"the raw archive has no file {_MEMBER}") from error
+    rows.sort(key=_place)
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["openmlid", *FEATURE_NAMES, *_RESULTS])
+    writer.writerows(rows)
+    return out.getvalue().encode("utf-8")
+
+
+def _retained(table: io.TextIOWrapper) -> list[tuple[str, ...]]:
+    reader = csv.DictReader(table)
+    columns = reader.fieldnames or ()
+    missing = [name for name in (*_RUN, *_RESULTS) if name not in columns]
+    if missing:
+        raise ValueError(
+            f"the raw table has the columns {list(columns)}; also expected {missing}"
+        )
+    return [
+        _convert_row(row, reader.line_num)
+        for row in reader
+        if row["openmlid"] in _DATASETS
+        and row["size_train"] in _SIZES
+        and row["outer_seed"] in _SEEDS
+        and row["inner_seed"] in _SEEDS
+    ]
+
+
+def _convert_row(row: dict[str, str], line: int) -> tuple[str, ...]:
+    for name in _RESULTS:
+        try:
+            value = float(row[name])
+        except ValueError as error:
+            raise ValueError(f"line {line} of the raw table: {error}") from error
+        if not 0 <= value <= (1 if name.startswith("score") else np.inf):
+            raise ValueError(
+                f"line {line} of the raw table has {name} {row[name]!r}; expected an "
+                "accuracy between 0 and 1, or seconds"
+            )
+    number, learner, *run = (row[name] for name in _RUN)
+    learner = learner.rpartition(".")[2]  # without its module
+    return (number, _DATASETS[number], learner, *run, *(row[n] for n in _RESULTS))
+
+
+def _place(row: Sequence[str]) -> tuple[Any, ...]:
+    number, _, learner, *run = row[:6]
+    return int(number), learner, *map(int, run)
+
+
+SOURCE = Source(
+    tidy_name="learning_curves.csv",
+    tidy_sha256="d3e4ae7947a3aacb2a5a925eda1c323cf459f5da434d459040f7895b42137473",
+    raw_name="lcdb-0.1.0.tar.gz",
+    raw_sha256="450ea69b249866298653f718d66a825e3d19a4024dd4ff140b89f2e04d4777ae",
+    raw_url=("https://files.pythonhosted.org/packages/source/l/lcdb/lcdb-0.1.0.tar.gz"),
+    convert=convert_raw,
+)
+
+
+def fetch_learning_curves(
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    n_retries: int = 3,
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Bunch | tuple[Any, Any]:
+    """Fetch 12,455 trainings of 20 classifiers of the Learning Curve Database.
+
+    The data are looked for in the folder ``$SKPCE_DATA``, then in the cache, then
+    at the public address; what is found is checked by its SHA-256. The public archive
+    has 68 MB.
+
+    Parameters
+    ----------
+    data_home : path-like, default=None
+        Folder of the cache. None is the user's cache folder (`pooch.os_cache`).
+    download_if_missing : bool, default=True
+        Whether to download what is not found. False raises an OSError instead.
+    n_retries : int, default=3
+        How often a failed download is tried again.
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Whether data, target and frame are pandas objects.
+
+    Returns
+    -------
+    data : sklearn.utils.Bunch
+        With the attributes
+
+        - ``data``: ndarray (object) or DataFrame of shape (12455, 5): data set,
+          learner, number of training rows, and the seeds of the two splits;
+        - ``target``: ndarray or Series of shape (12455,), accuracy on the test rows;
+        - ``feature_names``, ``target_names``: lists of str;
+        - ``frame``: DataFrame of all columns of the file, with the accuracies on
+          training and validation rows and the time; None without `as_frame`;
+        - ``DESCR``: what the rows are;
+        - ``filename``: the file that was read.
+    (data, target) : tuple
+        With `return_X_y`.
+
+    Raises
+    ------
+    ValueError
+        If a file's checksum is not the expected one.
+    OSError
+        If the data are not found and cannot be downloaded.
+    ImportError
+        If pandas (`as_frame`) or pooch (cache, download) is needed and missing.
+
+    References
+    ----------
+    F. Mohr, T. J. Viering, M. Loog, J. N. van Rijn. LCDB 1.0: An extensive learning
+    curves database for classification tasks. ECML-PKDD 2022.
+
+    Examples
+    --------
+    >>> from gflownet_envs.datasets import fetch_learning_curves
+    >>> runs = fetch_learning_curves(as_frame=True).frame  # doctest: +SKIP
+    >>> len(runs), runs["learner"].nunique()  # doctest: +SKIP
+    (12455, 20)
+    """
+    pandas = import_pandas() if as_frame else None
+    path, tidy = fetch_tidy(SOURCE, data_home, download_if_missing, n_retries)
+    rows = list(csv.DictReader(io.StringIO(tidy.decode("utf-8"), newline="")))
+    data: Any = np.array(
+        [(r["dataset"], r["learner"], *(int(r[n]) for n in _RUN[2:])) for r in rows],
+        dtype=object,
+    )
+    target: Any = np.array([row["score_test"] for row in rows], dtype=np.float64)
+    frame = None
+    if pandas is not None:
+        frame = pandas.read_csv(io.BytesIO(tidy))
+        data, target = frame[list(FEATURE_NAMES)], frame["score_test"]
+    if return_X_y:
+        return data, target
+    return Bunch(
+        data=data,
+        target=target,
+        feature_names=list(FEATURE_NAMES),
+        target_names=["score_test"],
+        frame=frame,
+        DESCR=DESCR,
+        filename=str(path),
+    )

@@ -1,0 +1,237 @@
+r"""What an expansion leaves unexplained: the residuals of a fit, and their scale.
+
+The scale model describes how the spread of the residuals changes with the inputs. With
+the scaled leave-one-out residuals :math:`r_{ik}` of the targets :math:`k` of a group,
+
+.. math:: v_i = \Bigl(\sum_k r_{ik}^2\Bigr)^{1/3}
+
+is nearly normal where the residuals are (the transformation of Wilson and Hilferty
+[1]_), and a ridge expansion of it, additive in the inputs and of degree 2, has its
+penalty chosen by leave-one-out. The largest penalties return the mean: a constant scale
+where the inputs have no effect on it. The scale is :math:`s(x) = \hat v(x)^{3/2}`, in
+units of its root mean square over the members.
+
+References
+----------
+.. [1] E. B. Wilson and M. M. Hilferty, "The distribution of chi-square", Proceedings
+   of the National Academy of Sciences 17 (1931).
+.. [2] D. Freedman and D. Lane, "A nonstochastic interpretation of reported significance
+   levels", Journal of Business and Economic Statistics 1 (1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._basis.basis import PolynomialBasis, categorical_inputs
+from .._basis.index_sets import sort_graded
+from .._checks import FloatArray, IndexArray, one_thread_if_small
+from .._input_laws import InputLaw
+from .._solvers import solve_path
+from .._solvers.problem import (
+    DesignDecomposition,
+    best_penalties,
+    predictive_q2,
+    q2_from_sums,
+    weighted_spread,
+)
+from .._solvers.ridge import DEFAULT_ALPHAS, path_scores
+from .problem import FittedProblem
+
+#: Distributions of the residuals.
+RESIDUAL_LAWS = ("resampled", "gaussian")
+
+#: How the spread of the residuals is described.
+NOISES = ("constant", "inputs")
+
+# Smallest and largest response of the scale model, in units of its mean over the
+# members, and of the largest of a member: an expansion is not positive by itself.
+_SMALLEST_RESPONSE = 0.2
+_LARGEST_RESPONSE = 1.5
+
+
+@dataclass(frozen=True)
+class ResidualLaw:
+    r"""Leave-one-out residuals of an ensemble, in the fitted coordinates.
+
+    The predictive distribution is the push-forward of the inputs *plus* that of the
+    residuals: the push-forward alone (as in the paper) is too narrow by the
+    unexplained share of the variance. A residual of member :math:`i`, left out, has the
+    variance :math:`\sigma^2 / (1 - h_i)` with the leverage :math:`h_i`, and a
+    prediction at :math:`x` has :math:`\sigma^2 (1 + h(x))` [1]_. One row has all
+    targets of a member, which preserves the dependence between them.
+
+    References
+    ----------
+    .. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman
+       and Hall, 1982, section 2.1.
+    """
+
+    residuals: FloatArray  # shape: (n_members, n_fitted), of equal variance
+    weights: FloatArray  # shape: (n_members,), frequencies
+
+    def draw(
+        self, size: int, kind: str | None, generator: np.random.Generator
+    ) -> FloatArray:  # shape: (size, n_fitted)
+        """Draw scaled residuals.
+
+        ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
+        whole rows; None gives zeros, the push-forward alone.
+        """
+        if kind is None:
+            return np.zeros((size, self.residuals.shape[1]))
+        refuse_undefined(self.residuals)
+        share = self.weights / self.weights.sum()
+        if kind == "resampled":
+            return self.residuals[generator.choice(len(share), size=size, p=share)]
+        # R'R are the second moments; R has a row for each coordinate at most.
+        root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r")
+        return generator.standard_normal(size=(size, len(root))) @ root
+
+    def atoms(
+        self, size: int, kind: str | None, generator: np.random.Generator
+    ) -> FloatArray:
+        """Return rows for quantiles: each residual once where the weights are equal.
+
+        This avoids the noise of drawing. None has one atom, zero.
+        """
+        if kind is None:
+            return np.zeros((1, self.residuals.shape[1]))
+        if kind == "resampled" and np.ptp(self.weights) == 0:
+            refuse_undefined(self.residuals)
+            return self.residuals
+        return self.draw(size, kind, generator)
+
+
+def refuse_undefined(residuals: FloatArray) -> None:
+    """Raise ``ValueError`` where leaving a member out has no residual."""
+    if np.isnan(residuals).any():
+        raise ValueError(
+            "The residual law is not defined: with as many terms as members a "
+            "least-squares fit has no leave-one-out residuals. Use "
+            "solver='ridge', a lower degree, or residual=None (the push-forward "
+            "alone, which is too narrow)."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseScale:
+    """The spread of residuals as a function of the inputs, for groups of targets."""
+
+    basis: PolynomialBasis
+    coefficients: FloatArray  # shape: (n_groups, n_terms), of the response
+    bounds: FloatArray  # shape: (2, n_groups), of the response
+    units: FloatArray  # shape: (n_groups,), root mean square over the members
+    group_of_target: IndexArray  # shape: (n_fitted,)
+    at_members: FloatArray  # shape: (n_members, n_fitted), each left out of its own
+    q2: FloatArray  # shape: (n_groups,), leave-one-out, of the response
+
+    def by_group(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_groups)
+        """Return the scale of each group."""
+        response = self.basis.combine(X, self.coefficients)
+        return np.clip(response, *self.bounds) ** 1.5 / self.units
+
+    def at(self, X: FloatArray) -> FloatArray:  # shape: (n_samples, n_fitted)
+        """Return the scale of each fitted target."""
+        return self.by_group(X)[:, self.group_of_target]
+
+
+def learn_noise_scale(
+    problem: FittedProblem,
+    groups: IndexArray,  # shape: (n_fitted,), the targets that share a scale
+    owner: str,
+) -> NoiseScale:
+    """Regress the spread of the residuals on the inputs."""
+    samples = problem.require_samples(owner)
+    residuals, weights = problem.fit.scaled_residuals, samples.weights
+    refuse_undefined(residuals)
+    labels, group_of_target = np.unique(groups, return_inverse=True)
+    responses = _responses(residuals, group_of_target)
+    basis = _additive_basis(problem.basis.laws)
+    design = basis.evaluate(samples.inputs)
+    with one_thread_if_small(design.size):
+        decomposition = DesignDecomposition.from_design(design, weights)
+        fit = solve_path(
+            decomposition, responses, DEFAULT_ALPHAS, np.arange(len(labels))
+        )
+    mean = np.average(responses, axis=0, weights=weights)
+    safe = np.where(mean > 0, mean, 1.0)  # without residuals the scale is one
+    # A member whose spread decides its own scale would look too regular.
+    left_out = responses - np.where(mean > 0, fit.loo_residuals, responses - safe)
+    left_out = np.where(np.isnan(left_out), safe, left_out)
+    bounds = np.stack(
+        [_SMALLEST_RESPONSE * safe, _LARGEST_RESPONSE * left_out.max(axis=0)]
+    )
+    bounds[1] = np.maximum(bounds[1], safe)
+    at_members = np.clip(left_out, *bounds) ** 1.5
+    units = np.sqrt(np.average(np.square(at_members), axis=0, weights=weights))
+    coefficients = fit.coefficients.copy()
+    coefficients[mean == 0, 0] = 1.0
+    return NoiseScale(
+        basis,
+        coefficients,
+        bounds,
+        units,
+        group_of_target,
+        (at_members / units)[:, group_of_target],
+        predictive_q2(fit.loo_residuals, responses, weights)[1],
+    )
+
+
+def permuted_q2(
+    scale: NoiseScale,
+    problem: FittedProblem,
+    orders: IndexArray,  # shape: (n_permutations, n_members)
+    owner: str,
+) -> FloatArray:  # shape: (n_permutations, n_groups)
+    """Return the Q² of the scale model where residuals are those of other members.
+
+    They are fitted again, with the penalties of the fit: a fit makes residuals of
+    neighbours alike, and those of large leverage more normal, in every permutation as
+    it does in the members [2]_. All permutations share the factorisations.
+    """
+    samples = problem.require_samples(owner)
+    weights, fit = samples.weights, problem.fit
+    n_groups = len(scale.units)
+    moved = fit.scaled_residuals[orders]  # (n_permutations, n_members, n_fitted)
+    design = problem.basis.evaluate(samples.inputs)
+    for targets, (left, right) in fit.leverage.smoothers(design, weights):
+        leverage = (left * right.T).sum(axis=1) / np.maximum(weights, 1.0)
+        root = np.sqrt(np.maximum(1.0 - leverage, 1e-12))[:, np.newaxis]
+        rest = moved[:, :, targets]
+        moved[:, :, targets] = (rest - left @ (right @ rest)) / root
+    responses = _responses(moved, scale.group_of_target)
+    columns = responses.transpose(1, 0, 2).reshape(len(weights), -1)
+    decomposition = DesignDecomposition.from_design(
+        scale.basis.evaluate(samples.inputs), weights, for_scores=True
+    )
+    _, centred = decomposition.center_targets(columns)
+    loadings = decomposition.project(centred)
+    scores = path_scores(decomposition, centred, loadings, DEFAULT_ALPHAS)
+    _, least = best_penalties(scores, np.arange(columns.shape[1]))
+    spread = weighted_spread(columns, weights)
+    return q2_from_sums(least * weights.sum(), spread).reshape(-1, n_groups)
+
+
+def _responses(
+    residuals: FloatArray,  # shape: (..., n_fitted)
+    group_of_target: IndexArray,  # shape: (n_fitted,)
+) -> FloatArray:  # shape: (..., n_groups)
+    """Return what the scale model predicts."""
+    member = group_of_target[:, np.newaxis] == np.unique(group_of_target)
+    return np.asarray(np.cbrt(np.square(residuals) @ member.astype(np.float64)))
+
+
+def _additive_basis(laws: Sequence[InputLaw]) -> PolynomialBasis:
+    """Return functions of single inputs, of degree 2; all contrasts of a category."""
+    rows = [np.zeros(len(laws), dtype=np.int64)]
+    for i, law in enumerate(laws):
+        last = min(2.0, law.largest_degree) if law.is_polynomial else law.largest_degree
+        for exponent in range(1, int(last) + 1):
+            rows.append(np.zeros(len(laws), dtype=np.int64))
+            rows[-1][i] = exponent
+    multi_indices = sort_graded(np.array(rows), categorical_inputs(laws))
+    return PolynomialBasis(laws, multi_indices)

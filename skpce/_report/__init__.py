@@ -1,0 +1,1 @@
+"""A report of a fit, as one HTML file."""

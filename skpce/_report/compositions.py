@@ -1,0 +1,91 @@
+"""Sections of a report on compositions: fragility, coverage and policies."""
+
+from __future__ import annotations
+
+from ..metrics import coverage_interval
+from ..plotting import CoverageDisplay, PolicyDistributionDisplay, StepVarianceDisplay
+from .content import ReportContent
+from .page import LEVELS, HtmlReport, coverage_columns, fragility_columns
+
+# More steps than this have no panel of their own in a report.
+_MOST_POLICY_FIGURES = 8
+
+
+def add_fragility(page: HtmlReport, content: ReportContent) -> None:
+    found = content.fragility
+    page.add_heading("How much the members disagree")
+    page.add_columns(
+        fragility_columns(found),
+        f"Fragility of the {len(content.y)} members of the test data",
+    )
+    page.add_text(
+        "The measures can rank the steps differently. Summed variances grow with the "
+        "number of actions and weigh rare actions like frequent ones; the alr sum "
+        "depends on its reference action too. Total variation (TV) and Jensen-Shannon "
+        "divergence (JS, in nats) are distances of probabilities, to the mean policy "
+        "or between two members. Mutual information is that of member and action, in "
+        "nats. “Of largest” divides by the largest value that so many actions allow."
+    )
+    display = StepVarianceDisplay.from_estimator(
+        content.pipeline, content.y, verdict=content.verdict
+    )
+    page.add_figure(
+        display,
+        "Disagreement per step. Variance bars are cut into what the inputs explain "
+        f"({content.source}) and the rest.",
+    )
+
+
+def add_coverage(page: HtmlReport, content: ReportContent) -> None:
+    page.add_heading("Coverage on the test data")
+    surrogate = content.surrogate
+    layout = {"steps": surrogate.geometry_.layout.widths, "mask": surrogate.mask_}
+    seed = {"random_state": content.random_state}
+    try:
+        bounds = [
+            surrogate.predict_interval(content.inputs, confidence_level=level, **seed)
+            for level in LEVELS
+        ]
+        display = CoverageDisplay.from_estimator(
+            surrogate, content.inputs, content.y, levels=LEVELS, **seed
+        )
+    except ValueError as error:  # no residual law: more terms than members
+        page.add_text(f"There are no intervals. {error}")
+        return
+    scores = {
+        kind: [coverage_interval(content.y, *b, kind=kind, **layout) for b in bounds]
+        for kind in ("marginal", "joint")
+    }
+    page.add_columns(
+        coverage_columns(content.step_names, scores),
+        f"Intervals given the inputs, {len(content.y)} members of the test data",
+    )
+    page.add_text(
+        "Marginal: the share of probabilities inside their interval, which should be "
+        "the level. Joint: the share of members with all actions of the step inside; "
+        "marginal intervals are not made for it, so it is lower. Errors are Wilson "
+        "intervals with one trial a member."
+    )
+    page.add_figure(display, "Nominal and empirical marginal coverage, all steps.")
+
+
+def add_policies(page: HtmlReport, content: ReportContent) -> None:
+    ranked, seed = content.ranked_steps(), content.random_state
+    steps = sorted(ranked[:_MOST_POLICY_FIGURES])
+    if not steps:
+        return
+    try:
+        content.surrogate.sample(1, random_state=seed)
+    except ValueError:
+        return
+    page.add_heading("Policies: members and surrogate")
+    if len(steps) < len(ranked):
+        page.add_text(
+            f"The {len(steps)} steps of the largest summed variance are shown."
+        )
+    for step in steps:
+        display = PolicyDistributionDisplay.from_estimator(
+            content.pipeline, content.y, step=step, random_state=seed
+        )
+        name = content.step_names[step]
+        page.add_figure(display, f"{name}: test data beside the predictive law.")

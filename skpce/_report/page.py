@@ -1,0 +1,178 @@
+"""One HTML page: sections, tables and figures, and the columns of its tables.
+
+No server, no script, no address of another host: figures are inlined as PNG.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from .._checks import FloatArray, html_table, write_file
+from ..metrics import CoverageInterval, PolicyFragility
+from ..plotting import SobolDisplay
+
+# Text keeps to a length that one reads; tables and figures may be wider.
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto;
+       padding: 0 1rem; color: #1a1a1a; background: #fff; }
+h1, h2, p, pre { max-width: 60rem; }
+h1 { font-size: 1.7rem; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #ccc; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
+th, td { padding: 0.25rem 0.6rem; text-align: right; border-bottom: 1px solid #ddd; }
+th { vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; }
+caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
+figure { margin: 1rem 0; } img { max-width: 100%; }
+pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
+      overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; }
+@media print {
+  body { margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
+  table { font-size: 7.5pt; } th, td { padding: 0.1rem 0.3rem; }
+  tr, figure { break-inside: avoid; } .scroll { overflow: visible; }
+}
+"""
+
+_DOTS_PER_INCH = 110
+LEVELS = (0.5, 0.8, 0.9, 0.95)  # of intervals
+
+Column = tuple[str, Any]  # heading and values
+
+
+class HtmlReport:
+    """Collects sections and writes them to one file."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self._parts: list[str] = []
+
+    def add_heading(self, text: str) -> None:
+        """Start a section."""
+        self._parts.append(f"<h2>{escape(text)}</h2>")
+
+    def add_text(self, text: str) -> None:
+        """Add a paragraph."""
+        self._parts.append(f"<p>{escape(text)}</p>")
+
+    def add_preformatted(self, text: str) -> None:
+        """Add text whose line breaks count."""
+        self._parts.append(f"<pre>{escape(text)}</pre>")
+
+    def add_table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
+    ) -> None:
+        """Add a table; numbers are shortened to three digits."""
+        table = html_table(columns, rows, caption)
+        self._parts.append(f'<div class="scroll">{table}</div>')
+
+    def add_columns(self, columns: Iterable[Column], caption: str = "") -> None:
+        """Add a table of columns, each with its heading."""
+        headings, values = zip(*columns, strict=True)
+        self.add_table(headings, list(zip(*values, strict=True)), caption)
+
+    def add_png(self, payload: bytes, description: str) -> None:
+        """Add the bytes of a PNG file, inlined."""
+        encoded = base64.b64encode(payload).decode("ascii")
+        self._parts.append(
+            f'<figure><img alt="{escape(description, quote=True)}" '
+            f'src="data:image/png;base64,{encoded}">'
+            f"<figcaption>{escape(description)}</figcaption></figure>"
+        )
+
+    def add_figure(self, display: Any, description: str) -> None:
+        """Inline the figure of a display and close it."""
+        import matplotlib.pyplot as plt
+
+        stream = io.BytesIO()
+        style = {"dpi": _DOTS_PER_INCH, "metadata": {"Software": None}}
+        try:
+            display.figure_.savefig(stream, format="png", **style)
+        finally:
+            plt.close(display.figure_)
+        self.add_png(stream.getvalue(), description)
+
+    def to_html(self) -> str:
+        """Return the page."""
+        return (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            f"<title>{escape(self.title)}</title><style>{_STYLE}</style></head>"
+            f"<body><h1>{escape(self.title)}</h1>{''.join(self._parts)}</body></html>\n"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page in one piece: a reader never finds half of it."""
+        write_file(path, self.to_html().encode())
+
+
+# Columns of tables, for this report and those of experiments.
+
+
+_MEASURES = {
+    "variance, summed": "aitchison_variance",
+    "per degree of freedom": "variance_per_freedom",
+    "total variation (TV) to the mean": "total_variation",
+    "of largest TV to the mean": "normalized_total_variation",
+    "TV of pairs": "pairwise_total_variation",
+    "of largest TV of pairs": "normalized_pairwise_total_variation",
+    "Jensen–Shannon (JS) to the mean": "jensen_shannon",
+    "of largest JS": "normalized_jensen_shannon",
+    "mutual information (MI)": "mutual_information",
+    "of largest MI": "normalized_mutual_information",
+    "alr sum": "alr_sum",
+}
+
+
+def fragility_columns(found: PolicyFragility) -> list[Column]:
+    """Return measures of disagreement; what is 0 but for rounding is 0."""
+    columns: list[Column] = [("step", found.step_names)]
+    for heading, name in _MEASURES.items():
+        columns.append((heading, without_rounding(getattr(found, name))))
+    return [*columns, ("alr reference", found.alr_reference)]
+
+
+def share_columns(display: SobolDisplay, noun: str = "step") -> list[Column]:
+    """Return shares of the variance; NaN for a step without variance."""
+    empty = np.isnan(display.unexplained)[:, np.newaxis]
+    shares = np.where(empty, np.nan, without_rounding(display.shares))
+    names = [noun, *display.column_names]
+    return list(zip(names, [display.step_names, *shares.T], strict=True))
+
+
+def coverage_columns(
+    names: Sequence[str],
+    scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
+    noun: str = "step",
+) -> list[Column]:
+    """Return coverage with its error, level by level, of each step with a choice."""
+    first = next(iter(scores.values()))[0]
+    steps = np.flatnonzero(~np.isnan(first.coverage))
+    columns: list[Column] = [
+        (noun, [names[int(step)] for step in steps for _ in LEVELS]),
+        ("level", [*LEVELS] * len(steps)),
+    ]
+    for kind, found in scores.items():
+        coverage, low, high = (
+            np.array([getattr(score, name)[steps] for score in found]).T.ravel()
+            for name in ("coverage", "lower", "upper")
+        )
+        error = [interval_in_words(*ends) for ends in zip(low, high, strict=True)]
+        columns += [(kind, coverage), ("95 % error", error)]
+    return columns
+
+
+def without_rounding(values: FloatArray) -> FloatArray:
+    """Return numbers; what is 0 but for rounding is 0."""
+    return np.where(np.abs(values) < 1e-12, 0.0, values)
+
+
+def interval_in_words(low: float, high: float) -> str:
+    """Return the ends of an interval; a dash where there is none."""
+    return "–" if np.isnan(low) else f"[{low:.2f}, {high:.2f}]"

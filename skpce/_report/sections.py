@@ -1,0 +1,181 @@
+"""Sections that a report has of compositions and of real outputs."""
+
+from __future__ import annotations
+
+import platform
+import re
+from typing import Any
+
+import numpy as np
+
+from .._version import __version__, installed_version
+from ..plotting import EmbeddingDisplay, InteractionDisplay, PrismDisplay, SobolDisplay
+from .content import ReportContent
+from .page import Column, HtmlReport, interval_in_words, share_columns
+
+_GOODNESS = {
+    "step": "Q² is one minus the squared error over the squared deviation from the "
+    "mean, in Aitchison geometry: free of any reference action. Leave-one-out is that "
+    "of the surrogate alone, conditional on its inputs. The test data are members "
+    "that were not fitted, provided that whoever made this page held them out.",
+    "output": "Q² is one minus the squared error over the squared deviation from the "
+    "mean; the columns of an output are added up {units}. Leave-one-out is that of the "
+    "expansion alone, conditional on its inputs. The test data are members that were "
+    "not fitted, provided that whoever made this page held them out.",
+}
+
+
+def add_verdict(page: HtmlReport, content: ReportContent) -> None:
+    verdict = content.verdict
+    page.add_heading("Verdict")
+    if verdict is None:
+        page.add_text(
+            "No verdict was given. All figures below are conditional on the inputs as "
+            f"the {content.model} got them: a transformation of X that was fitted "
+            "before has seen every member that leave-one-out leaves out. Whether the "
+            "attribution is supported is not known; skpce.inspection.verdict would "
+            "tell."
+        )
+        return
+    page.add_preformatted(str(verdict))
+    ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
+    page.add_columns(
+        [
+            (content.noun, verdict.step_names),
+            ("Q², cross-fitted", verdict.q2),
+            (
+                f"{verdict.confidence_level:.0%} interval",
+                [interval_in_words(low, high) for low, high in ends],
+            ),
+            ("Q² of the mean", verdict.mean_only_q2),
+            ("Q² at degree 1", verdict.degree_one_q2),
+            ("p (Holm)", verdict.p_value),
+            ("training noise", verdict.noise_share),
+            ("attribution", content.answers),
+        ],
+        "The same in figures, beside two simpler models",
+    )
+    page.add_text(
+        "Cross-fitted Q² refits the whole pipeline without the members it predicts. "
+        f"{content.one} that is not attributable has shares below like any other; do "
+        "not read them."
+    )
+
+
+def add_goodness(page: HtmlReport, content: ReportContent) -> None:
+    page.add_heading(f"How well the inputs predict each {content.noun}")
+    columns: list[Column] = [
+        (content.noun, content.step_names),
+        content.sizes,
+        ("Q², leave-one-out", content.expansion.q2),
+        ("Q², test data", content.test_q2),
+    ]
+    if content.verdict is not None:
+        columns.append(("Q², cross-fitted", content.verdict.q2))
+    page.add_columns([*columns, ("attribution", content.answers)])
+    units = "in units of their standard deviations" if content.is_scaled else "as given"
+    page.add_text(_GOODNESS[content.noun].format(units=units))
+
+
+def add_indices(page: HtmlReport, content: ReportContent) -> None:
+    page.add_heading(f"What drives each {content.noun}")
+    known = content.known
+    shares = SobolDisplay.from_fit(content.pipeline, **known)
+    page.add_columns(
+        [*share_columns(shares, content.noun), ("attribution", content.answers)],
+        "Shares of the variance between members: first order times Q² "
+        f"({content.source})",
+    )
+    total = content.expansion.sobol_indices().total_order
+    total = np.where(np.isnan(shares.unexplained)[:, np.newaxis], np.nan, total)
+    page.add_columns(
+        [
+            (content.noun, content.step_names),
+            *zip(content.input_names, total.T, strict=True),
+            ("explained", 1.0 - shares.unexplained),
+            ("attribution", content.answers),
+        ],
+        "Total Sobol indices: shares of the variance of the expansion alone",
+    )
+    if content.is_sampled:
+        page.add_text(
+            "The indices are by sampling: those of an expansion of the regressor's "
+            "predictions at draws of its inputs. Its fidelity is the share of their "
+            "variance that the expansion has on fresh draws."
+        )
+        fidelity = content.surrogate.fidelity_
+        page.add_columns([("step", content.step_names), ("fidelity", fidelity)])
+    page.add_text(
+        "Indices assume independent inputs with the stated laws. Total indices count "
+        "an interaction once for each of its inputs, so a row can exceed one."
+    )
+    page.add_figure(shares.plot(), "Shares of the variance, with the unexplained part.")
+    if not content.is_real and content.variance.sum() > 0:
+        display = PrismDisplay.from_estimator(
+            content.pipeline,
+            content.y,
+            verdict=content.verdict,
+            input_features=content.input_names,
+        )
+        page.add_figure(display, "From inputs to steps: widths add up to one.")
+    if len(content.input_names) > 1:
+        for step in content.explained_steps()[:1]:
+            pairs = InteractionDisplay.from_estimator(
+                content.pipeline, step=step, **known
+            )
+            page.add_figure(
+                pairs,
+                "Inputs alone (diagonal) and in pairs, as shares of the variance of "
+                f"the {content.noun} whose inputs explain most: "
+                f"{content.step_names[step]}.",
+            )
+
+
+_FITTED_INPUTS = "The fitted members' inputs"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
+
+
+def add_inputs(page: HtmlReport, content: ReportContent) -> None:
+    diagnostics = content.diagnostics
+    page.add_heading("The inputs")
+    figures = {
+        "members fitted": diagnostics.n_members,
+        "terms of the expansion": diagnostics.n_terms,
+        "largest correlation of two inputs": diagnostics.largest_correlation,
+        "condition number of the design": diagnostics.condition_number,
+    }
+    page.add_table(["figure", "value"], list(figures.items()))
+    p_values = diagnostics.law_p_values
+    page.add_columns(
+        [("input", content.input_names), ("p-value", p_values)],
+        "Fit of each input to its law",
+    )
+    # A regressor retains no inputs that were not transformed.
+    X = content.reading.X if content.is_real else None
+    display = EmbeddingDisplay.from_estimator(
+        content.pipeline, X, input_features=content.input_names
+    )
+    whose = "The inputs of the test data" if content.is_real else _FITTED_INPUTS
+    page.add_figure(
+        display, f"{whose}: correlations, and quantiles against their laws."
+    )
+
+
+def add_origin(page: HtmlReport, content: ReportContent, date: str | None) -> None:
+    page.add_heading("How this was made")
+    rows: list[list[Any]] = [
+        ["members fitted", content.diagnostics.n_members],
+        ["members of the test data", len(content.y)],
+        [f"inputs of the {content.model}", len(content.input_names)],
+        [f"{content.noun}s", len(content.step_names)],
+        ["columns" if content.is_real else "parts", int(content.y.shape[1])],
+        ["random_state", content.random_state],
+        ["python", platform.python_version()],
+        ["skpce", __version__],
+    ]
+    rows += [[name, installed_version(name)] for name in _PACKAGES]
+    if date is not None:
+        rows.append(["date", date])
+    page.add_table(["what", "value"], rows)
+    # Addresses of objects in memory differ from run to run.
+    page.add_preformatted(re.sub(r" at 0x[0-9a-fA-F]+", "", repr(content.pipeline)))

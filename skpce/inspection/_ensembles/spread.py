@@ -1,0 +1,64 @@
+"""How much the members of an ensemble disagree about real outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._checks import FloatArray, IndexArray
+from .._result import Result
+
+
+def output_spread(
+    y: Any,  # shape: (n_members,) or (n_members, n_columns); NaN where a member failed
+    groups: IndexArray,  # shape: (n_columns,), the output of each column
+    names: Sequence[str],
+) -> Result:
+    """Return the variance of each output; a group's columns are added up."""
+    values = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    rows = [_spread_of(values[:, groups == k]) for k in range(len(names))]
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    facts = tuple(
+        "standard deviation {standard_deviation:.3g}, from {minimum:.3g} to "
+        "{maximum:.3g}".format(**row)
+        for row in rows
+    )
+    return Result(
+        {"output": tuple(names)},
+        columns,
+        facts=facts,
+        reasons=((),) * len(names),
+        title=f"Spread of {len(values)} members.",
+        figures={"step_names": tuple(names)},
+    )
+
+
+def _spread_of(values: FloatArray) -> dict[str, Any]:
+    """Return figures of the columns of one output, of the members that have it."""
+    values = values[~np.isnan(values).any(axis=1)]
+    n_members, n_columns = values.shape
+    if not n_members:
+        return {"members": 0, "columns": n_columns} | dict.fromkeys(_FIGURES, np.nan)
+    variance = float(values.var(axis=0).sum())
+    if (np.ptp(values, axis=0) == 0).all():
+        variance = 0.0  # the rest is rounding
+    found = (
+        variance,
+        variance / n_columns,
+        np.sqrt(variance / n_columns),
+        values.min(),
+        values.max(),
+    )
+    sizes = {"members": n_members, "columns": n_columns}
+    return sizes | dict(zip(_FIGURES, map(float, found), strict=True))
+
+
+_FIGURES = (
+    "variance",
+    "variance_per_column",
+    "standard_deviation",
+    "minimum",
+    "maximum",
+)

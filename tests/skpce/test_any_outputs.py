@@ -1,0 +1,439 @@
+"""Verdicts, training noise and comparisons of real outputs: scores, losses, logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import softmax
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpce import (
+    CompositionalPCESurrogate,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+)
+from skpce.inspection import (
+    compare_embeddings,
+    training_noise_share,
+    variance_decomposition,
+    verdict,
+)
+
+N_MEMBERS = 60
+GROUPS = {"accuracy": 1, "logits": 4, "noise": 1}
+
+
+@pytest.fixture(name="X")
+def inputs():
+    return np.random.default_rng(0).normal(size=(N_MEMBERS, 3))
+
+
+@pytest.fixture(name="y")
+def outputs_of(X):
+    """A score, four logits and noise, side by side."""
+    rng = np.random.default_rng(1)
+    score = X[:, 0] + 0.5 * X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=N_MEMBERS)
+    logits = X[:, 1:2] * [1, -1, 2, 0] + 0.3 * rng.normal(size=(N_MEMBERS, 4))
+    return np.c_[score, logits, rng.normal(size=N_MEMBERS)]
+
+
+def judge(model, X, y, *arguments, **parameters):
+    parameters = {"n_permutations": 99, "random_state": 0} | parameters
+    return verdict(model, X, y, *arguments, **parameters)
+
+
+# What the columns are
+
+
+def test_one_column(X, y):
+    found = judge(PolynomialChaosRegressor(2), X, y[:, 0])
+    assert found.step_names == ("y",)
+    assert found.attributable == (True,)
+    assert found.closed_form
+    assert "output (y)" in str(found) or "outputs (y)" in str(found)
+
+
+def test_a_column_is_the_same_in_one_and_in_two_dimensions(X, y):
+    flat = judge(PolynomialChaosRegressor(2), X, y[:, 0])
+    table = judge(PolynomialChaosRegressor(2), X, y[:, :1])
+    np.testing.assert_array_equal(flat.q2, table.q2)
+    np.testing.assert_array_equal(flat.p_value, table.p_value)
+
+
+def test_columns_are_judged_one_by_one(X, y):
+    found = judge(PolynomialChaosRegressor(2), X, y, n_permutations=199)
+    assert found.step_names == tuple(f"y{i}" for i in range(6))
+    alone = [judge(PolynomialChaosRegressor(2), X, column).q2 for column in y.T]
+    np.testing.assert_allclose(found.q2, np.ravel(alone), rtol=1e-10)
+
+
+def test_groups_are_judged_as_a_whole(X, y):
+    found = judge(PolynomialChaosRegressor(2), X, y, outputs=GROUPS)
+    assert found.attributable == (True, True, False)
+    columns = {"accuracy": [0], "logits": [1, 2, 3, 4], "noise": [5]}
+    same = judge(PolynomialChaosRegressor(2), X, y, outputs=columns)
+    np.testing.assert_array_equal(found.q2, same.q2)
+    unnamed = judge(PolynomialChaosRegressor(2), X, y, outputs=[1, 4, 1])
+    assert unnamed.step_names == ("output0", "output1", "output2")
+
+
+def test_a_frame_with_two_levels_names_the_groups(X, y):
+    pd = pytest.importorskip("pandas")
+    names = [("accuracy", "a"), *(("logits", k) for k in "abcd"), ("noise", "a")]
+    frame = pd.DataFrame(y, columns=pd.MultiIndex.from_tuples(names))
+    inputs = pd.DataFrame(X, columns=list("abc"))
+    found = judge(PolynomialChaosRegressor(2), inputs, frame)
+    expected = judge(PolynomialChaosRegressor(2), X, y, outputs=GROUPS)
+    assert found.step_names == tuple(GROUPS)
+    np.testing.assert_array_equal(found.q2, expected.q2)
+    assert found.to_frame()["output"].tolist() == list(GROUPS)
+
+
+def test_columns_of_a_frame_keep_their_names(X, y):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(y[:, :2], columns=["accuracy", "loss"])
+    found = judge(PolynomialChaosRegressor(2), X, frame)
+    assert found.step_names == ("accuracy", "loss")
+
+
+def test_compositions_and_numbers_in_one_model(X, y):
+    policies = softmax(np.c_[X[:, 0], np.zeros((N_MEMBERS, 2))], axis=1)
+    forest = RandomForestRegressor(20, random_state=0)
+    found = judge(
+        forest,
+        X,
+        np.c_[policies, y[:, 0]],
+        steps={"move": 3},
+        outputs={"score": 1},
+        n_permutations=39,
+    )
+    assert found.step_names == ("move", "score")
+    assert found.attributable == (True, True)
+    assert "1 compositions, in Aitchison geometry, and real values" in str(found)
+
+
+# Q²
+
+
+def squared_errors(X, y, splits):
+    """Errors of least squares on degree 1, by scikit-learn."""
+    errors = np.empty_like(y)
+    for train, test in splits:
+        fit = LinearRegression().fit(X[train], y[train])
+        errors[test] = np.square(y[test] - fit.predict(X[test]))
+    return errors
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_q2_is_that_of_a_computation_by_hand(X, y, standardize):
+    y = y * [1, 10, 1, 1, 0.1, 1]
+    cv = KFold(5, shuffle=True, random_state=3)
+    model = PolynomialChaosRegressor(1, solver="ols")
+    found = judge(model, X, y, outputs=GROUPS, cv=cv, standardize=standardize)
+    unit = y.std(axis=0) if standardize else np.ones(6)
+    error = squared_errors(X, y / unit, cv.split(X)).sum(axis=0)
+    spread = np.square((y - y.mean(axis=0)) / unit).sum(axis=0)
+    columns = ([0], [1, 2, 3, 4], [5])
+    expected = [1 - error[group].sum() / spread[group].sum() for group in columns]
+    np.testing.assert_allclose(found.q2, expected, rtol=1e-8)
+    assert ("in units of their standard deviations" in str(found)) == standardize
+
+
+def test_q2_of_a_column_does_not_depend_on_its_unit_or_origin(X, y):
+    one = judge(PolynomialChaosRegressor(2), X, y[:, 0])
+    other = judge(PolynomialChaosRegressor(2), X, 1000 - 7 * y[:, 0])
+    np.testing.assert_allclose(one.q2, other.q2, rtol=1e-8)
+    np.testing.assert_array_equal(one.p_value, other.p_value)
+
+
+# Any regressor
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PolynomialChaosRegressorCV(degrees=(1, 2), solvers=("ridge",)),
+        make_pipeline(StandardScaler(), PolynomialChaosRegressor(2)),
+        make_pipeline(PCA(2), PolynomialChaosRegressor(1)),
+        TransformedTargetRegressor(
+            PolynomialChaosRegressor(2), transformer=StandardScaler()
+        ),
+        RandomForestRegressor(20, random_state=0),
+        GridSearchCV(PolynomialChaosRegressor(), {"degree": [1, 2]}, cv=3),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_any_regressor_gets_a_verdict(model, X, y):
+    found = judge(model, X, y[:, [0, 5]], n_permutations=39)
+    assert found.attributable == (True, False)
+
+
+@pytest.mark.parametrize("solver", ["ridge", "ols", "weighted_ridge"])
+def test_the_closed_form_is_that_of_refits(solver, X, y):
+    same = {"outputs": GROUPS, "n_permutations": 19}
+    model = PolynomialChaosRegressor(2, solver=solver)
+    closed = judge(model, X, y, **same)
+    refitted = judge(model, X, y, closed_form=False, **same)
+    assert closed.closed_form
+    assert not refitted.closed_form
+    np.testing.assert_allclose(closed.q2, refitted.q2, rtol=1e-7)
+    np.testing.assert_array_equal(closed.p_value, refitted.p_value)
+
+
+def test_the_closed_form_of_the_anisotropic_ridge_is_that_of_refits(X, y):
+    model = PolynomialChaosRegressor(2, solver="anisotropic_ridge")
+    same = {"n_permutations": 19}
+    closed = judge(model, X, y[:, [0, 5]], **same)
+    refitted = judge(model, X, y[:, [0, 5]], closed_form=False, **same)
+    assert closed.closed_form
+    np.testing.assert_allclose(closed.q2, refitted.q2, rtol=1e-7)
+    np.testing.assert_array_equal(closed.p_value, refitted.p_value)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: rng.normal(size=n),
+        lambda rng, n: rng.standard_t(1.5, size=n),
+        lambda rng, n: rng.lognormal(sigma=2, size=n),
+    ],
+    ids=["normal", "heavy tails", "skewed"],
+)
+def test_p_values_of_noise_are_uniform(draw):
+    p_values, attributable = [], 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(30, 2)), draw(rng, 30)
+        found = judge(
+            PolynomialChaosRegressor(1), X, y, n_permutations=39, random_state=seed
+        )
+        p_values.append(found.p_value[0])
+        attributable += found.attributable[0]
+    jitter = np.random.default_rng(0).uniform(size=60) / 40
+    assert stats.kstest(np.array(p_values) - jitter, "uniform").pvalue > 0.01
+    assert attributable <= stats.binom.ppf(0.999, 60, 0.05)
+
+
+# Failed members
+
+
+def test_a_member_counts_in_the_outputs_that_it_has(X, y):
+    failed = y[:, [0, 5]].copy()
+    failed[:7, 0] = np.nan
+    failed[50:, 1] = np.nan
+    cv = KFold(5)
+    found = judge(PolynomialChaosRegressor(2), X, failed, cv=cv)
+    np.testing.assert_array_equal(found.members, [53, 50])
+    assert "y0 has 53, y1 has 50 of 60" in str(found)
+    for place, has in enumerate((np.arange(7, 60), np.arange(50))):
+        alone = judge(PolynomialChaosRegressor(2), X[has], failed[has, place], cv=cv)
+        np.testing.assert_allclose(found.q2[place], alone.q2[0], rtol=1e-10)
+
+
+def test_a_member_that_failed_in_a_column_does_not_count_in_its_group(X, y):
+    y[3, 2] = np.nan
+    found = judge(PolynomialChaosRegressor(2), X, y, outputs=GROUPS)
+    np.testing.assert_array_equal(found.members, [60, 59, 60])
+
+
+def test_models_without_nan_and_replicates_with_failures():
+    rng = np.random.default_rng(0)
+    setting = np.repeat(np.arange(20), 3)
+    X = rng.normal(size=(20, 2))[setting]
+    y = X[:, :1] + 0.3 * rng.normal(size=(60, 2))
+    y[[0, 5, 17], 0] = np.nan
+    for model in (PolynomialChaosRegressor(1), LinearRegression()):
+        found = judge(model, X, y, setting, n_permutations=39)
+        assert found.attributable == (True, True)
+        np.testing.assert_array_equal(found.members, [57, 60])
+
+
+# Replicates and training noise
+
+
+@pytest.fixture
+def replicates():
+    """Inputs, outputs with a noise share of one half and of one fifth, settings."""
+    rng = np.random.default_rng(2)
+    setting = np.repeat(np.arange(400), 3)
+    X = rng.normal(size=(400, 2))[setting]
+    return X, X * [1, 2] + rng.normal(size=(1200, 2)), setting
+
+
+def test_the_noise_share_is_that_of_an_analysis_of_variance(replicates):
+    _, y, setting = replicates
+    found = variance_decomposition(y, setting)
+    cells = y.reshape(400, 3, 2)
+    within = cells.var(axis=1, ddof=1).mean(axis=0)
+    between = cells.mean(axis=1).var(axis=0, ddof=1) - within / 3
+    np.testing.assert_allclose(found.noise_share, within / (within + between))
+    np.testing.assert_allclose(found.noise_share, [0.5, 0.2], atol=0.05)
+    assert found.keys["measure"] == ("variance",)
+
+
+def test_all_ways_to_the_noise_share_agree(replicates):
+    X, y, setting = replicates
+    rng = np.random.default_rng(3)
+    for found in (
+        training_noise_share(y, reward=setting),
+        training_noise_share(y, exact=X * [1, 2]),
+        training_noise_share(y, control=rng.normal(size=(400, 2))),
+        judge(
+            PolynomialChaosRegressor(1), X, y, setting, n_permutations=19
+        ).noise_share,
+    ):
+        np.testing.assert_allclose(found, [0.5, 0.2], atol=0.08)
+
+
+def test_noise_of_a_group_is_the_sum_over_its_columns(replicates):
+    _, y, setting = replicates
+    columns = variance_decomposition(y, setting)
+    group = variance_decomposition(y, setting, outputs={"both": 2})
+    expected = columns["variance"].within.sum() / columns["variance"].total.sum()
+    np.testing.assert_allclose(group.noise_share, [expected])
+
+
+def test_replicates_count_once_in_the_tests_of_the_inputs():
+    rng = np.random.default_rng(5)
+    few = rng.normal(size=(20, 2))
+    setting = np.repeat(np.arange(20), 10)
+    y = rng.normal(size=200)
+    many = judge(PolynomialChaosRegressor(1), few[setting], y, setting)
+    once = judge(PolynomialChaosRegressor(1), few, y[:20])
+    np.testing.assert_array_equal(
+        many.inputs.dependence_p_values, once.inputs.dependence_p_values
+    )
+    assert not any("correlated" in caution for caution in many.cautions)
+
+
+@pytest.mark.filterwarnings("error")
+def test_folds_do_not_warn_of_their_learned_supports(y):
+    X = np.random.default_rng(0).uniform(size=(N_MEMBERS, 3))
+    model = PolynomialChaosRegressor(1, distribution="empirical")
+    judge(model, X, y[:, 0])
+    judge(model, X, y[:, 0], closed_form=False, n_permutations=19)
+
+
+# Embeddings
+
+
+def test_embeddings_are_compared_for_numbers(X, y):
+    found = compare_embeddings(
+        {"PCA": PCA(), "first": PCA(1)},
+        X,
+        y[:, :5],
+        outputs={"accuracy": 1, "logits": 4},
+        dimensions={"PCA": (2, 3)},
+        degrees=(1, 2),
+        n_permutations=19,
+        random_state=0,
+    )
+    assert found.best.name == "PCA"
+    assert found.best.q2.shape == (2,)
+    assert (found.best.q2 > 0.3).all()
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda y: y.astype(str), "y holds text such as"),
+        (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
+        (lambda y: np.where(y > y[:3].min(), np.nan, y)[:4], "X has 60 members but"),
+        (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
+        (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
+        (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
+        (lambda y: y.astype("datetime64[D]"), "values of the type datetime64"),
+    ],
+)
+def test_bad_columns_are_refused(change, message, X, y):
+    with pytest.raises(ValueError, match=message):
+        judge(PolynomialChaosRegressor(1), X, change(y[:, 0]))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        ({"a": 7}, "sums to 7 columns .7. but y has 6"),
+        ({"a": 6, "b": 0}, "positive ints .the width of each output."),
+        ({"a": 5.5, "b": 0.5}, "positive ints"),
+        ("accuracy", "Got 'accuracy' instead"),
+        (6, "Got 6 instead"),
+        ({"a": [0, 1, 2], "b": [2, 3, 4, 5]}, "expected all of them, once"),
+        ({"a": [0, 1, 2], "b": [3, 4, 9]}, "groups the columns"),
+    ],
+)
+def test_bad_groups_are_refused(outputs, message, X, y):
+    for function in (
+        lambda: judge(PolynomialChaosRegressor(1), X, y, outputs=outputs),
+        lambda: variance_decomposition(y, np.arange(60) // 2, outputs=outputs),
+        lambda: training_noise_share(y, exact=y, outputs=outputs),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function()
+
+
+def test_numbers_are_no_probabilities(X, y):
+    with pytest.raises(ValueError, match="predicts probabilities; its columns are"):
+        judge(CompositionalPCESurrogate(1), X, np.abs(y), outputs=GROUPS)
+    with pytest.raises(ValueError, match="Negative values"):
+        judge(CompositionalPCESurrogate(1), X, y)
+
+
+@pytest.mark.filterwarnings("ignore::skpce.ConstantTargetWarning")
+def test_an_output_that_does_not_vary_has_no_verdict(X, y):
+    found = judge(PolynomialChaosRegressor(1), X, np.c_[y[:, 0], np.ones(60)])
+    assert found.attributable == (True, False)
+    assert np.isnan(found.q2[1])
+    assert found.reasons[1] == ("no choice, or no variance between members",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"reward": np.arange(60)}, "no replicates"),
+        ({"control": np.ones((9, 2))}, r"control has shape \(9, 2\)"),
+        ({"control": np.full(9, np.inf)}, "control has 9 infinite values"),
+        ({"control": np.full(9, "a")}, "control holds text such as 'a'"),
+        ({"control": np.full(9, np.nan)}, "a variance needs two"),
+    ],
+)
+def test_bad_replicates_and_controls_are_refused(arguments, message, y):
+    with pytest.raises(ValueError, match=message):
+        variance_decomposition(y[:, 0], **arguments)
+
+
+@pytest.mark.parametrize(
+    ("exact", "message"),
+    [
+        (np.ones((60, 2)), r"exact has shape \(60, 2\)"),
+        (np.ones(59), "exact has 59 members but y has 60"),
+        (np.full(60, np.inf), "exact has 60 infinite values"),
+        (np.full(60, np.nan), "NaN in 60 of 60 members; leave these out"),
+        (np.full(60, "a"), "exact holds text"),
+    ],
+)
+def test_bad_exact_outputs_are_refused(exact, message, y):
+    with pytest.raises(ValueError, match=message):
+        training_noise_share(y[:, 0], exact=exact)
+
+
+def test_an_output_that_no_member_has_is_named(y):
+    y[:, 2] = np.nan
+    with pytest.raises(ValueError, match="0 of 60 members have y2"):
+        variance_decomposition(y, np.arange(60) // 2)
+
+
+def test_failed_members_are_left_out_before_embeddings_are_compared(X, y):
+    y[:3, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN in 3 of 60 members; leave these out"):
+        compare_embeddings({"PCA": PCA()}, X, y, dimensions=(1,), n_permutations=19)

@@ -1,0 +1,361 @@
+"""Displays and reports of real outputs: right numbers, groups, words and refusals."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV, report
+from skpce.inspection import verdict
+from skpce.metrics._output_coverage import output_coverage
+from skpce.plotting import (
+    ConvergenceDisplay,
+    CoverageDisplay,
+    EmbeddingDisplay,
+    InteractionDisplay,
+    MainEffectsDisplay,
+    PolicyDistributionDisplay,
+    PrismDisplay,
+    RewardEffectsDisplay,
+    SobolDisplay,
+    StepVarianceDisplay,
+)
+
+pd = pytest.importorskip("pandas")
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+OUTPUTS = {"accuracy": 1, "logits": 2}
+ODD = ["$\\frac{$ <b>&", "_hidden", "a name that is far too long for one line " * 3]
+WORDS = re.compile(r"\b(polic(y|ies)|rewards?|steps?|surrogate|actions?)\b", re.I)
+
+MODELS = {
+    "alone": PolynomialChaosRegressor(2),
+    "behind PCA": make_pipeline(PCA(2, whiten=True), PolynomialChaosRegressor(2)),
+    "CV": PolynomialChaosRegressorCV((1, 2)),
+    "in a search": GridSearchCV(
+        make_pipeline(PCA(2), PolynomialChaosRegressor(1)),
+        {"polynomialchaosregressor__degree": [1, 2]},
+        cv=2,
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.c_[X[:, 0] + X[:, 0] * X[:, 1], 3 * X[:, 1], rng.normal(size=60)]
+    return X, y + 0.3 * rng.normal(size=(60, 3))
+
+
+@pytest.fixture(scope="module")
+def frame(data):
+    columns = [("accuracy", ""), ("logits", 0), ("logits", 1)]
+    return pd.DataFrame(data[1], columns=pd.MultiIndex.from_tuples(columns))
+
+
+def judged(model, X, y, **options):
+    return verdict(model, X, y, n_permutations=19, random_state=0, **options)
+
+
+def all_displays(model, X, y, found):
+    """Every display of real outputs, with the verdict where it takes one."""
+    known = {"verdict": found}
+    yield SobolDisplay.from_estimator(model, **known)
+    yield SobolDisplay.from_estimator(model, kind="heatmap", **known)
+    yield InteractionDisplay.from_estimator(model, step=found.step_names[-1], **known)
+    yield MainEffectsDisplay.from_estimator(model, X, **known)
+    yield StepVarianceDisplay.from_estimator(model, y, **known)
+    yield RewardEffectsDisplay.from_estimator(model, X, **known)
+    yield RewardEffectsDisplay.from_estimator(model, X, kind="heatmap", **known)
+    yield CoverageDisplay.from_estimator(model, X, y)
+    yield EmbeddingDisplay.from_estimator(model, X)
+    yield ConvergenceDisplay.from_estimator(model, X, y, n_repeats=1, sizes=(20, 40))
+
+
+def texts_of(display):
+    display.figure_.canvas.draw()
+    return " ".join(text.get_text() for text in display.figure_.findobj(plt.Text))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_display_draws_real_outputs(name, data, frame):
+    X, _ = data
+    model = MODELS[name]
+    found = judged(model, X, frame)
+    assert tuple(found.keys) == ("output",)
+    for display in all_displays(model.fit(X, frame), X, frame, found):
+        assert not WORDS.search(texts_of(display)), type(display).__name__
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "names"), [(1, "none"), (1, "odd"), (3, "odd"), (12, "odd")]
+)
+def test_any_number_of_outputs_and_odd_names(n_outputs, names, data):
+    X, _ = data
+    y = X[:, [0]] + np.random.default_rng(1).normal(size=(60, n_outputs))
+    if names == "odd":
+        labels = [f"{ODD[i % 3]}{i}" for i in range(n_outputs)]
+        y = pd.DataFrame(y, columns=labels)
+    model = PolynomialChaosRegressor(1).fit(X, y)
+    found = judged(PolynomialChaosRegressor(1), X, y)
+    for display in all_displays(model, X, y, found):
+        assert not WORDS.search(texts_of(display))
+        plt.close(display.figure_)
+
+
+def test_groups_come_from_the_verdict_or_are_given(data):
+    X, y = data
+    model = PolynomialChaosRegressor(2).fit(X, y)
+    found = judged(PolynomialChaosRegressor(2), X, y, outputs=OUTPUTS)
+    by_verdict = SobolDisplay.from_fit(model, verdict=found)
+    assert by_verdict.step_names == ["accuracy", "logits"]
+    np.testing.assert_allclose(by_verdict.unexplained, 1 - found.q2.clip(0, 1))
+    given = SobolDisplay.from_fit(model, outputs=OUTPUTS)
+    np.testing.assert_allclose(given.first_order, by_verdict.first_order)
+    assert SobolDisplay.from_fit(model).step_names == ["y0", "y1", "y2"]
+    shown = InteractionDisplay.from_estimator(model, step="logits", outputs=OUTPUTS)
+    pairs = model.interaction_indices(2)
+    weights = model.total_variance_[1:]
+    both = weights @ pairs.values[1:] / weights.sum()
+    explained = 1 - given.unexplained[1]
+    place = pairs.subsets.index((1,))
+    np.testing.assert_allclose(shown.values[1, 1], explained * both[place])
+
+
+def test_a_verdict_about_other_outputs_is_refused(data):
+    X, y = data
+    names = ["a", "b", "c"]
+    model = PolynomialChaosRegressor(1).fit(X, pd.DataFrame(y, columns=names))
+    found = judged(model, X, pd.DataFrame(y, columns=names[::-1]))
+    with pytest.raises(ValueError, match="verdict is about the outputs"):
+        SobolDisplay.from_estimator(model, verdict=found)
+    with pytest.raises(ValueError, match="verdict is about the outputs"):
+        RewardEffectsDisplay.from_estimator(model, X, verdict=found)
+    with pytest.raises(ValueError, match="step='d' is none of a, b, c"):
+        InteractionDisplay.from_estimator(model, step="d")
+
+
+def test_displays_of_compositions_say_what_to_use(data):
+    X, y = data
+    model = PolynomialChaosRegressor(1).fit(X, y)
+    with pytest.raises(ValueError, match="For real outputs use SobolDisplay"):
+        PrismDisplay.from_estimator(model, y)
+    with pytest.raises(ValueError, match="For real outputs use StepVarianceDisplay"):
+        PolicyDistributionDisplay.from_estimator(model, y)
+    for draw in (report, CoverageDisplay.from_estimator):
+        with pytest.raises(ValueError, match="an expansion alone has no residuals"):
+            draw(model.expansion_, X, y)
+
+
+# The spread of members.
+
+
+def test_spread_of_members(data):
+    X, y = data
+    y = y.copy()
+    y[:5, 1] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PolynomialChaosRegressor(1).fit(X, y)
+    display = StepVarianceDisplay.from_estimator(model, y, outputs=OUTPUTS)
+    found, rest = display.fragility, y[5:, 1:]
+    assert found.output_names == ("accuracy", "logits")
+    assert found.members.tolist() == [60, 55]
+    np.testing.assert_allclose(found.variance, [y[:, 0].var(), rest.var(axis=0).sum()])
+    np.testing.assert_allclose(found.variance_per_column[1], rest.var(axis=0).mean())
+    np.testing.assert_allclose(found.standard_deviation[0], y[:, 0].std())
+    assert (found.minimum[1], found.maximum[1]) == (rest.min(), rest.max())
+    assert len(display.axes_) == 3
+    alone = StepVarianceDisplay.from_predictions(y, outputs=OUTPUTS)
+    np.testing.assert_array_equal(alone.fragility.variance, found.variance)
+    shown = StepVarianceDisplay.from_estimator(model, y, measures=["variance"])
+    assert len(shown.axes_) == 1
+    with pytest.raises(ValueError, match=r"'total_variation' is none of \['standard"):
+        StepVarianceDisplay.from_predictions(y, measures=["total_variation"])
+
+
+def test_members_that_agree_have_no_spread(data):
+    display = StepVarianceDisplay.from_predictions(
+        np.c_[data[1][:, 0], np.full(60, 0.1)]
+    )
+    assert display.fragility.variance[1] == 0.0
+
+
+# Coverage, convergence.
+
+
+def test_coverage_is_the_share_inside(data):
+    X, y = data
+    model = PolynomialChaosRegressor(2, distribution=norm(0, 1)).fit(X[:40], y[:40])
+    display = CoverageDisplay.from_estimator(model, X[40:], y[40:], levels=(0.5, 0.9))
+    for place, level in enumerate((0.5, 0.9)):
+        low, high = model.predict_interval(
+            X[40:], confidence_level=level, random_state=0
+        )
+        inside = (y[40:] >= low) & (y[40:] <= high)
+        found = display.coverages["given the inputs"][place]
+        np.testing.assert_allclose(found, inside.mean())
+    assert display.ax_.get_ylabel() == "share of held-out values inside"
+    draws = np.random.default_rng(0).normal(size=(50, 60, 3))
+    shown = CoverageDisplay.from_predictions(y, {"draws": draws}, outputs=OUTPUTS)
+    assert shown.coverages["draws"].shape == (4,)
+
+
+def test_coverage_of_groups_with_failed_members():
+    y = np.array([[0.0, 0.0, 5.0], [0.0, 9.0, 0.0], [9.0, np.nan, 0.0]])
+    ends = np.full((1, 3), -1.0), np.full((1, 3), 1.0)
+    groups = np.array([0, 1, 1])
+    marginal, joint = (
+        output_coverage(y, *ends, groups, kind) for kind in ("marginal", "joint")
+    )
+    np.testing.assert_allclose(marginal.coverage, [2 / 3, 2 / 4])
+    np.testing.assert_allclose(joint.coverage, [2 / 3, 0.0])
+    assert marginal.n_members == 3
+    lost = output_coverage(np.full((3, 3), np.nan), *ends, groups)
+    assert np.isnan(lost.coverage).all()
+
+
+def test_convergence_of_groups(data, frame):
+    X, y = data
+    model = PolynomialChaosRegressor(1)
+    options = {"sizes": (45,), "n_repeats": 1, "random_state": 3}
+    display = ConvergenceDisplay.from_estimator(model, X, frame, **options)
+    given = ConvergenceDisplay.from_estimator(model, X, y, outputs=OUTPUTS, **options)
+    assert display.curve_names == given.curve_names == ["accuracy", "logits"]
+    np.testing.assert_allclose(display.values, given.values)
+    alone = ConvergenceDisplay.from_estimator(model, X, y, **options)
+    np.testing.assert_allclose(alone.values[0, 0, 0], display.values[0, 0, 0])
+    low, high = np.sort(alone.values[0, 0, 1:])
+    assert low < display.values[0, 0, 1] < high
+    shares = ConvergenceDisplay.from_estimator(
+        model, X, frame, quantity="first_order", step="logits", **options
+    )
+    assert shares.title == "logits"
+
+
+def test_a_search_with_other_numbers_of_inputs_has_no_curves(data, frame):
+    X, _ = data
+    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1))
+    search = GridSearchCV(pipeline, {"pca__n_components": [1, 2, 3]}, cv=3)
+    with pytest.raises(ValueError, match="their indices make no curves"):
+        ConvergenceDisplay.from_estimator(
+            search, X, frame, quantity="total_order", n_repeats=1, random_state=0
+        )
+
+
+# The report.
+
+
+def prose(page):
+    """The words that one reads, without figures and the repr of the pipeline."""
+    text = re.sub(
+        r"<style>.*?</style>|<pre>.*?</pre>|<img[^>]*>", " ", page, flags=re.S
+    )
+    return re.sub(r"<[^>]+>", " ", text)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_report_of_real_outputs(name, data, frame):
+    X, _ = data
+    model = MODELS[name]
+    found = judged(model, X[:40], frame[:40])
+    page = report(model.fit(X[:40], frame[:40]), X[40:], frame[40:], verdict=found)
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert headings == [
+        *("Verdict", "How well the inputs predict each output"),
+        *("How much the members disagree", "What drives each output"),
+        *("Coverage on the test data", "What each input does"),
+        *("The inputs", "How this was made"),
+    ]
+    assert not WORDS.search(prose(page))
+    assert "training noise" in page
+    assert "logits" in page
+    assert "What drives each output</title>" in page
+    again = report(model, X[40:], frame[40:], verdict=found)
+    assert page == again
+
+
+def test_a_report_has_the_numbers_of_the_fit(data):
+    X, y = data
+    model = PolynomialChaosRegressor(2).fit(X[:40], y[:40])
+    page = report(model, X[40:], y[40:], outputs=OUTPUTS, title="Runs")
+    errors = np.square(y[40:] - model.predict(X[40:]))[:, 1:].sum()
+    spread = 20 * y[40:, 1:].var(axis=0).sum()
+    assert f"{1 - errors / spread:.3g}" in page
+    assert f"{model.expansion_.grouped(OUTPUTS).q2[1]:.3g}" in page
+    assert "<h1>Runs</h1>" in page
+    assert "Joint: the share of members" in page
+    assert "No verdict was given" in page
+    assert not WORDS.search(prose(page))
+
+
+def test_a_report_of_scaled_groups_and_failed_members(data):
+    X, y = data
+    y = y.copy()
+    y[45:48, 0] = np.nan
+    model = PolynomialChaosRegressor(1)
+    found = judged(model, X[:40], y[:40], outputs=OUTPUTS, standardize=True)
+    page = report(model.fit(X[:40], y[:40]), X[40:], y[40:], verdict=found)
+    assert "added up in units of their standard deviations" in page
+    assert "counts in the others" in page
+    scales = y[:40].std(axis=0)[1:]
+    errors = np.square((y[40:] - model.predict(X[40:]))[:, 1:] / scales).sum()
+    spread = 20 * (y[40:, 1:] / scales).var(axis=0).sum()
+    assert f"{1 - errors / spread:.3g}" in page
+
+
+def test_a_report_of_odd_names(data):
+    X, y = data
+    names = ["<b>&", "$\\frac{$", "a name that is far too long " * 3]
+    frame = pd.DataFrame(y, columns=names)
+    page = report(PolynomialChaosRegressor(1).fit(X, frame), X, frame)
+    assert "&lt;b&gt;&amp;" in page
+    assert "<b>&" not in page
+
+
+def test_a_report_of_a_constant_output(data):
+    X, y = data
+    y = np.c_[y[:, 0], np.ones(60)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PolynomialChaosRegressor(1).fit(X, y)
+    assert "no variance" in report(model, X, y)
+
+
+def test_a_report_without_intervals(data):
+    """More terms than members: no leave-one-out residuals."""
+    X, y = data
+    model = PolynomialChaosRegressor(4, solver="ols").fit(X[:20], y[:20])
+    assert "There are no intervals." in report(model, X[20:], y[20:])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": slice(0, 2)}, r"y_test has shape \(20, 2\); expected"),
+        ({"rows": 5}, "y_test has 5 members; expected 20"),
+        ({"outputs": {"a": 2}}, "has 2 of 3 columns"),
+    ],
+)
+def test_bad_arguments_of_a_report_are_named(change, message, data):
+    X, y = data
+    model = PolynomialChaosRegressor(1).fit(X[:40], y[:40])
+    columns, rows = change.get("y", slice(None)), change.get("rows", 20)
+    with pytest.raises(ValueError, match=message):
+        report(
+            *(model, X[40:], y[40 : 40 + rows, columns]), outputs=change.get("outputs")
+        )
