@@ -28,6 +28,8 @@ ADDED: set[str] = {
     "skpce.Expansion",
     "skpce.FailedSamplesWarning",
     "skpce.inspection.Result",
+    "skpce.inspection.part_effects",
+    "skpce.inspection.parts_of_table",
     "skpce.inspection.ResultRow",
     "skpce.inspection.noise_test",
     "skpce.load_model",

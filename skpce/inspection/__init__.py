@@ -10,6 +10,7 @@ from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
 from ._model import sobol_indices
 from ._noise import noise_test
+from ._part_effects import part_effects, parts_of_table
 from ._result import Result, ResultRow
 
 #: What :func:`verdict` returns, by its old name.
@@ -26,6 +27,8 @@ __all__ = [
     "input_tests",
     "noise_test",
     "original_space_indices",
+    "part_effects",
+    "parts_of_table",
     "shapley_effects",
     "sobol_indices",
     "training_noise_share",

@@ -1,0 +1,226 @@
+"""Effects of named parts by recombination, against closed forms and brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import softmax
+
+from skpce.inspection import part_effects, parts_of_table
+
+A, B = 7.0, 0.1  # of the Ishigami function
+
+
+def stacked(chosen):
+    return np.stack(list(chosen.values()), axis=1)
+
+
+def linear_parts(n_members, rng, scales=(1.0, 0.7, 0.4)):
+    named = dict(zip("abc", scales, strict=True))
+    return {name: s * rng.normal(size=n_members) for name, s in named.items()}
+
+
+def within(found, error, truth, n_errors=3.0):
+    """Whether estimates are near the truth, in units of their standard errors."""
+    return np.abs(found - truth) <= n_errors * error
+
+
+def test_a_linear_model():
+    truth = np.array([1.0, 0.49, 0.16]) / 1.65
+    rng = np.random.default_rng(0)
+    effects = part_effects(
+        lambda z: z, linear_parts(150, rng), n_draws=1000, shapley=True, random_state=0
+    )
+    for name in ("first", "total", "shapley"):
+        found, error = getattr(effects, name)[0], getattr(effects, f"{name}_error")[0]
+        assert within(found, error, truth).all(), name
+    np.testing.assert_allclose(effects.shapley.sum(axis=1), 1.0)
+    assert within(effects.interaction, effects.interaction_error, 0.0).all()
+    assert effects.supported == (True,)
+    assert effects.n_solutions == 150 + 1000 * (3 + 2 + 1) + 2 * 150 * 3
+
+
+def test_the_ishigami_function():
+    rng = np.random.default_rng(1)
+    parts = {name: rng.uniform(-np.pi, np.pi, size=300) for name in "abc"}
+
+    def ishigami(z):
+        return (
+            np.sin(z[:, 0])
+            + A * np.sin(z[:, 1]) ** 2
+            + B * z[:, 2] ** 4 * np.sin(z[:, 0])
+        )
+
+    effects = part_effects(
+        ishigami, parts, combine=stacked, n_draws=2000, random_state=0
+    )
+    one, two = 0.5 * (1 + B * np.pi**4 / 5) ** 2, A**2 / 8
+    both = B**2 * np.pi**8 * (1 / 18 - 1 / 50)
+    variance = one + two + both
+    first = np.array([one, two, 0.0]) / variance
+    total = np.array([one + both, two, both]) / variance
+    assert within(effects.first[0], effects.first_error[0], first).all()
+    assert within(effects.total[0], effects.total_error[0], total).all()
+    pairs = effects.pairs
+    assert within(
+        pairs.interaction[0], pairs.interaction_error[0], [0.0, both / variance, 0.0]
+    ).all()
+    assert pairs.keys["pair"] == ("a and b", "a and c", "b and c")
+
+
+def test_a_policy_is_measured_in_aitchison_geometry():
+    """Log-ratios of a softmax are linear in the logits: the indices are known."""
+    rng = np.random.default_rng(2)
+    parts = {name: s * rng.normal(size=(200, 4)) for name, s in (("a", 1), ("b", 0.5))}
+    effects = part_effects(
+        lambda z: softmax(z, axis=1),
+        parts,
+        steps={"move": 4},
+        n_draws=800,
+        random_state=0,
+    )
+    truth = np.array([0.8, 0.2])
+    assert within(effects.first[0], effects.first_error[0], truth).all()
+    assert effects.step_names == ("move",)
+    alone = [np.var(p - p.mean(1, keepdims=True), axis=0).sum() for p in parts.values()]
+    whole = sum(parts.values())
+    spread = np.var(whole - whole.mean(1, keepdims=True), axis=0).sum()
+    np.testing.assert_allclose(effects.alone[0], np.array(alone) / spread)
+
+
+def test_standard_errors_cover():
+    """Over repetitions with new members and new draws."""
+    truth = np.array([1.0, 0.49, 0.16]) / 1.65
+    hits = []
+    for seed in range(200):
+        parts = linear_parts(100, np.random.default_rng(seed))
+        effects = part_effects(
+            lambda z: z, parts, n_draws=400, dependent=False, random_state=seed
+        )
+        hits.append(within(effects.total[0], effects.total_error[0], truth, 1.96))
+    assert np.mean(hits) >= 0.92
+
+
+def test_a_part_that_does_nothing_has_no_effect():
+    rng = np.random.default_rng(3)
+    parts = linear_parts(60, rng) | {"idle": rng.normal(size=60)}
+    effects = part_effects(
+        lambda z: z[:, 0] ** 2, parts, combine=stacked, random_state=0
+    )
+    np.testing.assert_array_equal(effects.total[0, 1:], 0.0)
+    np.testing.assert_allclose(effects.first[0, 1:], 0.0, atol=0.2)
+    np.testing.assert_array_equal(effects.alone[0, 1:], 0.0)
+    np.testing.assert_allclose(effects.left[0], [0.0, 1.0, 1.0, 1.0])
+
+
+def test_dependent_parts_are_reported():
+    rng = np.random.default_rng(4)
+    shared = rng.normal(size=120)
+    parts = {"a": shared + 0.2 * rng.normal(size=120), "b": shared}
+    effects = part_effects(lambda z: z, parts, random_state=0)
+    assert effects.supported == (False,)
+    assert "the parts are dependent" in effects.reasons[0][0]
+    assert effects.variance_ratio[0] == pytest.approx(0.5, abs=0.1)
+    assert effects.dependence.p_value[0] < 1e-6
+    assert "NOT SUPPORTED" in str(effects)
+
+
+def test_several_outputs_and_groups():
+    rng = np.random.default_rng(5)
+    parts = linear_parts(80, rng)
+
+    def model(z):
+        return np.c_[z[:, 0], z[:, 1], z[:, 1] + z[:, 2]]
+
+    effects = part_effects(
+        model, parts, combine=stacked, outputs={"one": 1, "two": 2}, random_state=0
+    )
+    assert effects.output_names == ("one", "two")
+    assert effects["one"].total.argmax() == 0
+    assert effects["two"].total[0] == 0.0
+    assert effects.to_frame().shape[0] == 6
+
+
+def test_batches_and_seeds():
+    parts = linear_parts(40, np.random.default_rng(6))
+    sizes, calls = [], []
+
+    def model(z):
+        sizes.append(len(z))
+        return z
+
+    one = part_effects(
+        model,
+        parts,
+        n_draws=32,
+        batch_size=10,
+        random_state=1,
+        progress=lambda done, every: calls.append((done, every)),
+    )
+    two = part_effects(model, parts, n_draws=32, random_state=1)
+    np.testing.assert_array_equal(one.total, two.total)
+    assert max(sizes[:10]) == 10
+    assert calls[-1] == (one.n_solutions, one.n_solutions)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"a": np.zeros(9)}, "two or more names"),
+        ([np.zeros(9)] * 2, "two or more names"),
+        ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
+        ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
+        ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' has values"),
+        ({"a": np.zeros(9), "b": np.array(["x"] * 9)}, "'b' has values"),
+    ],
+)
+def test_bad_parts_are_refused(parts, message):
+    with pytest.raises(ValueError, match=message):
+        part_effects(lambda z: z, parts)
+
+
+def test_bad_models_are_refused():
+    parts = linear_parts(20, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"model returned shape \(3,\) for 20 inputs"):
+        part_effects(lambda z: z[:3], parts)
+    with pytest.raises(ValueError, match="'n_draws' parameter of part_effects"):
+        part_effects(lambda z: z, parts, n_draws=3)
+
+
+def test_a_table_is_the_sum_of_its_parts():
+    rng = np.random.default_rng(7)
+    table = rng.normal(size=(6, 3, 2, 4, 2))
+    parts = parts_of_table(table, list("abcd"))
+    assert list(parts)[:6] == ["mean", "a", "b", "c", "d", "a × b"]
+    assert len(parts) == 1 + 4 + 6 + 1
+    np.testing.assert_allclose(sum(parts.values()), table)
+    flat = np.array([part.reshape(6, -1) for part in parts.values()])
+    products = np.einsum("pmi,qmi->pq", flat, flat)
+    np.testing.assert_allclose(products - np.diag(np.diag(products)), 0, atol=1e-10)
+
+
+def test_all_orders_of_a_table_leave_no_rest():
+    table = np.random.default_rng(8).normal(size=(5, 3, 2))
+    parts = parts_of_table(table, ["a", "b"])
+    assert list(parts) == ["mean", "a", "b", "a × b"]
+    with pytest.raises(ValueError, match="must name each of 2 axes"):
+        parts_of_table(table, ["a"])
+    with pytest.raises(ValueError, match="'table' parameter"):
+        parts_of_table(np.full((5, 3, 2), np.nan), ["a", "b"])
+
+
+def test_p_values_of_dependence_are_near_their_level():
+    rng = np.random.default_rng(9)
+    p_values = [
+        part_effects(
+            lambda z: z,
+            linear_parts(40, rng),
+            n_draws=16,
+            dependent=False,
+            random_state=0,
+        ).dependence.p_value
+        for _ in range(100)
+    ]
+    rejected = np.mean(np.array(p_values) < 0.05)
+    assert stats.binom.cdf(round(300 * rejected), 300, 0.05) < 0.999
