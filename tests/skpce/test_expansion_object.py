@@ -317,7 +317,5 @@ def test_an_attribute_missing_before_fit_is_named(estimator, name):
 def test_a_wrong_keyword_is_reported_with_the_method():
     X = np.random.default_rng(0).normal(size=(30, 2))
     pce = PolynomialChaosRegressor().fit(X, X[:, 0])
-    with pytest.raises(
-        TypeError, match=r"Regressor\.sobol_interval\(\)"
-    ):
+    with pytest.raises(TypeError, match=r"Regressor\.sobol_interval\(\)"):
         pce.sobol_interval(kind=2)
