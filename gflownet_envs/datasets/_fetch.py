@@ -22,16 +22,20 @@ class Source:
 
     # file name and checksum of the tidy file, the only one that is parsed
     tidy_name: str
-    # file name and checksum of the tidy file, the only one that is parsed
     tidy_sha256: str
-    # file name, checksum and pinned address of the file at its publisher's
+    # file name, checksum and pinned address of the file at its publisher's; None where
+    # there is no address to pin, but a command that gets the file
     raw_name: str
-    # file name, checksum and pinned address of the file at its publisher's
     raw_sha256: str
-    # file name, checksum and pinned address of the file at its publisher's
-    raw_url: str
+    raw_url: str | None
     # takes the raw file's bytes, returns the tidy file's
     convert: Callable[[bytes], bytes]
+    command: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where the raw file is from, for messages."""
+        return self.raw_url or f"the command `{self.command}`"
 
 
 def fetch_tidy(
@@ -105,11 +109,14 @@ def _find_raw(
 ) -> bytes:
     path = cache / source.raw_name
     if path.is_file():
-        advice = f"Delete the file, or fetch it again from {source.raw_url}."
+        advice = f"Delete the file, or fetch it again from {source.origin}."
         return read_verified(path, source.raw_sha256, advice)
-    if not download_if_missing:
+    if not download_if_missing or source.raw_url is None:
+        reason = "download_if_missing is False"
+        if source.raw_url is None:
+            reason = "its raw file has no address to download from"
         raise FileNotFoundError(
-            f"{source.tidy_name} was not found and download_if_missing is False. "
+            f"{source.tidy_name} was not found and {reason}. "
             + _what_to_do(source, cache)
         )
     return _download(source, cache, n_retries)
@@ -147,7 +154,7 @@ def _what_to_do(source: Source, cache: Path) -> str:
     return (
         f"Without network: set {DATA_VARIABLE} ({state}) to a folder that contains "
         f"{source.tidy_name}, or put the file {source.raw_name} from "
-        f"{source.raw_url} in the folder {cache}."
+        f"{source.origin} in the folder {cache}."
     )
 
 

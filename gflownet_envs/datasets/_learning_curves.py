@@ -113,8 +113,9 @@ SOURCE = Source(
     tidy_sha256="d3e4ae7947a3aacb2a5a925eda1c323cf459f5da434d459040f7895b42137473",
     raw_name="lcdb-0.1.0.tar.gz",
     raw_sha256="450ea69b249866298653f718d66a825e3d19a4024dd4ff140b89f2e04d4777ae",
-    raw_url=("https://files.pythonhosted.org/packages/source/l/lcdb/lcdb-0.1.0.tar.gz"),
+    raw_url=None,
     convert=convert_raw,
+    command="pip download --no-deps --no-binary lcdb lcdb==0.1.0",
 )
 
 
@@ -128,18 +129,20 @@ def fetch_learning_curves(
 ) -> Bunch | tuple[Any, Any]:
     """Fetch 12,455 trainings of 20 classifiers of the Learning Curve Database.
 
-    The data are looked for in the folder ``$SKPCE_DATA``, then in the cache, then
-    at the public address; what is found is checked by its SHA-256. The public archive
-    has 68 MB.
+    The data are looked for in the folder ``$SKPCE_DATA``, then in the cache; what is
+    found is checked by its SHA-256. They are made from the source archive of the
+    package lcdb 0.1.0 (68 MB), which is not downloaded here:
+    ``pip download --no-deps --no-binary lcdb lcdb==0.1.0`` gets it, and a copy of it in
+    the folder of the cache is converted.
 
     Parameters
     ----------
     data_home : path-like, default=None
         Folder of the cache. None is the user's cache folder (`pooch.os_cache`).
     download_if_missing : bool, default=True
-        Whether to download what is not found. False raises an OSError instead.
+        As in the other fetchers; nothing is downloaded here, so it has no effect.
     n_retries : int, default=3
-        How often a failed download is tried again.
+        Likewise.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -166,9 +169,9 @@ def fetch_learning_curves(
     ValueError
         If a file's checksum is not the expected one.
     OSError
-        If the data are not found and cannot be downloaded.
+        If the data are not found; the message says how to get them.
     ImportError
-        If pandas (`as_frame`) or pooch (cache, download) is needed and missing.
+        If pandas (`as_frame`) or pooch (cache) is needed and missing.
 
     References
     ----------

@@ -391,6 +391,22 @@ def test_another_archive_of_learning_curves_is_refused(raw, message):
         _learning_curves.convert_raw(raw)
 
 
+def test_learning_curves_are_not_downloaded_but_converted(tmp_path, monkeypatch):
+    pytest.importorskip("pooch")
+    monkeypatch.delenv("SKPCE_DATA", raising=False)
+    raw, real = archive(RUNS_CSV), _learning_curves.SOURCE
+    monkeypatch.setattr(
+        _learning_curves,
+        "SOURCE",
+        replace(real, raw_sha256=sha256(raw), tidy_sha256=sha256(RUNS_TIDY)),
+    )
+    with pytest.raises(FileNotFoundError, match=r"no address.*pip download"):
+        fetch_learning_curves(data_home=tmp_path)
+    (tmp_path / real.raw_name).write_bytes(raw)
+    assert len(fetch_learning_curves(data_home=tmp_path).data) > 0
+    assert (tmp_path / real.tidy_name).read_text("utf-8") == RUNS_TIDY
+
+
 def test_the_real_learning_curves():
     pytest.importorskip("pandas")
     real_file("learning_curves.csv")
