@@ -70,6 +70,11 @@ class Outputs:
         return 0 if self.geometry is None else self.geometry.layout.n_steps
 
     @property
+    def noun(self) -> str:
+        """What a group is called in tables: a step of a policy, or an output."""
+        return "step" if self.are_compositions else "output"
+
+    @property
     def are_compositions(self) -> bool:
         """Whether no group is a real output."""
         return self.real is None

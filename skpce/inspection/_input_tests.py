@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
@@ -122,7 +123,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     squared = _squared_distance_correlation(inputs)
     p_values = np.fmin(
         np.fmin(_student_p(pearson, n_members), _student_p(spearman, n_members)),
-        stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1),
+        distance_p_values(squared, n_members),
     )
     matrices = {
         "pearson": pearson,
@@ -225,11 +226,22 @@ def _normality_p(column: FloatArray) -> float:
 
 def _squared_distance_correlation(X: FloatArray) -> FloatArray:
     """Return the bias-corrected squares; NaN for a constant input or under 4 rows."""
-    n_members, n_features = X.shape
+    width = np.ptp(X, axis=0)
+    return squared_distance_correlation((X / np.where(width > 0, width, 1.0)).T)
+
+
+def distance_p_values(squared: FloatArray, n_members: int) -> FloatArray:
+    """Return p-values of squared distance correlations (Shen et al., 2022)."""
+    return stats.chi2.sf(np.maximum(n_members * squared + 1.0, 0.0), 1)
+
+
+def squared_distance_correlation(
+    columns: Any,  # shape: (n_features, n_members), or arrays of (n_members, width)
+) -> FloatArray:  # shape: (n_features, n_features)
+    """Return the bias-corrected squares, for rows or for parts of several columns."""
+    n_features, n_members = len(columns), len(columns[0])
     if n_members < 4:
         return np.full((n_features, n_features), np.nan)
-    width = np.ptp(X, axis=0)
-    columns = (X / np.where(width > 0, width, 1.0)).T
     sums = np.zeros((n_features, n_members))
     inner = np.zeros((n_features, n_features))
     step = max(1, _LARGEST_BLOCK // (n_members * n_features))
@@ -247,12 +259,14 @@ def _squared_distance_correlation(X: FloatArray) -> FloatArray:
         flat = centred.reshape(n_features, -1)
         inner += flat @ flat.T
     norm = np.sqrt(np.diagonal(inner))
-    norm = np.where((width > 0) & (norm > 0), norm, np.nan)
+    norm = np.where(norm > 0, norm, np.nan)
     return inner / np.outer(norm, norm)
 
 
-def _distances(columns: FloatArray, rows: slice) -> FloatArray:
+def _distances(columns: Any, rows: slice) -> FloatArray:
     """Return distances within each column; shape (n_features, n_rows, n_members)."""
+    if not isinstance(columns, np.ndarray):
+        return np.stack([cdist(part[rows], part) for part in columns])
     return np.abs(columns[:, rows, np.newaxis] - columns[:, np.newaxis])
 
 

@@ -28,8 +28,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
-from scipy.spatial.distance import pdist, squareform
 
 from .._checks import (
     FloatArray,
@@ -40,7 +38,11 @@ from .._checks import (
     make_generator,
 )
 from .._compositions.outputs import Outputs, read_outputs
-from ._input_tests import smallest_p_value
+from ._input_tests import (
+    distance_p_values,
+    smallest_p_value,
+    squared_distance_correlation,
+)
 from ._recombination import (
     Contributions,
     Recombination,
@@ -314,7 +316,7 @@ def _table_of_pairs(
     ]
     return Result(
         {
-            _key(outputs): outputs.names,
+            outputs.noun: outputs.names,
             "pair": tuple(f"{names[one]} and {names[two]}" for one, two in pairs),
         },
         with_errors({"interaction": shares}),
@@ -323,16 +325,13 @@ def _table_of_pairs(
 
 def _table_of_dependence(parts: Mapping[str, NDArray[Any]]) -> Result:
     """Return distance correlations of every two parts; NaN for one that is constant."""
-    centred = {}
-    for name, values in parts.items():
-        distances = squareform(
-            pdist(np.reshape(values, (len(values), -1)).astype(float))
-        )
-        centred[name] = _centred(distances)
+    tables = [
+        np.reshape(values, (len(values), -1)).astype(np.float64)
+        for values in parts.values()
+    ]
+    found = squared_distance_correlation(tables)[np.triu_indices(len(tables), k=1)]
     pairs = list(combinations(parts, 2))
-    found = np.array([_squared_correlation(centred[a], centred[b]) for a, b in pairs])
-    n_members = len(next(iter(parts.values())))
-    p_values = stats.chi2.sf(np.maximum(n_members * found + 1.0, 0.0), 1)
+    p_values = distance_p_values(found, len(tables[0]))
     return Result(
         {"pair": tuple(f"{one} and {two}" for one, two in pairs)},
         {
@@ -340,25 +339,6 @@ def _table_of_dependence(parts: Mapping[str, NDArray[Any]]) -> Result:
             "p_value": np.where(np.isnan(found), np.nan, p_values),
         },
     )
-
-
-def _centred(distances: FloatArray) -> FloatArray:
-    """Centre a matrix of distances without bias (Székely and Rizzo, 2014)."""
-    n = len(distances)
-    sums = distances.sum(axis=0) / (n - 2)
-    centred = distances - sums - sums[:, np.newaxis]
-    centred += distances.sum() / ((n - 1) * (n - 2))
-    np.fill_diagonal(centred, 0.0)
-    return centred
-
-
-def _squared_correlation(one: FloatArray, two: FloatArray) -> float:
-    norm = np.sqrt(np.sum(one * one) * np.sum(two * two))
-    return float(np.sum(one * two) / norm) if norm > 0 else float("nan")
-
-
-def _key(outputs: Outputs) -> str:
-    return "step" if outputs.are_compositions else "output"
 
 
 # Recombined members may have this much more or less variance than the members.
@@ -389,7 +369,7 @@ def _table(
     dependent = figures["dependence"]
     smallest = smallest_p_value(dependent.p_value)
     return Result(
-        {_key(outputs): outputs.names, "part": tuple(names)},
+        {outputs.noun: outputs.names, "part": tuple(names)},
         columns,
         supported=tuple(not reason for reason in reasons),
         reasons=tuple(reasons),

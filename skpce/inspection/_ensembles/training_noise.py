@@ -401,9 +401,8 @@ def _result(
         if figures["source"] == "replicates"
         else f"a control of {figures['n_control']} members"
     )
-    key = "step" if outputs.are_compositions else "output"
     return Result(
-        {"measure": _measures(outputs), key: outputs.names},
+        {"measure": _measures(outputs), outputs.noun: outputs.names},
         columns,
         title=f"Training noise of {figures['n_members']} members, from {origin}:",
         notes=tuple(

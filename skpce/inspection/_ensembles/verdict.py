@@ -324,7 +324,7 @@ def verdict(
                 n_permutations,
                 significance_level,
                 columns["q2"],
-                "step" if read.are_compositions else "output",
+                read.noun,
             ),
             *noise_cautions(
                 read.names, columns, max_noise_share, read.are_compositions
@@ -423,7 +423,7 @@ def table_of_steps(
     """Return a verdict: a group of columns without reasons is attributable."""
     measured = figures.get("measured_as")
     is_real = measured is not None and not measured.are_compositions
-    key = "output" if is_real else "step"
+    key = "step" if measured is None else measured.noun
     good = [name for name, failed in zip(names, reasons, strict=True) if not failed]
     members = f"with {figures['n_members']} members."
     title = f"Attribution is not supported for any {key}, {members}"
