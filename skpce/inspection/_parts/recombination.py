@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import FloatArray, IndexArray
-from .._compositions.outputs import Outputs
+from ..._checks import FloatArray, IndexArray, fail
+from ..._compositions.outputs import Outputs, read_outputs
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,14 @@ class Recombination:
         """Number of members."""
         return len(next(iter(self.parts.values())))
 
+    @cached_property
+    def means(self) -> dict[str, FloatArray]:
+        """Each part at its mean over the members, in the shape of all members."""
+        return {
+            name: np.broadcast_to(values.mean(axis=0), values.shape)
+            for name, values in self.parts.items()
+        }
+
     def of_parts(self, chosen: Mapping[str, NDArray[Any]]) -> Any:
         """Solve for given parts."""
         return self.model(self.combine(chosen))
@@ -39,7 +48,29 @@ class Recombination:
 
 def sum_of_parts(chosen: Mapping[str, NDArray[Any]]) -> Any:
     """Add up the parts."""
-    return np.sum(list(chosen.values()), axis=0)
+    return reduce(np.add, chosen.values())
+
+
+def read_parts(owner: str, parts: Any) -> dict[str, NDArray[Any]]:
+    """Return the parts as arrays of one number of members."""
+    if not isinstance(parts, Mapping) or len(parts) < 2:
+        raise fail(owner, "parts", "a dict of two or more names to arrays", parts)
+    found = {}
+    for name, values in parts.items():
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
+            raise ValueError(
+                f"The part {name!r} has values that are no finite numbers."
+            )
+        found[str(name)] = array
+    sizes = {name: len(array) if array.ndim else 0 for name, array in found.items()}
+    if len(set(sizes.values())) > 1 or min(sizes.values()) < 4:
+        raise ValueError(
+            "All parts must be of the same four or more members. Got "
+            + ", ".join(f"{size} for {name!r}" for name, size in sizes.items())
+            + "."
+        )
+    return found
 
 
 class Solver:
@@ -57,6 +88,34 @@ class Solver:
         self.source, self.batch_size = source, batch_size
         self.n_solutions, self.progress = n_solutions, progress
         self.n_done = 0
+
+    def of_all_members(
+        self, owner: str, **columns: Any
+    ) -> FloatArray:  # shape: (n_groups,)
+        """Solve for the members as they are, and return the variance of each group.
+
+        Reads from y what its columns are, as ``columns`` say.
+        """
+        y = self.of_parts(self.source.parts)
+        self.outputs = read_outputs(y, owner, **columns)
+        return self.variance_of(self.outputs.coordinates(y))
+
+    def variance_of(
+        self,
+        coordinates: FloatArray,  # shape: (n_members, n_coordinates)
+    ) -> FloatArray:  # shape: (n_groups,)
+        """Return the variance between members of each group."""
+        sums = self.outputs.sum_by_group(self.outputs.spread(coordinates))
+        return sums / (len(coordinates) - 1)
+
+    def share_of(
+        self,
+        chosen: Mapping[str, NDArray[Any]],
+        variance: FloatArray,  # shape: (n_groups,)
+    ) -> FloatArray:  # shape: (n_groups,)
+        """Return the variance for given parts, over a known one; NaN over zero."""
+        own = self.variance_of(self.outputs.coordinates(self.of_parts(chosen)))
+        return own / np.where(variance > 0, variance, np.nan)
 
     def of_parts(self, chosen: Mapping[str, NDArray[Any]]) -> FloatArray:
         """Return y for given parts, one row for each."""
@@ -245,23 +304,17 @@ def shapley_effects(
 
 def without_independence(
     solver: Solver,
-    spread: FloatArray,  # shape: (n_groups,)
+    variance: FloatArray,  # shape: (n_groups,)
 ) -> dict[str, FloatArray]:
     """Return variances with one part varying, and with one part fixed at its mean."""
     parts = solver.source.parts
-    means = {
-        name: np.broadcast_to(values.mean(axis=0), values.shape)
-        for name, values in parts.items()
-    }
+    means = solver.source.means
     columns: dict[str, list[FloatArray]] = {"alone": [], "left": []}
     for name in parts:
         alone = {**means, name: parts[name]}
         left = {**parts, name: means[name]}
-        for column, chosen in (("alone", alone), ("left", left)):
-            values = solver.outputs.coordinates(solver.of_parts(chosen))
-            own = solver.outputs.sum_by_group(solver.outputs.spread(values))
-            safe = np.where(spread > 0, spread, np.nan) * (len(values) - 1)
-            columns[column].append(own / safe)
+        columns["alone"].append(solver.share_of(alone, variance))
+        columns["left"].append(solver.share_of(left, variance))
     return {name: np.array(values).T for name, values in columns.items()}
 
 

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import (
+from ..._checks import (
     FloatArray,
     check_boolean,
     check_integer,
@@ -37,25 +37,26 @@ from .._checks import (
     finite_floats,
     make_generator,
 )
-from .._compositions.outputs import Outputs, read_outputs
-from ._input_tests import (
+from ..._compositions.outputs import Outputs
+from .._input_tests import (
     distance_p_values,
     smallest_p_value,
     squared_distance_correlation,
 )
-from ._recombination import (
+from .._result import Result
+from .recombination import (
     Contributions,
     Recombination,
     Solver,
     contributions,
     draw_pairs,
     first_and_total,
+    read_parts,
     shapley_effects,
     sum_of_parts,
     with_errors,
     without_independence,
 )
-from ._result import Result
 
 OWNER = "part_effects"
 
@@ -174,16 +175,14 @@ def part_effects(
     check_boolean(OWNER, "dependent", dependent)
     if progress is not None and not callable(progress):
         raise fail(OWNER, "progress", "callable or None", progress)
-    named = _checked_parts(parts)
+    named = read_parts(OWNER, parts)
     source = Recombination(model, named, combine or sum_of_parts)
     generator = make_generator(random_state)
     n_parts, n_members = len(named), source.n_members
     n_solutions = n_members + n_draws * (n_parts + 2 + shapley * (n_parts - 2))
     n_solutions += 2 * n_members * n_parts * dependent
     solver = Solver(source, batch_size, n_solutions, progress)
-    y = solver.of_parts(named)
-    read = read_outputs(
-        y,
+    spread = solver.of_all_members(
         OWNER,
         steps=steps,
         outputs=outputs,
@@ -191,9 +190,7 @@ def part_effects(
         zero_replacement=zero_replacement,
         standardize=standardize,
     )
-    solver.outputs = read
-    own = read.coordinates(y)
-    spread = read.sum_by_group(read.spread(own)) / (n_members - 1)
+    read = solver.outputs
     found = contributions(solver, draw_pairs(n_members, n_parts, n_draws, generator))
     columns = first_and_total(found)
     if shapley:
@@ -281,28 +278,6 @@ def parts_of_table(
     if order < n_factors:
         parts[rest] = values - np.sum(list(parts.values()), axis=0)
     return parts
-
-
-def _checked_parts(parts: Any) -> dict[str, NDArray[Any]]:
-    """Return the parts as arrays of one number of members."""
-    if not isinstance(parts, Mapping) or len(parts) < 2:
-        raise fail(OWNER, "parts", "a dict of two or more names to arrays", parts)
-    found = {}
-    for name, values in parts.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
-            raise ValueError(
-                f"The part {name!r} has values that are no finite numbers."
-            )
-        found[str(name)] = array
-    sizes = {name: len(array) if array.ndim else 0 for name, array in found.items()}
-    if len(set(sizes.values())) > 1 or min(sizes.values()) < 4:
-        raise ValueError(
-            "All parts must be of the same four or more members. Got "
-            + ", ".join(f"{size} for {name!r}" for name, size in sizes.items())
-            + "."
-        )
-    return found
 
 
 def _table_of_pairs(
