@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gflownet_envs.experiments.task import PartFindings, RunResults, Study
@@ -118,45 +116,3 @@ def _why_none(results: RunResults) -> str:
         f"{study.environment.enumeration_reason}: what a part of the reward explains "
         "is not known."
     )
-
-
-def part_rows(found: PartFindings) -> list[tuple[Any, ...]]:
-    """Return a row for each step and leading part, and one for the others."""
-    effects = found.effects
-    rows: list[tuple[Any, ...]] = []
-    for place, row in enumerate(effects.steps):
-        if np.isnan(row.variance_ratio):
-            continue
-        noise = None if found.noise_share is None else found.noise_share[place]
-        order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
-        for rank, i in enumerate(order[:_MOST_ROWS]):
-            rows.append(
-                (
-                    row.step if rank == 0 else "",
-                    ("yes" if row.supported else "no") if rank == 0 else "",
-                    effects.part_names[i],
-                    _with_error(row.first[i], row.first_error[i]),
-                    _with_error(row.total[i], row.total_error[i]),
-                    _percent(row, "alone", i),
-                    _percent(row, "left", i),
-                    _with_error(row.variance_ratio, row.variance_ratio_error, "{:.2f}")
-                    if rank == 0
-                    else "",
-                    "" if noise is None or rank else f"{noise:.0%}",
-                )
-            )
-    return rows
-
-
-_MOST_ROWS = 6
-
-
-def _with_error(value: float, error: float, form: str = "{:.0%}") -> str:
-    return f"{form.format(value)} ± {form.format(error)}"
-
-
-def _percent(row: ResultRow, column: str, part: int) -> str:
-    if column not in row.result.columns:
-        return "–"
-    value = float(getattr(row, column)[part])
-    return f"{1.0 - value if column == 'left' else value:.0%}"
