@@ -164,7 +164,7 @@ def policies_figure(results: RunResults, samples: Mapping[str, np.ndarray]) -> A
         len(lines), n_columns, squeeze=False, height_ratios=heights
     ).ravel()
     for ax in axes[len(shown) :]:
-        ax.set_axis_off()
+        ax.remove()
     _draw_policies(figure, axes[: len(shown)], dataset, shown, samples)
     return figure
 

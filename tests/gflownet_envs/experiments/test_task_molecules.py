@@ -21,6 +21,7 @@ from gflownet_envs.experiments.tasks.molecules import (
     molecules_figure,
 )
 from gflownet_envs.rewards.molecules import POSITIONS, TOY_FRAGMENTS, descriptor_score
+from tests.gflownet_envs.experiments.conftest import named_figures
 
 FRAGMENTS = {
     "C=C": (0, 1),
