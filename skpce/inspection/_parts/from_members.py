@@ -136,7 +136,7 @@ def part_effects_from_members(
     >>> found = part_effects_from_members(
     ...     parts, y, n_components=3, degree=1, random_state=0
     ... )
-    >>> found.first.round(1), found.unexplained.round(1)  # in the population 4/6, 1/6 and 1/6
+    >>> found.first.round(1), found.unexplained.round(1)  # 4/6, 1/6 and 1/6
     (array([[0.7, 0.2]]), array([0.1]))
     """
     check_integer(OWNER, "n_components", n_components, low=1)
