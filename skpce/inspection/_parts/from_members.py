@@ -36,7 +36,7 @@ def part_effects_from_members(
     y: ArrayLike,
     *,
     n_components: int = 2,
-    degree: int = 2,
+    degree: int = 1,
     steps: Any = None,
     outputs: Any = None,
     mask: Any = "infer",
@@ -64,8 +64,10 @@ def part_effects_from_members(
         Real outputs, or policies with their steps side by side.
     n_components : int, default=2
         Largest number of principal components of each part.
-    degree : int, default=2
-        Largest total degree of the expansion.
+    degree : int, default=1
+        Largest total degree of the expansion. From 2 on it has interactions, and so
+        many terms that it needs several times more members than parts times components
+        squared.
     steps, outputs, mask, zero_replacement, standardize
         What the columns of y are, as in :func:`verdict`.
     cv : int or cross-validation splitter, default=5
@@ -134,7 +136,7 @@ def part_effects_from_members(
     >>> parts = {"level": rng.normal(size=200), "trend": rng.normal(size=(200, 3))}
     >>> y = 2 * parts["level"] + parts["trend"][:, 0] + rng.normal(size=200)
     >>> found = part_effects_from_members(
-    ...     parts, y, n_components=3, degree=1, random_state=0
+    ...     parts, y, n_components=3, random_state=0
     ... )
     >>> found.first.round(1), found.unexplained.round(1)  # 4/6, 1/6 and 1/6
     (array([[0.7, 0.2]]), array([0.1]))

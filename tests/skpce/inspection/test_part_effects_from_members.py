@@ -14,7 +14,7 @@ def test_a_linear_model_with_noise():
     rng = np.random.default_rng(0)
     parts = {"a": rng.normal(size=400), "b": rng.normal(size=(400, 2))}
     y = 2.0 * parts["a"] + parts["b"][:, 0] + rng.normal(size=400)
-    found = part_effects_from_members(parts, y, degree=1, random_state=0)
+    found = part_effects_from_members(parts, y, random_state=0)
     truth = np.array([4.0, 1.0]) / 6.0
     assert (np.abs(found.first[0] - truth) <= 3 * found.first_error[0]).all()
     assert found.unexplained[0] == pytest.approx(1.0 / 6.0, abs=0.05)
@@ -30,7 +30,7 @@ def test_a_product_of_parts_interacts():
     rng = np.random.default_rng(1)
     parts = {name: rng.normal(size=300) for name in "abc"}
     y = parts["a"] * parts["b"] + parts["c"]
-    found = part_effects_from_members(parts, y, random_state=0)
+    found = part_effects_from_members(parts, y, degree=2, random_state=0)
     np.testing.assert_allclose(found.first[0], [0, 0, 0.5], atol=0.1)
     np.testing.assert_allclose(found.total[0], [0.5, 0.5, 0.5], atol=0.1)
     assert abs(found.first[0, 2] - 0.5) <= 3 * found.first_error[0, 2]
@@ -52,7 +52,7 @@ def test_it_agrees_with_solving_again_on_a_policy():
 
     steps = {"one": 4, "two": 2}
     y = model(sum(parts.values()))
-    found = part_effects_from_members(parts, y, steps=steps, random_state=0)
+    found = part_effects_from_members(parts, y, steps=steps, degree=2, random_state=0)
     again = part_effects(model, parts, steps=steps, n_draws=1000, random_state=0)
     assert found.step_names == again.step_names == ("one", "two")
     error = np.hypot(again.first_error, found.first_error)
@@ -80,7 +80,7 @@ def test_standard_errors_are_those_of_repetitions():
         parts = {"a": rng.normal(size=100), "b": 0.7 * rng.normal(size=100)}
         y = sum(parts.values()) + 0.5 * rng.normal(size=100)
         found = part_effects_from_members(
-            parts, y, degree=1, cv=3, n_permutations=19, random_state=seed
+            parts, y, cv=3, n_permutations=19, random_state=seed
         )
         truth = np.array([1.0, 0.49]) / 1.74
         hits.append(np.abs(found.first[0] - truth) <= 1.96 * found.first_error[0])
@@ -96,7 +96,6 @@ def test_a_constant_part_and_several_outputs():
         y,
         outputs={"a": 2, "mixed": 2},
         standardize=True,
-        degree=1,
         n_permutations=19,
         random_state=0,
     )
