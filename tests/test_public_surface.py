@@ -35,6 +35,7 @@ ADDED: set[str] = {
     "skpce.inspection.ResultRow",
     "skpce.inspection.noise_test",
     "skpce.load_model",
+    "skpce.plotting.PartEffectsDisplay",
     "skpce.save_model",
 }
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""

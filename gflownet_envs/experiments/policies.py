@@ -42,10 +42,9 @@ def make_policies(
         solution = solve_exact(study.environment, study.reward)
         exact = _dataset(study, solution, "exact", study.reward.n_members, seed)
         progress("solving exactly", 1, 1)
-    elif study.exact_policies is not None:
-        exact = _dataset(
-            study, study.exact_policies, "exact", study.reward.n_members, seed
-        )
+    elif study.exact_solver is not None:
+        solved = study.exact_solver(study.reward)
+        exact = _dataset(study, solved, "exact", study.reward.n_members, seed)
         progress("solving exactly", 1, 1)
     elif not train:
         raise ValueError(

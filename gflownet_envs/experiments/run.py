@@ -21,6 +21,7 @@ from gflownet_envs.experiments.analysis import (
     training_noise,
 )
 from gflownet_envs.experiments.files import write_run
+from gflownet_envs.experiments.part_effects import find_part_effects
 from gflownet_envs.experiments.policies import make_policies
 from gflownet_envs.experiments.task import (
     Copies,
@@ -179,6 +180,14 @@ def _find(
     study = replace(study, tables=(*study.tables, *task.findings(study, policies)))
     findings_seconds = time.process_time() - clock
     noise = _training_noise(policies)
+    parts = find_part_effects(
+        study,
+        policies,
+        noise,
+        n_draws=settings.n_part_draws,
+        seed=seed,
+        progress=report,
+    )
     sources = {}
     clock = time.process_time()
     for dataset in (policies.trained, policies.exact):
@@ -194,6 +203,7 @@ def _find(
             )
     cpu_seconds |= policies.cpu_seconds
     cpu_seconds["findings"] = findings_seconds
+    cpu_seconds["named parts"] = sum(found.cpu_seconds for found in parts)
     cpu_seconds |= _analysis_seconds(sources, time.process_time() - clock)
     return RunResults(
         task=task,
@@ -205,6 +215,7 @@ def _find(
         policies=policies,
         noise=noise,
         sources=sources,
+        parts=parts,
         cpu_seconds=cpu_seconds,
         wall_seconds=time.perf_counter() - started,
         peak_memory=peak_memory(),

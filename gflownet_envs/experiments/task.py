@@ -58,6 +58,9 @@ class Preset:
         without exact policies it is what shows the training noise.
     variant : str
         Which of several rewards, in the task's own terms.
+    n_part_draws : int
+        Pairs of recombined members behind the effects of named parts; see
+        `skpce.inspection.part_effects`.
     """
 
     n_train: int
@@ -70,6 +73,7 @@ class Preset:
     proxy: Any = None
     n_control: int = 0
     variant: str = ""
+    n_part_draws: int = 256
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,61 @@ class Table:
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class PartEntries:
+    """What a part is made of and a reader can point at: reactions, edges, fragments.
+
+    Attributes
+    ----------
+    noun : str
+        What an entry is, in the plural.
+    names : tuple of str
+    labels : ndarray of int
+        Of the shape of one member's part: the number of the entry that each element
+        belongs to, and −1 for elements of none.
+    """
+
+    noun: str
+    names: tuple[str, ...]
+    labels: np.ndarray
+
+
+@dataclass(frozen=True)
+class NamedParts:
+    """One way to split the rewards into parts with names that a reader knows.
+
+    Attributes
+    ----------
+    title : str
+        What is split, and how.
+    parts : mapping of str to ndarray of shape (n_members, ...)
+        What each part is for each member, in the order of the members of the study;
+        the last members may be left out.
+    reward : callable
+        Maps parts of several members, which need not belong to one, to their rewards.
+    phrases : mapping of str to str
+        What stands for a part in a sentence; its name where it has none.
+    entries : mapping of str to PartEntries
+        What a part is made of, where that can be pointed at.
+    n_verified : int
+        Leading entries of each choice that are verified by solving again; 0 for none.
+    batch_size : int
+        Rewards that are solved at once.
+    freezes : bool
+        Whether each part is also frozen at its mean, and varied alone: two solutions
+        for each member and part.
+    """
+
+    title: str
+    parts: Mapping[str, np.ndarray]
+    reward: Callable[[Mapping[str, np.ndarray]], RewardSource]
+    phrases: Mapping[str, str] = field(default_factory=dict)
+    entries: Mapping[str, PartEntries] = field(default_factory=dict)
+    n_verified: int = 10
+    batch_size: int = 256
+    freezes: bool = True
 
 
 @dataclass(frozen=True)
@@ -117,8 +176,11 @@ class Study:
         Facts found on the way, such as the held-out R² of the proxies.
     cpu_seconds : dict
         CPU time of the stages so far.
-    exact_policies : PolicySource or None
-        Exact policies of all members in spaces too large for `solve_exact`.
+    exact_solver : callable or None
+        Solves rewards exactly in spaces too large for `solve_exact`.
+    named_parts : tuple of NamedParts
+        Ways to split the rewards into named parts; the first is the one that the
+        report leads with.
     """
 
     environment: Environment
@@ -133,7 +195,8 @@ class Study:
     feature_unit: str
     tables: tuple[Table, ...] = ()
     cpu_seconds: dict[str, float] = field(default_factory=dict)
-    exact_policies: PolicySource | None = None
+    exact_solver: Callable[[Any], PolicySource] | None = None
+    named_parts: tuple[NamedParts, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -291,6 +354,31 @@ class SourceResults:
 
 
 @dataclass(frozen=True)
+class PartFindings:
+    """Which named part of the reward explains which choice.
+
+    Attributes
+    ----------
+    named : NamedParts
+    effects : Result
+        Of `skpce.inspection.part_effects`: one row per step and part.
+    noise_share : ndarray of shape (n_steps,) or None
+        Share of training noise in the variance that exact policies and the noise of
+        the trained ones have together; None where nothing was trained.
+    entries : Result or None
+        Of `skpce.inspection.part_entries`: what matters most in the leading part of
+        each step; None where that has no entries.
+    cpu_seconds : float
+    """
+
+    named: NamedParts
+    effects: Result
+    noise_share: np.ndarray | None
+    entries: Result | None
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
 class Copies:
     """How many GFlowNets are trained beside the one a reward."""
 
@@ -316,6 +404,8 @@ class RunResults:
     sources : dict of str to SourceResults
         ``"trained"`` (when the members were trained) and ``"exact"`` (when the space
         can be enumerated).
+    parts : tuple of PartFindings
+        One for each way to split the rewards into named parts.
     cpu_seconds : dict of str to float
         Proxies, training, exact solution, surrogate, verdict (over all processes), and
         what else preparing the study ("rest of the study"), the findings of the task
@@ -335,6 +425,7 @@ class RunResults:
     policies: Policies
     noise: TrainingNoise | None
     sources: dict[str, SourceResults]
+    parts: tuple[PartFindings, ...]
     cpu_seconds: dict[str, float]
     wall_seconds: float
     peak_memory: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
@@ -12,6 +13,7 @@ from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
 from gflownet_envs.experiments.claims import alr_sum_claim, coverage_claim, order_claim
+from gflownet_envs.experiments.named_parts import REST, factorial_parts, level_parts
 from gflownet_envs.experiments.task import (
     Preset,
     RunSettings,
@@ -31,6 +33,9 @@ from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The paper's τ: log R is the predicted yield in percent over τ.
 TEMPERATURE = 4.0
+
+#: Components whose levels are parts of their own.
+_COMPONENTS_BY_LEVEL = ("aryl_halide", "additive")
 
 #: The variant that leaves out the absent halide and the absent additive.
 WITHOUT_CONTROLS = "without controls"
@@ -79,6 +84,7 @@ class BuchwaldHartwigTask(Task):
             n_components=2,
             degrees=(1, 2),
             n_permutations=119,
+            n_part_draws=16,
             proxy=_SMOKE_PROXY,
         ),
         "default": _DEFAULT,
@@ -112,6 +118,7 @@ class BuchwaldHartwigTask(Task):
             progress=stage(run["progress"], "training yield proxies"),
             store=run["store"],
         )
+        log_reward = yield_log_reward(proxies.predictions, TEMPERATURE)
         best = int(np.argmax(data.target))
         actions = [
             int(offset + level)
@@ -119,9 +126,7 @@ class BuchwaldHartwigTask(Task):
         ]
         return Study(
             environment=environment,
-            reward=RewardTable(
-                environment, yield_log_reward(proxies.predictions, TEMPERATURE)
-            ),
+            reward=RewardTable(environment, log_reward),
             reward_features=proxies.predictions,
             feature_names=environment.object_names(),
             n_train=preset.n_train,
@@ -138,7 +143,24 @@ class BuchwaldHartwigTask(Task):
             feature_unit="predicted yield in percent",
             tables=(_proxy_table(proxies, preset), _reference_table(data, best)),
             cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
+            named_parts=(
+                factorial_parts(
+                    environment, log_reward, data.levels, phrases=_phrases(data.levels)
+                ),
+                *(
+                    level_parts(environment, log_reward, data.levels, component)
+                    for component in _COMPONENTS_BY_LEVEL
+                ),
+            ),
         )
+
+
+def _phrases(components: Mapping[str, Any]) -> dict[str, str]:
+    """Put the parts of the yields into words."""
+    phrases = {name: f"the average yield of each {name}" for name in components}
+    for one, two in combinations(components, 2):
+        phrases[f"{one} × {two}"] = f"the yields of {one} × {two} pairs"
+    return phrases | {REST: "what single reactions have beyond their pairs"}
 
 
 def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:

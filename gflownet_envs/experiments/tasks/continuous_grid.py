@@ -13,6 +13,7 @@ from gflownet_envs.environments.walks import PlaneWalkEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import indistinguishable_claim
+from gflownet_envs.experiments.named_parts import input_parts
 from gflownet_envs.experiments.task import (
     Preset,
     RunResults,
@@ -54,6 +55,7 @@ class ContinuousGridTask(Task):
             n_components=None,
             degrees=(1, 2),
             n_permutations=119,
+            n_part_draws=16,
         ),
         "default": Preset(
             n_train=50,
@@ -61,6 +63,7 @@ class ContinuousGridTask(Task):
             training=TrainingSpec(n_iterations=500),
             n_components=None,
             degrees=(2, 1, 3),
+            n_part_draws=1024,
         ),
         "paper": Preset(
             n_train=50,
@@ -79,11 +82,13 @@ class ContinuousGridTask(Task):
         heights = rng.normal(size=(n_members, len(_BUMPS)))
         pilot = solve_exact(environment, log_mean_bump_reward(environment))
         trajectory = greedy_trajectory(environment, pilot.log_policy)
+
+        def reward(inputs: np.ndarray) -> RewardTable:
+            return RewardTable(environment, gaussian_bump_rewards(environment, inputs))
+
         return Study(
             environment=environment,
-            reward=RewardTable(
-                environment, gaussian_bump_rewards(environment, heights)
-            ),
+            reward=reward(heights),
             reward_features=heights,
             feature_names=_BUMPS,
             n_train=preset.n_train,
@@ -110,6 +115,15 @@ class ContinuousGridTask(Task):
                             ),
                         ),
                     ),
+                ),
+            ),
+            named_parts=(
+                input_parts(
+                    heights,
+                    _BUMPS,
+                    reward,
+                    title="heights of the bumps",
+                    phrases={name: f"the height of the {name}" for name in _BUMPS},
                 ),
             ),
         )

@@ -12,6 +12,7 @@ from gflownet_envs.environments.walks import GridEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import order_claim, shift_claim
+from gflownet_envs.experiments.named_parts import group_parts
 from gflownet_envs.experiments.task import (
     Preset,
     RunResults,
@@ -50,6 +51,7 @@ class GridTask(Task):
             n_components=4,
             degrees=(1, 2),
             n_permutations=119,
+            n_part_draws=16,
         ),
         "default": Preset(
             n_train=50,
@@ -57,6 +59,7 @@ class GridTask(Task):
             training=TrainingSpec(n_iterations=200),
             n_components=2,
             degrees=(1, 3),
+            n_part_draws=1024,
         ),
         "paper": Preset(
             n_train=50,
@@ -94,6 +97,10 @@ class GridTask(Task):
         cells = np.asarray(environment.cells)
         quadrant = quadrant_of_cell(_as_tensor(cells)).numpy()
         features = log_reward.numpy()[members]
+        quadrants = {
+            name: np.flatnonzero(quadrant == number)
+            for number, name in enumerate(QUADRANTS)
+        }
         return Study(
             environment=environment,
             reward=RewardTable(environment, features),
@@ -103,12 +110,7 @@ class GridTask(Task):
             n_test=preset.n_test,
             members=members,
             trajectory=trajectory,
-            levels={
-                "quadrant": {
-                    name: np.flatnonzero(quadrant == number)
-                    for number, name in enumerate(QUADRANTS)
-                }
-            },
+            levels={"quadrant": quadrants},
             feature_unit="log reward",
             tables=(
                 Table(
@@ -128,6 +130,15 @@ class GridTask(Task):
                             float(shifts.numpy().std(axis=0)[0]),
                         ),
                     ),
+                ),
+            ),
+            named_parts=(
+                group_parts(
+                    environment,
+                    features,
+                    quadrants,
+                    title="levels of the quadrants",
+                    phrases={name: f"the level of “{name}”" for name in QUADRANTS},
                 ),
             ),
         )

@@ -170,6 +170,7 @@ class LlmArithmeticTask(Task):
             n_components=2,
             degrees=(1, 2),
             n_permutations=119,
+            n_part_draws=16,
             proxy=ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20),
         ),
         "default": Preset(
@@ -234,6 +235,7 @@ class StrategyReasoningTask(Task):
             n_components=2,
             degrees=(1,),
             n_permutations=119,
+            n_part_draws=16,
             proxy=ProcessRewardSpec(n_features=8, hidden=8, n_epochs=20),
         ),
         "default": Preset(

@@ -104,6 +104,7 @@ class SachsTask(Task):
             n_components=2,
             degrees=(1,),
             n_permutations=19,
+            n_part_draws=16,
             proxy=SachsCells(proteins=("Raf", "Mek", "Erk", "PKA", "PKC", "P38")),
         ),
         "default": Preset(
@@ -196,7 +197,7 @@ class SachsTask(Task):
                 ),
             ),
             cpu_seconds={"pilot": time.process_time() - started},
-            exact_policies=GraphFlows(reward),
+            exact_solver=GraphFlows,
         )
 
     def findings(self, study: Study, policies: Policies) -> tuple[Table, ...]:

@@ -84,6 +84,7 @@ class StructureLearningTask(Task):
             n_components=2,
             degrees=(1,),
             n_permutations=19,
+            n_part_draws=16,
             proxy=SimulatedRows(n_solved_only=8, max_gap=None),
         ),
         "default": Preset(

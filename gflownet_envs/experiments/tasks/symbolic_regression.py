@@ -13,6 +13,7 @@ from gflownet_envs.environments.sequences import SymbolicExpressionEnvironment
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory
 from gflownet_envs.experiments.claims import gain_claim, indistinguishable_claim
+from gflownet_envs.experiments.named_parts import input_parts
 from gflownet_envs.experiments.task import (
     Preset,
     RunResults,
@@ -65,6 +66,7 @@ class SymbolicRegressionTask(Task):
             n_components=None,
             degrees=(1, 2),
             n_permutations=119,
+            n_part_draws=16,
         ),
         "default": Preset(
             n_train=100,
@@ -94,7 +96,12 @@ class SymbolicRegressionTask(Task):
         scores = rng.normal(size=(n_members, len(_MODES)))
         # as the paper has them, without
         gap = None if preset.variant == AS_PAPER else _MAX_GAP
-        log_reward = wiener_regression_rewards(environment, scores, max_gap=gap)
+
+        def reward(inputs: np.ndarray) -> RewardTable:
+            raised = wiener_regression_rewards(environment, inputs, max_gap=gap)
+            return RewardTable(environment, raised)
+
+        log_reward = reward(scores).log_reward
         no_noise = np.zeros((1, len(_MODES)))
         without_noise = wiener_regression_rewards(environment, no_noise, max_gap=gap)
         pilot = solve_exact(environment, without_noise)
@@ -105,7 +112,7 @@ class SymbolicRegressionTask(Task):
         fit = float(without_noise[0, written])
         return Study(
             environment=environment,
-            reward=RewardTable(environment, log_reward),
+            reward=reward(scores),
             reward_features=scores,
             feature_names=_MODES,
             n_train=preset.n_train,
@@ -129,6 +136,15 @@ class SymbolicRegressionTask(Task):
                         ("its log reward without noise", fit),
                         ("smallest log reward of a member", float(log_reward.min())),
                     ),
+                ),
+            ),
+            named_parts=(
+                input_parts(
+                    scores,
+                    _MODES,
+                    reward,
+                    title="modes of the noise",
+                    phrases={name: f"{name} of the noise" for name in _MODES},
                 ),
             ),
         )

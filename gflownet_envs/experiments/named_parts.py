@@ -1,0 +1,156 @@
+"""Split rewards into parts with names, in the ways that several tasks share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from gflownet_envs.environments.base import Environment
+from gflownet_envs.experiments.task import NamedParts, PartEntries
+from gflownet_envs.rewards.source import RewardSource, RewardTable
+from skpce.inspection import parts_of_table
+
+REST = "the rest"
+
+
+def sum_as_reward(
+    environment: Environment,
+    base: np.ndarray | float = 0.0,  # shape: (n_objects,)
+) -> Callable[[Mapping[str, np.ndarray]], RewardSource]:
+    """Return the function that adds parts over the objects up to log R."""
+
+    def reward(parts: Mapping[str, np.ndarray]) -> RewardSource:
+        total = sum(values.reshape(len(values), -1) for values in parts.values())
+        return RewardTable(environment, total + base)
+
+    return reward
+
+
+def factorial_parts(
+    environment: Environment,
+    log_reward: np.ndarray,  # shape: (n_members, n_objects)
+    factors: Mapping[str, Sequence[str]],
+    *,
+    phrases: Mapping[str, str],
+    order: int = 2,
+) -> NamedParts:
+    """Split log R by functional analysis of variance over the factors of the objects.
+
+    The factors, with the names of their levels, are in the order in which the objects
+    are numbered, the last running fastest. The mean over all objects is left out: it
+    changes no policy.
+    """
+    shape = tuple(map(len, factors.values()))
+    table = np.reshape(log_reward, (-1, *shape))
+    parts = parts_of_table(table, list(factors), order=order, rest=REST)
+    del parts["mean"]
+    places = np.indices(shape)
+    entries = {}
+    for size in range(1, order + 1):
+        for chosen in combinations(range(len(shape)), size):
+            name = " × ".join(list(factors)[i] for i in chosen)
+            entries[name] = _level_entries(factors, places, chosen)
+    if REST in parts:
+        every = tuple(range(len(shape)))
+        entries[REST] = _level_entries(factors, places, every)
+    listed = ", ".join(factors)
+    return NamedParts(
+        f"log R by functional analysis of variance over {listed}",
+        parts,
+        sum_as_reward(environment),
+        phrases,
+        entries,
+    )
+
+
+def _level_entries(
+    factors: Mapping[str, Sequence[str]],
+    places: np.ndarray,  # shape: (n_factors, ...), level numbers of each object
+    chosen: tuple[int, ...],
+) -> PartEntries:
+    """Name every combination of levels of some factors."""
+    levels = [list(factors.values())[i] for i in chosen]
+    shape = tuple(map(len, levels))
+    labels = np.ravel_multi_index(tuple(places[i] for i in chosen), shape)
+    names = tuple(
+        " | ".join(own[i] for own, i in zip(levels, place, strict=True))
+        for place in np.ndindex(shape)
+    )
+    nouns = " × ".join(list(factors)[i] for i in chosen)
+    noun = "combinations of all levels" if len(chosen) == len(factors) else nouns
+    return PartEntries(noun, names, labels)
+
+
+def level_parts(
+    environment: Environment,
+    log_reward: np.ndarray,  # shape: (n_members, n_objects)
+    factors: Mapping[str, Sequence[str]],
+    factor: str,
+) -> NamedParts:
+    """Split log R by the levels of one factor: their mean, and how each differs."""
+    shape = tuple(map(len, factors.values()))
+    axis = list(factors).index(factor) + 1
+    table = np.reshape(log_reward, (-1, *shape))
+    mean = table.mean(axis=axis, keepdims=True)
+    deviation = table - mean
+    common = f"all levels of {factor} alike"
+    parts = {common: mean - table.mean(axis=tuple(range(1, table.ndim)), keepdims=True)}
+    for number, level in enumerate(factors[factor]):
+        parts[level] = np.take(deviation, [number], axis=axis)
+    levels = tuple(factors[factor])
+
+    def reward(chosen: Mapping[str, np.ndarray]) -> RewardSource:
+        own = np.concatenate([chosen[level] for level in levels], axis=axis)
+        total = own + chosen[common]
+        return RewardTable(environment, total.reshape(len(total), -1))
+
+    return NamedParts(
+        f"log R by the levels of {factor}",
+        parts,
+        reward,
+        {common: f"what all levels of {factor} have in common"},
+    )
+
+
+def group_parts(
+    environment: Environment,
+    log_reward: np.ndarray,  # shape: (n_members, n_objects)
+    groups: Mapping[str, np.ndarray],
+    *,
+    title: str,
+    phrases: Mapping[str, str],
+    entries: tuple[str, Sequence[str]] | None = None,
+) -> NamedParts:
+    """Split log R by groups of objects, each object in one of them.
+
+    ``entries`` is the noun of an object and the names of all.
+    """
+    parts, of_part = {}, {}
+    for name, objects in groups.items():
+        parts[name] = np.zeros_like(log_reward)
+        parts[name][:, objects] = log_reward[:, objects]
+        if entries is not None:
+            labels = np.full(log_reward.shape[1], -1)
+            labels[objects] = np.arange(len(objects))
+            names = tuple(entries[1][i] for i in objects)
+            of_part[name] = PartEntries(entries[0], names, labels)
+    return NamedParts(title, parts, sum_as_reward(environment), phrases, of_part)
+
+
+def input_parts(
+    inputs: np.ndarray,  # shape: (n_members, n_inputs)
+    names: Sequence[str],
+    reward: Callable[[np.ndarray], RewardSource],
+    *,
+    title: str,
+    phrases: Mapping[str, str],
+) -> NamedParts:
+    """Take each input of a formula of the reward as a part."""
+
+    def of_parts(parts: Mapping[str, np.ndarray]) -> RewardSource:
+        return reward(np.stack([parts[name] for name in names], axis=1))
+
+    parts = dict(zip(names, inputs.T, strict=True))
+    return NamedParts(title, parts, of_parts, phrases)

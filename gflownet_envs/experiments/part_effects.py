@@ -1,0 +1,138 @@
+"""Find which named part of the rewards explains which choice, by solving again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from gflownet_envs.exact.solve import solve_exact
+from gflownet_envs.exact.trajectories import PolicySource, policies_along
+from gflownet_envs.experiments.task import (
+    NamedParts,
+    PartFindings,
+    Policies,
+    Progress,
+    Study,
+    TrainingNoise,
+    stage,
+)
+from gflownet_envs.policy_dataset import PolicyDataset
+from skpce.inspection import Result, part_effects, part_entries
+from skpce.metrics import policy_fragility
+
+
+def find_part_effects(
+    study: Study,
+    policies: Policies,
+    noise: TrainingNoise | None,
+    *,
+    n_draws: int,
+    seed: int,
+    progress: Progress,
+) -> tuple[PartFindings, ...]:
+    """Return the effects of the parts of every split; none where nothing is solved."""
+    solve = exact_solver(study, policies)
+    exact = policies.exact
+    if solve is None or exact is None:
+        return ()
+    shape = {
+        "steps": dict(zip(exact.step_names, exact.steps, strict=True)),
+        "mask": exact.mask,
+    }
+    noise_share = noise_beside_exact(noise, policies)
+    found = []
+    for named in study.named_parts:
+        started = time.process_time()
+        known: dict[str, Any] = {
+            "model": partial(policies_of_parts, named, study, solve),
+            "combine": dict,
+            "batch_size": named.batch_size,
+            **shape,
+        }
+        with threadpool_limits(1):
+            effects = part_effects(
+                parts=named.parts,
+                n_draws=n_draws,
+                dependent=named.freezes,
+                random_state=seed,
+                progress=stage(progress, f"parts: {named.title}"),
+                **known,
+            )
+            entries = leading_entries(
+                named,
+                effects,
+                progress=stage(progress, f"entries: {named.title}"),
+                **known,
+            )
+        spent = time.process_time() - started
+        found.append(PartFindings(named, effects, noise_share, entries, spent))
+    return tuple(found)
+
+
+def exact_solver(
+    study: Study, policies: Policies
+) -> Callable[[Any], PolicySource] | None:
+    """Return what solves rewards of the study; None where nothing does."""
+    if policies.solution is not None:
+        return partial(solve_exact, policies.solution.graph)
+    return study.exact_solver
+
+
+def policies_of_parts(
+    named: NamedParts,
+    study: Study,
+    solve: Callable[[Any], PolicySource],
+    parts: Mapping[str, np.ndarray],
+) -> np.ndarray:  # shape: (n, ΣK)
+    """Solve the rewards of recombined parts along the trajectory of a study."""
+    solved = solve(named.reward(parts))
+    return policies_along(study.environment, solved, study.trajectory).y
+
+
+def leading_entries(named: NamedParts, effects: Result, **known: Any) -> Result | None:
+    """Verify what matters most in the leading part of each supported step."""
+    if named.n_verified == 0:
+        return None
+    names = effects.part_names
+    part_of = {
+        step.step: names[int(np.argmax(step.first))]
+        for step in effects.steps
+        if step.supported
+    }
+    part_of = {step: part for step, part in part_of.items() if part in named.entries}
+    if not part_of:
+        return None
+    return part_entries(
+        parts=named.parts,
+        part=part_of,
+        labels={name: named.entries[name].labels for name in part_of.values()},
+        names={name: named.entries[name].names for name in part_of.values()},
+        n_best=named.n_verified,
+        **known,
+    )
+
+
+def noise_beside_exact(
+    noise: TrainingNoise | None, policies: Policies
+) -> np.ndarray | None:  # shape: (n_steps,)
+    r"""Return the share of training noise, were it independent of the rewards.
+
+    :math:`N / (N + V)`, with V the Aitchison variance of the exact policies of the
+    training members and N that of the differences between trained and exact ones.
+    """
+    if noise is None or noise.exact is None or policies.trained is None:
+        return None
+    assert policies.exact is not None  # there is noise against it
+    of_noise = noise.exact.log_ratio_share * _variance(policies.trained)
+    return np.asarray(of_noise / (of_noise + _variance(policies.exact)))
+
+
+def _variance(dataset: PolicyDataset) -> np.ndarray:  # shape: (n_steps,)
+    train = dataset.train
+    found = policy_fragility(train.y, steps=train.steps, mask=train.mask)
+    return np.asarray(found.aitchison_variance)
