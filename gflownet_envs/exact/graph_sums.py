@@ -314,11 +314,11 @@ class _Sweep:
                 times = self._multiplier(group, t, before, after)
                 onward = by_product[:, :, 2**t : 2 ** (t + 1), :after]
                 known = products[:, :, : 2**t, :before]
-                by_times = known.swapaxes(2, 3) @ onward
+                by_times = np.matmul(known.transpose(0, 1, 3, 2), onward)
                 n_terms = min(group.size + 1, by_factor.shape[-1])
                 diagonals = _diagonals(n_terms, before, after)
                 by_factor[:, group.factors[:, t], :n_terms] = -(
-                    by_times.reshape(*onward.shape[:2], -1) @ diagonals
+                    by_times.reshape(len(times), -1, before * after) @ diagonals
                 )
                 by_product[:, :, : 2**t, :before] += onward @ times.swapaxes(2, 3)
             first = group.width(0, limit)
