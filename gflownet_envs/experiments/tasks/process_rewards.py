@@ -64,7 +64,8 @@ def process_reward_study(
 ) -> Study:
     """Train a reward model a member, and follow the mean one greedily.
 
-    ``nouns`` are what a token is and what tokens are, ``kinds`` are sets of sequences with a name.
+    ``nouns`` are what a token is and what tokens are; ``kinds`` are sets of sequences
+    with a name.
     """
     started = time.process_time()
     members = np.arange(preset.n_train + preset.n_test)

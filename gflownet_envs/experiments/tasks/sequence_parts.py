@@ -222,7 +222,8 @@ def sequence_parts(
 ) -> NamedParts:
     """Split log R by length, position and neighbouring positions.
 
-    ``nouns`` are what a token is and what tokens are. ``kinds`` are sets of objects whose means are a part.
+    ``nouns`` are what a token is and what tokens are. ``kinds`` are sets of objects
+    whose means are a part.
     """
     one_token, tokens = nouns
     parts = SequenceParts(environment, kinds)
