@@ -82,6 +82,7 @@ def process_reward_study(
     some = slice(0, min(_N_EXCHANGED, len(members)))
     n_objects = environment.require_listed_objects()
     is_large = n_objects > _N_LARGE
+    cost: Any = {"n_verified": 0 if is_large else 3, "freezes": not is_large}
     log_reward = reward(some, torch.arange(n_objects)).numpy()
     named_parts = (
         sequence_parts(
@@ -90,7 +91,7 @@ def process_reward_study(
             nouns=nouns,
             kinds=kinds,
             batch_size=16 if is_large else 256,
-            freezes=not is_large,
+            **cost,
         ),
         seen_parts(
             reward,
@@ -101,7 +102,7 @@ def process_reward_study(
             names,
             n_members=some.stop,
             seed=seed,
-            freezes=not is_large,
+            **cost,
         ),
     )
     return Study(

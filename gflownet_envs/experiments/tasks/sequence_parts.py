@@ -10,6 +10,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from torch import Tensor
 
+from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 from gflownet_envs.experiments.named_parts import REST
 from gflownet_envs.experiments.task import NamedParts, PartEntries
@@ -51,22 +52,20 @@ class SequenceParts:
 
     def __init__(
         self,
-        environment: TokenSequenceEnvironment,
+        environment: TokenSequenceEnvironment | SequentialSelectionEnvironment,
         kinds: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         self.environment, self.kinds = environment, dict(kinds or {})
-        end = environment.end_token
-        self.tokens = tuple(t for t in environment.action_names if t != end)
-        longest = environment.max_length
-        self.lengths = range(0 if end is not None else longest, longest + 1)
+        self.positions = environment.step_names
+        self.tokens, shortest = _alphabet(environment)
+        self.lengths = range(shortest, len(self.positions) + 1)
         counts = [len(self.tokens) ** length for length in self.lengths]
         self._starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
 
     @cached_property
     def blocks(self) -> dict[str, tuple[_Block, ...]]:
         """What each part of tokens is made of."""
-        names = self.environment.step_names
-        positions = range(len(names))
+        names, positions = self.positions, range(len(self.positions))
         chosen: dict[str, list[tuple[int, ...]]] = {LENGTH: [()]}
         chosen |= {names[t]: [(t,)] for t in positions}
         chosen |= {f"{names[t]} × {names[t + 1]}": [(t, t + 1)] for t in positions[:-1]}
@@ -103,7 +102,7 @@ class SequenceParts:
     def _split_at_once(self, log_reward: np.ndarray) -> dict[str, np.ndarray]:
         rest = np.empty(log_reward.shape)
         effects: dict[tuple[int, tuple[int, ...]], np.ndarray] = {}
-        names = [str(t) for t in range(self.environment.max_length)]
+        names = [str(t) for t in range(len(self.positions))]
         for length, objects in self._objects_of_lengths():
             table = log_reward[:, objects].reshape(-1, *self._shape(length))
             if length == 0:
@@ -211,12 +210,29 @@ class SequenceParts:
         return PartEntries(noun, names, np.tile(np.arange(len(names)), len(blocks)))
 
 
+def _alphabet(
+    environment: TokenSequenceEnvironment | SequentialSelectionEnvironment,
+) -> tuple[tuple[str, ...], int]:
+    """Return what may stand at a position, and the least length."""
+    if isinstance(environment, TokenSequenceEnvironment):
+        end = environment.end_token
+        tokens = tuple(t for t in environment.action_names if t != end)
+        return tokens, environment.max_length if end is None else 0
+    alphabets = {tuple(levels) for levels in environment.levels.values()}
+    if len(alphabets) > 1:
+        raise ValueError(
+            f"environment must have the same levels everywhere, got {environment.name}"
+        )
+    return alphabets.pop(), len(environment.levels)
+
+
 def sequence_parts(
-    environment: TokenSequenceEnvironment,
+    environment: TokenSequenceEnvironment | SequentialSelectionEnvironment,
     log_reward: np.ndarray,  # shape: (n_members, n_objects)
     *,
     nouns: tuple[str, str],
     kinds: Mapping[str, np.ndarray] | None = None,
+    n_verified: int = 3,
     batch_size: int = 256,
     freezes: bool = True,
 ) -> NamedParts:
@@ -246,6 +262,7 @@ def sequence_parts(
         parts.reward,
         {name: phrases[name] for name in split},
         parts.entries(),
+        n_verified=n_verified,
         batch_size=batch_size,
         freezes=freezes,
     )
@@ -269,6 +286,7 @@ def seen_parts(
     *,
     n_members: int,
     seed: int,
+    n_verified: int = 3,
     batch_size: int = 64,
     freezes: bool = True,
 ) -> NamedParts:
@@ -301,6 +319,7 @@ def seen_parts(
             )
             for name, own in groups.items()
         },
+        n_verified=n_verified,
         batch_size=batch_size,
         freezes=freezes,
     )
