@@ -136,7 +136,7 @@ class SachsTask(Task):
             ),
             n_components=2,
             degrees=(1, 3),
-            n_part_draws=20,
+            n_part_draws=16,
             proxy=SachsCells(),
         ),
         "paper": Preset(
@@ -279,7 +279,9 @@ def _named_parts(
             environment, triangular, pairs, reward_of, **settings
         ),
         "nodes": lambda: node_parts(environment, scores, reward_of, **settings),
-        "edges": lambda: edge_parts(environment, scores, reward_of, **settings),
+        "edges": lambda: edge_parts(
+            environment, scores, reward_of, n_named=4, **settings
+        ),
     }
     unknown = set(splits) - set(known)
     if unknown:
