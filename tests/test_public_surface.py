@@ -29,10 +29,12 @@ ADDED: set[str] = {
     "skpce.FailedSamplesWarning",
     "skpce.inspection.Result",
     "skpce.inspection.part_effects",
+    "skpce.inspection.part_entries",
     "skpce.inspection.parts_of_table",
     "skpce.inspection.ResultRow",
     "skpce.inspection.noise_test",
     "skpce.load_model",
+    "skpce.plotting.PartEffectsDisplay",
     "skpce.save_model",
 }
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""

@@ -221,6 +221,7 @@ def progress_bars() -> Iterator[ProgressCallback]:
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
     """Print the final tables and the verdict in words."""
     from gflownet_envs.experiments import tables
+    from gflownet_envs.experiments.answers import answers
     from gflownet_envs.experiments.files import verdict_words
 
     for table in results.study.tables:
@@ -235,10 +236,15 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
     paper = tables.paper_table(results)
     if paper is not None:
         print_table(console, paper)
+    for found in results.parts:
+        print_table(console, tables.parts_table(found))
     print_table(console, tables.cost_table(results))
     for source in results.sources.values():
         console.print()
         console.print(verdict_words(source), markup=False, highlight=False)
+    console.print("\nWhich part of the reward drives which choice", style="bold")
+    for sentence in answers(results):
+        console.print(sentence, markup=False, highlight=False)
     console.print(f"\nReport: {folder / 'report.html'}", highlight=False)
 
 

@@ -41,6 +41,12 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
             f"Policies along the reference trajectory ({name}): held-out members "
             "beside the predictive distribution of the surrogate.",
         )
+    for number, found in enumerate(results.parts, start=1):
+        figures[f"parts_{number}"] = (
+            parts_figure(found.effects, found.noise_share, results.headline),
+            f"Which named part of the reward explains which choice ({found.named.title}"
+            ", policies solved again), beside what principal components explain.",
+        )
     figures["overview"] = (
         overview_figure(results),
         f"{results.task.title}: the system, what drives each step, and policies of "
@@ -207,4 +213,15 @@ def summary_figure(results: RunResults) -> Any:
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     _draw_sobol(source, left)
     _draw_coverage(source, right)
+    return figure
+
+
+def parts_figure(effects: Any, noise_share: Any, source: SourceResults) -> Any:
+    """Named parts, the answer, beside what the principal components explain."""
+    from skpce.plotting import PartEffectsDisplay
+
+    figure = _figure(12.0, max(3.4, 1.8 + 0.5 * source.dataset.n_steps))
+    left, right = figure.subplots(1, 2)
+    PartEffectsDisplay.from_effects(effects, noise_share=noise_share, ax=left)
+    _draw_sobol(source, right)
     return figure

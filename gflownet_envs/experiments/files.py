@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from gflownet_envs.experiments import tables
+from gflownet_envs.experiments.answers import answers
 from gflownet_envs.experiments.figures import make_figures
 from gflownet_envs.experiments.task import (
     LEVELS,
     TOLERANCE,
     Analysis,
+    PartFindings,
     RunResults,
     SourceResults,
     Table,
@@ -32,6 +34,7 @@ from gflownet_envs.storage import (
     write_json,
 )
 from skpce._report.page import HtmlReport
+from skpce.inspection import Result
 
 
 def build_report(
@@ -40,6 +43,7 @@ def build_report(
     """Build the HTML report from PNG files, each with a description."""
     report = HtmlReport(f"{results.task.title} – preset {results.preset_name}")
     report.add_text(results.task.summary)
+    _add_answers(report, results, figures)
     _add_verdict(report, results, figures)
     report.add_heading("What drives each step")
     for name in results.sources:
@@ -57,6 +61,13 @@ def build_report(
     versions = ", ".join(f"{k} {v}" for k, v in environment_versions().items() if v)
     report.add_text(f"Seed {results.seed}. {versions}.")
     return report
+
+
+def _inputs_in_words(results: RunResults) -> str:
+    n_components = results.preset.n_components
+    if n_components is None:
+        return "the inputs of the reward, through a surrogate"
+    return f"{n_components} principal components of the rewards"
 
 
 def verdict_words(source: SourceResults) -> str:
@@ -86,10 +97,25 @@ def _add_table(report: HtmlReport, table: Table | None) -> None:
         report.add_table(table.columns, table.rows, table.caption)
 
 
+def _add_answers(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
+    """Lead with the named parts: words, picture, figures."""
+    report.add_heading("Which part of the reward drives which choice")
+    for sentence in answers(results):
+        report.add_text(sentence)
+    for number, found in enumerate(results.parts, start=1):
+        report.add_png(*figures[f"parts_{number}"])
+        _add_table(report, tables.parts_table(found))
+        pairs = tables.pairs_table(found)
+        _add_table(report, pairs if pairs.rows else None)
+        _add_table(report, tables.entries_table(found))
+
+
 def _add_verdict(
     report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
-    report.add_heading("Verdict")
+    report.add_heading(f"Verdict on {_inputs_in_words(results)}")
     for source in results.sources.values():
         report.add_preformatted(verdict_words(source))
     report.add_png(*figures["overview"])
@@ -126,6 +152,7 @@ def _add_own_figures(
     """Add the figures of the task itself, which no other section shows."""
     kinds = ("sobol", "coverage", "policies")
     others = {f"{kind}_{name}" for kind in kinds for name in results.sources}
+    others |= {f"parts_{number}" for number, _ in enumerate(results.parts, start=1)}
     for name in figures:
         if name not in others | {"overview", "summary"}:
             report.add_png(*figures[name])
@@ -246,10 +273,40 @@ def results_record(results: RunResults) -> dict[str, Any]:
         else results.policies.not_converged,
         "training_noise": _noise_record(results.noise),
         "beside_the_paper": _paper_record(results),
+        "answers": answers(results),
+        "named_parts": [_parts_record(found) for found in results.parts],
         "policies": {
             name: _source_record(source) for name, source in results.sources.items()
         },
     }
+
+
+def _parts_record(found: PartFindings) -> dict[str, Any]:
+    effects = found.effects
+    frames = {
+        "effects": effects,
+        "pairs": effects.pairs,
+        "dependence": effects.dependence,
+        "entries": found.entries,
+    }
+    return {
+        "title": found.named.title,
+        "n_members": effects.n_members,
+        "n_draws": effects.n_draws,
+        "n_solutions": effects.n_solutions,
+        "noise_share": found.noise_share,
+    } | {
+        name: None if table is None else _columns_record(table)
+        for name, table in frames.items()
+    }
+
+
+def _columns_record(table: Result) -> dict[str, Any]:
+    """Return a table by columns, each with an axis for each key."""
+    keys = {key: list(labels) for key, labels in table.keys.items()}
+    judged = {"supported": list(table.supported), "reasons": list(table.reasons)}
+    columns = {name: np.asarray(values) for name, values in table.columns.items()}
+    return keys | columns | (judged if table.supported else {})
 
 
 def _noise_record(noise: TrainingNoise | None) -> dict[str, Any] | None:

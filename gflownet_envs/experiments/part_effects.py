@@ -22,7 +22,7 @@ from gflownet_envs.experiments.task import (
     stage,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce.inspection import Result, part_effects
+from skpce.inspection import Result, part_effects, part_entries
 from skpce.metrics import policy_fragility
 
 
@@ -40,17 +40,37 @@ def find_part_effects(
     exact = policies.exact
     if solve is None or exact is None:
         return ()
+    shape = {
+        "steps": dict(zip(exact.step_names, exact.steps, strict=True)),
+        "mask": exact.mask,
+    }
     noise_share = noise_beside_exact(noise, policies)
     found = []
     for named in study.named_parts:
         started = time.process_time()
+        known: dict[str, Any] = {
+            "model": partial(policies_of_parts, named, study, solve),
+            "combine": dict,
+            "batch_size": named.batch_size,
+            **shape,
+        }
         with threadpool_limits(1):
-            effects = effects_of_parts(
-                named, study, exact, solve, n_draws, seed=seed, progress=progress
+            effects = part_effects(
+                parts=named.parts,
+                n_draws=n_draws,
+                dependent=named.freezes,
+                random_state=seed,
+                progress=stage(progress, f"parts: {named.title}"),
+                **known,
             )
-        found.append(
-            PartFindings(named, effects, noise_share, {}, time.process_time() - started)
-        )
+            entries = leading_entries(
+                named,
+                effects,
+                progress=stage(progress, f"entries: {named.title}"),
+                **known,
+            )
+        spent = time.process_time() - started
+        found.append(PartFindings(named, effects, noise_share, entries, spent))
     return tuple(found)
 
 
@@ -63,33 +83,37 @@ def exact_solver(
     return study.exact_solver
 
 
-def effects_of_parts(
+def policies_of_parts(
     named: NamedParts,
     study: Study,
-    exact: PolicyDataset,
     solve: Callable[[Any], PolicySource],
-    n_draws: int,
-    *,
-    seed: int,
-    progress: Progress,
-) -> Result:
-    """Exchange the parts between members and solve again."""
+    parts: Mapping[str, np.ndarray],
+) -> np.ndarray:  # shape: (n, ΣK)
+    """Solve the rewards of recombined parts along the trajectory of a study."""
+    solved = solve(named.reward(parts))
+    return policies_along(study.environment, solved, study.trajectory).y
 
-    def policies(parts: Mapping[str, np.ndarray]) -> np.ndarray:
-        solved = solve(named.reward(parts))
-        return policies_along(study.environment, solved, study.trajectory).y
 
-    return part_effects(
-        policies,
-        named.parts,
-        combine=dict,
-        n_draws=n_draws,
-        dependent=named.freezes,
-        steps=dict(zip(exact.step_names, exact.steps, strict=True)),
-        mask=exact.mask,
-        batch_size=named.batch_size,
-        random_state=seed,
-        progress=stage(progress, f"parts: {named.title}"),
+def leading_entries(named: NamedParts, effects: Result, **known: Any) -> Result | None:
+    """Verify what matters most in the leading part of each supported step."""
+    if named.n_verified == 0:
+        return None
+    names = effects.part_names
+    part_of = {
+        step.step: names[int(np.argmax(step.first))]
+        for step in effects.steps
+        if step.supported
+    }
+    part_of = {step: part for step, part in part_of.items() if part in named.entries}
+    if not part_of:
+        return None
+    return part_entries(
+        parts=named.parts,
+        part=part_of,
+        labels={name: named.entries[name].labels for name in part_of.values()},
+        names={name: named.entries[name].names for name in part_of.values()},
+        n_best=named.n_verified,
+        **known,
     )
 
 

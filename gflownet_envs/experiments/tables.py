@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults, Table
+from gflownet_envs.experiments.task import (
+    LEVELS,
+    PartFindings,
+    RunResults,
+    SourceResults,
+    Table,
+)
 from skpce._report.page import (
     fragility_columns,
     interval_in_words,
@@ -15,6 +21,106 @@ from skpce._report.page import (
     without_rounding,
 )
 from skpce.inspection import ResultRow
+
+# Parts of a step that have a row of their own, the largest ones; pairs of parts.
+_MOST_PARTS, _MOST_PAIRS = 6, 3
+
+
+def parts_table(found: PartFindings) -> Table:
+    """What each named part explains of each step: the leading parts, largest first."""
+    effects, rows = found.effects, []
+    for place, row in enumerate(effects.steps):
+        if np.isnan(row.variance_ratio):
+            continue
+        noise = np.nan if found.noise_share is None else found.noise_share[place]
+        of_step = (
+            "yes" if row.supported else "no",
+            _with_error(row.variance_ratio, row.variance_ratio_error, "{:.2f}"),
+            "–" if np.isnan(noise) else f"{noise:.0%}",
+        )
+        order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
+        for rank, part in enumerate(order[:_MOST_PARTS]):
+            cells = (
+                effects.part_names[part],
+                _with_error(row.first[part], row.first_error[part]),
+                _with_error(row.total[part], row.total_error[part]),
+                *_without_independence(row, int(part)),
+            )
+            rows.append(
+                (row.step, *cells, *of_step)
+                if rank == 0
+                else ("", *cells, *[""] * len(of_step))
+            )
+    return Table(
+        f"Named parts: {found.named.title}. Shares of what the rewards imply of each "
+        f"step, ± standard error, the {_MOST_PARTS} largest of "
+        f"{len(effects.part_names)} parts. {' '.join(effects.notes)}",
+        (
+            "step",
+            "part",
+            "alone (first order)",
+            "with interactions (total)",
+            "variance if only it varies",
+            "fall if it is fixed",
+            "supported",
+            "recombined variance over the members'",
+            "training noise beside the rewards",
+        ),
+        tuple(rows),
+    )
+
+
+def _with_error(value: float, error: float, form: str = "{:.0%}") -> str:
+    return f"{form.format(value)} ± {form.format(error)}"
+
+
+def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
+    """Return the figures that need no independent parts."""
+    if "left" not in row.result.columns:
+        return "–", "–"
+    return f"{row.alone[part]:.0%}", f"{1.0 - row.left[part]:.0%}"
+
+
+def pairs_table(found: PartFindings) -> Table:
+    """The pairs of parts that interact most at each step."""
+    pairs, rows = found.effects.pairs, []
+    for row in pairs.rows:
+        values = np.nan_to_num(row.interaction, nan=-np.inf)
+        for pair in np.argsort(-values, kind="stable")[:_MOST_PAIRS]:
+            error = row.interaction_error[pair]
+            if values[pair] > 2.0 * error:
+                text = _with_error(values[pair], error)
+                rows.append((pairs.rows[row.place].step, pairs.pair_names[pair], text))
+    return Table(
+        f"Pairs of parts whose total interaction is more than two standard errors, at "
+        f"most {_MOST_PAIRS} a step: {found.named.title}",
+        ("step", "pair", "interaction"),
+        tuple(rows),
+    )
+
+
+def entries_table(found: PartFindings) -> Table | None:
+    """What matters most in the leading part of each step; None where not known."""
+    if found.entries is None:
+        return None
+    rows = [
+        (
+            row.step if rank == 0 else "",
+            row.part[rank] if rank == 0 else "",
+            row.entry[rank],
+            f"{row.alone[rank]:.1%}",
+            f"{1.0 - row.left[rank]:.1%}",
+        )
+        for row in found.entries.rows
+        for rank in range(len(row.entry))
+        if row.entry[rank]
+    ]
+    return Table(
+        "What matters most in the leading part of each step, verified by solving "
+        f"again: {found.named.title}",
+        ("step", "part", "entry", "variance if only it varies", "fall if it is fixed"),
+        tuple(rows),
+    )
 
 
 def verdict_table(results: RunResults) -> Table:

@@ -128,6 +128,8 @@ class NamedParts:
         What stands for a part in a sentence; its name where it has none.
     entries : mapping of str to PartEntries
         What a part is made of, where that can be pointed at.
+    n_verified : int
+        Leading entries of each choice that are verified by solving again; 0 for none.
     batch_size : int
         Rewards that are solved at once.
     freezes : bool
@@ -140,6 +142,7 @@ class NamedParts:
     reward: Callable[[Mapping[str, np.ndarray]], RewardSource]
     phrases: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, PartEntries] = field(default_factory=dict)
+    n_verified: int = 10
     batch_size: int = 256
     freezes: bool = True
 
@@ -362,15 +365,16 @@ class PartFindings:
     noise_share : ndarray of shape (n_steps,) or None
         Share of training noise in the variance that exact policies and the noise of
         the trained ones have together; None where nothing was trained.
-    entries : mapping of str to Result
-        Of `skpce.inspection.part_entries`, for the leading parts that have entries.
+    entries : Result or None
+        Of `skpce.inspection.part_entries`: what matters most in the leading part of
+        each step; None where that has no entries.
     cpu_seconds : float
     """
 
     named: NamedParts
     effects: Result
     noise_share: np.ndarray | None
-    entries: Mapping[str, Result]
+    entries: Result | None
     cpu_seconds: float
 
 

@@ -4,6 +4,7 @@ from ._conditions import ConvergenceDisplay, EmbeddingDisplay
 from ._effects import InteractionDisplay, MainEffectsDisplay
 from ._indices import RewardEffectsDisplay, SobolDisplay
 from ._members import CoverageDisplay, PolicyDistributionDisplay
+from ._part_effects import PartEffectsDisplay
 from ._steps import PrismDisplay, StepVarianceDisplay
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "EmbeddingDisplay",
     "InteractionDisplay",
     "MainEffectsDisplay",
+    "PartEffectsDisplay",
     "PolicyDistributionDisplay",
     "PrismDisplay",
     "RewardEffectsDisplay",

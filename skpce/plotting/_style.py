@@ -197,8 +197,13 @@ def name_columns(ax: Any, columns: Any) -> None:
 
 def _points_per_column(ax: Any, n_columns: int) -> float:
     """Return the approximate width of a column beside labels and a colour bar."""
+    return 0.85 * points_across(ax) / max(n_columns, 1)
+
+
+def points_across(ax: Any) -> float:
+    """Return the width of axes before labels take their part of it."""
     width = ax.figure.get_size_inches()[0] * ax.get_position().width
-    return float(72.0 * 0.85 * width / max(n_columns, 1))
+    return float(72.0 * width)
 
 
 def _write_cells(ax: Any, image: Any, values: Any) -> None:
@@ -214,10 +219,27 @@ def _write_cells(ax: Any, image: Any, values: Any) -> None:
     if size < 6.0:
         return
     for (row, column), text in texts.items():
-        red, green, blue, _ = image.cmap(image.norm(values[row, column]))
-        is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
-        style = {"fontsize": size, "color": "white" if is_dark else "black"}
+        shade = image.cmap(image.norm(values[row, column]))
+        style = {"fontsize": size, "color": ink_on(shade)}
         ax.text(column, row, text, ha="center", va="center", **style)
+
+
+def ink_on(
+    shade: Sequence[float],  # red, green, blue and opacity, from 0 to 1
+) -> str:
+    """Return black or white, whichever has the higher contrast to a colour.
+
+    Contrast is that of the Web Content Accessibility Guidelines 2.2, from the
+    luminance: both are equal at 0.179.
+    """
+    srgb = np.asarray(shade[:3], dtype=np.float64)
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    return "white" if linear @ [0.2126, 0.7152, 0.0722] < 0.179 else "black"
+
+
+def text_width(lines: Iterable[str], size: float) -> float:
+    """Return the approximate width of the longest line in points."""
+    return _LETTER * size / 10.0 * max(map(len, lines), default=0)
 
 
 def refused(supported: Sequence[bool] | None, has_variance: Any) -> Any:

@@ -21,6 +21,7 @@ TINY = Preset(
     n_components=2,
     degrees=(1,),
     n_permutations=19,
+    n_part_draws=16,
 )
 
 
@@ -40,6 +41,7 @@ def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:
     """Stand in for figures that take longer than the run."""
     kinds = ("sobol", "coverage", "policies")
     names = [f"{kind}_{source}" for source in results.sources for kind in kinds]
+    names += [f"parts_{number + 1}" for number in range(len(results.parts))]
     return {name: (None, name) for name in (*names, "overview", "summary")}
 
 

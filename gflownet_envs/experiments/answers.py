@@ -1,0 +1,118 @@
+"""The answer of a run in words: which named part of the reward drives which choice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gflownet_envs.experiments.task import PartFindings, RunResults, Study
+from skpce.inspection import ResultRow
+
+# A part with less of the variance is not named in a sentence, but for the largest.
+_LEAST_SHARE = 0.1
+_MOST_PARTS = 3
+# A trained policy is said to be noisy from this share on.
+_NOISY = 0.1
+
+
+def answers(results: RunResults) -> list[str]:
+    """Return a sentence or two for each step, and what they rest on."""
+    if not results.parts:
+        return [_why_none(results)]
+    steps = results.parts[0].effects.step_names
+    sentences = [_answer(results.parts, place) for place in range(len(steps))]
+    return [*filter(None, sentences), _basis(results.parts)]
+
+
+def _answer(findings: tuple[PartFindings, ...], place: int) -> str:
+    """Answer for one step from the first split that supports it."""
+    row = findings[0].effects.steps[place]
+    if np.isnan(row.variance_ratio):
+        return ""
+    supported = [f for f in findings if f.effects.steps[place].supported]
+    if not supported:
+        return f"{row.step}: no answer. {_not_supported(findings[0], row)}"
+    chosen = supported[0]
+    found = chosen.effects.steps[place]
+    sentence = f"{row.step}: {_shares(chosen, found)}"
+    if chosen is not findings[0]:
+        sentence += (
+            f" (split: {chosen.named.title}; the first split gives no answer here, as "
+            f"its parts depend on one another)"
+        )
+    return f"{sentence}.{_noise(chosen, place)}"
+
+
+def _shares(found: PartFindings, row: ResultRow) -> str:
+    """List the leading parts of a step with their shares."""
+    names, phrases = found.effects.part_names, found.named.phrases
+    order = np.argsort(-row.first, kind="stable")[:_MOST_PARTS]
+    named = [i for n, i in enumerate(order) if n == 0 or row.first[i] >= _LEAST_SHARE]
+    parts = [
+        f"{share_in_words(row.first[i], row.first_error[i])} from "
+        f"{phrases.get(names[i], names[i])}"
+        for i in named
+    ]
+    together = 1.0 - float(row.first.sum())
+    parts[0] = parts[0].replace(
+        " from ", " of the variance between members comes from ", 1
+    )
+    if together >= _LEAST_SHARE:
+        parts.append(f"{together:.0%} from interactions of several parts")
+    return ", ".join(parts)
+
+
+def share_in_words(share: float, error: float) -> str:
+    """Return a share with its standard error in percent."""
+    return f"{max(share, 0.0):.0%} (± {error:.0%})"
+
+
+def _noise(found: PartFindings, place: int) -> str:
+    """Say how much of the trained policies' variance training noise makes up."""
+    if found.noise_share is None or np.isnan(found.noise_share[place]):
+        return ""
+    share = float(found.noise_share[place])
+    if share < _NOISY:
+        return ""
+    if share <= 0.5:
+        return f" Of the trained policies, {share:.0%} is training noise."
+    return (
+        f" Of the trained policies, {share:.0%} is training noise: to train longer "
+        "reduces more of the uncertainty than to learn more about the reward."
+    )
+
+
+def _not_supported(found: PartFindings, row: ResultRow) -> str:
+    ratio, names = row.variance_ratio, found.effects.part_names
+    text = (
+        f"The parts depend on one another: members that exchange them have {ratio:.2f} "
+        "times the variance of the members"
+    )
+    if "left" not in found.effects.columns:
+        return f"{text}."
+    largest = int(np.argmin(row.left))
+    return (
+        f"{text}. Without that assumption: to fix {names[largest]} at its mean lowers "
+        f"the variance by {1.0 - row.left[largest]:.0%}, the most of all parts."
+    )
+
+
+def _basis(findings: tuple[PartFindings, ...]) -> str:
+    first = findings[0].effects
+    return (
+        f"Members exchanged parts ({findings[0].named.title}) and every exchange was "
+        f"solved again exactly: {first.n_draws} draws of {first.n_members} members, "
+        f"{first.n_solutions:,} solutions. In brackets: standard errors. Parts are "
+        "shares of what the rewards imply; training noise is beside them."
+    )
+
+
+def _why_none(results: RunResults) -> str:
+    """Say in a sentence why no part is named."""
+    study: Study = results.study
+    if not study.named_parts:
+        return f"The task {results.task.name} does not name the parts of its reward."
+    return (
+        f"The policies of {study.environment.name} cannot be solved again, since "
+        f"{study.environment.enumeration_reason}: what a part of the reward explains "
+        "is not known."
+    )

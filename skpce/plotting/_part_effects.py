@@ -1,0 +1,469 @@
+"""Shares of the variance of named parts, by recombination: bars and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._checks import FloatArray, check_integer
+from ..inspection import Result
+from ._style import (
+    HATCH,
+    INTERACTION_COLOR,
+    NO_VARIANCE,
+    check_position,
+    color,
+    draw_heat_map,
+    hide_spines,
+    ink_on,
+    label,
+    make_axes,
+    points_across,
+    text_width,
+)
+
+OWNER = "PartEffectsDisplay"
+#: Of the parts that have no colour of their own together.
+OTHERS_COLOR = INTERACTION_COLOR
+#: Of what no part causes alone: a light grey that no colour of a part turns into.
+TOGETHER_COLOR = "#C6C6C6"
+#: Of training noise: white, with lines that lean the other way than those of a bar
+#: that is not supported.
+NOISE_COLOR, NOISE_HATCH, NOISE_INK = "#FFFFFF", "\\\\\\\\", "#777777"
+#: Label of a bar without room for parts.
+DROWNED = "training noise exceeds the differences between rewards"
+#: Rows of a panel of bars, and parts of a map of pairs, at most.
+MOST_ROWS = 12
+
+# Parts below this share in every output have no colour of their own.
+_VISIBLE = 0.005
+# Height of a bar, and size of the numbers inside, in points.
+_HEIGHT, _SIZE = 0.74, 8.0
+
+
+class PartEffectsDisplay:
+    r"""What named parts of an input cause: a stacked bar for each output.
+
+    A bar holds the first-order index of each part, the largest over all outputs first,
+    what the parts cause only together (*interactions*, one minus the sum of the first
+    orders) and, with ``noise_share``, the training noise. It adds up to one.
+
+    Parameters
+    ----------
+    effects : Result
+        From :func:`skpce.inspection.part_effects`.
+    noise_share : array-like of shape (n_outputs,) or None, default=None
+        Share of training noise in the variance of trained policies, where the effects
+        are those of the rewards that they were trained on. All other shares are
+        multiplied by one minus it. One or more leaves nothing to be attributed; below
+        zero and NaN count as zero.
+    max_parts : int, default=7
+        Parts with a colour of their own; all others are drawn as one.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the bars, or the pairs, are.
+    bars_ : list of matplotlib BarContainer
+        One for each of ``segment_names``. Not for pairs.
+    image_ : matplotlib AxesImage
+        Only for pairs.
+
+    Raises
+    ------
+    ValueError
+        If ``effects`` is no Result of named parts, or ``noise_share`` has another
+        length than its outputs.
+
+    See Also
+    --------
+    skpce.inspection.part_effects : Computes the effects.
+    SobolDisplay : Shares of the inputs of an expansion.
+
+    Notes
+    -----
+    Numbers inside the bars are estimates in per cent with one standard error; segments
+    that are too narrow for them carry a whisker of the same length at their end. The
+    standard error of a sum of parts (*others*, *interactions*) is the root of the
+    summed squares, as if the estimates of parts were independent. A first-order index
+    below zero is sampling error and has no width; where the widths of the parts exceed
+    the bar, all of them shrink in proportion.
+
+    Outputs that are not *supported* (dependent parts) are hatched and have no numbers.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from skpce.inspection import part_effects
+    >>> from skpce.plotting import PartEffectsDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> parts = {"level": rng.normal(size=300), "trend": 0.5 * rng.normal(size=300)}
+    >>> effects = part_effects(lambda z: 3 * z, parts, random_state=0)
+    >>> display = PartEffectsDisplay.from_effects(effects, noise_share=[0.5])
+    >>> display.segment_names
+    ['level', 'trend', 'interactions', 'training noise']
+    >>> display.shares.sum(axis=1)
+    array([1.])
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        effects: Result,
+        *,
+        noise_share: ArrayLike | None = None,
+        max_parts: int = 7,
+    ) -> None:
+        check_integer(OWNER, "max_parts", max_parts, low=1)
+        self.effects, self.max_parts = effects, max_parts
+        first = _table_of(effects, "first")
+        self.output_names: list[str] = list(map(str, next(iter(effects.keys.values()))))
+        self.part_names: list[str] = list(map(str, effects.part_names))
+        self.has_noise = noise_share is not None
+        self.noise_share: FloatArray = _checked_noise(noise_share, len(first))
+
+    @classmethod
+    def from_effects(
+        cls,
+        effects: Result,
+        noise_share: ArrayLike | None = None,
+        *,
+        max_parts: int = 7,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> PartEffectsDisplay:
+        """Draw the bars of effects.
+
+        Parameters
+        ----------
+        effects, noise_share, max_parts
+            As in :class:`PartEffectsDisplay`.
+        ax, **kwargs
+            As in :meth:`plot`.
+        """
+        display = cls(effects, noise_share=noise_share, max_parts=max_parts)
+        return display.plot(ax=ax, **kwargs)
+
+    @property
+    def leading(self) -> NDArray[np.intp]:
+        """Positions of the parts with a colour of their own, the largest first."""
+        widths = self._widths
+        whole = np.where(np.isnan(widths), 0.0, widths)
+        order = np.argsort(-whole.sum(axis=0), kind="stable")
+        seen = order[whole[:, order].max(axis=0, initial=0.0) >= _VISIBLE]
+        return seen[: self.max_parts]
+
+    @property
+    def segment_names(self) -> list[str]:
+        """Names of what a bar is cut into."""
+        names = [self.part_names[part] for part in self.leading]
+        rest = self._others
+        if len(rest) == 1:
+            names.append(self.part_names[rest[0]])
+        elif len(rest):
+            names.append(f"others ({len(rest)})")
+        return [*names, "interactions", *["training noise"] * self.has_noise]
+
+    @property
+    def shares(self) -> FloatArray:
+        """Widths of the segments (n_outputs, n_segments); rows add up to 1, or NaN."""
+        drawn = self._widths
+        drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), 1.0)
+        columns = [drawn[:, self.leading]]
+        if len(self._others):
+            columns.append(drawn[:, self._others].sum(axis=1, keepdims=True))
+        columns.append(np.maximum(1.0 - drawn.sum(axis=1, keepdims=True), 0.0))
+        shares = np.hstack(columns) * (1.0 - self.noise_share[:, np.newaxis])
+        if self.has_noise:
+            noise = np.where(self._is_flat, np.nan, self.noise_share)
+            shares = np.column_stack([shares, noise])
+        return shares
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> PartEffectsDisplay:
+        """Draw a bar for each output, a dozen at most.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        **kwargs
+            Passed on to ``Axes.barh``.
+        """
+        shown = self._shown_outputs
+        names, colors = self.segment_names, self._colors
+        height = max(1.5 + 0.55 * len(shown), 0.9 + 0.24 * len(names))
+        ax = make_axes(ax, (9.0, height))
+        positions = np.arange(len(shown))[::-1]
+        widths = np.nan_to_num(self.shares[shown])
+        left = np.zeros(len(shown))
+        style = {"edgecolor": "white", "linewidth": 0.5, "height": _HEIGHT} | kwargs
+        self.bars_: list[Any] = []
+        for segment, (name, shade) in enumerate(zip(names, colors, strict=True)):
+            look = style | {"color": shade} | kwargs
+            if name == "training noise":
+                look |= {"hatch": NOISE_HATCH, "edgecolor": NOISE_INK}
+            width = widths[:, segment]
+            self.bars_.append(ax.barh(positions, width, left=left, label=name, **look))
+            left += width
+        ax.set_yticks(positions, [label(self.output_names[i], 24) for i in shown])
+        ax.set_xlim(0.0, 1.0)
+        ax.set_ylim(-0.6, len(shown) - 0.4)
+        ax.set_xlabel("\n".join(["share of the variance", *self._left_out(shown)]))
+        _legend(ax, names, colors)
+        hide_spines(ax)
+        room = self._points_of_the_bar(ax)
+        for row, (output, position) in enumerate(zip(shown, positions, strict=True)):
+            self._write(ax, output, position, row, room)
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
+        return self
+
+    def plot_pairs(
+        self, output: int | str = 0, ax: Any = None, **kwargs: Any
+    ) -> PartEffectsDisplay:
+        """Draw the interaction of every two parts in one output as a heat map.
+
+        Parameters
+        ----------
+        output : int or str, default=0
+            Which output, by position or name.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        **kwargs
+            Passed on to ``Axes.imshow``. The colours start at 0, light.
+        """
+        output = check_position(
+            "output", output, len(self.output_names), self.output_names
+        )
+        values = self._pair_table(output)
+        total = np.nan_to_num(_table_of(self.effects, "total")[output])
+        order = np.argsort(-total, kind="stable")[:MOST_ROWS]
+        values = values[np.ix_(order, order)]
+        values[np.triu_indices(len(order))] = np.nan
+        values = values[1:, :-1]
+        names = [self.part_names[part] for part in order]
+        each = 0.62 * len(order)
+        ax = make_axes(ax, (max(4.6, 3.2 + each), 2.4 + 0.8 * each))
+        largest = max(float(np.nan_to_num(values).max(initial=0.0)), 0.1)
+        style: dict[str, Any] = {"cmap": "Blues", "vmin": 0.0, "vmax": largest}
+        self.image_: Any = draw_heat_map(
+            ax, values, names[1:], names[:-1], **style | kwargs
+        )
+        ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
+        heads = [label(self.output_names[output], 32), *self._reason(output)]
+        left_out = len(self.part_names) - len(order)
+        if left_out:
+            heads.append(f"the {len(order)} parts with the largest total index")
+        ax.set_title("\n".join(heads), fontsize=10, loc="left")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @property
+    def _widths(self) -> FloatArray:
+        """First-order indices without sampling error below zero."""
+        return np.maximum(_table_of(self.effects, "first"), 0.0)
+
+    @property
+    def _others(self) -> NDArray[np.intp]:
+        """Positions of the parts that are drawn as one."""
+        return np.setdiff1d(np.arange(len(self.part_names)), self.leading)
+
+    @property
+    def _colors(self) -> list[str]:
+        named = list(map(color, range(len(self.leading))))
+        others = [OTHERS_COLOR] * bool(len(self._others))
+        return [*named, *others, TOGETHER_COLOR, *[NOISE_COLOR] * self.has_noise]
+
+    @property
+    def _is_flat(self) -> NDArray[np.bool_]:
+        """Whether an output has no variance between members."""
+        return np.asarray(np.isnan(_table_of(self.effects, "first")).any(axis=1))
+
+    @property
+    def _shown_outputs(self) -> NDArray[np.intp]:
+        """Positions of the outputs that have a row: a dozen, and any choice first."""
+        every = np.arange(len(self.output_names))
+        if len(every) <= MOST_ROWS:
+            return every
+        return np.sort(np.argsort(self._is_flat, kind="stable")[:MOST_ROWS])
+
+    def _left_out(self, shown: NDArray[np.intp]) -> list[str]:
+        """Say in a sentence that the panel does not have all outputs."""
+        n_outputs = len(self.output_names)
+        if len(shown) == n_outputs:
+            return []
+        return [f"{len(shown)} of {n_outputs} are shown; the table has all."]
+
+    @property
+    def estimates(self) -> tuple[FloatArray, FloatArray]:
+        """Estimates of the segments and their standard errors, (n_outputs, n_segments).
+
+        Unlike ``shares`` they are not clipped. Training noise has no standard error.
+        """
+        first = _table_of(self.effects, "first")
+        error = _table_of(self.effects, "first_error")
+        named, rest = self.leading, self._others
+        values, errors = [first[:, named]], [error[:, named]]
+        sums = [first[:, rest].sum(axis=1)] * bool(len(rest))
+        squares = np.square(error)
+        spreads = [squares[:, rest].sum(axis=1)] * bool(len(rest))
+        values.append(np.column_stack([*sums, 1.0 - first.sum(axis=1)]))
+        errors.append(
+            np.sqrt(np.column_stack([*spreads, np.square(error).sum(axis=1)]))
+        )
+        scale = 1.0 - self.noise_share[:, np.newaxis]
+        found = np.hstack(values) * scale, np.hstack(errors) * scale
+        if not self.has_noise:
+            return found
+        return (
+            np.column_stack([found[0], self.noise_share]),
+            np.column_stack([found[1], np.full(len(first), np.nan)]),
+        )
+
+    def _write(
+        self, ax: Any, output: int, position: float, row: int, room: float
+    ) -> None:
+        """Write the numbers into a bar, or why there are none."""
+        if self._is_flat[output]:
+            ax.text(0.015, position, NO_VARIANCE, va="center", color="#555555")
+            return
+        reason = self._reason(output)
+        if self.noise_share[output] >= 1.0:
+            reason = [DROWNED]
+        elif reason:
+            for bars in self.bars_[: len(self.bars_) - self.has_noise]:
+                bars[row].set_hatch(HATCH)
+        if reason:
+            text = label(reason[0], max(12, int(room / 5.5)), 2)
+            style = {"ha": "right", "va": "center", "fontsize": 9}
+            box = {"facecolor": "white", "alpha": 0.9, "linewidth": 0, "pad": 2}
+            ax.text(0.985, position, text, bbox=box, **style)
+            return
+        values, errors = (table[output] for table in self.estimates)
+        narrow = 0
+        for segment, bars in enumerate(self.bars_):
+            bar = bars[row]
+            text = _fitting_text(
+                values[segment], errors[segment], room * bar.get_width()
+            )
+            if text:
+                self._write_inside(ax, segment, bar, text)
+                narrow = 0
+            elif bar.get_width() >= _VISIBLE and not np.isnan(errors[segment]):
+                # Neighbours that are all narrow have whiskers at different heights.
+                place = position + (0.31, -0.31, 0.0)[narrow % 3]
+                _draw_whisker(ax, bar, errors[segment], place)
+                narrow += 1
+
+    def _write_inside(self, ax: Any, segment: int, bar: Any, text: str) -> None:
+        is_noise = self.segment_names[segment] == "training noise"
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": _SIZE}
+        if is_noise:
+            style["bbox"] = {"facecolor": "white", "linewidth": 0, "pad": 1.5}
+        style["color"] = ink_on(bar.get_facecolor())
+        middle = bar.get_x() + bar.get_width() / 2.0
+        ax.text(middle, bar.get_y() + bar.get_height() / 2.0, text, **style)
+
+    def _reason(self, output: int) -> list[str]:
+        """Say in short why the effects of an output are not supported."""
+        if self._is_flat[output]:
+            return [NO_VARIANCE]
+        if not self.effects.supported or self.effects.supported[output]:
+            return []
+        ratio = self.effects.columns.get("variance_ratio")
+        if ratio is None:
+            return ["; ".join(map(str, self.effects.reasons[output]))]
+        return [f"parts are dependent: {ratio[output]:.2f} × the variance"]
+
+    def _points_of_the_bar(self, ax: Any) -> float:
+        """Return the approximate width of a bar of length one, in points."""
+        names = [text.get_text() for text in ax.get_yticklabels()]
+        margin = 55.0  # the keys of the legend, and the spaces between all of these
+        for texts in (map(label, self.segment_names), names):
+            margin += text_width("\n".join(texts).split("\n"), 10.0)
+        return max(points_across(ax) - margin, 60.0)
+
+    def _pair_table(self, output: int) -> FloatArray:  # shape: (n_parts, n_parts)
+        """Return the interaction of every two parts, symmetric."""
+        n_parts = len(self.part_names)
+        pairs = self.effects.figures.get("pairs")
+        if not isinstance(pairs, Result):
+            raise ValueError(
+                "effects has no pairs; expected the Result of part_effects."
+            )
+        values = np.zeros((n_parts, n_parts))
+        rows, columns = np.triu_indices(n_parts, k=1)
+        values[rows, columns] = pairs.columns["interaction"][output]
+        return values + values.T
+
+
+def _table_of(effects: Any, column: str) -> FloatArray:
+    """Return a column of shape (n_outputs, n_parts)."""
+    columns: Mapping[str, Any] = getattr(effects, "columns", {})
+    if not isinstance(effects, Result) or list(effects.keys)[1:] != ["part"]:
+        raise ValueError(
+            f"effects must be the Result of part_effects. Got {effects!r:.80}."
+        )
+    if column not in columns:
+        raise ValueError(f"effects has no column {column!r}; it has {list(columns)}.")
+    return np.asarray(columns[column], dtype=np.float64)
+
+
+def _checked_noise(noise_share: ArrayLike | None, n_outputs: int) -> FloatArray:
+    """Return shares from zero to one."""
+    if noise_share is None:
+        return np.zeros(n_outputs)
+    given = np.asarray(noise_share, dtype=np.float64)
+    if given.shape != (n_outputs,):
+        raise ValueError(
+            f"noise_share has shape {given.shape}; expected ({n_outputs},), one share "
+            "for each output."
+        )
+    return np.clip(np.nan_to_num(given, nan=0.0), 0.0, 1.0)
+
+
+def _fitting_text(value: float, error: float, width: float) -> str:
+    """Return a share with its standard error that fits a width in points, or none."""
+    if np.isnan(error):
+        texts = [f"{100 * value:.0f} %"]
+    else:
+        texts = [f"{100 * value:.0f} ± {_error_text(error)} %"]
+        texts.append(f"{100 * value:.0f}\n± {_error_text(error)}")
+    for text in texts:
+        if text_width(text.split("\n"), _SIZE) + 4.0 < width:
+            return text
+    return ""
+
+
+def _error_text(error: float) -> str:
+    """Return per cent without decimals; an error that rounds to zero is below one."""
+    return "<1" if error < 0.005 else f"{100 * error:.0f}"
+
+
+def _draw_whisker(ax: Any, bar: Any, error: float, place: float) -> None:
+    """Draw one standard error to each side of the end of a segment."""
+    from matplotlib.patheffects import withStroke
+
+    end = bar.get_x() + bar.get_width()
+    low, high = max(end - error, 0.0), min(end + error, 1.0)
+    style: dict[str, Any] = {"color": "black", "linewidth": 1.2}
+    style["path_effects"] = [withStroke(linewidth=3.0, foreground="white")]
+    ax.plot([low, high], [place, place], solid_capstyle="butt", **style)
+
+
+def _legend(ax: Any, names: list[str], colors: list[str]) -> None:
+    """Name the segments beside the axes."""
+    from matplotlib.patches import Patch
+
+    handles = []
+    for name, shade in zip(names, colors, strict=True):
+        look: dict[str, Any] = {"facecolor": shade}
+        if name == "training noise":
+            look |= {"hatch": NOISE_HATCH, "edgecolor": NOISE_INK, "linewidth": 0.5}
+        handles.append(Patch(label=label(name), **look))
+    place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+    ax.legend(handles=handles, **place)

@@ -1,0 +1,271 @@
+"""Bars of named parts add up, say how sure they are, and can be read."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from skpce.inspection import Result, part_effects
+from skpce.plotting import PartEffectsDisplay
+from skpce.plotting._part_effects import (
+    DROWNED,
+    MOST_ROWS,
+    NOISE_COLOR,
+    OTHERS_COLOR,
+    TOGETHER_COLOR,
+)
+from skpce.plotting._style import COLORS, UNEXPLAINED_COLOR
+from tests.skpce.test_displays_legible import assert_legible, lab_of_views
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def effects_by_hand(first, errors=0.02, ratio=None, outputs=None, parts=None):
+    first = np.asarray(first, dtype=float)
+    n_outputs, n_parts = first.shape
+    outputs = tuple(outputs or (f"choice {i}" for i in range(n_outputs)))
+    parts = tuple(parts or (f"part {i}" for i in range(n_parts)))
+    ratio = np.ones(n_outputs) if ratio is None else np.asarray(ratio, dtype=float)
+    good = tuple(bool(abs(r - 1) <= 0.25) for r in ratio)
+    pair_names = tuple(f"{one} and {other}" for one, other in combinations(parts, 2))
+    shares = np.linspace(0.0, 0.2, len(pair_names)) * np.ones((n_outputs, 1))
+    pairs = Result({"output": outputs, "pair": pair_names}, {"interaction": shares})
+    return Result(
+        {"output": outputs, "part": parts},
+        {
+            "first": first,
+            "first_error": np.full(first.shape, errors),
+            "total": first + 0.1,
+            "variance_ratio": ratio,
+        },
+        supported=good,
+        reasons=tuple(() if g else ("the parts are dependent",) for g in good),
+        figures={"pairs": pairs},
+    )
+
+
+def written(display):
+    return [text.get_text() for text in display.ax_.texts]
+
+
+def widths(display):
+    return np.array([[bar.get_width() for bar in bars] for bars in display.bars_]).T
+
+
+def test_bars_hold_the_first_orders_the_interactions_and_the_noise():
+    effects = effects_by_hand([[0.1, 0.6], [0.2, 0.5]])
+    display = PartEffectsDisplay.from_effects(effects, [0.5, 0.0])
+    names = ["part 1", "part 0", "interactions", "training noise"]
+    assert display.segment_names == names  # the largest first
+    expected = [[0.3, 0.05, 0.15, 0.5], [0.5, 0.2, 0.3, 0.0]]
+    np.testing.assert_allclose(display.shares, expected)
+    np.testing.assert_allclose(widths(display), expected)
+    alone = PartEffectsDisplay(effects)
+    assert alone.segment_names == names[:3]
+    np.testing.assert_allclose(alone.shares, [[0.6, 0.1, 0.3], [0.5, 0.2, 0.3]])
+
+
+def test_numbers_are_estimates_with_their_standard_errors():
+    effects = effects_by_hand([[0.3, 0.4]], errors=0.03)
+    display = PartEffectsDisplay.from_effects(effects)
+    # the sum of two estimates: the root of two squares
+    assert written(display) == ["40 ± 3 %", "30 ± 3 %", "30 ± 4 %"]
+    noisy = PartEffectsDisplay.from_effects(effects, [0.5])
+    assert written(noisy) == ["20 ± 2 %", "15 ± 2 %", "15 ± 2 %", "50 %"]
+
+
+def test_segments_too_narrow_for_numbers_have_whiskers():
+    first = [[0.9, 0.02, 0.02]]
+    display = PartEffectsDisplay.from_effects(effects_by_hand(first, errors=0.01))
+    assert written(display)[0] == "90 ± 1 %"
+    whiskers = [line.get_xdata() for line in display.ax_.lines]
+    np.testing.assert_allclose(whiskers[:2], [[0.91, 0.93], [0.93, 0.95]])
+    heights = [line.get_ydata()[0] for line in display.ax_.lines]
+    assert len(set(heights)) == len(heights)  # none covers another
+
+
+def test_estimates_below_zero_have_no_width_and_do_not_break_the_sum():
+    effects = effects_by_hand([[0.7, -0.05, 0.2], [0.9, -0.1, 0.3]])
+    display = PartEffectsDisplay.from_effects(effects)
+    assert display.segment_names == ["part 0", "part 2", "part 1", "interactions"]
+    np.testing.assert_allclose(display.shares[0], [0.7, 0.2, 0.0, 0.1])
+    np.testing.assert_allclose(display.shares[1], [0.75, 0.25, 0.0, 0.0])
+    np.testing.assert_allclose(display.estimates[0][1], [0.9, 0.3, -0.1, -0.1])
+
+
+def test_small_parts_are_drawn_as_one():
+    first = np.r_[0.3, 0.2, np.full(8, 0.05)][np.newaxis]
+    display = PartEffectsDisplay.from_effects(effects_by_hand(first), max_parts=3)
+    assert display.segment_names[-2:] == ["others (7)", "interactions"]
+    np.testing.assert_allclose(display.shares, [[0.3, 0.2, 0.05, 0.35, 0.1]])
+    usual = PartEffectsDisplay(effects_by_hand(first))
+    assert len(usual.segment_names) == 7 + 2
+    # one is named, and parts that cannot be seen need no colour
+    nearly = PartEffectsDisplay(effects_by_hand(first[:, :4]), max_parts=3)
+    assert nearly.segment_names[3] == "part 3"
+    hidden = PartEffectsDisplay(effects_by_hand([[0.5, 0.001, 0.002]]))
+    assert hidden.segment_names == ["part 0", "others (2)", "interactions"]
+
+
+def test_noise_above_all_differences_leaves_nothing_to_attribute():
+    effects = effects_by_hand([[0.5, 0.3]] * 3)
+    display = PartEffectsDisplay.from_effects(effects, [1.7, np.nan, -0.2])
+    np.testing.assert_allclose(display.shares[0], [0, 0, 0, 1])
+    np.testing.assert_allclose(display.shares[1:], [[0.5, 0.3, 0.2, 0]] * 2)
+    words = " ".join(written(display)[0].split())
+    assert words == DROWNED
+    assert display.bars_[-1][0].get_hatch()
+
+
+def test_dependent_parts_are_hatched_with_the_reason():
+    effects = effects_by_hand([[0.5, 0.3]] * 2, ratio=[2.31, 1.1])
+    display = PartEffectsDisplay.from_effects(effects, [0.2, 0.2])
+    hatches = [[bool(bar.get_hatch()) for bar in bars] for bars in display.bars_]
+    assert hatches == [[True, False]] * 3 + [[True, True]]
+    assert "2.31 × the variance" in " ".join(written(display)[0].split())
+    assert not any("±" in text for text in written(display)[:1])
+    other = Result(
+        {"output": ("a",), "part": ("p", "q")},
+        {"first": np.array([[0.5, 0.3]]), "first_error": np.full((1, 2), 0.1)},
+        supported=(False,),
+        reasons=(("the pilot is poor",),),
+    )
+    assert written(PartEffectsDisplay.from_effects(other)) == ["the pilot is poor"]
+
+
+def test_an_output_without_variance_has_no_bar():
+    effects = effects_by_hand([[np.nan, np.nan], [0.5, 0.3]], ratio=[np.nan, 1.0])
+    display = PartEffectsDisplay.from_effects(effects, [np.nan, 0.1])
+    assert np.isnan(display.shares[0]).all()
+    np.testing.assert_allclose(widths(display)[0], 0.0)
+    assert written(display)[0] == "no variance"
+    assert display.segment_names[:2] == ["part 0", "part 1"]
+
+
+def test_a_panel_has_a_dozen_rows_and_says_what_it_leaves_out():
+    first = np.full((18, 2), 0.4)
+    first[3] = np.nan
+    ratio = np.where(np.arange(18) == 3, np.nan, 1.0)
+    display = PartEffectsDisplay.from_effects(effects_by_hand(first, ratio=ratio))
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == [f"choice {i}" for i in (0, 1, 2, *range(4, 13))]
+    assert len(names) == MOST_ROWS
+    assert "12 of 18 are shown; the table has all." in display.ax_.get_xlabel()
+    few = PartEffectsDisplay.from_effects(effects_by_hand(first[:4], ratio=ratio[:4]))
+    assert few.ax_.get_xlabel() == "share of the variance"
+
+
+def test_pairs_are_those_of_the_table_and_light_near_zero():
+    rng = np.random.default_rng(0)
+    parts = {name: rng.normal(size=60) for name in "abc"}
+
+    def model(chosen):
+        return chosen["a"] * chosen["b"] + chosen["c"]
+
+    effects = part_effects(model, parts, combine=dict, random_state=0)
+    display = PartEffectsDisplay(effects).plot_pairs()
+    drawn = np.asarray(display.image_.get_array().filled(np.nan))
+    rows = [text.get_text() for text in display.ax_.get_yticklabels()]
+    columns = [text.get_text() for text in display.ax_.get_xticklabels()]
+    found = {
+        frozenset((rows[i], columns[j])): drawn[i, j]
+        for i, j in zip(*np.nonzero(~np.isnan(drawn)), strict=True)
+    }
+    assert found == {
+        frozenset(name.split(" and ")): pytest.approx(share)
+        for name, share in zip(
+            effects.pairs.pair_names, effects.pairs.interaction[0], strict=True
+        )
+    }
+    assert max(found, key=found.get) == {"a", "b"}
+    assert min(display.image_.cmap(0.0)[:3]) > 0.9
+    assert_legible(display.figure_)
+
+
+def test_pairs_of_a_dozen_parts():
+    effects = effects_by_hand(np.full((2, 15), 0.05), ratio=[3.0, 1.0])
+    display = PartEffectsDisplay(effects).plot_pairs("choice 0")
+    assert display.image_.get_array().shape == (11, 11)
+    assert display.ax_.get_title(loc="left").split("\n") == [
+        "choice 0",
+        "parts are dependent: 3.00 × the variance",
+        "the 12 parts with the largest total index",
+    ]
+
+
+LONG = [
+    "catalyst × an aryl halide with a very long name of its own",
+    "_under_$cost$",
+    "b",
+    "the rest",
+]
+
+
+@pytest.mark.parametrize("n_outputs", [1, 4, 18])
+@pytest.mark.parametrize("noise", [None, 0.3])
+def test_nothing_overlaps_or_is_cut(n_outputs, noise):
+    rng = np.random.default_rng(n_outputs)
+    first = rng.dirichlet(np.full(12, 0.4), size=n_outputs)[:, :11]
+    names = [f"{name} {i}" for i, name in enumerate(LONG * 3)][:11]
+    ratio = np.where(np.arange(n_outputs) % 4 == 2, 2.0, 1.0)
+    effects = effects_by_hand(
+        first, ratio=ratio, parts=names, outputs=(LONG * 5)[:n_outputs]
+    )
+    shares = None if noise is None else np.where(np.arange(n_outputs) == 3, 1.2, noise)
+    display = PartEffectsDisplay.from_effects(effects, shares)
+    assert_legible(display.figure_)
+    # numbers stay inside their segments
+    boxes = [bar for bars in display.bars_ for bar in bars if bar.get_width() > 0]
+    for text in display.ax_.texts:
+        if "±" not in text.get_text():
+            continue
+        box = text.get_window_extent()
+        inside = [bar.get_window_extent() for bar in boxes]
+        assert any(
+            bar.x0 <= box.x0 and box.x1 <= bar.x1 and bar.y0 <= box.y0 <= bar.y1
+            for bar in inside
+        ), text.get_text()
+
+
+def test_colour_blind_readers_can_distinguish_the_segments():
+    names = [*COLORS[:7], OTHERS_COLOR, TOGETHER_COLOR, NOISE_COLOR]
+    seen = [lab_of_views(name) for name in names]
+    for place, one in enumerate(seen):
+        for other in seen[:place]:
+            assert np.linalg.norm(one - other, axis=1).min() > 15
+    unexplained = lab_of_views(UNEXPLAINED_COLOR)
+    assert np.linalg.norm(lab_of_views(TOGETHER_COLOR) - unexplained, axis=1).min() > 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"effects": 3}, "effects must be the Result of part_effects. Got 3"),
+        ({"noise_share": [0.1]}, r"noise_share has shape \(1,\); expected \(2,\)"),
+        ({"max_parts": 0}, "max_parts"),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    given = {"effects": effects_by_hand([[0.5, 0.3]] * 2)} | arguments
+    with pytest.raises(ValueError, match=message):
+        PartEffectsDisplay.from_effects(**given)
+    assert plt.get_fignums() == []
+
+
+def test_effects_without_columns_or_pairs_are_refused():
+    keys = {"output": ("a",), "part": ("p", "q")}
+    with pytest.raises(ValueError, match="effects has no column 'first'"):
+        PartEffectsDisplay(Result(keys, {"total": np.ones((1, 2))}))
+    effects = Result(keys, {"first": np.ones((1, 2)), "total": np.ones((1, 2))})
+    with pytest.raises(ValueError, match="effects has no pairs"):
+        PartEffectsDisplay(effects).plot_pairs()
+    with pytest.raises(ValueError, match="output='b' is none of a"):
+        PartEffectsDisplay(effects).plot_pairs("b")
