@@ -221,6 +221,7 @@ def test_figures_of_a_task_have_a_place_in_the_report(toy):
     results = toy[0]
     kinds = ("sobol", "coverage", "policies")
     names = [f"{k}_{source}" for source in results.sources for k in kinds]
+    names += [f"parts_{number + 1}" for number in range(len(results.parts))]
     figures = {n: (b"", n) for n in (*names, "overview", "summary", "own_picture")}
     page = build_report(results, figures).to_html()
     assert page.count("<figcaption>own_picture</figcaption>") == 1
@@ -229,7 +230,7 @@ def test_figures_of_a_task_have_a_place_in_the_report(toy):
 
 @pytest.mark.parametrize("variant", ["toy", "real"])
 def test_parts_add_up_to_log_r(request, variant):
-    study = request.getfixturevalue(variant).study
+    study = request.getfixturevalue(variant)[0].study
     objects = torch.arange(study.environment.n_objects)
     for named in study.named_parts:
         found = named.reward(named.parts).log_reward
