@@ -48,7 +48,7 @@ def find_part_effects(
     found = []
     for named in study.named_parts:
         started = time.process_time()
-        known = {
+        known: dict[str, Any] = {
             "model": partial(policies_of_parts, named, study, solve),
             "combine": dict,
             "batch_size": named.batch_size,

@@ -90,6 +90,15 @@ class Outputs:
         return np.concatenate([of_steps, self.n_steps + self.real.step_of_part])
 
     @cached_property
+    def name_of_coordinate(self) -> tuple[str, ...]:
+        """Name of the column of y behind each coordinate."""
+        found: list[str] = []
+        if self.geometry is not None:
+            names = self.geometry.layout.part_names
+            found += [names[part] for part in self.geometry.active_parts]
+        return (*found, *(self.real.part_names if self.real is not None else ()))
+
+    @cached_property
     def has_choice(self) -> BoolArray:
         """Whether a group can vary at all; shape (n_groups,)."""
         varies = np.ones(self.n_groups, dtype=bool)

@@ -10,8 +10,9 @@ from ._ensembles.verdict import verdict
 from ._input_tests import input_tests
 from ._model import sobol_indices
 from ._noise import noise_test
-from ._parts.effects import part_effects, parts_of_table
+from ._parts.effects import part_effects
 from ._parts.entries import part_entries
+from ._parts.table import parts_of_table
 from ._result import Result, ResultRow
 
 #: What :func:`verdict` returns, by its old name.

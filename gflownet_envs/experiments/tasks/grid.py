@@ -101,12 +101,11 @@ class GridTask(Task):
             name: np.flatnonzero(quadrant == number)
             for number, name in enumerate(QUADRANTS)
         }
-        names = tuple(f"cell {row},{column}" for row, column in cells)
         return Study(
             environment=environment,
             reward=RewardTable(environment, features),
             reward_features=features,
-            feature_names=names,
+            feature_names=tuple(f"cell {row},{column}" for row, column in cells),
             n_train=preset.n_train,
             n_test=preset.n_test,
             members=members,
@@ -140,7 +139,6 @@ class GridTask(Task):
                     quadrants,
                     title="levels of the quadrants",
                     phrases={name: f"the level of “{name}”" for name in QUADRANTS},
-                    entries=("cells", names),
                 ),
             ),
         )

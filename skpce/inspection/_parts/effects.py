@@ -27,14 +27,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..._checks import (
     FloatArray,
+    IndexArray,
     check_boolean,
     check_integer,
     fail,
-    finite_floats,
     make_generator,
 )
 from ..._compositions.outputs import Outputs
@@ -44,17 +44,21 @@ from .._input_tests import (
     squared_distance_correlation,
 )
 from .._result import Result
-from .recombination import (
+from .contributions import (
     Contributions,
+    closed_and_total,
+    contributions,
+    first_and_total,
+    interactions_of_pairs,
+    shapley_effects,
+    solve_draws,
+)
+from .recombination import (
     Recombination,
     Solver,
-    contributions,
     draw_pairs,
-    first_and_total,
     read_parts,
-    shapley_effects,
     sum_of_parts,
-    with_errors,
     without_independence,
 )
 
@@ -69,6 +73,7 @@ def part_effects(
     n_draws: int = 256,
     shapley: bool = False,
     dependent: bool = True,
+    sets: Mapping[str, Sequence[str]] | None = None,
     steps: Any = None,
     outputs: Any = None,
     mask: Any = "infer",
@@ -99,6 +104,9 @@ def part_effects(
     dependent : bool, default=True
         Also give the figures that do not need independent parts, for two solutions of
         each member and part.
+    sets : dict of str to sequence of str, or None, default=None
+        Names of sets, and the parts of each: their closed effects are estimated too,
+        for one more solution of each draw and set.
     steps, outputs, mask, zero_replacement, standardize
         What the columns of y are, as in :func:`verdict`.
     batch_size : int, default=1024
@@ -129,15 +137,30 @@ def part_effects(
 
         Of each output ``variance_ratio`` and ``variance_ratio_error``: the variance of
         recombined members over that of the members as they are, 1 where the parts are
-        independent. Of the whole: ``pairs``, a Result with the total interaction of
-        every two parts; ``dependence``, one with the distance correlation of every two
-        parts and its p-value; ``n_members``, ``n_draws`` and ``n_solutions``.
+        independent. Further tables, each a Result, are
+
+        pairs
+            Total interaction of every two parts.
+        actions
+            One row per column of y (an action of a step, by its centred log-ratio) and
+            part: ``first`` and ``total`` within the variance of this column, and of
+            each column its ``share`` of the variance of the output that has it.
+            Weighted by ``share`` they add up to ``first`` and ``total`` of the output.
+        sets
+            Of each output and set of parts ``closed``, the share of the variance that
+            the set causes alone, with the interactions within it, and ``total``, with
+            those with other parts too. Only with ``sets``.
+        dependence
+            Distance correlation of every two parts, and its p-value.
+
+        Of the whole ``n_members``, ``n_draws`` and ``n_solutions``.
 
     Raises
     ------
     ValueError
         For fewer than two parts or four members, parts of different lengths or with
-        NaN, or a model that returns other than one row for each input.
+        NaN, a set of unknown parts, or a model that returns other than one row for each
+        input.
 
     See Also
     --------
@@ -153,7 +176,7 @@ def part_effects(
     *Standard errors* contain the draws and the choice of the members: a draw depends on
     two members for each part, and the variance of a mean of such draws is that of an
     incomplete U-statistic, from Hoeffding's first projection [1]_. Indices are ratios,
-    linearised.
+    whose errors are those of the jackknife.
 
     References
     ----------
@@ -179,7 +202,9 @@ def part_effects(
     source = Recombination(model, named, combine or sum_of_parts)
     generator = make_generator(random_state)
     n_parts, n_members = len(named), source.n_members
-    n_solutions = n_members + n_draws * (n_parts + 2 + shapley * (n_parts - 2))
+    together = _checked_sets(sets, source.names)
+    n_each = n_parts + 2 + len(together) + shapley * (n_parts - 2)
+    n_solutions = n_members + n_draws * n_each
     n_solutions += 2 * n_members * n_parts * dependent
     solver = Solver(source, batch_size, n_solutions, progress)
     spread = solver.of_all_members(
@@ -191,7 +216,9 @@ def part_effects(
         standardize=standardize,
     )
     read = solver.outputs
-    found = contributions(solver, draw_pairs(n_members, n_parts, n_draws, generator))
+    members = draw_pairs(n_members, n_parts, n_draws, generator)
+    draws = solve_draws(solver, members, list(together.values()))
+    found = contributions(solver, draws)
     columns = first_and_total(found)
     if shapley:
         columns |= shapley_effects(solver, found, generator)
@@ -204,97 +231,64 @@ def part_effects(
         "n_draws": n_draws,
         "n_solutions": n_solutions,
         "pairs": _table_of_pairs(found, read, source.names),
+        "actions": _table_of_actions(
+            contributions(solver, draws, by_group=False), read, source.names
+        ),
         "dependence": _table_of_dependence(named),
     }
+    if sets is not None:
+        keys = {read.noun: read.names, "set": tuple(together)}
+        figures["sets"] = Result(keys, closed_and_total(found))
     return _table(read, source.names, columns, figures)
 
 
-def parts_of_table(
-    table: ArrayLike, factors: Sequence[str], *, order: int = 2, rest: str = "the rest"
-) -> dict[str, FloatArray]:
-    r"""Split a table of factors into main effects, pairs and the rest.
-
-    Parameters
-    ----------
-    table : array-like of shape (n_members, n_levels_1, ..., n_levels_d)
-        A value of each member for every combination of levels, such as the logarithm
-        of a reward.
-    factors : sequence of str
-        Name of each of the d axes.
-    order : int, default=2
-        Largest number of factors in a part of its own.
-    rest : str, default="the rest"
-        Name of what is left. There is none where ``order`` is the number of factors.
-
-    Returns
-    -------
-    parts : dict of str to ndarray of the shape of ``table``
-        ``"mean"``, one part for each factor, ``"a × b"`` for each pair, and so on, and
-        the rest; they add up to the table. They are orthogonal under uniform weights of
-        the levels (functional analysis of variance).
-
-    Raises
-    ------
-    ValueError
-        If ``factors`` does not name every axis once, or the table has NaN.
-
-    See Also
-    --------
-    part_effects : Takes the parts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpce.inspection import parts_of_table
-    >>> table = np.array([[[1.0, 2.0], [3.0, 4.0]]])
-    >>> parts = parts_of_table(table, ["base", "ligand"])
-    >>> list(parts)
-    ['mean', 'base', 'ligand', 'base × ligand']
-    >>> parts["base"][0]
-    array([[-1., -1.],
-           [ 1.,  1.]])
-    """
-    values = finite_floats("parts_of_table", "table", table, "finite numbers")
-    names = [str(name) for name in factors]
-    n_factors = values.ndim - 1
-    if len(names) != n_factors or len(set(names)) < n_factors or n_factors < 1:
-        raise ValueError(
-            f"factors must name each of {n_factors} axes behind the members once. Got "
-            f"{names}."
-        )
-    check_integer("parts_of_table", "order", order, low=1)
-    parts: dict[str, FloatArray] = {}
-    effects: dict[tuple[int, ...], FloatArray] = {}
-    for size in range(min(order, n_factors) + 1):
-        for chosen in combinations(range(n_factors), size):
-            others = tuple(i + 1 for i in range(n_factors) if i not in chosen)
-            effect = values.mean(axis=others, keepdims=True) if others else values
-            for smaller, known in effects.items():
-                if set(smaller) < set(chosen):
-                    effect = effect - known
-            effects[chosen] = effect
-            name = " × ".join(names[i] for i in chosen) or "mean"
-            parts[name] = np.broadcast_to(effect, values.shape)
-    if order < n_factors:
-        parts[rest] = values - np.sum(list(parts.values()), axis=0)
-    return parts
+def _checked_sets(sets: Any, names: Sequence[str]) -> dict[str, IndexArray]:
+    """Return the positions of the parts of each set."""
+    if sets is None:
+        return {}
+    if not isinstance(sets, Mapping) or not sets:
+        raise fail(OWNER, "sets", "a dict of names to names of parts, or None", sets)
+    found = {}
+    for name, members in sets.items():
+        listed = [] if isinstance(members, str) else list(members)
+        if not listed or not set(listed) <= set(names):
+            known = ", ".join(map(repr, names))
+            raise ValueError(
+                f"The set {name!r} is {members!r}; expected a sequence of some of the "
+                f"parts {known}."
+            )
+        found[str(name)] = np.array([i for i, n in enumerate(names) if n in listed])
+    return found
 
 
 def _table_of_pairs(
     found: Contributions, outputs: Outputs, names: Sequence[str]
 ) -> Result:
     """Return the total interaction of every two parts."""
-    pairs = list(combinations(range(len(names)), 2))
-    shares = [
-        found.ratio(found.total[one] + found.total[two] - both)
-        for (one, two), both in zip(pairs, found.pairs, strict=True)
+    pairs = tuple(f"{one} and {two}" for one, two in combinations(names, 2))
+    return Result(
+        {outputs.noun: outputs.names, "pair": pairs}, interactions_of_pairs(found)
+    )
+
+
+def _table_of_actions(
+    found: Contributions, outputs: Outputs, names: Sequence[str]
+) -> Result:
+    """Return the effects on each column of y, and its share of its output."""
+    group = outputs.group_of_coordinate
+    own = [outputs.names[i] for i in group]
+    columns = first_and_total(found)
+    del columns["interaction"], columns["interaction_error"]
+    variance = found.whole.mean(axis=0)
+    whole = outputs.sum_by_group(variance)[group]
+    share = variance / np.where(whole > 0, whole, np.nan)
+    labels = [
+        name if name == output else f"{output}: {name}"
+        for output, name in zip(own, outputs.name_of_coordinate, strict=True)
     ]
     return Result(
-        {
-            outputs.noun: outputs.names,
-            "pair": tuple(f"{names[one]} and {names[two]}" for one, two in pairs),
-        },
-        with_errors({"interaction": shares}),
+        {"action": tuple(labels), "part": tuple(names)},
+        {outputs.noun: np.array(own, dtype=object), "share": share, **columns},
     )
 
 

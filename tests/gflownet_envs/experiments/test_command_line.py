@@ -28,7 +28,7 @@ FIGURES = {
     f"{kind}_{source}.png"
     for kind in ("sobol", "coverage", "policies")
     for source in ("trained", "exact")
-} | {"overview.png", "summary.png"}
+} | {"overview.png", "summary.png", "parts_1.png"}
 
 
 def invoke(*arguments):
@@ -61,7 +61,8 @@ def check_files(out, figures=FIGURES):
         assert path.read_bytes().startswith(b"\x89PNG")
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/png") == len(figures) - 1
-    assert "<h2>Verdict</h2>" in page
+    first, second = (page.index(h) for h in ("<h2>Which part", "<h2>Verdict on"))
+    assert first < second
     json.loads((out / "results.json").read_text(encoding="utf-8"))
     read_arrays(out / "ensemble.safetensors")
 

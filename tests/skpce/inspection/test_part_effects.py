@@ -8,6 +8,7 @@ from scipy import stats
 from scipy.special import softmax
 
 from skpce.inspection import part_effects, parts_of_table
+from skpce.inspection._parts.recombination import draw_pairs
 
 A, B = 7.0, 0.1  # of the Ishigami function
 
@@ -224,3 +225,165 @@ def test_p_values_of_dependence_are_near_their_level():
     ]
     rejected = np.mean(np.array(p_values) < 0.05)
     assert stats.binom.cdf(round(300 * rejected), 300, 0.05) < 0.999
+
+
+def product_parts(n_members, rng):
+    """Two parts of means 2 and -1, for their product."""
+    return {
+        "a": 2.0 + rng.normal(size=n_members),
+        "b": -1.0 + 0.5 * rng.normal(size=n_members),
+    }
+
+
+def product(z):
+    return z[:, 0] * z[:, 1]
+
+
+def test_a_product_solved_by_hand():
+    """ab - E = (a - 2)(-1) + 2 (b + 1) + (a - 2)(b + 1): variances 1, 1, 1/4."""
+    parts = product_parts(300, np.random.default_rng(10))
+    effects = part_effects(
+        product, parts, combine=stacked, n_draws=2000, random_state=0
+    )
+    first, total = np.array([1.0, 1.0]) / 2.25, np.array([1.25, 1.25]) / 2.25
+    assert within(effects.first[0], effects.first_error[0], first).all()
+    assert within(effects.total[0], effects.total_error[0], total).all()
+    pairs = effects.pairs
+    assert within(pairs.interaction[0], pairs.interaction_error[0], 0.25 / 2.25).all()
+
+
+def test_an_exponential_solved_by_hand():
+    """exp(a + b) of normal parts: the variance factors are e^(s^2) of each part."""
+    rng = np.random.default_rng(11)
+    squares = np.array([0.25, 0.16])
+    parts = {
+        name: s * rng.normal(size=400)
+        for name, s in zip("ab", np.sqrt(squares), strict=True)
+    }
+    effects = part_effects(np.exp, parts, n_draws=2000, random_state=0)
+    alone, whole = np.expm1(squares), np.expm1(squares.sum())
+    assert within(effects.first[0], effects.first_error[0], alone / whole).all()
+    total = 1.0 - alone[::-1] / whole
+    assert within(effects.total[0], effects.total_error[0], total).all()
+
+
+def test_a_softmax_against_quadrature():
+    """The probability itself, a real output, so that the parts interact."""
+    scales = {"a": 1.5, "b": 0.8}
+    rng = np.random.default_rng(12)
+    parts = {name: s * rng.normal(size=300) for name, s in scales.items()}
+
+    def probability(z):
+        return softmax(np.c_[z, np.zeros(len(z))], axis=1)[:, 0]
+
+    effects = part_effects(probability, parts, n_draws=2000, random_state=0)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    grid = scales["a"] * nodes[:, np.newaxis] + scales["b"] * nodes
+    values = probability(grid.ravel()).reshape(grid.shape)
+    mean = weights @ values @ weights
+    variance = weights @ np.square(values - mean) @ weights
+    first = [
+        weights @ np.square(values @ weights - mean) / variance,
+        weights @ np.square(weights @ values - mean) / variance,
+    ]
+    total = [1.0 - first[1], 1.0 - first[0]]
+    assert within(effects.first[0], effects.first_error[0], first).all()
+    assert within(effects.total[0], effects.total_error[0], total).all()
+    assert effects.interaction[0] == pytest.approx(1.0 - sum(first), abs=0.03)
+
+
+def test_closed_effects_of_sets():
+    rng = np.random.default_rng(13)
+    parts = {name: rng.normal(size=200) for name in "abcd"}
+    sizes = []
+
+    def model(z):
+        sizes.append(len(z))
+        return z[:, 0] * z[:, 1] + z[:, 2] * z[:, 3] + z[:, 2]
+
+    sets = {"both": ["b", "a"], "mixed": ["a", "c"], "all": ["a", "b", "c", "d"]}
+    effects = part_effects(
+        model, parts, combine=stacked, sets=sets, n_draws=1000, random_state=0
+    )
+    found = effects.sets
+    assert found.set_names == ("both", "mixed", "all")
+    closed, total = np.array([1, 1, 3]) / 3, np.array([1, 3, 3]) / 3
+    assert within(found.closed[0], found.closed_error[0], closed)[:2].all()
+    assert within(found.total[0], found.total_error[0], total)[:2].all()
+    assert found.closed[0, 2] == pytest.approx(1.0)
+    assert found.total[0, 2] == pytest.approx(1.0)
+    assert effects.n_solutions == sum(sizes)
+    assert effects.n_solutions == 200 + 1000 * (4 + 2 + 3) + 2 * 200 * 4
+
+
+def test_a_set_of_one_part_is_that_part():
+    parts = linear_parts(50, np.random.default_rng(14))
+    effects = part_effects(
+        lambda z: z, parts, sets={"a": ["a"]}, n_draws=64, random_state=0
+    )
+    assert effects.sets.closed[0, 0] == pytest.approx(effects.first[0, 0])
+    assert effects.sets.total_error[0, 0] == pytest.approx(effects.total_error[0, 0])
+
+
+@pytest.mark.parametrize("sets", [{}, ["a"], {"x": []}, {"x": "a"}, {"x": ["z"]}])
+def test_bad_sets_are_refused(sets):
+    parts = linear_parts(20, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"'sets' parameter of part_effects|The set"):
+        part_effects(lambda z: z, parts, sets=sets)
+
+
+def test_effects_on_each_action():
+    """Weighted by their shares, those of the actions add up to those of the step."""
+    rng = np.random.default_rng(15)
+    parts = {name: rng.normal(size=(100, 5)) for name in "ab"}
+
+    def model(z):
+        policies = np.c_[softmax(z[:, :3], axis=1), softmax(2 * z[:, 3:], axis=1)]
+        return np.c_[policies, z[:, 0]]
+
+    effects = part_effects(
+        model,
+        {"a": parts["a"] * [3, 1, 1, 0, 0], "b": parts["b"]},
+        steps={"one": 3, "two": 2},
+        outputs={"score": 1},
+        n_draws=128,
+        random_state=0,
+    )
+    actions = effects.actions
+    assert actions.action_names[0] == "one: 0"
+    assert actions.to_frame().shape[0] == 6 * 2
+    assert list(actions.output) == ["one"] * 3 + ["two"] * 2 + ["score"]
+    for group, name in enumerate(effects.output_names):
+        own = actions.output == name
+        assert actions.share[own].sum() == pytest.approx(1.0)
+        for column in ("first", "total"):
+            weighted = actions.share[own] @ getattr(actions, column)[own]
+            np.testing.assert_allclose(weighted, getattr(effects, column)[group])
+    np.testing.assert_allclose(actions.first[5], effects.first[2])
+    np.testing.assert_allclose(actions.first_error[5], effects.first_error[2])
+    np.testing.assert_allclose(actions.share[3:], [0.5, 0.5, 1.0])
+    assert actions.share[0] > actions.share[1:3].max()
+
+
+def test_masked_and_constant_columns_have_no_effects():
+    rng = np.random.default_rng(16)
+    parts = {name: rng.normal(size=(40, 2)) for name in "ab"}
+
+    def model(z):
+        return np.c_[softmax(z, axis=1), np.zeros(len(z)), np.ones((len(z), 1))]
+
+    effects = part_effects(model, parts, steps={"move": 3, "stop": 1}, n_draws=32)
+    assert effects.actions.action_names == ("move: 0", "move: 1")
+    assert np.isnan(effects.first[1]).all()
+    assert effects.supported == (True, False)
+
+
+def test_members_are_drawn_equally_often():
+    for n_members, n_draws in ((10, 40), (10, 37), (30, 12)):
+        generator = np.random.default_rng(0)
+        first, second = draw_pairs(n_members, 3, n_draws, generator)
+        assert (first != second).all()
+        for found in (first, second):
+            counts = [np.bincount(column, minlength=n_members) for column in found.T]
+            assert np.ptp(counts, axis=1).max() <= 1

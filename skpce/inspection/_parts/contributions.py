@@ -1,0 +1,240 @@
+"""Effects of parts as means over draws of recombined members, with standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ..._checks import BoolArray, FloatArray, IndexArray
+from .recombination import Solver
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Coordinates of y for recombined members."""
+
+    members: IndexArray  # (2, n_draws, n_parts): those of A and of B
+    first: FloatArray  # (n_draws, n_coordinates): of A
+    second: FloatArray  # (n_draws, n_coordinates): of B
+    parts: FloatArray  # (n_parts, n_draws, n_coordinates): of A with a part of B
+    sets: FloatArray  # (n_sets, n_draws, n_coordinates): of A with several parts of B
+
+    @cached_property
+    def sharing(self) -> list[csr_array]:
+        """Of each part, which member is in which draw; (n_members, n_draws)."""
+        n_draws = self.members.shape[1]
+        draws = np.tile(np.arange(n_draws), 2)
+        ones = np.ones(2 * n_draws)
+        return [
+            csr_array((ones, (members.ravel(), draws)))
+            for members in np.moveaxis(self.members, 2, 0)
+        ]
+
+
+def solve_draws(
+    solver: Solver, members: IndexArray, sets: Sequence[IndexArray]
+) -> Draws:
+    """Solve for A, for B, and for A with each part, and each set of parts, of B."""
+    first, second = members
+
+    def exchanged(places: Sequence[IndexArray]) -> FloatArray:
+        found = []
+        for place in places:
+            rows = first.copy()
+            rows[:, place] = second[:, place]
+            found.append(solver.of_members(rows))
+        shape = (0, len(first), len(solver.outputs.group_of_coordinate))
+        return np.array(found) if found else np.empty(shape)
+
+    return Draws(
+        members,
+        solver.of_members(first),
+        solver.of_members(second),
+        exchanged([np.array([part]) for part in range(first.shape[1])]),
+        exchanged(sets),
+    )
+
+
+Estimate = tuple[FloatArray, FloatArray]  # values, and their standard errors
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """Half squared distances of each draw, of which all effects are means."""
+
+    draws: Draws
+    add_up: Callable[[FloatArray], FloatArray]  # squares of coordinates, in groups
+    varies: BoolArray  # shape: (n_groups,)
+
+    def between(
+        self, one: FloatArray, two: FloatArray
+    ) -> FloatArray:  # shape: (n_draws, n_groups)
+        """Return half the squared distance of two recombinations of each draw."""
+        return self.add_up(0.5 * np.square(one - two))
+
+    @cached_property
+    def whole(self) -> FloatArray:  # shape: (n_draws, n_groups)
+        """From A to B, of which the mean is the variance."""
+        return self.between(self.draws.first, self.draws.second)
+
+    def total(self, exchanged: FloatArray) -> FloatArray:
+        """From A to A with something of B: what it causes with all interactions."""
+        return self.between(self.draws.first, exchanged)
+
+    def closed(self, exchanged: FloatArray) -> FloatArray:
+        """What is left of the whole: what something causes alone."""
+        return self.whole - self.between(exchanged, self.draws.second)
+
+    def ratios(
+        self,
+        values: Sequence[FloatArray],  # each of shape (n_draws, n_groups)
+    ) -> Estimate:  # each of shape (n_groups, n_values)
+        """Return means as shares of the variance, with their standard errors."""
+        sums = np.where(self.varies, self.whole.sum(axis=0), np.nan)
+        stacked = np.stack(values, axis=2)
+        shares = stacked.sum(axis=0) / sums[:, np.newaxis]
+        whole = np.broadcast_to(self.whole[:, :, np.newaxis], stacked.shape)
+        residuals = (stacked - shares * whole).reshape(len(stacked), -1)
+        errors = self._standard_error(residuals, whole.reshape(len(stacked), -1))
+        return shares, errors.reshape(shares.shape)
+
+    def mean_over(
+        self,
+        values: FloatArray,  # shape: (n_draws, n_groups)
+        whole: FloatArray,  # shape: (n_groups,)
+    ) -> Estimate:
+        """Return a mean as a share of a given variance, with its standard error."""
+        scaled = values / np.where(whole > 0, whole, np.nan)
+        mean = scaled.mean(axis=0)
+        return mean, self._standard_error(scaled - mean, np.ones_like(scaled))
+
+    def _standard_error(
+        self,
+        residuals: FloatArray,  # shape: (n_draws, n_groups)
+        weights: FloatArray,  # shape: (n_draws, n_groups)
+    ) -> FloatArray:  # shape: (n_groups,)
+        r"""Return the standard error of a ratio of means over draws that share members.
+
+        Each draw depends on two members for each part. With :math:`\zeta_p` the
+        variance of its expectation given one of them (Hoeffding's first projection),
+        :math:`\sigma^2` that of a draw and :math:`c_{pi}` the number of draws of the
+        member :math:`i` for the part :math:`p`, a mean over :math:`m` draws has the
+        variance :math:`\sigma^2 / m + \sum_p \zeta_p (\sum_i c_{pi}^2 - 2 m) / m^2`.
+        A draw, or all draws of a member, count by what the ratio changes when they are
+        left out (jackknife): the ratio's own denominator has seen them.
+        """
+        n_draws = len(residuals)
+        sums = weights.sum(axis=0)
+        alone = (n_draws - 1) * residuals / _positive(sums - weights)
+        sigma = np.square(alone).sum(axis=0) / (n_draws - 1)
+        plain = n_draws * residuals / _positive(sums)
+        squares = 2.0 * np.square(plain).sum(axis=0)
+        projections, shared = np.zeros_like(sigma), np.zeros_like(sigma)
+        for sharing in self.draws.sharing:
+            counts = np.diff(sharing.indptr).astype(np.float64)
+            of_member = sharing[counts > 0]
+            counts = counts[counts > 0][:, np.newaxis]
+            n_used, n_places = len(counts), 2 * n_draws
+            if n_places <= n_used or n_used < 3:
+                continue
+            summed, weighed = of_member @ residuals, of_member @ weights
+            rest = _positive(sums - weighed) * counts
+            without = (n_draws - counts) * summed / rest
+            between = (counts * np.square(without)).sum(axis=0)
+            within = squares - (np.square(of_member @ plain) / counts).sum(axis=0)
+            size = (n_places - np.square(counts).sum() / n_places) / (n_used - 1)
+            zeta = (between / (n_used - 1) - within / (n_places - n_used)) / size
+            # Members differ from the mean of all by (n - 2) / (n - 1) of themselves:
+            # their partners are the others.
+            zeta = np.maximum(zeta, 0.0) * ((n_used - 1) / (n_used - 2)) ** 2
+            projections += zeta
+            shared += zeta * (np.square(counts).sum() - n_places)
+        # No more than all the variance of a draw can be due to single members.
+        scale = np.divide(
+            sigma,
+            2.0 * projections,
+            out=np.ones_like(sigma),
+            where=2.0 * projections > sigma,
+        )
+        return np.sqrt(np.maximum(sigma / n_draws + scale * shared / n_draws**2, 0.0))
+
+
+def _positive(values: FloatArray) -> FloatArray:
+    """Return positive values, NaN in place of others."""
+    return np.where(values > 0, values, np.nan)
+
+
+def contributions(solver: Solver, draws: Draws, by_group: bool = True) -> Contributions:
+    """Return what each draw adds to the effects, by group or by coordinate."""
+    outputs = solver.outputs
+    varies = outputs.spread(draws.first) > 0
+    if by_group:
+        varies = outputs.sum_by_group(varies.astype(np.float64)) > 0
+        return Contributions(draws, outputs.sum_by_group, varies)
+    return Contributions(draws, lambda values: values, varies)
+
+
+def first_and_total(found: Contributions) -> dict[str, FloatArray]:
+    """Return first-order and total indices with their errors; (n_groups, n_parts)."""
+    first = [found.closed(exchanged) for exchanged in found.draws.parts]
+    total = [found.total(exchanged) for exchanged in found.draws.parts]
+    both = [all_of - alone for all_of, alone in zip(total, first, strict=True)]
+    return _with_errors(found, first=first, total=total, interaction=both)
+
+
+def closed_and_total(found: Contributions) -> dict[str, FloatArray]:
+    """Return closed and total effects of sets, with errors; (n_groups, n_sets)."""
+    sets = found.draws.sets
+    closed = [found.closed(exchanged) for exchanged in sets]
+    return _with_errors(found, closed=closed, total=[found.total(one) for one in sets])
+
+
+def interactions_of_pairs(found: Contributions) -> dict[str, FloatArray]:
+    """Return total interactions of two parts, with errors; (n_groups, n_pairs)."""
+    total = [found.total(exchanged) for exchanged in found.draws.parts]
+    both = [found.between(*pair) for pair in combinations(found.draws.parts, 2)]
+    shares = [
+        one + two - pair
+        for (one, two), pair in zip(combinations(total, 2), both, strict=True)
+    ]
+    return _with_errors(found, interaction=shares)
+
+
+def shapley_effects(
+    solver: Solver, found: Contributions, generator: np.random.Generator
+) -> dict[str, FloatArray]:
+    """Exchange one part after another in random order, and credit each its change."""
+    first, second = found.draws.members
+    n_draws, n_parts = first.shape
+    orders = np.array([generator.permutation(n_parts) for _ in range(n_draws)])
+    draws = np.arange(n_draws)
+    before = np.zeros_like(found.whole)
+    credits = np.zeros((n_parts, *found.whole.shape))
+    rows = first.copy()
+    for position in range(n_parts):
+        part = orders[:, position]
+        rows[draws, part] = second[draws, part]
+        if position == 0:
+            after = found.total(found.draws.parts[part, draws])
+        elif position == n_parts - 1:
+            after = found.whole
+        else:
+            after = found.total(solver.of_members(rows))
+        credits[part, draws] = after - before
+        before = after
+    return _with_errors(found, shapley=list(credits))
+
+
+def _with_errors(
+    found: Contributions, **columns: Sequence[FloatArray]
+) -> dict[str, FloatArray]:  # each of shape (n_groups, n_values)
+    """Return the shares of several things, with a column of errors for each."""
+    table: dict[str, FloatArray] = {}
+    for name, values in columns.items():
+        table[name], table[f"{name}_error"] = found.ratios(values)
+    return table

@@ -1,0 +1,258 @@
+"""Effects of named parts in a run, against an enumeration of all recombinations."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from gflownet_envs import solve_exact
+from gflownet_envs.environments import SequentialSelectionEnvironment
+from gflownet_envs.exact.trajectories import policies_along, trajectory_of_actions
+from gflownet_envs.experiments import tables
+from gflownet_envs.experiments.answers import answers
+from gflownet_envs.experiments.named_parts import (
+    REST,
+    factorial_parts,
+    group_parts,
+    input_parts,
+    level_parts,
+)
+from gflownet_envs.experiments.part_effects import (
+    find_part_effects,
+    leading_entries,
+    noise_beside_exact,
+)
+from gflownet_envs.experiments.policies import make_policies
+from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.rewards.source import RewardTable
+from skpce import LogRatioTransformer
+from skpce.inspection import part_effects
+
+FACTORS = {"base": ("a", "b"), "ligand": ("p", "q", "r")}
+
+
+@pytest.fixture(scope="module")
+def space():
+    return SequentialSelectionEnvironment(FACTORS)
+
+
+@pytest.fixture(scope="module")
+def log_reward():
+    return np.random.default_rng(0).normal(size=(30, 6))
+
+
+@pytest.fixture(scope="module")
+def grid():
+    """All 625 rewards of the grid, solved, and the effects of its quadrants."""
+    task, preset = find_task("grid", "default")
+    silent = {"seed": 0, "store": None, "progress": lambda *_: None}
+    study = task.prepare(preset, options={}, **silent)
+    policies = make_policies(study, preset.training, train=False, **silent)
+    (found,) = find_part_effects(
+        study, policies, None, n_draws=1024, seed=0, progress=lambda *_: None
+    )
+    return study, policies, found
+
+
+def indices_of_factorial(values):
+    """Return first-order, total and pairs' indices by summing over a whole factorial.
+
+    shapes: values (5, 5, 5, 5, n_columns) -> (4,), (4,), (6,)
+    """
+    n_parts = values.ndim - 1
+    axes = range(n_parts)
+    centred = values - values.mean(axis=tuple(axes))
+    variance = np.square(centred).sum(axis=-1).mean()
+
+    def closed(part):
+        others = tuple(axis for axis in axes if axis not in part)
+        return np.square(centred.mean(axis=others)).sum(axis=-1).mean() / variance
+
+    first = [closed({p}) for p in axes]
+    total = [1.0 - closed(set(axes) - {p}) for p in axes]
+    pairs = [
+        total[p] + total[q] - (1.0 - closed(set(axes) - {p, q}))
+        for p, q in combinations(axes, 2)
+    ]
+    return np.array(first), np.array(total), np.array(pairs)
+
+
+def test_the_grid_against_all_its_rewards(grid):
+    study, policies, found = grid
+    dataset = policies.exact
+    clr = LogRatioTransformer("clr", steps=dataset.steps, mask=dataset.mask)
+    coordinates = clr.fit_transform(dataset.y)
+    order = np.argsort(study.members)  # the last quadrant runs fastest
+    for place in range(5):
+        own = coordinates[order][:, clr.coordinate_steps_ == place]
+        first, total, pairs = indices_of_factorial(own.reshape(5, 5, 5, 5, -1))
+        row, pair = found.effects.steps[place], found.effects.pairs.rows[place]
+        assert (np.abs(row.first - first) <= 3.0 * row.first_error + 1e-9).all()
+        assert (np.abs(row.total - total) <= 3.0 * row.total_error + 1e-9).all()
+        apart = np.abs(pair.interaction - pairs)
+        assert (apart <= 3.0 * pair.interaction_error + 1e-9).all()
+        assert row.supported
+
+
+def test_a_part_that_is_destroyed_takes_its_variance_with_it(grid):
+    """The quadrants are independent: variance falls by the total index, nearly."""
+    _, _, found = grid
+    row = found.effects["move 5"]
+    right = found.effects.part_names.index("right")
+    assert 1.0 - row.left[right] == pytest.approx(row.total[right], abs=0.05)
+
+
+def test_factorial_parts_add_up_but_for_a_constant(space, log_reward):
+    named = factorial_parts(space, log_reward, FACTORS, phrases={}, order=1)
+    assert list(named.parts) == ["base", "ligand", REST]
+    again = named.reward(named.parts).log_reward.numpy()
+    difference = log_reward - again
+    np.testing.assert_allclose(difference, difference[:, :1].repeat(6, axis=1))
+    labels = named.entries["ligand"].labels
+    assert [named.entries["ligand"].names[i] for i in labels[1]] == ["p", "q", "r"]
+    assert named.entries[REST].names[labels.size - 1] == "b | r"
+
+
+def test_level_parts_add_up_but_for_a_constant(space, log_reward):
+    named = level_parts(space, log_reward, FACTORS, "ligand")
+    assert list(named.parts) == ["all levels of ligand alike", "p", "q", "r"]
+    difference = log_reward - named.reward(named.parts).log_reward.numpy()
+    np.testing.assert_allclose(difference, difference[:, :1].repeat(6, axis=1))
+    # what differs between the ligands moves no base on average over its members
+    assert named.parts["p"].shape == (30, 2, 1)
+
+
+def test_recombined_members_are_solved_along_the_trajectory(space, log_reward):
+    """A member that lends itself all its parts has its own policy."""
+    named = group_parts(
+        space,
+        log_reward,
+        {"one": np.arange(3), "two": np.arange(3, 6)},
+        title="halves",
+        phrases={},
+        entries=("reactions", space.object_names()),
+    )
+    trajectory = trajectory_of_actions(space, [0, 2])
+    own, again = (
+        policies_along(space, solve_exact(space, reward), trajectory).y
+        for reward in (RewardTable(space, log_reward), named.reward(named.parts))
+    )
+    np.testing.assert_allclose(again, own)
+    assert named.entries["two"].names[named.entries["two"].labels[5]] == "b | r"
+    assert (named.entries["two"].labels[:3] == -1).all()
+
+
+def test_entries_of_the_leading_part_are_solved_again(space, log_reward):
+    """The variance that is left, recomputed by hand for the first of them."""
+    named = factorial_parts(space, log_reward, FACTORS, phrases={})
+    trajectory = trajectory_of_actions(space, [0, 2])
+
+    def policies(parts):
+        return policies_along(
+            space, solve_exact(space, named.reward(parts)), trajectory
+        ).y
+
+    known = {"combine": dict, "steps": {"base": 2, "ligand": 3}}
+    effects = part_effects(policies, named.parts, random_state=0, **known)
+    found = leading_entries(named, effects, model=policies, **known)["ligand"]
+    assert found.part[0] == effects.part_names[effects["ligand"].first.argmax()]
+    parts = {name: np.array(values) for name, values in named.parts.items()}
+    entries = named.entries[found.part[0]]
+    own = entries.labels == entries.names.index(found.entry[0])
+    parts[found.part[0]][:, own] = parts[found.part[0]][:, own].mean(axis=0)
+    clr = LogRatioTransformer("clr", steps=(2, 3)).fit(policies(named.parts))
+    before, after = (
+        clr.transform(policies(p))[:, clr.coordinate_steps_ == 1].var(axis=0).sum()
+        for p in (named.parts, parts)
+    )
+    assert found.left[0] == pytest.approx(after / before)
+
+
+def test_inputs_as_parts(space):
+    inputs = np.random.default_rng(1).normal(size=(8, 2))
+
+    def reward(values):
+        return RewardTable(space, values @ np.arange(12.0).reshape(2, 6))
+
+    named = input_parts(inputs, ("x", "y"), reward, title="inputs", phrases={})
+    found = named.reward(named.parts).log_reward
+    np.testing.assert_allclose(found, reward(inputs).log_reward)
+
+
+def test_a_run_answers_first(tiny):
+    """Words, record and tables come from the same effects."""
+    out, results = tiny
+    (found,) = results.parts
+    words = answers(results)
+    first = found.effects.steps[0]
+    leading = found.effects.part_names[int(np.argmax(first.first))]
+    assert words[0].startswith(f"move 1: {first.first.max():.0%}")
+    assert f"the level of “{leading}”" in words[0]
+    assert "solved again exactly" in words[-1]
+    record = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert record["answers"] == words
+    (parts,) = record["named_parts"]
+    np.testing.assert_allclose(parts["effects"]["first"][0], first.first)
+    assert results.cpu_seconds["named parts"] > 0
+    table = tables.parts_table(found)
+    assert table.rows[0][:2] == ("move 1", leading)
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.index("Which part of the reward") < page.index("Verdict on 2 principal")
+
+
+def test_dependent_parts_get_no_answer_but_what_needs_no_independence(tiny):
+    _, results = tiny
+    (found,) = results.parts
+    effects = found.effects
+    dependent = replace(
+        effects,
+        supported=(False,) * len(effects.supported),
+        columns={**effects.columns, "variance_ratio": np.full(6, 1.6)},
+    )
+    changed = replace(results, parts=(replace(found, effects=dependent),))
+    text = answers(changed)[0]
+    assert text.startswith("move 1: no answer.")
+    assert "1.60 times" in text
+    largest = int(np.argmin(effects.steps[0].left))
+    assert effects.part_names[largest] in text
+    # another split may have the answer
+    both = replace(results, parts=(*changed.parts, found))
+    assert "split: levels of the quadrants" in answers(both)[0]
+
+
+def test_training_noise_stands_beside_what_rewards_imply(tiny):
+    """N / (N + V), recomputed from the policies."""
+    _, results = tiny
+    share = noise_beside_exact(results.noise, results.policies)
+    trained = results.policies.trained.train
+    exact = results.policies.exact.y[: trained.n_members]
+    clr = LogRatioTransformer("clr", steps=trained.steps, mask=trained.mask)
+    own = clr.fit_transform(trained.y)
+    of_exact = clr.transform(exact)
+    for place in range(5):
+        columns = clr.coordinate_steps_ == place
+        noise = (own - of_exact)[:, columns].var(axis=0).sum()
+        variance = of_exact[:, columns].var(axis=0).sum()
+        assert share[place] == pytest.approx(noise / (noise + variance))
+    noisy = replace(results.parts[0], noise_share=np.full(6, 0.7))
+    text = answers(replace(results, parts=(noisy,)))[0]
+    assert "70% is training noise: to train longer" in text
+
+
+def test_a_task_without_named_parts_says_so(tiny):
+    _, results = tiny
+    bare = replace(results, parts=(), study=replace(results.study, named_parts=()))
+    assert answers(bare) == ["The task grid does not name the parts of its reward."]
+
+
+def test_pairs_that_interact_are_listed(grid):
+    _, _, found = grid
+    for step, pair, text in tables.pairs_table(found).rows:
+        row = found.effects.pairs[step]
+        place = found.effects.pairs.pair_names.index(pair)
+        assert row.interaction[place] > 2.0 * row.interaction_error[place]
+        assert text.startswith(f"{row.interaction[place]:.0%}")
