@@ -1,0 +1,199 @@
+"""The tables of ``docs/user_guide/named_parts_tables.md``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .routes import SOLVED
+
+#: Correlations over fewer parts than this are not printed.
+LEAST_PARTS = 3
+
+
+def page(tasks: list[dict[str, Any]]) -> str:
+    """Return the page of some tasks."""
+    sections = [
+        "<!-- Written by python -m benchmarks.named_parts; do not edit. -->",
+        "## Every task",
+        table(
+            (
+                *("task", "split", "choice", "parts", "alone", "interactions"),
+                *("largest part", "independence ratio", "CPU-seconds of the split"),
+            ),
+            [row for task in tasks for row in rows_of_task(task)],
+        ),
+        "### Where nothing, or not everything, can be said",
+        "\n".join(f"- {line}" for task in tasks for line in limits(task)),
+        "## Agreement of the routes",
+        *(text for task in tasks for text in agreement(task)),
+        "### What each route costs",
+        costs(tasks),
+        "## Parts destroyed on real data",
+        *(text for task in tasks for text in destroyed(task)),
+    ]
+    return "\n\n".join(filter(None, sections)) + "\n"
+
+
+def rows_of_task(task: dict[str, Any]) -> list[list[str]]:
+    """One row per split and choice, of those that are supported or not."""
+    if not task.get("splits"):
+        return [[task["task"], *["–"] * 8]]
+    rows = []
+    for split in task["splits"]:
+        for place, step in enumerate(split["steps"]):
+            first = np.array(step["first"])
+            best = int(first.argmax())
+            largest = f"{split['parts'][best]} {share(step, 'first', best)}"
+            rows.append(
+                [
+                    task["task"],
+                    split["title"],
+                    step["step"],
+                    str(len(split["parts"])),
+                    f"{first.sum():.2f}",
+                    f"{1.0 - first.sum():.2f}",
+                    largest if step["supported"] else f"({largest})",
+                    share(step, "variance_ratio"),
+                    f"{split['cpu_seconds']:.1f}" if place == 0 else "",
+                ]
+            )
+    return rows
+
+
+def limits(task: dict[str, Any]) -> list[str]:
+    """Say in one sentence each where nothing can be said, and why."""
+    if not task.get("splits"):
+        return [f"{task['task']}: its rewards are not split into named parts."]
+    lines = []
+    for split in task["splits"]:
+        refused = [step for step in split["steps"] if not step["supported"]]
+        if refused:
+            why = [f"{step['step']} ({step['variance_ratio']:.2f})" for step in refused]
+            lines.append(
+                f"{task['task']}, {split['title']}: parts depend on one another, and "
+                f"recombined members have another variance than the members at "
+                f"{', '.join(why)}."
+            )
+    return lines + [
+        f"{task['task']}: no route through a pilot, since {why}."
+        for why in task.get("routes", {}).get("missing", [])
+    ]
+
+
+def share(step: dict[str, Any], name: str, part: int | None = None) -> str:
+    """Return a figure with its standard error."""
+    value, error = step[name], step[f"{name}_error"]
+    if part is not None:
+        value, error = value[part], error[part]
+    return f"{value:.2f} ± {error:.2f}"
+
+
+def agreement(task: dict[str, Any]) -> list[str]:
+    """Return the table of one task: a row per choice, a column per route."""
+    if not task.get("routes"):
+        return []
+    routes = task["routes"]
+    solved, *others = routes["found"]
+    assert solved["route"] == SOLVED
+    if not others:
+        return []
+    rows = [
+        [
+            step["step"],
+            f"{max(step['total_error']):.3f}",
+            *(compared(step, route["steps"][place]) for route in others),
+        ]
+        for place, step in enumerate(solved["steps"])
+    ]
+    return [
+        f"### {task['task']}",
+        f"{routes['title'][0].upper()}{routes['title'][1:]}, "
+        f"{len(solved['steps'][0]['total'])} parts, {routes['n_draws']} draws.",
+        table(
+            ("choice", "standard error", *(route["route"] for route in others)), rows
+        ),
+    ]
+
+
+def compared(solved: dict[str, Any], other: dict[str, Any]) -> str:
+    """Return the largest difference of an index, and the correlation over parts."""
+    gap = max(
+        np.abs(np.subtract(solved[name], other[name])).max()
+        for name in ("first", "total")
+    )
+    if len(solved["total"]) < LEAST_PARTS:
+        return number(gap)
+    correlation = np.corrcoef(solved["total"], other["total"])[0, 1]
+    return f"{number(gap)} ({correlation:.2f})"
+
+
+def number(value: float) -> str:
+    """Return a difference; a power of ten where it is rounding."""
+    return f"{value:.3f}" if value >= 5e-4 else f"{value:.0e}"
+
+
+def costs(tasks: list[dict[str, Any]]) -> str:
+    """Return CPU-seconds of each route, a row per task."""
+    known = {
+        task["task"]: {
+            route["route"]: route["cpu_seconds"] for route in task["routes"]["found"]
+        }
+        for task in tasks
+        if task.get("routes")
+    }
+    names = list(dict.fromkeys(name for seconds in known.values() for name in seconds))
+    rows = [
+        [task, *(f"{own[name]:.1f}" if name in own else "–" for name in names)]
+        for task, own in known.items()
+    ]
+    return table(("task", *names), rows)
+
+
+def destroyed(task: dict[str, Any]) -> list[str]:
+    """Return claims beside the fall of the variance, a row per choice and part."""
+    found = task.get("destroyed", {"rows": []})["rows"]
+    names = [step["step"] for step in task["splits"][0]["steps"]] if found else []
+    texts = []
+    for title in dict.fromkeys(row["split"] for row in found):
+        own = [row for row in found if row["split"] == title]
+        own.sort(key=lambda row: (names.index(row["step"]), -row["total"]))
+        texts += [
+            f"### {task['task']}: {title}",
+            table(
+                (
+                    *("choice", "ratio", "part", "first", "total"),
+                    *("1 − `left`", "fall", "fall, shuffled members"),
+                    "fall at another member's part, shuffled",
+                ),
+                [destroyed_row(row) for row in own],
+            ),
+        ]
+    return texts
+
+
+def destroyed_row(row: dict[str, Any]) -> list[str]:
+    """Return one part of one choice."""
+    return [
+        row["step"],
+        f"{row['variance_ratio']:.2f}{'' if row['supported'] else ' (not supported)'}",
+        row["part"],
+        share(row, "first"),
+        share(row, "total"),
+        *(
+            f"{value:.2f}"
+            for value in (
+                1.0 - row["left"],
+                row["fall"],
+                row["fall_shuffled"],
+                row["fall_at_members"],
+            )
+        ),
+    ]
+
+
+def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [columns, ("---",) * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

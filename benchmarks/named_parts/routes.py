@@ -1,0 +1,134 @@
+"""Routes from the parts of a reward to policies: solved again, from a pilot, fitted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+
+from gflownet_envs.block_store import Store
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.experiments.part_effects import exact_solver, policies_of_parts
+from gflownet_envs.experiments.task import NamedParts, Policies, Preset, Study
+from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
+from gflownet_envs.rewards.source import (
+    RewardSource,
+    mean_reward,
+    reward_of_objects,
+    reward_rows,
+)
+from gflownet_envs.training.train import train_ensemble
+
+SOLVED = "solved again"
+
+#: Float64 numbers of the weights of a pilot, features times objects, that fit.
+MAX_WEIGHTS = 2**27
+
+
+@dataclass(frozen=True)
+class Route:
+    """One route, with the CPU time that its preparation took."""
+
+    name: str
+    # shape: parts of n members -> (n, ΣK)
+    policies: Callable[[Mapping[str, np.ndarray]], np.ndarray]
+    seconds: float
+
+
+def routes(
+    study: Study,
+    policies: Policies,
+    named: NamedParts,
+    preset: Preset,
+    seed: int,
+    store: Store | None,
+) -> Iterator[Route]:
+    """Prepare one route after another, where the task allows it."""
+    solve = exact_solver(study, policies)
+    assert solve is not None
+    yield Route(SOLVED, partial(policies_of_parts, named, study, solve), 0.0)
+    if policies.solution is not None:
+        yield from pilot_routes(study, policies, named, preset, seed, store)
+
+
+def pilot_routes(
+    study: Study,
+    policies: Policies,
+    named: NamedParts,
+    preset: Preset,
+    seed: int,
+    store: Store | None,
+) -> Iterator[Route]:
+    """From a pilot that is solved, and from one GFlowNet trained on the mean reward."""
+    assert policies.solution is not None
+    graph = policies.solution.graph
+    if why_no_pilot(study):
+        return
+    train = study.reward.select(slice(0, study.n_train))
+    log_reward = table_of(train, graph)
+    trained = train_ensemble(
+        study.environment,
+        mean_reward(train, study.environment),
+        preset.training,
+        seed=seed,
+        store=store,
+    )
+    training = float(trained.diagnostics.cpu_seconds.sum())
+    settings = {
+        "exact pilot": ({"pilot": "exact"}, 0.0, (None, 2)),
+        "trained pilot": ({"pilot": trained}, training, (None,)),
+        "trained pilot, sampled": (
+            {"pilot": trained, "n_samples": 4096, "random_state": seed},
+            training,
+            (None, 2),
+        ),
+    }
+    for name, (parameters, seconds, orders) in settings.items():
+        started = time.process_time()
+        features = PolicyRelevantFeatures(
+            graph, trajectory=study.trajectory, **parameters
+        ).fit(log_reward)
+        seconds += time.process_time() - started
+        for order in orders:
+            text = "all orders" if order is None else "second order"
+            model = partial(changed_policies, features, named, graph, order)
+            yield Route(f"{name}, {text}", model, seconds)
+
+
+def why_no_pilot(study: Study) -> str:
+    """Return why there is no route from a pilot; nothing where there is one."""
+    environment = study.environment
+    if not environment.is_enumerable:
+        return "its objects are not numbered, and weights are one for each object"
+    n_weights = int(environment.valid_mask(study.trajectory.states[:-1]).sum())
+    n_weights *= environment.require_listed_objects()
+    if n_weights > MAX_WEIGHTS:
+        return (
+            f"weights of {environment.n_objects:,} objects for each action are "
+            f"{8 * n_weights / 2**30:.1f} GiB"
+        )
+    return ""
+
+
+def changed_policies(
+    features: PolicyRelevantFeatures,
+    named: NamedParts,
+    graph: StateGraph,
+    order: int | None,
+    parts: Mapping[str, np.ndarray],
+) -> np.ndarray:  # shape: (n, ΣK)
+    """Return the policies that a pilot predicts for parts."""
+    return features.predict_policy(table_of(named.reward(parts), graph), order=order)
+
+
+def table_of(
+    reward: RewardSource, graph: StateGraph
+) -> np.ndarray:  # shape: (n_members, n_objects)
+    """Return log R of all objects."""
+    objects = torch.arange(graph.environment.require_listed_objects())
+    members = slice(0, reward.n_members)
+    return reward_rows(reward_of_objects(reward, graph), members, objects).numpy()
