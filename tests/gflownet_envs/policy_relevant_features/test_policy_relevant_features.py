@@ -28,6 +28,7 @@ from gflownet_envs.policy_relevant_features import (
     exact_outcome_laws,
     sampled_outcome_laws,
 )
+from skpce.inspection import part_effects
 
 SELECTION = SequentialSelectionEnvironment(
     {"a": ["x", "y", "z"], "b": ["p", "q"], "c": ["u", "v", "w"]}
@@ -226,6 +227,31 @@ def test_policies_of_an_order_add_up_to_one_and_err_by_the_next_power(
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(
         rate, abs=0.2
     )
+
+
+@pytest.mark.parametrize("name", ["tree", "graphs"])
+def test_effects_of_parts_are_those_of_policies_solved_again(name):
+    env, actions = SPACES[name]
+    rng = np.random.default_rng(0)
+    shape = (20, env.n_objects)
+    parts = {"level": rng.normal(size=shape), "trend": 2.0 * rng.normal(size=shape)}
+    log_reward = parts["level"] + parts["trend"]
+    fitted = PolicyRelevantFeatures(env, trajectory=actions).fit(log_reward)
+    exact = exact_policies(env, log_reward, fitted)
+    names = dict(zip(exact.step_names, exact.steps, strict=True))
+    ours, theirs = (
+        part_effects(
+            model, parts, n_draws=32, steps=names, mask=exact.mask, random_state=0
+        )
+        for model in (
+            fitted.predict_policy,
+            lambda X: exact_policies(env, X, fitted).y,
+        )
+    )
+    for column in ("first", "total", "alone", "left", "variance_ratio"):
+        np.testing.assert_allclose(
+            getattr(ours, column), getattr(theirs, column), rtol=0, atol=1e-10
+        )
 
 
 def test_policies_of_steps_without_a_choice_and_without_excluded_steps():
