@@ -12,6 +12,7 @@ from gflownet_envs import (
     mean_log_reward,
     solve_exact,
 )
+from gflownet_envs.experiments.named_parts import factorial_parts
 from gflownet_envs.experiments.task import Preset, Study, Task
 
 
@@ -47,9 +48,8 @@ class LevelTask(Task):
     }
 
     def prepare(self, preset, *, seed, store, progress, options):
-        environment = SequentialSelectionEnvironment(
-            {"solvent": ["water", "toluene"], "base": ["K3PO4", "MTBD", "none"]}
-        )
+        factors = {"solvent": ["water", "toluene"], "base": ["K3PO4", "MTBD", "none"]}
+        environment = SequentialSelectionEnvironment(factors)
         n_members = preset.n_train + preset.n_test
         values = np.random.default_rng(seed).normal(size=(n_members, 5))
         chosen = environment.object_levels().numpy() + np.array(environment.offsets)
@@ -73,4 +73,7 @@ class LevelTask(Task):
                 },
             },
             feature_unit="log value",
+            named_parts=(
+                factorial_parts(environment, log_reward, factors, phrases={}),
+            ),
         )
