@@ -14,15 +14,9 @@ import numpy as np
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.experiments.part_effects import find_part_effects
 from gflownet_envs.experiments.policies import make_policies
-from gflownet_envs.experiments.task import (
-    NamedParts,
-    PartFindings,
-    Policies,
-    Preset,
-    Study,
-)
+from gflownet_envs.experiments.task import PartFindings, Policies, Preset, Study
 from gflownet_envs.experiments.tasks import find_task
-from skpce.inspection import Result, part_effects
+from skpce.inspection import Result, ResultRow
 
 from .destroyed import destroyed
 from .routes import routes, why_no_pilot
@@ -94,9 +88,7 @@ def split(found: PartFindings) -> dict[str, Any]:
         "parts": list(effects.part_names),
         "steps": [
             {
-                **indices(effects, place),
-                "step": step.step,
-                "supported": bool(step.supported),
+                **indices(effects, place, step),
                 "reasons": list(step.reasons),
                 "variance_ratio": float(step.variance_ratio),
                 "variance_ratio_error": float(step.variance_ratio_error),
@@ -107,10 +99,12 @@ def split(found: PartFindings) -> dict[str, Any]:
     }
 
 
-def indices(effects: Result, place: int) -> dict[str, list[float]]:
+def indices(effects: Result, place: int, step: ResultRow) -> dict[str, Any]:
     """Return first-order and total indices of one step, with standard errors."""
     names = ("first", "first_error", "total", "total_error")
-    return {name: getattr(effects, name)[place].tolist() for name in names}
+    found = {name: getattr(effects, name)[place].tolist() for name in names}
+    q2 = float(step.q2) if hasattr(step, "q2") else None
+    return {"step": step.step, "supported": bool(step.supported), "q2": q2, **found}
 
 
 def by_route(
@@ -124,39 +118,27 @@ def by_route(
     """Return the effects of the first split by every route, from the same draws."""
     named = study.named_parts[0]
     found = []
-    for route in routes(study, policies, named, preset, seed, store):
+    for route in routes(study, policies, named, preset, n_draws, seed, store):
         started = time.process_time()
-        effects = part_effects(
-            route.policies, named.parts, n_draws=n_draws, **shape(policies, named, seed)
-        )
+        effects = route.effects()
         seconds = route.seconds + time.process_time() - started
         print(f"  {route.name}: {seconds:.1f} CPU-s", file=sys.stderr)
-        steps = [
-            {"step": step.step, **indices(effects, place)}
-            for place, step in enumerate(effects.steps)
-            if np.isfinite(step.variance_ratio)
-        ]
-        found.append({"route": route.name, "cpu_seconds": seconds, "steps": steps})
+        found.append(
+            {
+                "route": route.name,
+                "cpu_seconds": seconds,
+                "steps": [
+                    indices(effects, place, step)
+                    for place, step in enumerate(effects.steps)
+                ],
+            }
+        )
     why = why_no_pilot(study)
     return {
         "title": named.title,
         "n_draws": n_draws,
         "found": found,
         "missing": [why] if why else [],
-    }
-
-
-def shape(policies: Policies, named: NamedParts, seed: int) -> dict[str, Any]:
-    """Return what `part_effects` has to know beside the model and the parts."""
-    exact = policies.exact
-    assert exact is not None
-    return {
-        "combine": dict,
-        "dependent": False,
-        "steps": dict(zip(exact.step_names, exact.steps, strict=True)),
-        "mask": exact.mask,
-        "batch_size": named.batch_size,
-        "random_state": seed,
     }
 
 

@@ -27,6 +27,7 @@ def page(tasks: list[dict[str, Any]]) -> str:
         "### Where nothing, or not everything, can be said",
         "\n".join(f"- {line}" for task in tasks for line in limits(task)),
         "## Agreement of the routes",
+        summary(tasks),
         *(text for task in tasks for text in agreement(task)),
         "### What each route costs",
         costs(tasks),
@@ -90,43 +91,102 @@ def share(step: dict[str, Any], name: str, part: int | None = None) -> str:
     return f"{value:.2f} ± {error:.2f}"
 
 
-def agreement(task: dict[str, Any]) -> list[str]:
-    """Return the table of one task: a row per choice, a column per route."""
+def beside_solved(
+    task: dict[str, Any],
+) -> list[tuple[str, list[tuple[dict[str, Any], dict[str, Any]]]]]:
+    """Return, for each other route, the choices as solved again and by the route."""
     if not task.get("routes"):
         return []
-    routes = task["routes"]
-    solved, *others = routes["found"]
+    solved, *others = task["routes"]["found"]
     assert solved["route"] == SOLVED
-    if not others:
+    return [
+        (
+            other["route"],
+            [
+                pair
+                for pair in zip(solved["steps"], other["steps"], strict=True)
+                if np.isfinite(pair[0]["total"]).all()
+            ],
+        )
+        for other in others
+    ]
+
+
+def summary(tasks: list[dict[str, Any]]) -> str:
+    """Return median and largest difference over the choices, a row per task."""
+    cells: dict[str, dict[str, str]] = {}
+    errors = {}
+    for task in tasks:
+        own = cells.setdefault(task["task"], {})
+        for name, pairs in beside_solved(task):
+            gaps = [gap(*pair) for pair in pairs]
+            same = sum(leading(one) == leading(other) for one, other in pairs)
+            own[name] = (
+                f"{number(float(np.median(gaps)))}, {number(max(gaps))}; "
+                f"{same} of {len(pairs)}"
+            )
+            all_errors = [max(solved["total_error"]) for solved, _ in pairs]
+            errors[task["task"]] = f"{np.median(all_errors):.3f}"
+    names = list(dict.fromkeys(name for own in cells.values() for name in own))
+    rows = [
+        [task, errors[task], *(own.get(name, "–") for name in names)]
+        for task, own in cells.items()
+        if own
+    ]
+    return table(("task", "standard error", *names), rows)
+
+
+def leading(step: dict[str, Any]) -> int:
+    """Return the number of the part of the largest first-order index."""
+    return int(np.argmax(step["first"]))
+
+
+def agreement(task: dict[str, Any]) -> list[str]:
+    """Return the table of one task: a row per choice, a column per route."""
+    routes = beside_solved(task)
+    if not routes:
         return []
+    found = task["routes"]
+    solved = [one for one, _ in routes[0][1]]
     rows = [
         [
             step["step"],
             f"{max(step['total_error']):.3f}",
-            *(compared(step, route["steps"][place]) for route in others),
+            *(compared(*pairs[place]) for _, pairs in routes),
         ]
-        for place, step in enumerate(solved["steps"])
+        for place, step in enumerate(solved)
     ]
     return [
         f"### {task['task']}",
-        f"{routes['title'][0].upper()}{routes['title'][1:]}, "
-        f"{len(solved['steps'][0]['total'])} parts, {routes['n_draws']} draws.",
-        table(
-            ("choice", "standard error", *(route["route"] for route in others)), rows
-        ),
+        f"{found['title'][0].upper()}{found['title'][1:]}: "
+        f"{len(solved[0]['total'])} parts, {found['n_draws']} draws.",
+        table(("choice", "standard error", *(name for name, _ in routes)), rows),
     ]
 
 
 def compared(solved: dict[str, Any], other: dict[str, Any]) -> str:
-    """Return the largest difference of an index, and the correlation over parts."""
-    gap = max(
-        np.abs(np.subtract(solved[name], other[name])).max()
-        for name in ("first", "total")
+    """Return the largest difference of an index, the correlation, and Q² of a fit."""
+    text = number(gap(solved, other))
+    if len(solved["total"]) >= LEAST_PARTS:
+        text += f" ({correlation(solved, other)})"
+    return text if other["q2"] is None else f"{text}, Q² {other['q2']:.2f}"
+
+
+def gap(solved: dict[str, Any], other: dict[str, Any]) -> float:
+    """Return the largest difference of an index, first-order or total."""
+    return float(
+        max(
+            np.abs(np.subtract(solved[name], other[name])).max()
+            for name in ("first", "total")
+        )
     )
-    if len(solved["total"]) < LEAST_PARTS:
-        return number(gap)
-    correlation = np.corrcoef(solved["total"], other["total"])[0, 1]
-    return f"{number(gap)} ({correlation:.2f})"
+
+
+def correlation(solved: dict[str, Any], other: dict[str, Any]) -> str:
+    """Return the correlation of total indices over the parts; a dash if all are 0."""
+    if np.ptp(other["total"]) == 0:
+        return "–"
+    return f"{np.corrcoef(solved['total'], other['total'])[0, 1]:.2f}"
 
 
 def number(value: float) -> str:

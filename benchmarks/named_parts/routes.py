@@ -22,11 +22,21 @@ from gflownet_envs.rewards.source import (
     reward_rows,
 )
 from gflownet_envs.training.train import train_ensemble
+from skpce.inspection import Result, part_effects, part_effects_from_members
 
 SOLVED = "solved again"
 
+#: Degrees of the surrogates.
+DEGREES = (1, 2)
+
+#: Behind the p-values of their verdicts, which the study does not need.
+N_PERMUTATIONS = 19
+
 #: Float64 numbers of the weights of a pilot, features times objects, that fit.
 MAX_WEIGHTS = 2**27
+
+
+Parts = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -34,8 +44,7 @@ class Route:
     """One route, with the CPU time that its preparation took."""
 
     name: str
-    # shape: parts of n members -> (n, ΣK)
-    policies: Callable[[Mapping[str, np.ndarray]], np.ndarray]
+    effects: Callable[[], Result]
     seconds: float
 
 
@@ -44,30 +53,63 @@ def routes(
     policies: Policies,
     named: NamedParts,
     preset: Preset,
+    n_draws: int,
     seed: int,
     store: Store | None,
 ) -> Iterator[Route]:
     """Prepare one route after another, where the task allows it."""
     solve = exact_solver(study, policies)
+    exact = policies.exact
     assert solve is not None
-    yield Route(SOLVED, partial(policies_of_parts, named, study, solve), 0.0)
-    if policies.solution is not None:
-        yield from pilot_routes(study, policies, named, preset, seed, store)
+    assert exact is not None
+    columns = {
+        "steps": dict(zip(exact.step_names, exact.steps, strict=True)),
+        "mask": exact.mask,
+    }
+    recombined = partial(
+        part_effects,
+        parts=named.parts,
+        combine=dict,
+        n_draws=n_draws,
+        dependent=False,
+        batch_size=named.batch_size,
+        random_state=seed,
+        **columns,
+    )
+    again = partial(policies_of_parts, named, study, solve)
+    yield Route(SOLVED, partial(recombined, again), 0.0)
+    if policies.solution is not None and not why_no_pilot(study):
+        models = pilots(study, policies, named, preset, seed, store)
+        for name, model, seconds in models:
+            yield Route(name, partial(recombined, model), seconds)
+    train = {name: values[: study.n_train] for name, values in named.parts.items()}
+    for degree in DEGREES:
+        fitted = partial(
+            part_effects_from_members,
+            train,
+            exact.train.y,
+            degree=degree,
+            n_permutations=N_PERMUTATIONS,
+            random_state=seed,
+            **columns,
+        )
+        yield Route(f"surrogate, degree {degree}", fitted, 0.0)
 
 
-def pilot_routes(
+def pilots(
     study: Study,
     policies: Policies,
     named: NamedParts,
     preset: Preset,
     seed: int,
     store: Store | None,
-) -> Iterator[Route]:
-    """From a pilot that is solved, and from one GFlowNet trained on the mean reward."""
+) -> Iterator[tuple[str, Callable[[Parts], np.ndarray], float]]:
+    """Solve the mean reward, and train a GFlowNet on it; what is predicted from them.
+
+    Each with the CPU time that it took.
+    """
     assert policies.solution is not None
     graph = policies.solution.graph
-    if why_no_pilot(study):
-        return
     train = study.reward.select(slice(0, study.n_train))
     log_reward = table_of(train, graph)
     trained = train_ensemble(
@@ -96,7 +138,7 @@ def pilot_routes(
         for order in orders:
             text = "all orders" if order is None else "second order"
             model = partial(changed_policies, features, named, graph, order)
-            yield Route(f"{name}, {text}", model, seconds)
+            yield f"{name}, {text}", model, seconds
 
 
 def why_no_pilot(study: Study) -> str:
@@ -119,7 +161,7 @@ def changed_policies(
     named: NamedParts,
     graph: StateGraph,
     order: int | None,
-    parts: Mapping[str, np.ndarray],
+    parts: Parts,
 ) -> np.ndarray:  # shape: (n, ΣK)
     """Return the policies that a pilot predicts for parts."""
     return features.predict_policy(table_of(named.reward(parts), graph), order=order)
