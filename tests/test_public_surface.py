@@ -29,6 +29,7 @@ ADDED: set[str] = {
     "skpce.FailedSamplesWarning",
     "skpce.inspection.Result",
     "skpce.inspection.part_effects",
+    "skpce.inspection.part_effects_from_members",
     "skpce.inspection.part_entries",
     "skpce.inspection.parts_of_table",
     "skpce.inspection.ResultRow",
