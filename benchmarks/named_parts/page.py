@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .routes import SOLVED
+from .routes import SOLVED, SURROGATE
 
 #: Correlations over fewer parts than this are not printed.
 LEAST_PARTS = 3
@@ -27,7 +27,10 @@ def page(tasks: list[dict[str, Any]]) -> str:
         "### Where nothing, or not everything, can be said",
         "\n".join(f"- {line}" for task in tasks for line in limits(task)),
         "## Agreement of the routes",
-        summary(tasks),
+        "Through a pilot:",
+        summary(tasks, surrogates=False),
+        "From a fit to the members:",
+        summary(tasks, surrogates=True),
         *(text for task in tasks for text in agreement(task)),
         "### What each route costs",
         costs(tasks),
@@ -92,9 +95,9 @@ def share(step: dict[str, Any], name: str, part: int | None = None) -> str:
 
 
 def beside_solved(
-    task: dict[str, Any],
+    task: dict[str, Any], surrogates: bool
 ) -> list[tuple[str, list[tuple[dict[str, Any], dict[str, Any]]]]]:
-    """Return, for each other route, the choices as solved again and by the route."""
+    """Return, for routes of a kind, the choices as solved again and by the route."""
     if not task.get("routes"):
         return []
     solved, *others = task["routes"]["found"]
@@ -109,16 +112,17 @@ def beside_solved(
             ],
         )
         for other in others
+        if other["route"].startswith(SURROGATE) == surrogates
     ]
 
 
-def summary(tasks: list[dict[str, Any]]) -> str:
+def summary(tasks: list[dict[str, Any]], *, surrogates: bool) -> str:
     """Return median and largest difference over the choices, a row per task."""
     cells: dict[str, dict[str, str]] = {}
     errors = {}
     for task in tasks:
         own = cells.setdefault(task["task"], {})
-        for name, pairs in beside_solved(task):
+        for name, pairs in beside_solved(task, surrogates):
             gaps = [gap(*pair) for pair in pairs]
             same = sum(leading(one) == leading(other) for one, other in pairs)
             own[name] = (
@@ -142,25 +146,32 @@ def leading(step: dict[str, Any]) -> int:
 
 
 def agreement(task: dict[str, Any]) -> list[str]:
-    """Return the table of one task: a row per choice, a column per route."""
-    routes = beside_solved(task)
-    if not routes:
+    """Return the tables of one task: a row per choice, a column per route."""
+    texts = []
+    for surrogates in (False, True):
+        routes = beside_solved(task, surrogates)
+        if not routes:
+            continue
+        solved = [one for one, _ in routes[0][1]]
+        rows = [
+            [
+                step["step"],
+                f"{max(step['total_error']):.3f}",
+                *(compared(*pairs[place]) for _, pairs in routes),
+            ]
+            for place, step in enumerate(solved)
+        ]
+        names = (name for name, _ in routes)
+        texts.append(table(("choice", "standard error", *names), rows))
+    if not texts:
         return []
     found = task["routes"]
-    solved = [one for one, _ in routes[0][1]]
-    rows = [
-        [
-            step["step"],
-            f"{max(step['total_error']):.3f}",
-            *(compared(*pairs[place]) for _, pairs in routes),
-        ]
-        for place, step in enumerate(solved)
-    ]
+    n_parts = len(found["found"][0]["steps"][0]["total"])
+    title = found["title"]
     return [
         f"### {task['task']}",
-        f"{found['title'][0].upper()}{found['title'][1:]}: "
-        f"{len(solved[0]['total'])} parts, {found['n_draws']} draws.",
-        table(("choice", "standard error", *(name for name, _ in routes)), rows),
+        f"{title[0].upper()}{title[1:]}: {n_parts} parts, {found['n_draws']} draws.",
+        *texts,
     ]
 
 
