@@ -11,6 +11,9 @@ from .routes import SOLVED, SURROGATE
 #: Correlations over fewer parts than this are not printed.
 LEAST_PARTS = 3
 
+#: Cross-fitted Q² from which on a surrogate is said to predict a choice.
+MIN_Q2 = 0.25
+
 
 def page(tasks: list[dict[str, Any]]) -> str:
     """Return the page of some tasks."""
@@ -35,6 +38,7 @@ def page(tasks: list[dict[str, Any]]) -> str:
         "### What each route costs",
         costs(tasks),
         "## Parts destroyed on real data",
+        *(destroyed_summary(task) for task in tasks),
         *(text for task in tasks for text in destroyed(task)),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
@@ -124,10 +128,11 @@ def summary(tasks: list[dict[str, Any]], *, surrogates: bool) -> str:
         own = cells.setdefault(task["task"], {})
         for name, pairs in beside_solved(task, surrogates):
             gaps = [gap(*pair) for pair in pairs]
-            same = sum(leading(one) == leading(other) for one, other in pairs)
+            fits = [pair for pair in pairs if is_fit(pair[1])]
+            same = sum(leading(one) == leading(other) for one, other in fits)
             own[name] = (
                 f"{number(float(np.median(gaps)))}, {number(max(gaps))}; "
-                f"{same} of {len(pairs)}"
+                f"{same} of {len(fits)}"
             )
             all_errors = [max(solved["total_error"]) for solved, _ in pairs]
             errors[task["task"]] = f"{np.median(all_errors):.3f}"
@@ -138,6 +143,11 @@ def summary(tasks: list[dict[str, Any]], *, surrogates: bool) -> str:
         if own
     ]
     return table(("task", "standard error", *names), rows)
+
+
+def is_fit(step: dict[str, Any]) -> bool:
+    """Return whether a surrogate predicts a choice; what needs no fit, always does."""
+    return step["q2"] is None or step["q2"] >= MIN_Q2
 
 
 def leading(step: dict[str, Any]) -> int:
@@ -242,6 +252,35 @@ def destroyed(task: dict[str, Any]) -> list[str]:
             ),
         ]
     return texts
+
+
+#: Pairs of a measured fall and the claim that stands beside it.
+CLAIMED = (
+    ("fall", "total"),
+    ("fall", "first"),
+    ("fall_shuffled", "total"),
+    ("fall_shuffled", "first"),
+    ("fall_at_members", "first"),
+)
+
+
+def destroyed_summary(task: dict[str, Any]) -> str:
+    """Return how far falls are from claims, a row per split."""
+    found = task.get("destroyed", {"rows": []})["rows"]
+    if not found:
+        return ""
+    rows = []
+    for title in dict.fromkeys(row["split"] for row in found):
+        own = [row for row in found if row["split"] == title]
+        error = np.median([row["total_error"] for row in own])
+        cells = [title, str(len(own)), f"{error:.2f}"]
+        for fall, claim in CLAIMED:
+            apart = np.abs([row[fall] - row[claim] for row in own])
+            cells.append(f"{np.median(apart):.2f}, {apart.max():.2f}")
+        rows.append(cells)
+    names = ("fall − total", "fall − first", "shuffled: fall − total")
+    names += ("shuffled: fall − first", "shuffled, at another member's: fall − first")
+    return table(("split", "falls", "standard error of total", *names), rows)
 
 
 def destroyed_row(row: dict[str, Any]) -> list[str]:
