@@ -48,6 +48,8 @@ CHANGED: set[str] = {
     "skpce.plotting.CoverageDisplay",
     "skpce.plotting.InteractionDisplay.from_estimator",
     "skpce.plotting.MainEffectsDisplay.from_estimator",
+    "skpce.plotting.PolicyDistributionDisplay.from_estimator",  # max_parts
+    "skpce.plotting.PolicyDistributionDisplay.from_samples",
     "skpce.plotting.RewardEffectsDisplay.from_estimator",
     "skpce.plotting.SobolDisplay.from_estimator",
     "skpce.plotting.SobolDisplay.from_fit",
