@@ -126,7 +126,7 @@ def test_buchwald_hartwig_on_the_real_data(tmp_path):
         pytest.skip("SKPCE_DATA is not set to a folder with buchwald_hartwig.csv")
     result = invoke("run", "buchwald-hartwig", "--preset", "smoke", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    check_files(tmp_path)
+    check_files(tmp_path, FIGURES | {"parts_2.png", "parts_3.png"})
     dataset = PolicyDataset.load(tmp_path / "dataset.safetensors")
     assert dataset.steps == (4, 3, 16, 24)
     assert dataset.X.shape == (24, 4608)
