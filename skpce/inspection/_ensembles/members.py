@@ -12,6 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from ..._checks import FloatArray, IndexArray, floats_with_nan
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import refuse_ragged
+from .._input_tests import numeric
 from .._reading import final_estimator
 from .._result import Result
 from .cross_fit import CrossFit, Split, take, with_parameters
@@ -216,6 +217,25 @@ def make_splits(
     return splits
 
 
+def divides(splits: Sequence[Split], labels: IndexArray) -> bool:
+    """Whether members of one label are both in training and in test."""
+    return any(np.intersect1d(labels[a], labels[b]).size for a, b in splits)
+
+
+def check_order(order: Any, n_members: int) -> None:
+    """Refuse positions that cannot be sorted, or are not one for each member."""
+    if order is None:
+        return
+    values = np.asarray(order)
+    if values.shape != (n_members,) or values.dtype.kind not in "fiubMm":
+        raise ValueError(
+            f"order must be {n_members} numbers or dates, one for each member. Got "
+            f"shape {values.shape} and type {values.dtype}."
+        )
+    if np.isnan(values).any() if values.dtype.kind == "f" else False:
+        raise ValueError("order has NaN; give the position of each member.")
+
+
 def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
     """Caution when members that are held out have their rows of X in training."""
     if reward is not None:
@@ -232,6 +252,30 @@ def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[st
         f"{repeated} of {tested} held-out members have a row of X that is in their "
         "training fold too; if members with equal rows are replicates, Q² and p are "
         "too good: give reward=",
+    )
+
+
+# Squared correlation from which an input has all that there is in an output.
+_COPY = 1.0 - 1e-9
+
+
+def copy_caution(X: Any, y: Any, outputs: Outputs) -> tuple[str, ...]:
+    """Caution when an input is a linear copy of a real output."""
+    inputs = numeric(X)
+    if inputs is None or outputs.geometry is not None:
+        return ()
+    values = np.asarray(y, dtype=np.float64).reshape(len(inputs), -1)
+    centred = [table - table.mean(axis=0) for table in (inputs, values)]
+    sizes = [np.square(table).sum(axis=0) for table in centred]
+    limits = np.outer(*sizes) * _COPY
+    copies = (np.square(centred[0].T @ centred[1]) >= limits) & (limits > 0)
+    if not copies.any():
+        return ()
+    names = getattr(X, "columns", range(inputs.shape[1]))
+    column = list(names)[int(np.argmax(copies.any(axis=1)))]
+    return (
+        f"the input {column!r} is a linear function of an output, without any noise; "
+        "if it was computed from the output, the attribution is circular",
     )
 
 
