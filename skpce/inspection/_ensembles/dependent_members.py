@@ -7,7 +7,7 @@ series) may not: what is learned of one predicts the other, whatever the inputs 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,9 +77,43 @@ def find_member_groups(
     tables = _inputs(fit, fitted)
     if not tables or np.isnan(residuals).any() or not np.ptp(observed, axis=0).any():
         return None
-    copies = _near_copies(tables, _scaled(observed, groups))
-    left = _scaled(residuals, groups)
-    return copies or _series(tables, _scaled(observed, groups), left, order)
+    outputs, left = _scaled(observed, groups), _scaled(residuals, groups)
+    copies = _near_copies(tables, outputs)
+    if copies is None:
+        return _series(tables, outputs, left, order)
+    series = _series_of_groups(copies, tables, outputs, left, order)
+    return copies if series is None else series
+
+
+def _series_of_groups(
+    copies: MemberGroups,
+    tables: list[FloatArray],
+    outputs: FloatArray,
+    left: FloatArray,
+    order: Any,
+) -> MemberGroups | None:
+    """Return blocks of groups of near-copies that follow one another."""
+    if copies.n_groups < _LEAST_GROUPS:
+        return None
+    _, first, number = np.unique(copies.labels, return_index=True, return_inverse=True)
+    place = np.argsort(np.argsort(first))[number]  # in the order of the first members
+    found = _series(
+        [_means(table, place) for table in tables],
+        _means(outputs, place),
+        _means(left, place),
+        None if order is None else np.asarray(order)[np.sort(first)],
+    )
+    if found is None:
+        return None
+    return replace(found, labels=found.labels[place])
+
+
+def _means(values: FloatArray, place: IndexArray) -> FloatArray:
+    """Average rows of a group; shapes: (n, d), (n,) -> (n_groups, d)."""
+    sums = np.zeros((place.max() + 1, values.shape[1]))
+    np.add.at(sums, place, values)
+    found: FloatArray = sums / np.bincount(place)[:, np.newaxis]
+    return found
 
 
 def _inputs(fit: CrossFit, fitted: Any) -> list[FloatArray]:
@@ -226,11 +260,11 @@ def _p_value_of_order(values: FloatArray, generator: np.random.Generator) -> flo
 
 
 def _block_length(outputs: FloatArray, inputs: FloatArray) -> int:
-    """Return twice the lag up to which outputs and inputs both depend on the past."""
+    """Return thrice the lag up to which outputs and inputs both depend on the past."""
     n_members = len(outputs)
     noise = 2.0 / np.sqrt(n_members)
     for lag in range(1, n_members // 2):
         pair = _autocorrelation(outputs, lag), _autocorrelation(inputs, lag)
         if min(pair) < noise:
-            return 2 * lag
+            return 3 * lag
     return n_members
