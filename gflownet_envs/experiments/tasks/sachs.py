@@ -155,6 +155,7 @@ class SachsTask(Task):
             ),
             n_components=2,
             degrees=(5, 1),
+            n_part_draws=32,
             solver="paper",
             n_permutations=199,
             proxy=SachsCells(pilot="trained"),
