@@ -61,7 +61,7 @@ def rows_of_task(task: dict[str, Any]) -> list[list[str]]:
                     step["step"],
                     str(len(split["parts"])),
                     f"{first.sum():.2f}",
-                    f"{1.0 - first.sum():.2f}",
+                    f"{round(1.0 - first.sum(), 2) + 0.0:.2f}",
                     largest if step["supported"] else f"({largest})",
                     share(step, "variance_ratio"),
                     f"{split['cpu_seconds']:.1f}" if place == 0 else "",
@@ -72,6 +72,8 @@ def rows_of_task(task: dict[str, Any]) -> list[list[str]]:
 
 def limits(task: dict[str, Any]) -> list[str]:
     """Say in one sentence each where nothing can be said, and why."""
+    if "splits" not in task:
+        return [f"{task['task']}: not measured in this run."]
     if not task.get("splits"):
         return [f"{task['task']}: its rewards are not split into named parts."]
     lines = []

@@ -118,4 +118,7 @@ def _basis(findings: tuple[PartFindings, ...]) -> str:
 
 def _why_none(results: RunResults) -> str:
     """Say in a sentence why no part is named."""
-    return f"The task {results.task.name} does not name the parts of its reward."
+    return (
+        f"No part of the reward is named in the preset {results.preset_name!r} of "
+        f"{results.task.name}."
+    )

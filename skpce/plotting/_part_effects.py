@@ -363,7 +363,7 @@ class PartEffectsDisplay:
                 narrow = 0
             elif bar.get_width() >= _VISIBLE and not np.isnan(errors[segment]):
                 # Neighbours that are all narrow have whiskers at different heights.
-                place = position + (0.31, -0.31, 0.0)[narrow % 3]
+                place = position + (0.33, -0.33, 0.24)[narrow % 3]
                 _draw_whisker(ax, bar, errors[segment], place)
                 narrow += 1
 

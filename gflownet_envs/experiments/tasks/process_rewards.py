@@ -311,6 +311,7 @@ class StrategyReasoningTask(Task):
             ),
             n_components=2,
             degrees=(5, 1),
+            n_part_draws=128,
             solver="paper",
             proxy=ProcessRewardSpec(),
         ),

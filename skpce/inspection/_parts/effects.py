@@ -172,7 +172,8 @@ def part_effects(
     -----
     *Assumption.* Parts are independent of one another; each may have any distribution.
     It is tested: an output is *supported* where ``variance_ratio`` differs from 1 by at
-    most three standard errors or by at most 25 %.
+    most 25 %, or by at most three standard errors and 50 %, and where its standard
+    error is at most 0.4.
 
     *Standard errors* contain the draws and the choice of the members: a draw depends on
     two members for each part, and the variance of a mean of such draws is that of an
@@ -312,8 +313,10 @@ def _table_of_dependence(parts: Mapping[str, NDArray[Any]]) -> Result:
     )
 
 
-# Recombined members may have this much more or less variance than the members.
-_TOLERANCE = 0.25
+# Recombined members may have this much more or less variance than the members; up to
+# the second one where it is not settled by three standard errors; and a ratio with a
+# larger standard error than the last one settles nothing.
+_TOLERANCE, _LARGEST, _UNSETTLED = 0.25, 0.5, 0.4
 
 
 def _table(
@@ -330,10 +333,16 @@ def _table(
         apart = abs(ratio[group] - 1.0)
         if np.isnan(ratio[group]):
             reason = ("no choice, or no variance between members",)
-        elif apart > max(_TOLERANCE, 3.0 * error[group]):
+        elif apart > max(_TOLERANCE, min(3.0 * error[group], _LARGEST)):
             reason = (
                 f"recombined members have {ratio[group]:.2f} times the variance of the "
                 "members: the parts are dependent",
+            )
+        elif error[group] > _UNSETTLED:
+            reason = (
+                "too few draws to say whether the parts are independent: recombined "
+                f"members have {ratio[group]:.2f} ± {error[group]:.2f} times the "
+                "variance of the members",
             )
         reasons.append(reason)
         facts.append("" if np.isnan(ratio[group]) else _leading(names, columns, group))

@@ -247,7 +247,9 @@ def test_training_noise_stands_beside_what_rewards_imply(tiny):
 def test_a_task_without_named_parts_says_so(tiny):
     _, results = tiny
     bare = replace(results, parts=(), study=replace(results.study, named_parts=()))
-    assert answers(bare) == ["The task grid does not name the parts of its reward."]
+    assert answers(bare) == [
+        "No part of the reward is named in the preset 'tiny' of grid."
+    ]
 
 
 def test_pairs_that_interact_are_listed(grid):
