@@ -14,7 +14,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._basis.basis import (
     BasisParameters,
@@ -33,7 +33,10 @@ from ._checks import (
     checked_sample_weight,
     input_names,
     method_of,
+    refuse_extremes,
+    refuse_no_numbers,
     unchanged_on_failure,
+    validated,
 )
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
@@ -386,11 +389,13 @@ class PolynomialChaosRegressor(
     ) -> Samples:
         """Return the samples of positive weight."""
         named = y
+        refuse_no_numbers(y, "y")
         y, missing = without_missing(y) if may_lack else (y, None)
-        inputs, values = validate_data(
-            self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
+        inputs, values = validated(
+            self, X, y, reset=reset, multi_output=True, y_numeric=True
         )
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
+        refuse_extremes(targets, "y", varying=True)
         if missing is not None:
             targets = np.where(missing.reshape(targets.shape), np.nan, targets)
         elif np.isnan(targets).any():

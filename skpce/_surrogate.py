@@ -14,7 +14,6 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
 from ._checks import (
@@ -29,6 +28,7 @@ from ._checks import (
     input_names,
     make_generator,
     method_of,
+    validated,
 )
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
@@ -276,9 +276,7 @@ class CompositionalPCESurrogate(
         check_parameters_of(self)
         refuse_ragged(y)
         refuse_nan(y)
-        inputs, targets = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
-        )
+        inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
         parameters = BasisParameters.of(self)
         parameters.check(inputs.shape[1])
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)

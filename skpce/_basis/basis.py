@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     BoolArray,
@@ -20,6 +20,7 @@ from .._checks import (
     check_positive_weights,
     checked_sample_weight,
     input_names,
+    validated,
 )
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._model_file.state import plain_state, restore_state
@@ -389,7 +390,7 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
         Values of the basis functions; column 0 is one.
     """
     check_is_fitted(self)
-    values = validate_data(self, X, dtype=np.float64, reset=False)
+    values = validated(self, X, reset=False)
     # Not by ``checked_inputs``, for the warning is to name the line of the caller.
     self.basis_.warn_outside(values, input_names(self))
     return self.basis_.evaluate(values)
@@ -398,7 +399,7 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
 def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
     """Return inputs as an array; warn of those outside their distributions."""
     check_is_fitted(estimator)
-    values = validate_data(estimator, X, dtype=np.float64, reset=False)
+    values = validated(estimator, X, reset=False)
     estimator.basis_.warn_outside(values, input_names(estimator))
     return values
 
@@ -548,7 +549,7 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
             For a bad parameter, a law that cannot carry the degree, or a basis too
             large for memory.
         """
-        values = validate_data(self, X, dtype=np.float64)
+        values = validated(self, X)
         weights = checked_sample_weight(sample_weight, values)
         names = input_names(self)
         self.basis_ = BasisParameters.of(self).learn(values, weights, names)

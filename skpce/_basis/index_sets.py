@@ -36,6 +36,7 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    as_floats,
     check_integer,
     check_positive_weights,
     check_real,
@@ -270,7 +271,7 @@ class _Truncation(NamedTuple):
         check_integer(owner, "n_features", n_features, low=1)
         check_truncation(owner, degree, q, interaction_order)
         weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
-        ends = np.asarray(np.inf if largest is None else largest, dtype=np.float64)
+        ends = as_floats(np.inf if largest is None else largest, "largest")
         kinds = np.asarray(False if categorical is None else categorical, dtype=bool)
         for name, values in (("largest", ends), ("categorical", kinds)):
             if values.ndim and values.shape != (n_features,):

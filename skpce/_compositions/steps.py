@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.special import rel_entr
 
-from .._checks import BoolArray, FloatArray, IndexArray, fail
+from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail
 
 _SEPARATOR = "__"
 
@@ -311,7 +311,7 @@ def pack_steps(
         if mask is not None:
             raise ValueError("mask= goes with a 3-D array only.")
         values = policies.values() if isinstance(policies, Mapping) else policies
-        blocks = [np.asarray(block, dtype=np.float64) for block in values]
+        blocks = [as_floats(block, "policies") for block in values]
     shapes = [block.shape for block in blocks]
     if not blocks or any(len(shape) != 2 for shape in shapes):
         raise ValueError(
@@ -349,7 +349,7 @@ def unpack_steps(y: ArrayLike, steps: Sequence[int]) -> list[FloatArray]:
     >>> [part.shape for part in unpack_steps(np.ones((5, 5)), (2, 3))]
     [(5, 2), (5, 3)]
     """
-    values = np.asarray(y, dtype=np.float64)
+    values = as_floats(y, "y")
     if values.ndim != 2:
         raise ValueError(f"y must be 2-D, got shape {values.shape}.")
     layout = resolve_layout(values, tuple(steps), values.shape[1], "unpack_steps")
@@ -532,7 +532,7 @@ def checked_policies(
     """Return policies to compare with a fitted surrogate, closed to one."""
     refuse_ragged(y, name)
     refuse_nan(y, name)
-    values = np.asarray(y, dtype=np.float64)
+    values = as_floats(y, name)
     if values.ndim == 1:
         values = values[:, np.newaxis]
     layout = surrogate.geometry_.layout

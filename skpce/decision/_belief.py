@@ -36,6 +36,7 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    as_floats,
     check_integer,
     checked_sample_weight,
     fail,
@@ -157,7 +158,7 @@ class InputBelief:
         quantiles : ndarray of shape (n_probabilities, n_features)
             Of each input.
         """
-        wanted = np.asarray(probabilities, dtype=np.float64)
+        wanted = as_floats(probabilities, "probabilities")
         if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
             expected = "a list of numbers in [0, 1]"
             raise fail("InputBelief.quantile", "probabilities", expected, probabilities)

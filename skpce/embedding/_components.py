@@ -17,9 +17,9 @@ from sklearn.base import (
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._checks import FloatArray, check_integer
+from .._checks import FloatArray, check_integer, validated
 from .._model_file.state import plain_state, restore_state
 from ._training import (
     check_training_parameters,
@@ -151,7 +151,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_integer(owner, "n_transforms", self.n_transforms, low=1)
         zuko = import_for(owner, "zuko", "flow")
         torch = import_for(owner, "torch", "torch")
-        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        values = validated(self, X, ensure_min_samples=2)
         rng = check_random_state(self.random_state)
         self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
         # scikit-learn's global output setting must not reach the scores
@@ -230,7 +230,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         of ``fit``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, reset=False)
         return self._through_flow(self.pca_.transform(X), inverse=False)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
@@ -339,9 +339,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self : PLSTransformer
             The fitted transformer.
         """
-        X, targets = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
-        )
+        X, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:
             self.target_transformer_ = clone(self.target_transformer)
@@ -366,7 +364,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         They are uncorrelated on the rows of ``fit``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, reset=False)
         return self.pls_.transform(X)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:

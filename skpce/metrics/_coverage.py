@@ -15,7 +15,7 @@ from scipy.special import betaincinv, ndtri
 from scipy.stats import kstest
 from sklearn.utils import check_random_state
 
-from .._checks import BoolArray, FloatArray, check_option, check_real
+from .._checks import BoolArray, FloatArray, as_floats, check_option, check_real
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     composition_geometry,
@@ -30,11 +30,11 @@ def _read(
     """Check shapes and select the parts that are positive in any table."""
     mask = _inferred(mask, y_true, bounds)
     geometry = composition_geometry(y_true, steps, mask, owner)
-    observed = np.asarray(y_true, dtype=np.float64)
+    observed = as_floats(y_true, "y_true")
     active = geometry.active_parts
     read = {}
     for name, values in bounds.items():
-        array = np.asarray(values, dtype=np.float64)
+        array = as_floats(values, name)
         shape = observed.shape
         # Draws have an axis before those of y_true; bounds have not.
         n_before = 1 if name == "draws" else 0
@@ -517,7 +517,7 @@ def read_draws(
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
     """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
-    observed, drawn = (np.asarray(x, dtype=np.float64) for x in (y_true, draws))
+    observed, drawn = as_floats(y_true, "y_true"), as_floats(draws, "draws")
     for table, name in ((observed, "y_true"), (drawn, "draws")):
         rows = table.reshape(-1, table.shape[-1])
         refuse_negative(rows, geometry.layout, name)

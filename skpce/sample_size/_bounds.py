@@ -14,6 +14,7 @@ from scipy import stats
 
 from .._checks import (
     FloatArray,
+    as_floats,
     check_boolean,
     check_integer,
     check_option,
@@ -260,7 +261,7 @@ def sobol_error_interval(
     """
     owner = "sobol_error_interval"
     error, variance = _checked_pair(owner, squared_error, total_variance)
-    estimate = np.asarray(index, dtype=np.float64)
+    estimate = as_floats(index, "index")
     if not np.all((estimate >= 0.0) & (estimate <= 1.0)):
         raise fail(owner, "index", "in the range [0, 1]", index)
     angle = np.arccos(np.sqrt(estimate))
@@ -281,8 +282,8 @@ def _sine(error: FloatArray, variance: FloatArray) -> FloatArray:
 def _checked_pair(
     owner: str, squared_error: Any, total_variance: Any
 ) -> tuple[FloatArray, FloatArray]:
-    error = np.asarray(squared_error, dtype=np.float64)
-    variance = np.asarray(total_variance, dtype=np.float64)
+    error = as_floats(squared_error, "squared_error")
+    variance = as_floats(total_variance, "total_variance")
     if not np.all(error >= 0.0):
         raise fail(owner, "squared_error", "non-negative", squared_error)
     if not np.all((variance >= 0.0) & np.isfinite(variance)):

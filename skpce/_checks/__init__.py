@@ -33,12 +33,39 @@ import numpy as np
 import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 from threadpoolctl import ThreadpoolController
 
-FloatArray = NDArray[np.float64]
+from .numbers import (
+    FloatArray as FloatArray,
+)
+from .numbers import (
+    as_floats as as_floats,
+)
+from .numbers import (
+    floats_with_nan as floats_with_nan,
+)
+from .numbers import (
+    is_missing as is_missing,
+)
+from .numbers import (
+    refuse_extremes as refuse_extremes,
+)
+from .numbers import (
+    refuse_no_numbers as refuse_no_numbers,
+)
+from .numbers import (
+    validated as validated,
+)
+from .numbers import (
+    validated_array as validated_array,
+)
+
 IndexArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+#: More samples than this are no whole numbers of a double.
+LARGEST_COUNT = 2.0**53
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,6 +79,7 @@ def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
 
 def _floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     try:
+        refuse_no_numbers(value, name)
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise fail(owner, name, expected, value) from None
@@ -67,28 +95,6 @@ def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArra
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or the NA of pandas."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # NA has no truth value, an array has several
-        return type(value).__name__ == "NAType"
-
-
-def floats_with_nan(values: NDArray[Any]) -> FloatArray:
-    """Return numbers as floats, NaN for missing ones; ``ValueError`` for others."""
-    if values.dtype.kind in "cmMSU":
-        raise ValueError(f"values of {values.dtype} are no numbers")
-    if values.dtype.kind != "O":
-        return values.astype(np.float64)
-    entries = [np.nan if is_missing(v) else v for v in values.ravel().tolist()]
-    if not all(isinstance(v, (Real, np.bool_)) for v in entries):
-        raise ValueError("some values are no numbers")
-    return np.array(entries, dtype=np.float64).reshape(values.shape)
 
 
 def is_position(value: Any, size: int) -> bool:
@@ -208,6 +214,7 @@ def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> Flo
         return np.ones(X.shape[0])
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
+    refuse_no_numbers(sample_weight, "sample_weight")
     weights = check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
@@ -221,6 +228,11 @@ def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> Flo
         )
     if not np.any(weights > 0):
         raise ValueError("sample_weight must not be all zero: no sample is left.")
+    if weights.sum() > LARGEST_COUNT:
+        raise ValueError(
+            f"sample_weight adds up to {weights.sum()!r}; weights are frequencies, of "
+            f"which at most {LARGEST_COUNT:g} are expected. Rescale them."
+        )
     return weights
 
 
@@ -413,12 +425,8 @@ def method_of(
             owner = f"{type(self).__name__}.{function.__name__}()"
             raise TypeError(f"{owner} {error}") from None
         if call.arguments.get(inputs) is not None:
-            call.arguments[inputs] = validate_data(
-                self,
-                call.arguments[inputs],
-                dtype=np.float64,
-                reset=False,
-                ensure_all_finite=False,
+            call.arguments[inputs] = validated(
+                self, call.arguments[inputs], reset=False, ensure_all_finite=False
             )
         return function(*call.args, **call.kwargs)
 
