@@ -422,10 +422,13 @@ class PolynomialChaosRegressor(
             input_names(self),
             in_blocks=self._may_fit_from_sums(),
         )
-        if self._can_add_samples():
+        fit = "a fit from sums" if self._can_add_samples() else None
+        if self.regressor is None and self._make_solver().holds_gram:
+            fit = f"a fit with solver={self.solver!r}"
+        if fit is not None:
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=True)
             owner = type(self).__name__
-            check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
+            check_design_fits(owner, n_terms, n_terms, advice, fit)
         return basis
 
     def _may_fit_from_sums(self) -> bool:

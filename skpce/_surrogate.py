@@ -16,6 +16,7 @@ from sklearn.base import (
 from sklearn.utils import Tags
 
 from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
+from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
     FloatArray,
     Samples,
@@ -294,6 +295,10 @@ class CompositionalPCESurrogate(
             name="y",
         )
         basis = parameters.learn(inputs, weights, input_names(self))
+        if solver.holds_gram:
+            n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
+            fit = f"a fit with solver={self.solver!r}"
+            check_design_fits(owner, n_terms, n_terms, advice, fit)
         samples = Samples(inputs, clr, weights)
         self._labels_of_y = column_labels(y, values.shape[1])
         self._fitted: FittedCompositions = self._fit_coordinates(

@@ -159,6 +159,8 @@ class BayesianSolver(GeneralizedRidgeSolver):
     Leave-one-out takes these as given.
     """
 
+    holds_gram = True
+
     def fit(self, problem: LinearProblem) -> LinearFit:
         copies = np.round(problem.weights).astype(np.int64)
         whole = np.allclose(copies, problem.weights, rtol=0, atol=1e-6)

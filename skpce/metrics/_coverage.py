@@ -57,7 +57,8 @@ def _inferred(mask: Any, y_true: Any, others: dict[str, Any]) -> Any:
     """Return which parts are positive anywhere, in place of ``"infer"``."""
     if not (isinstance(mask, str) and mask == "infer"):
         return mask
-    tables = [np.asarray(values) for values in (y_true, *others.values())]
+    named = {"y_true": y_true, **others}
+    tables = [as_floats(values, name) for name, values in named.items()]
     width = tables[0].shape[1:]
     if len(width) != 1 or any(table.shape[-1:] != width for table in tables):
         return mask  # refused with a message later

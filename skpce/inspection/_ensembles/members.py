@@ -14,6 +14,7 @@ from ..._checks import (
     IndexArray,
     as_floats,
     floats_with_nan,
+    is_missing,
     refuse_no_numbers,
 )
 from ..._compositions.outputs import Outputs, read_outputs
@@ -266,6 +267,8 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     labels = np.asarray(reward)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError("reward has NaN labels; give one label per member.")
+    if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
+        raise ValueError("reward has missing labels (None); give one per member.")
     kinds = {type(label).__name__ for label in labels.ravel().tolist()}
     if labels.dtype.kind == "O" and len(kinds) > 1:
         raise ValueError(
