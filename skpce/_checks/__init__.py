@@ -285,7 +285,13 @@ def _positions(n_features: int) -> list[str]:
 
 def make_generator(random_state: Any) -> np.random.Generator:
     """Return a NumPy generator from scikit-learn's ``random_state``."""
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    try:
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "random_state must be None, an int from 0 to 4294967295 or a "
+            f"numpy.random.RandomState. Got {random_state!r} instead."
+        ) from None
     return np.random.default_rng(seed)
 
 
