@@ -49,6 +49,9 @@ from .numbers import (
     is_missing as is_missing,
 )
 from .numbers import (
+    listed as listed,
+)
+from .numbers import (
     refuse_extremes as refuse_extremes,
 )
 from .numbers import (
@@ -283,15 +286,20 @@ def _positions(n_features: int) -> list[str]:
     return [f"x{i}" for i in range(n_features)]
 
 
-def make_generator(random_state: Any) -> np.random.Generator:
-    """Return a NumPy generator from scikit-learn's ``random_state``."""
+def checked_random_state(random_state: Any) -> np.random.RandomState:
+    """Return scikit-learn's ``random_state``, or raise ``ValueError`` by its name."""
     try:
-        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        return check_random_state(random_state)
     except (TypeError, ValueError):
         raise ValueError(
             "random_state must be None, an int from 0 to 4294967295 or a "
             f"numpy.random.RandomState. Got {random_state!r} instead."
         ) from None
+
+
+def make_generator(random_state: Any) -> np.random.Generator:
+    """Return a NumPy generator from scikit-learn's ``random_state``."""
+    seed = checked_random_state(random_state).randint(np.iinfo(np.int32).max)
     return np.random.default_rng(seed)
 
 
@@ -356,6 +364,15 @@ _SHARED_LIMIT = _SharedLimit()
 def one_thread_if_small(n_entries: int) -> AbstractContextManager[None]:
     """Use one BLAS thread inside, when a design matrix has few entries."""
     return nullcontext() if n_entries >= _SMALL else _SHARED_LIMIT
+
+
+def check_path(owner: str, path: Any) -> None:
+    """Raise ``TypeError`` or ``ValueError`` unless this can be the path of a file."""
+    error = fail(owner, "path", "the path of a file", path)
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(str(error))
+    if not Path(path).name:
+        raise error
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:

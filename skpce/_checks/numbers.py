@@ -109,6 +109,16 @@ def _types_of(value: Any) -> Iterator[tuple[Any, str, str]]:
                 yield None, kind, type(entry).__name__
 
 
+def listed(value: Any, name: str) -> list[Any]:
+    """Return the entries of a sequence; refuse text, and what has no entries."""
+    if not isinstance(value, (str, bytes)):
+        try:
+            return list(value)
+        except TypeError:
+            pass
+    raise ValueError(f"{name} must be a sequence. Got {value!r} instead.")
+
+
 def as_floats(value: Any, name: str) -> FloatArray:
     """Return an array of floats, which may be NaN or infinite."""
     refuse_no_numbers(value, name)

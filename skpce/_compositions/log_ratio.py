@@ -16,7 +16,7 @@ from scipy.linalg import block_diag, helmert
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from .._checks import (
     BoolArray,
@@ -29,6 +29,7 @@ from .._checks import (
     fail,
     input_names,
     method_of,
+    refuse_extremes,
     validated,
 )
 from .._model_file.state import plain_state, restore_state
@@ -121,6 +122,8 @@ def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
         If the number of columns is not the number of coordinates.
     """
     coordinates = as_floats(X, "X")
+    assert_all_finite(coordinates, input_name="X")
+    refuse_extremes(coordinates, "X")
     if coordinates.ndim != 2 or coordinates.shape[1] != geometry.n_coordinates:
         raise ValueError(
             f"X has shape {coordinates.shape}; expected (n_members, "
@@ -329,13 +332,15 @@ def log_ratios_of(
     return geometry.clr(positive)
 
 
-def composition_geometry(y: Any, steps: Any, mask: Any, owner: str) -> LogRatioGeometry:
+def composition_geometry(
+    y: Any, steps: Any, mask: Any, owner: str, name: str = "y"
+) -> LogRatioGeometry:
     """Read the steps and the mask of a table of compositions."""
-    refuse_ragged(y)
-    refuse_nan(y)
-    values = as_floats(y, "y")
+    refuse_ragged(y, name)
+    refuse_nan(y, name)
+    values = as_floats(y, name)
     if values.ndim != 2:
-        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
+        raise ValueError(f"{name} must be 2-D, got shape {values.shape}.")
     layout = resolve_layout(y, steps, values.shape[1], owner)
     mask = resolve_mask(mask, values, layout, owner)
     return LogRatioGeometry(layout, mask, "clr", -1)

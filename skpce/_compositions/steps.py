@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.special import rel_entr
 
-from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail
+from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail, listed
 
 _SEPARATOR = "__"
 
@@ -311,11 +311,12 @@ def pack_steps(
         if mask is not None:
             raise ValueError("mask= goes with a 3-D array only.")
         values = policies.values() if isinstance(policies, Mapping) else policies
-        blocks = [as_floats(block, "policies") for block in values]
+        blocks = [as_floats(b, "policies") for b in listed(values, "policies")]
     shapes = [block.shape for block in blocks]
     if not blocks or any(len(shape) != 2 for shape in shapes):
         raise ValueError(
-            f"Each step must be a 2-D array (n_members, width). Got shapes {shapes}."
+            "policies must have a 2-D array (n_members, width) for each step. Got "
+            f"the shapes {shapes}."
         )
     if len({shape[0] for shape in shapes}) > 1:
         raise ValueError(f"The steps differ in their number of members: {shapes}.")
@@ -352,7 +353,8 @@ def unpack_steps(y: ArrayLike, steps: Sequence[int]) -> list[FloatArray]:
     values = as_floats(y, "y")
     if values.ndim != 2:
         raise ValueError(f"y must be 2-D, got shape {values.shape}.")
-    layout = resolve_layout(values, tuple(steps), values.shape[1], "unpack_steps")
+    steps = tuple(listed(steps, "steps"))
+    layout = resolve_layout(values, steps, values.shape[1], "unpack_steps")
     return [values[:, columns] for columns in layout.slices]
 
 

@@ -143,6 +143,11 @@ class Expansion:
         target_variance: ArrayLike | None = None,
         loo_error: ArrayLike | None = None,
     ) -> None:
+        if not isinstance(basis, PolynomialBasis):
+            raise TypeError(
+                "basis must be the basis_ of a fitted estimator. Got "
+                f"{type(basis).__name__} instead."
+            )
         values = as_floats(coefficients, "coefficients")
         n_terms, n_inputs = basis.multi_indices.shape
         if values.ndim != 2 or values.shape[1] != n_terms:

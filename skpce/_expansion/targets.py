@@ -26,7 +26,7 @@ class FailedSamplesWarning(UserWarning):
 def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return targets with zeros in place of NaN, and where these were."""
     values = np.asarray(y)
-    if values.dtype.kind == "O" and hasattr(y, "dtypes"):  # nullable types of pandas
+    if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
         with suppress(ValueError):
             values = floats_with_nan(values)
     if values.dtype.kind != "f" or not np.isnan(values).any():

@@ -26,6 +26,9 @@ from .sparse import comparison_price
 
 _N_FOLDS = 5
 
+#: More rows than this are not entered one by one.
+LARGEST_COPIES = 1_000_000
+
 
 class ExternalSolver(CoefficientSolver):
     """Fit the basis functions, without the constant, with any linear regressor."""
@@ -115,6 +118,13 @@ def cross_validated_fit(
 
 def copies_of(problem: LinearProblem, counts: IndexArray) -> Iterator[LinearProblem]:
     """Yield resamples in which a sample drawn twice enters twice, without weights."""
+    n_copies = int(counts[0].sum()) if len(counts) else 0
+    if n_copies > LARGEST_COPIES:
+        raise ValueError(
+            f"sample_weight adds up to {n_copies} samples, and a resample for a "
+            "'regressor' enters each as often as it is drawn; expected at most "
+            f"{LARGEST_COPIES}. Divide the weights by a number."
+        )
     alone = replace(problem, weights=np.ones(len(problem.weights)))
     for row in np.round(counts).astype(np.int64):
         yield alone.of_rows(np.repeat(np.arange(len(row)), row))
@@ -168,6 +178,11 @@ class BayesianSolver(GeneralizedRidgeSolver):
             raise ValueError(
                 "sample_weight must be whole numbers with solver='ard', which enters a "
                 f"row as often as it counts. Got {problem.weights.max()!r} and others."
+            )
+        if copies.sum() > LARGEST_COPIES:
+            raise ValueError(
+                f"sample_weight adds up to {copies.sum()} rows, which solver='ard' "
+                f"enters one by one; expected at most {LARGEST_COPIES}."
             )
         rows = np.repeat(np.arange(len(copies)), copies)
         positions = [np.array([k]) for k in range(problem.targets.shape[1])]

@@ -15,10 +15,9 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import BoolArray, FloatArray, check_real, validated
+from .._checks import BoolArray, FloatArray, check_real, checked_random_state, validated
 from ._training import (
     BestEpoch,
     check_training_parameters,
@@ -188,7 +187,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         spec = self._spec()
         torch = import_for(type(self).__name__, "torch", "torch")
         values = validated(self, X, ensure_min_samples=2)
-        rng = check_random_state(self.random_state)
+        rng = checked_random_state(self.random_state)
         train, held_out = split_rows(len(values), self.validation_fraction, rng)
         self.mean_: FloatArray = values[train].mean(axis=0)
         spread = float(np.sqrt(values[train].var(axis=0).mean()))

@@ -16,10 +16,10 @@ from sklearn.base import (
 )
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import FloatArray, check_integer, validated
+from .._checks import FloatArray, check_integer, checked_random_state, fail, validated
 from .._model_file.state import plain_state, restore_state
 from ._training import (
     check_training_parameters,
@@ -152,7 +152,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         zuko = import_for(owner, "zuko", "flow")
         torch = import_for(owner, "torch", "torch")
         values = validated(self, X, ensure_min_samples=2)
-        rng = check_random_state(self.random_state)
+        rng = checked_random_state(self.random_state)
         self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
         # scikit-learn's global output setting must not reach the scores
         self.pca_.set_output(transform="default")
@@ -342,6 +342,10 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:
+            if not hasattr(self.target_transformer, "fit_transform"):
+                expected = "None or a transformer of scikit-learn"
+                owner, given = type(self).__name__, self.target_transformer
+                raise fail(owner, "target_transformer", expected, given)
             self.target_transformer_ = clone(self.target_transformer)
             # as it was given: the columns of a data frame may name steps
             table = y if np.ndim(y) == 2 else targets.reshape(-1, 1)
@@ -350,7 +354,16 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.n_components, scale=self.scale, max_iter=self.max_iter, tol=self.tol
         )
         # scikit-learn's global output setting must not reach the scores
-        self.pls_: PLSRegression = pls.set_output(transform="default").fit(X, targets)
+        with np.errstate(all="ignore"):
+            self.pls_: PLSRegression = pls.set_output(transform="default").fit(
+                X, targets
+            )
+        if not np.isfinite(self.pls_.x_rotations_).all():
+            raise ValueError(
+                "X has no direction that goes with y: the scores are not finite. "
+                "Expected columns whose deviations are of comparable size, and fewer "
+                "components where few columns vary."
+            )
         self.n_iter_: int = max(self.pls_.n_iter_, default=0)  # of a constant y
         return self
 

@@ -278,7 +278,8 @@ def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[st
     """Return the given names in place of as many others; None retains these."""
     if given is None:
         return names
-    if isinstance(given, str) or len(given) != len(names):
+    listed = hasattr(given, "__len__") and not isinstance(given, str)
+    if not listed or len(given) != len(names):
         raise ValueError(
             f"{name}={given!r} must be {len(names)} names, one for each of "
             f"{', '.join(map(str, names[:5]))}{', ...' if len(names) > 5 else ''}."

@@ -13,9 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 from scipy.stats import kstest
-from sklearn.utils import check_random_state
 
-from .._checks import BoolArray, FloatArray, as_floats, check_option, check_real
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    as_floats,
+    check_option,
+    check_real,
+    checked_random_state,
+)
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     composition_geometry,
@@ -29,7 +35,7 @@ def _read(
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
     """Check shapes and select the parts that are positive in any table."""
     mask = _inferred(mask, y_true, bounds)
-    geometry = composition_geometry(y_true, steps, mask, owner)
+    geometry = composition_geometry(y_true, steps, mask, owner, "y_true")
     observed = as_floats(y_true, "y_true")
     active = geometry.active_parts
     read = {}
@@ -50,7 +56,18 @@ def _read(
         if np.isnan(array).any():
             raise ValueError(f"{name} has NaN.")
         read[name] = array[..., active]
+    refuse_crossed(read.get("lower"), read.get("upper"))
     return geometry, observed[:, active], read
+
+
+def refuse_crossed(lower: FloatArray | None, upper: FloatArray | None) -> None:
+    """Refuse intervals that end before they begin."""
+    if lower is not None and upper is not None and np.any(lower > upper):
+        at = tuple(np.argwhere(lower > upper)[0].tolist())
+        raise ValueError(
+            f"lower exceeds upper in row {at[0]}; expected lower bounds of at most the "
+            "upper ones."
+        )
 
 
 def _inferred(mask: Any, y_true: Any, others: dict[str, Any]) -> Any:
@@ -189,6 +206,7 @@ def interval_width_score(
     """
     owner = "interval_width_score"
     geometry, high, bounds = _read(owner, upper, steps, mask, lower=lower)
+    refuse_crossed(bounds["lower"], high)
     return _mean_by_step((high - bounds["lower"]).mean(axis=0), geometry)
 
 
@@ -359,7 +377,7 @@ def _ranks(
     active = drawn[..., geometry.active_parts]
     below = sum((draw < observed for draw in active), np.zeros(observed.shape))
     equal = sum((draw == observed for draw in active), np.zeros(observed.shape))
-    coin = check_random_state(random_state).uniform(size=observed.shape)
+    coin = checked_random_state(random_state).uniform(size=observed.shape)
     return geometry, (below + coin * (equal + 1.0)) / (len(drawn) + 1.0)
 
 

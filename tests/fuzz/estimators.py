@@ -408,7 +408,9 @@ def _methods_of_regressor(
         (
             "interaction_indices",
             lambda: fitted.interaction_indices(order),
-            partial(_interactions, d) if order == d else true.nothing,
+            partial(_interactions, d)
+            if isinstance(order, int) and order == d
+            else true.nothing,
         ),
         (
             "shapley_effects",
@@ -428,13 +430,15 @@ def _methods_of_regressor(
         (
             "derivative_sensitivity",
             fitted.derivative_sensitivity,
-            lambda found: true.between("mean_square", found.mean_square, 0.0, np.inf),
+            lambda found: true.between(
+                "mean_square", found.mean_square, 0.0, np.inf, nan=True
+            ),
         ),
         ("lipschitz_estimate", lambda: fitted.lipschitz_estimate(), finite),
         ("marginal", lambda: fitted.marginal(subset), true.nothing),
         (
             "conditional_expectation",
-            lambda: fitted.conditional_expectation({subset[0]: 0.1}),
+            lambda: fitted.conditional_expectation(at, subset),
             true.nothing,
         ),
         ("sobol_frame", lambda: fitted.sobol_frame(order), true.nothing),

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numpy.exceptions import ComplexWarning
+from scipy.linalg import LinAlgWarning
 
 ACCEPTED, REFUSED, UNEXPLAINED = "accepted", "refused", "unexplained"
 
@@ -30,7 +31,7 @@ _EXPECTATION = re.compile(
     r"expect|must|should|needs?\b|give|at (least|most)|instead|required|requires"
     r"|minimum|does not match|contains (NaN|inf)|infinit|not supported|differ"
     r"|no tabl|has no|takes no|unknown|unexpected|missing|Lower|refuse|only|not equal"
-    r"|\bbut\b|all zero|more than once|twice|cannot|could not",
+    r"|\bbut\b|all zero|not to \d|masked|does not hold|more than once|twice|cannot|could not",
     re.IGNORECASE,
 )
 
@@ -39,12 +40,24 @@ _OF_SCIKIT_LEARN = re.compile(
     r"Found array with|Found input variables with inconsistent|Expected 2D array"
     r"|feature names|inconsistent length|setting an array element|numbers? of samples"
     r"|Expected 2D|Singleton array|Unknown label|float\(\) argument|dtype=|bad input"
-    r"|Expected sequence or array-like|could not convert"
+    r"|Expected sequence or array-like|could not convert|should have at least 1 dim"
 )
 
 
 # What the rows and columns of X and y are called.
-_AXES = frozenset({"members", "samples", "features", "targets", "parts", "inputs"})
+_AXES = frozenset(
+    {
+        "X",
+        "y",
+        "estimator",
+        "members",
+        "samples",
+        "features",
+        "targets",
+        "parts",
+        "inputs",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -102,8 +115,10 @@ def judge(case: Case) -> Outcome:
     try:
         with within(LONGEST), warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # (ill-conditioned matrices of a regressor of the caller warn in words)
             for category in (RuntimeWarning, ComplexWarning, DeprecationWarning):
                 warnings.simplefilter("error", category)
+            warnings.simplefilter("ignore", LinAlgWarning)
             faults = list(case.faults(case.call()))
     except (ValueError, TypeError) as error:
         problem = _problem_of_refusal(error, case.arguments)

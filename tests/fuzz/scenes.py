@@ -12,10 +12,10 @@ from tests.fuzz.judge import Outcome
 
 
 def play(seed: int, number: int) -> Iterator[Outcome]:
-    """Play one scene: of estimators or of functions, with sound or spoiled arguments."""
+    """Play one scene, of estimators or of functions, with sound or spoiled values."""
     rng = np.random.default_rng([seed, number])
-    valid = bool(rng.random() < 0.55)
-    if rng.random() < 0.65:
+    valid = bool(rng.random() < 0.4)
+    if rng.random() < 0.8:
         yield from scene_of_estimator(rng, valid)
     else:
         yield from scene_of_function(rng, valid)

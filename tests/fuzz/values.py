@@ -55,7 +55,7 @@ def column(rng: Generator, n: int) -> Table:
 
 
 def inputs(rng: Generator, n: int | None = None, d: int | None = None) -> Table:
-    """Return a table of inputs, sometimes with equal or nearly equal columns or rows."""
+    """Return a table of inputs, sometimes with equal or nearly equal columns."""
     n = int(one_of(rng, [2, 3, 4, 6, 9, 15, 20, 25, 30, 40])) if n is None else n
     d = int(one_of(rng, [1, 1, 2, 2, 2, 3, 3, 4])) if d is None else d
     X = np.stack([column(rng, n) for _ in range(d)], axis=1)

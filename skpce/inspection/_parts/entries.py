@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position
+from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position, listed
 from .._result import Result
 from .recombination import Recombination, Solver, read_parts, sum_of_parts
 
@@ -269,7 +269,7 @@ def _names(
         if shape is None or len(shape) < 2:
             return tuple(map(str, range(n_entries)))
         return tuple(str(place) for place in np.ndindex(*shape))
-    found = tuple(map(str, names))
+    found = tuple(map(str, listed(names, "names")))
     if len(found) != n_entries or len(set(found)) < n_entries:
         raise ValueError(
             f"names of the part {part!r} must be {n_entries} different ones, one for "
