@@ -449,7 +449,7 @@ class PolynomialChaosRegressor(
         """Whether a fit can be continued with other samples, exactly."""
         laws = self.distribution
         listed = isinstance(laws, (Sequence, np.ndarray)) and not isinstance(laws, str)
-        laws = laws if listed else [laws]
+        laws = laws if listed and getattr(laws, "ndim", 1) > 0 else [laws]
         return (
             self.criterion == "gcv"
             and self._may_fit_from_sums()

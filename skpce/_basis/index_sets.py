@@ -92,6 +92,7 @@ def count_terms(
     >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
     133
     """
+    check_real("count_terms", "stop_above", stop_above, closed="both")
     options = (q, interaction_order, anisotropy, largest, categorical)
     cut = _Truncation.checked("count_terms", n_features, degree, *options)
     return cut.count(stop_above)

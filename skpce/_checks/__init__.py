@@ -211,29 +211,29 @@ def at_least_one_copy(weights: FloatArray) -> FloatArray:
     return weights if total >= count * (1.0 - 1e-9) else weights * (count / total)
 
 
-def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
+def checked_sample_weight(
+    sample_weight: ArrayLike | None, X: FloatArray, name: str = "sample_weight"
+) -> FloatArray:
     """Return float weights of shape (n_samples,); None means one copy of each row."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
-    refuse_no_numbers(sample_weight, "sample_weight")
+    refuse_no_numbers(sample_weight, name)
     weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name=name
     )
     if weights.shape != (X.shape[0],):
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(X.shape[0],)}!"
-        )
+        raise ValueError(f"{name}.shape == {weights.shape}, expected {(X.shape[0],)}!")
     if np.any(weights < 0):
         raise ValueError(
-            f"sample_weight must be non-negative; the smallest is {weights.min()!r}."
+            f"{name} must be non-negative; the smallest is {weights.min()!r}."
         )
     if not np.any(weights > 0):
-        raise ValueError("sample_weight must not be all zero: no sample is left.")
+        raise ValueError(f"{name} must not be all zero: no sample is left.")
     if weights.sum() > LARGEST_COUNT:
         raise ValueError(
-            f"sample_weight adds up to {weights.sum()!r}; weights are frequencies, of "
+            f"{name} adds up to {weights.sum()!r}; weights are frequencies, of "
             f"which at most {LARGEST_COUNT:g} are expected. Rescale them."
         )
     return weights

@@ -293,7 +293,7 @@ def _split_columns(y: Any, n_columns: int, outputs: Any, owner: str) -> int:
     if not 0 < n_real < n_columns:
         raise ValueError(
             f"The 'outputs' parameter of {owner} has {n_real} of {n_columns} columns "
-            "of y; with steps= it names those after the compositions."
+            "of y; expected those after the compositions, which steps= names."
         )
     return n_columns - n_real
 

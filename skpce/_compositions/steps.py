@@ -96,9 +96,8 @@ def _refuse_text(y: Any, name: str) -> None:
         values = np.asarray(y).ravel()
     except ValueError:  # rows of different length: left to scikit-learn's own message
         return
-    if values.dtype.kind not in "USO":
-        return
-    text = [entry for entry in values.tolist() if isinstance(entry, (str, bytes))]
+    entries = values.tolist() if values.dtype.kind in "USO" else []
+    text = [entry for entry in entries if isinstance(entry, (str, bytes))]
     if text:
         raise ValueError(
             f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
@@ -150,7 +149,8 @@ def resolve_layout(
 
 def _column_groups(values: Any) -> list[list[Any]]:
     """Return the groups of columns, or nothing for widths and other values."""
-    kinds: tuple[Any, ...] = (list, tuple, range, np.ndarray)
+    kinds: Any = (list, tuple, range, np.ndarray)
+    values = [] if getattr(values, "ndim", 1) == 0 else values
     if not isinstance(values, kinds) or not len(values):
         return []
     if not all(isinstance(value, kinds) and np.ndim(value) == 1 for value in values):
@@ -303,9 +303,8 @@ def pack_steps(
             )
         exists = np.asarray(mask, dtype=bool)
         if exists.shape != policies.shape[1:]:
-            raise ValueError(
-                f"mask has shape {exists.shape}, not {policies.shape[1:]}."
-            )
+            expected = policies.shape[1:]
+            raise ValueError(f"mask has shape {exists.shape}; expected {expected}.")
         blocks = [policies[:, step, parts] for step, parts in enumerate(exists)]
     else:
         if mask is not None:

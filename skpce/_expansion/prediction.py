@@ -58,7 +58,10 @@ def check_predictive(
     """Raise ``ValueError`` for bad arguments of draws."""
     check_integer(owner, "n_samples", n_samples, low=1)
     check_option(owner, "noise", noise, NOISES)
-    if residual is not None and residual not in RESIDUAL_LAWS:
+    known = residual is None or (
+        isinstance(residual, str) and residual in RESIDUAL_LAWS
+    )
+    if not known:
         listed = ", ".join(repr(name) for name in RESIDUAL_LAWS)
         raise fail(owner, "residual", f"one of {listed} or None", residual)
     if X is not None and inputs is not None:

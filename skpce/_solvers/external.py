@@ -153,8 +153,8 @@ def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:
 
 def check_regressor(owner: str, regressor: Any) -> None:
     """Raise ``ValueError`` unless ``regressor`` is an instance of a regressor."""
-    usable = hasattr(regressor, "fit") and not isinstance(regressor, type)
-    if not usable or not is_regressor(regressor):
+    usable = hasattr(regressor, "fit") and hasattr(regressor, "get_params")
+    if not usable or isinstance(regressor, type) or not is_regressor(regressor):
         raise ValueError(
             f"The 'regressor' parameter of {owner} must be None or an instance of a "
             f"regressor of scikit-learn. Got {regressor!r} instead."

@@ -19,7 +19,14 @@ from sklearn.decomposition import PCA
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import FloatArray, check_integer, checked_random_state, fail, validated
+from .._checks import (
+    FloatArray,
+    check_integer,
+    checked_random_state,
+    fail,
+    refuse_extremes,
+    validated,
+)
 from .._model_file.state import plain_state, restore_state
 from ._training import (
     check_training_parameters,
@@ -354,16 +361,24 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.n_components, scale=self.scale, max_iter=self.max_iter, tol=self.tol
         )
         # scikit-learn's global output setting must not reach the scores
-        with np.errstate(all="ignore"):
-            self.pls_: PLSRegression = pls.set_output(transform="default").fit(
-                X, targets
-            )
-        if not np.isfinite(self.pls_.x_rotations_).all():
+        targets = targets.astype(np.float64)
+        refuse_extremes(targets, "y", varying=True)
+        refuse_extremes(X, "X", varying=True)
+        try:
+            with np.errstate(all="ignore"):
+                pls = pls.set_output(transform="default").fit(X, targets)
+            defined = bool(np.isfinite(pls.x_rotations_).all())
+        except ValueError as error:
+            if "NaN" not in str(error):
+                raise
+            defined = False
+        if not defined:
             raise ValueError(
                 "X has no direction that goes with y: the scores are not finite. "
                 "Expected columns whose deviations are of comparable size, and fewer "
                 "components where few columns vary."
             )
+        self.pls_: PLSRegression = pls
         self.n_iter_: int = max(self.pls_.n_iter_, default=0)  # of a constant y
         return self
 

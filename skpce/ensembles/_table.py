@@ -163,7 +163,9 @@ def from_frame(
     empty = [name for name, columns in groups.items() if not columns]
     if empty or not laws:
         which = "" if empty in ([], [None]) else f", with a column for {empty[0]!r}"
-        raise ValueError(f"Give at least one input and one output{which}.")
+        raise ValueError(
+            f"inputs and outputs must have at least one column each{which}."
+        )
     _refuse_columns(frame, [*laws, *of_outputs, *repeated], log, laws)
     columns = {name: np.asarray(frame[name]) for name in laws}
     values = {

@@ -31,12 +31,17 @@ from .._compositions.steps import refuse_masked, refuse_negative
 
 
 def _read(
-    owner: str, y_true: Any, steps: Any, mask: Any, **bounds: Any
+    owner: str,
+    y_true: Any,
+    steps: Any,
+    mask: Any,
+    first: str = "y_true",  # what y_true is called
+    **bounds: Any,
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
     """Check shapes and select the parts that are positive in any table."""
-    mask = _inferred(mask, y_true, bounds)
-    geometry = composition_geometry(y_true, steps, mask, owner, "y_true")
-    observed = as_floats(y_true, "y_true")
+    mask = _inferred(mask, {first: y_true, **bounds})
+    geometry = composition_geometry(y_true, steps, mask, owner, first)
+    observed = as_floats(y_true, first)
     active = geometry.active_parts
     read = {}
     for name, values in bounds.items():
@@ -70,11 +75,10 @@ def refuse_crossed(lower: FloatArray | None, upper: FloatArray | None) -> None:
         )
 
 
-def _inferred(mask: Any, y_true: Any, others: dict[str, Any]) -> Any:
+def _inferred(mask: Any, named: dict[str, Any]) -> Any:
     """Return which parts are positive anywhere, in place of ``"infer"``."""
     if not (isinstance(mask, str) and mask == "infer"):
         return mask
-    named = {"y_true": y_true, **others}
     tables = [as_floats(values, name) for name, values in named.items()]
     width = tables[0].shape[1:]
     if len(width) != 1 or any(table.shape[-1:] != width for table in tables):
@@ -205,7 +209,7 @@ def interval_width_score(
     array([0.3])
     """
     owner = "interval_width_score"
-    geometry, high, bounds = _read(owner, upper, steps, mask, lower=lower)
+    geometry, high, bounds = _read(owner, upper, steps, mask, "upper", lower=lower)
     refuse_crossed(bounds["lower"], high)
     return _mean_by_step((high - bounds["lower"]).mean(axis=0), geometry)
 

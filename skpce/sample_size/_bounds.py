@@ -21,6 +21,7 @@ from .._checks import (
     check_real,
     fail,
     finite_floats,
+    refuse_extremes,
 )
 
 #: What is known of the noise.
@@ -57,6 +58,7 @@ def smallest_eigenvalue(design: ArrayLike) -> float:
     values = finite_floats(owner, "design", design, expected)
     if values.ndim != 2:
         raise fail(owner, "design", expected, design)
+    refuse_extremes(values, "design")
     n_members, n_terms = values.shape
     if n_members < n_terms:
         return 0.0

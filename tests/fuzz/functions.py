@@ -525,7 +525,7 @@ def _table_parts(rng: Generator) -> Drawn:
     given = {"table": table, "factors": ["f", "g", "h"], "order": 2}
 
     def faults(found: Any) -> true.Faults:
-        if not np.allclose(sum(found.values()), table):
+        if not np.allclose(sum(found.values()), given["table"]):
             yield "the parts do not add up to the table"
 
     return inspection.parts_of_table, given, faults

@@ -31,7 +31,8 @@ _EXPECTATION = re.compile(
     r"expect|must|should|needs?\b|give|at (least|most)|instead|required|requires"
     r"|minimum|does not match|contains (NaN|inf)|infinit|not supported|differ"
     r"|no tabl|has no|takes no|unknown|unexpected|missing|Lower|refuse|only|not equal"
-    r"|\bbut\b|all zero|not to \d|masked|does not hold|more than once|twice|cannot|could not",
+    r"|\bbut\b|all zero|not to \d|masked|does not hold"
+    r"|more than once|twice|cannot|could not",
     re.IGNORECASE,
 )
 
@@ -49,6 +50,7 @@ _AXES = frozenset(
     {
         "X",
         "y",
+        "input",
         "estimator",
         "members",
         "samples",

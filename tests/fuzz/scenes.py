@@ -14,7 +14,7 @@ from tests.fuzz.judge import Outcome
 def play(seed: int, number: int) -> Iterator[Outcome]:
     """Play one scene, of estimators or of functions, with sound or spoiled values."""
     rng = np.random.default_rng([seed, number])
-    valid = bool(rng.random() < 0.4)
+    valid = bool(rng.random() < 0.5)
     if rng.random() < 0.8:
         yield from scene_of_estimator(rng, valid)
     else:

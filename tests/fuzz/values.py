@@ -207,7 +207,7 @@ CORRUPTIONS: tuple[Callable[[Generator, Table], Any], ...] = (
     lambda rng, t: t.astype(str),
     lambda rng, t: np.full(np.shape(t), None),
     lambda rng, t: np.full(np.shape(t), "a", dtype=object),
-    lambda rng, t: csr_array(np.atleast_2d(t)),
+    lambda rng, t: csr_array(np.reshape(t, (len(t), -1))),
     lambda rng, t: t[:-1],
     lambda rng, t: t[:1],
     lambda rng, t: t[:0],
