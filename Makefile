@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-DEMO_OUT ?= runs/grid-default
+RUNS ?= runs
+DEMO_OUT ?= $(RUNS)/grid-default
 
 # Threads lose time on arrays this small; more cores are used as processes.
 export OMP_NUM_THREADS ?= 1
@@ -12,7 +13,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test fuzz lint docs lean clean
+.PHONY: help setup demo test fuzz lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
@@ -20,6 +21,7 @@ help:
 	@echo "make fuzz   install, make 10,000 random fits and as many refused calls"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
+	@echo "make pictures  run what is not finished in $(RUNS), and draw the pictures of docs/images again"
 	@echo "make lean   check the Lean proofs, where lake is installed"
 	@echo "make clean  remove the environment and the runs"
 
@@ -48,6 +50,9 @@ lint: setup
 docs: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+
+pictures: setup
+	$(BIN)/python -m benchmarks.task_pictures --runs $(RUNS)
 
 lean:
 	@command -v lake >/dev/null || { \

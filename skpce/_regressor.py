@@ -477,6 +477,12 @@ class PolynomialChaosRegressor(
             times :math:`\\sqrt{1 + h(x)}` with the leverage :math:`h`. It contains
             noise, truncation error and the error of the coefficients, as if the
             first two were alike everywhere.
+
+        Raises
+        ------
+        ValueError
+            For inputs at which the polynomials overflow, and with ``return_std=True``
+            where least squares passes through all samples: no residual is left.
         """
         inputs = checked_inputs(self, X)
         expansion = self.expansion_

@@ -54,7 +54,9 @@ class PartEffectsDisplay:
     Parameters
     ----------
     effects : Result
-        From :func:`skpce.inspection.part_effects`.
+        From :func:`skpce.inspection.part_effects`, or from
+        :func:`skpce.inspection.part_effects_from_members`, whose bars have an
+        unexplained part in place of interactions.
     noise_share : array-like of shape (n_outputs,) or None, default=None
         Share of training noise in the variance of trained policies, where the effects
         are those of the rewards that they were trained on. All other shares are
@@ -166,7 +168,13 @@ class PartEffectsDisplay:
             names.append(self.part_names[rest[0]])
         elif len(rest):
             names.append(f"others ({len(rest)})")
-        return [*names, "interactions", *["training noise"] * self.has_noise]
+        return [*names, self._together, *["training noise"] * self.has_noise]
+
+    @property
+    def _together(self) -> str:
+        """Name of what no part causes alone; a fit has what it does not explain."""
+        is_fit = "unexplained" in self.effects.columns
+        return "unexplained" if is_fit else "interactions"
 
     @property
     def shares(self) -> FloatArray:
@@ -381,11 +389,16 @@ class PartEffectsDisplay:
 
     def _points_of_the_bar(self, ax: Any) -> float:
         """Return the approximate width of a bar of length one, in points."""
+        if ax.figure.get_layout_engine() is None:
+            return points_across(ax)  # nothing makes room for labels
         names = [text.get_text() for text in ax.get_yticklabels()]
-        margin = 55.0  # the keys of the legend, and the spaces between all of these
+        room = points_across(ax) / (
+            ax.figure.subplotpars.right - ax.figure.subplotpars.left
+        )
+        room -= 45.0  # the keys of the legend, and the spaces between all of these
         for texts in (map(label, self.segment_names), names):
-            margin += text_width("\n".join(texts).split("\n"), 10.0)
-        return max(points_across(ax) - margin, 60.0)
+            room -= 0.88 * text_width("\n".join(texts).split("\n"), 10.0)
+        return max(room, 60.0)
 
     def _pair_table(self, output: int) -> FloatArray:  # shape: (n_parts, n_parts)
         """Return the interaction of every two parts, symmetric."""
