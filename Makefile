@@ -13,11 +13,12 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint docs pictures lean clean
+.PHONY: help setup demo test fuzz lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
 	@echo "make test   install, run the whole test suite"
+	@echo "make fuzz   install, make 10,000 random fits and as many refused calls"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
 	@echo "make pictures  run what is not finished in $(RUNS), and draw the pictures of docs/images again"
@@ -37,6 +38,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --fits 10000 --refused 10000 --jobs 2
 
 lint: setup
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, IndexArray, floats_with_nan
+from .._checks import FloatArray, IndexArray, as_floats, floats_with_nan
 from .._solvers.problem import q2_from_sums
 
 
@@ -26,7 +26,7 @@ class FailedSamplesWarning(UserWarning):
 def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return targets with zeros in place of NaN, and where these were."""
     values = np.asarray(y)
-    if values.dtype.kind == "O" and hasattr(y, "dtypes"):  # nullable types of pandas
+    if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
         with suppress(ValueError):
             values = floats_with_nan(values)
     if values.dtype.kind != "f" or not np.isnan(values).any():
@@ -160,7 +160,7 @@ def one_per_output(name: str, given: ArrayLike | None, size: int) -> FloatArray 
     """Return one number for each output, or None."""
     if given is None:
         return None
-    values = np.asarray(given, dtype=np.float64)
+    values = as_floats(given, name)
     if values.shape != (size,):
         raise ValueError(
             f"{name} has shape {values.shape}; expected ({size},), one per output."

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_array, validate_data
 
 from .._checks import (
     FloatArray,
+    as_floats,
     at_least_one_copy,
     attribute_of,
     check_integer,
@@ -24,6 +24,8 @@ from .._checks import (
     input_names,
     make_generator,
     method_of,
+    validated,
+    validated_array,
 )
 from .._model_file.state import plain_state, restore_state
 from . import InputLaw, check_distribution, learn_input_laws
@@ -77,7 +79,7 @@ class IsoprobabilisticMap:
             For values outside the support of a named or frozen law; a normal or an
             empirical one goes on.
         """
-        values = np.asarray(X, dtype=np.float64)
+        values = as_floats(X, "X")
         assert_all_finite(values, input_name="X")
         for i, name in enumerate(self.names):
             if isinstance(self.columns[i], DistributionMap):  # others go on beyond data
@@ -97,7 +99,7 @@ class IsoprobabilisticMap:
         inputs : ndarray of shape (n_samples, n_features)
             With the fitted law. A column that was constant comes back constant.
         """
-        normals = check_array(X, dtype=np.float64)
+        normals = validated_array(X, "X")
         if normals.shape[1] != len(self.names):
             raise ValueError(
                 f"X has {normals.shape[1]} columns; expected {len(self.names)}, one "
@@ -184,7 +186,7 @@ class MarginalFit:
         cls, transformer: Any, X: ArrayLike, sample_weight: ArrayLike | None
     ) -> MarginalFit:
         """Check a table and its weights, and learn the distribution of each column."""
-        values = validate_data(transformer, X, dtype=np.float64)
+        values = validated(transformer, X)
         weights = at_least_one_copy(checked_sample_weight(sample_weight, values))
         owner, names = type(transformer).__name__, tuple(input_names(transformer))
         transformer._check_parameters(owner, values.shape[1])
@@ -380,9 +382,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
         check_option(owner, "root", self.root, ROOTS)
         if self.correlation is None:
             return
-        given = check_array(
-            self.correlation, dtype=np.float64, input_name="correlation"
-        )
+        given = validated_array(self.correlation, "correlation")
         square = given.shape == (n_features, n_features)
         if (
             not square

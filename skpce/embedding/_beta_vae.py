@@ -15,10 +15,9 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._checks import BoolArray, FloatArray, check_real
+from .._checks import BoolArray, FloatArray, check_real, checked_random_state, validated
 from ._training import (
     BestEpoch,
     check_training_parameters,
@@ -187,8 +186,8 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         spec = self._spec()
         torch = import_for(type(self).__name__, "torch", "torch")
-        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        rng = check_random_state(self.random_state)
+        values = validated(self, X, ensure_min_samples=2)
+        rng = checked_random_state(self.random_state)
         train, held_out = split_rows(len(values), self.validation_fraction, rng)
         self.mean_: FloatArray = values[train].mean(axis=0)
         spread = float(np.sqrt(values[train].var(axis=0).mean()))
@@ -240,7 +239,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_features).
         """
         check_is_fitted(self)
-        return self._encode(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._encode(validated(self, X, reset=False))
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
         """Return the members (n_samples, n_features) that the decoder makes of inputs.

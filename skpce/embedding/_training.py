@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array
 
-from .._checks import FloatArray, IndexArray, check_integer, check_real
+from .._checks import FloatArray, IndexArray, check_integer, check_real, validated_array
 
 
 def check_training_parameters(estimator: Any) -> None:
@@ -124,7 +123,7 @@ def explained_share(X: FloatArray, predicted: FloatArray, mean: FloatArray) -> f
 
 def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
     """Return finite inputs of the width that an embedding gives."""
-    values = check_array(Z, dtype=np.float64)
+    values = validated_array(Z, "Z")
     expected = embedding._n_features_out
     if values.shape[1] != expected:
         raise ValueError(

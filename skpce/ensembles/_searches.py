@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from .._checks import FloatArray, check_option
+from .._checks import FloatArray, check_option, listed
 from ._table import Ensemble, build
 
 
@@ -271,6 +271,7 @@ def from_cv_results(
     laws: dict[str, Any] = dict.fromkeys(columns)
     if splits == "input":
         laws["split"] = "categorical"
+    log = listed(log, "log")
     unknown = [name for name in log if name not in columns]
     if unknown:
         raise ValueError(f"log has {unknown[0]!r}, which is no input: {list(columns)}.")

@@ -18,6 +18,7 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    as_floats,
     check_boolean,
     checked_sample_weight,
     import_pandas,
@@ -516,7 +517,7 @@ def finite_table(values: Any, name: str) -> FloatArray:
     """Return a table of finite floats."""
     refuse_ragged(values, name)
     refuse_nan(values, name)
-    table = np.asarray(values, dtype=np.float64)
+    table = as_floats(values, name)
     if np.isinf(table).any():
         raise ValueError(f"{name} has infinite entries.")
     return table

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from ..._checks import FloatArray, IndexArray, floats_with_nan
+from ..._checks import (
+    FloatArray,
+    IndexArray,
+    as_floats,
+    floats_with_nan,
+    is_missing,
+    refuse_no_numbers,
+)
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import refuse_ragged
 from .._input_tests import numeric
@@ -31,8 +38,15 @@ def read_members(
     owner: str = "verdict",
 ) -> tuple[Any, Any, Outputs, Any]:
     """Check the data, and read what the columns of y are; also return the steps."""
-    X = X if hasattr(X, "iloc") else np.asarray(X)
+    for table, name in ((X, "X"), (y, "y")):
+        if table is None:
+            raise ValueError(f"{name} of {owner} is None; expected a table of members.")
     refuse_ragged(y)
+    refuse_no_numbers(X, "X")
+    refuse_no_numbers(y, "y")
+    X = X if hasattr(X, "iloc") else np.asarray(X)
+    if np.ndim(X) != 2:
+        raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
     y = _without_nullable_types(y)
@@ -64,8 +78,6 @@ def read_members(
         y = np.asarray(y, dtype=np.float64)
     if len(X) < 4:
         raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
-    if np.ndim(X) != 2:
-        raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     return X, y, read, steps
 
 
@@ -144,7 +156,7 @@ def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
 
 def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
     try:
-        share = np.asarray(noise_share, dtype=np.float64)
+        share = as_floats(noise_share, "noise_share")
     except (TypeError, ValueError):
         raise ValueError(
             f"noise_share must be {n_steps} numbers, got {noise_share!r}."
@@ -299,6 +311,8 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     labels = np.asarray(reward)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError("reward has NaN labels; give one label per member.")
+    if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
+        raise ValueError("reward has missing labels (None); give one per member.")
     kinds = {type(label).__name__ for label in labels.ravel().tolist()}
     if labels.dtype.kind == "O" and len(kinds) > 1:
         raise ValueError(

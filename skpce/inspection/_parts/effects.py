@@ -199,6 +199,8 @@ def part_effects(
     check_integer(OWNER, "batch_size", batch_size, low=1)
     check_boolean(OWNER, "shapley", shapley)
     check_boolean(OWNER, "dependent", dependent)
+    if not callable(model):
+        raise fail(OWNER, "model", "callable", model)
     if progress is not None and not callable(progress):
         raise fail(OWNER, "progress", "callable or None", progress)
     named = read_parts(OWNER, parts)

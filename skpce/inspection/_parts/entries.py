@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position
+from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position, listed
 from .._result import Result
 from .recombination import Recombination, Solver, read_parts, sum_of_parts
 
@@ -138,6 +138,8 @@ def part_entries(
     """
     check_integer(OWNER, "n_best", n_best, low=1)
     check_integer(OWNER, "batch_size", batch_size, low=1)
+    if not callable(model):
+        raise fail(OWNER, "model", "callable", model)
     if progress is not None and not callable(progress):
         raise fail(OWNER, "progress", "callable or None", progress)
     named = read_parts(OWNER, parts)
@@ -269,7 +271,7 @@ def _names(
         if shape is None or len(shape) < 2:
             return tuple(map(str, range(n_entries)))
         return tuple(str(place) for place in np.ndindex(*shape))
-    found = tuple(map(str, names))
+    found = tuple(map(str, listed(names, "names")))
     if len(found) != n_entries or len(set(found)) < n_entries:
         raise ValueError(
             f"names of the part {part!r} must be {n_entries} different ones, one for "
