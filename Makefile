@@ -26,7 +26,7 @@ help:
 	@echo "make test   install, run the whole test suite"
 	@echo "make test-minimum  the same with the oldest versions that are allowed"
 	@echo "make test-newest   the same with the newest versions"
-	@echo "make test-core     skpce without any extra; PYTHON=python3.13 for another Python"
+	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
 	@echo "make lean   check the Lean proofs, where lake is installed"
@@ -74,7 +74,7 @@ test-core: .venv-core-$(PYTHON_NAME)/.installed
 .venv-core-%/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --constraint constraints.txt \
-	  --editable . pytest hypothesis
+	  --editable ".[plot,frames,test]"
 	touch $@
 
 lint: setup

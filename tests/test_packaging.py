@@ -99,7 +99,7 @@ def lower_bounds():
     extras = PROJECT["optional-dependencies"]
     groups = [extras[e] for e in extras if e not in {"docs", "oracle", "all"}]
     for requirement in sum(groups, PROJECT["dependencies"]):
-        name, extra, bound = re.fullmatch(
+        name, _, bound = re.fullmatch(
             r"([\w-]+)(\[\w+\])?>=([\d.]+)", requirement
         ).groups()
         yield name, bound
