@@ -35,6 +35,7 @@ from gflownet_envs.experiments.task import (
     TrainingNoise,
 )
 from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import write_bytes
 
@@ -90,9 +91,12 @@ def run_task(
     ValueError
         For an unknown task, preset or solver, a bad seed or number of copies, before
         any work.
+    ImportError
+        When an extra is missing, before any work.
     OSError
         When the folder cannot be written or data cannot be had.
     """
+    require_extras(OF_A_RUN, "run_task")
     task, settings = find_task(task, preset)
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")

@@ -18,14 +18,13 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import BoolArray, FloatArray, check_real
+from .._checks import BoolArray, FloatArray, check_real, import_extra
 from ._training import (
     BestEpoch,
     check_training_parameters,
     checked_inputs,
     descend,
     explained_share,
-    import_for,
     one_torch_thread,
     split_rows,
 )
@@ -186,7 +185,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         spec = self._spec()
-        torch = import_for(type(self).__name__, "torch", "torch")
+        torch = import_extra("torch", "torch", type(self).__name__)
         values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         rng = check_random_state(self.random_state)
         train, held_out = split_rows(len(values), self.validation_fraction, rng)

@@ -19,14 +19,13 @@ from sklearn.decomposition import PCA
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import FloatArray, check_integer
+from .._checks import FloatArray, check_integer, import_extra
 from .._model_file.state import plain_state, restore_state
 from ._training import (
     check_training_parameters,
     checked_inputs,
     descend,
     explained_share,
-    import_for,
     one_torch_thread,
     split_rows,
 )
@@ -149,8 +148,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         owner = type(self).__name__
         check_training_parameters(self)
         check_integer(owner, "n_transforms", self.n_transforms, low=1)
-        zuko = import_for(owner, "zuko", "flow")
-        torch = import_for(owner, "torch", "torch")
+        zuko = import_extra("zuko", "flow", owner)
+        torch = import_extra("torch", "torch", owner)
         values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         rng = check_random_state(self.random_state)
         self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
@@ -243,7 +242,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.pca_.inverse_transform(scores)
 
     def _through_flow(self, values: FloatArray, *, inverse: bool) -> FloatArray:
-        torch = import_for(type(self).__name__, "torch", "torch")
+        torch = import_extra("torch", "torch", type(self).__name__)
         with torch.no_grad(), one_torch_thread(torch):
             flow = self.flow_().transform
             return (flow.inv if inverse else flow)(torch.tensor(values)).numpy()
