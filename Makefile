@@ -10,8 +10,10 @@ TEST_EXTRAS := torch,plot,data,frames,cli,dask,chem,flow,test,oracle
 TORCH ?= torch==2.13.0
 PYTHON_NAME = $(notdir $(PYTHON))
 PYTEST_ARGS ?=
+WITHOUT_DOCTESTS := -o addopts="-ra --strict-config --strict-markers --import-mode=importlib"
 comma := ,
-DEMO_OUT ?= runs/grid-default
+RUNS ?= runs
+DEMO_OUT ?= $(RUNS)/grid-default
 
 # Threads lose time on arrays this small; more cores are used as processes.
 export OMP_NUM_THREADS ?= 1
@@ -19,7 +21,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-minimum test-newest test-core lint docs lean clean
+.PHONY: help setup demo test test-minimum test-newest test-core lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
@@ -29,6 +31,7 @@ help:
 	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
+	@echo "make pictures  run what is not finished in $(RUNS), and draw the pictures of docs/images again"
 	@echo "make lean   check the Lean proofs, where lake is installed"
 	@echo "make clean  remove the environment and the runs"
 
@@ -48,8 +51,9 @@ test: setup
 
 # Each set has an environment of its own. The other libraries, oracles, are compared once,
 # with the locked set.
+# The output of examples is that of numpy 2: the minimum set runs no doctests.
 test-minimum: .venv-minimum/.installed
-	.venv-minimum/bin/python -m pytest $(PYTEST_ARGS)
+	.venv-minimum/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
 
 test-newest: .venv-newest/.installed
 	.venv-newest/bin/python -m pytest $(PYTEST_ARGS)
@@ -85,6 +89,9 @@ lint: setup
 docs: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+
+pictures: setup
+	$(BIN)/python -m benchmarks.task_pictures --runs $(RUNS)
 
 lean:
 	@command -v lake >/dev/null || { \

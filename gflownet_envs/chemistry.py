@@ -146,6 +146,42 @@ def drug_likeness(smiles: Sequence[str]) -> np.ndarray:  # shape: (n,), float64
     return np.array([chem.QED.qed(_molecule(chem, name)) for name in smiles])
 
 
+#: Of `drug_likeness_properties`, in the order in which they are shown.
+PROPERTIES = (
+    "molecular weight",
+    "logP",
+    "donors",
+    "acceptors",
+    "aromatic rings",
+    "polar surface area",
+    "rotatable bonds",
+)
+
+
+def drug_likeness_properties(
+    smiles: Sequence[str],
+) -> tuple[np.ndarray, np.ndarray]:  # shapes: (n,), (n, 7); float64
+    """Return RDKit's QED and the properties that it is computed from, `PROPERTIES`.
+
+    Bickerton et al. (Nature Chemistry 2012) count an eighth, structural alerts.
+
+    Examples
+    --------
+    >>> quality, values = drug_likeness_properties(["CCO"])  # doctest: +SKIP
+    >>> quality.round(2), values[0, 2:5]  # doctest: +SKIP
+    (array([0.41]), array([1., 1., 0.]))
+    """
+    chem = _rdkit()
+    quality, values = [], []
+    for name in smiles:
+        molecule = _molecule(chem, name)
+        p = chem.QED.properties(molecule)
+        quality.append(chem.QED.qed(molecule, qedProperties=p))
+        values.append((p.MW, p.ALOGP, p.HBD, p.HBA, p.AROM, p.PSA, p.ROTB))
+    shape = len(values), len(PROPERTIES)
+    return np.array(quality), np.array(values, dtype=np.float64).reshape(shape)
+
+
 def morgan_fingerprints(
     smiles: Sequence[str], *, radius: int = 2, n_bits: int = 1024
 ) -> np.ndarray:  # shape: (n, n_bits), uint8

@@ -29,6 +29,7 @@ ADDED: set[str] = {
     "skpce.FailedSamplesWarning",
     "skpce.inspection.Result",
     "skpce.inspection.part_effects",
+    "skpce.inspection.part_effects_from_members",
     "skpce.inspection.part_entries",
     "skpce.inspection.parts_of_table",
     "skpce.inspection.ResultRow",
@@ -47,6 +48,8 @@ CHANGED: set[str] = {
     "skpce.plotting.CoverageDisplay",
     "skpce.plotting.InteractionDisplay.from_estimator",
     "skpce.plotting.MainEffectsDisplay.from_estimator",
+    "skpce.plotting.PolicyDistributionDisplay.from_estimator",  # max_parts
+    "skpce.plotting.PolicyDistributionDisplay.from_samples",
     "skpce.plotting.RewardEffectsDisplay.from_estimator",
     "skpce.plotting.SobolDisplay.from_estimator",
     "skpce.plotting.SobolDisplay.from_fit",

@@ -2,60 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce.plotting import CoverageDisplay, PolicyDistributionDisplay, SobolDisplay
+from skpce.inspection import Result
+from skpce.plotting import (
+    CoverageDisplay,
+    PartEffectsDisplay,
+    PolicyDistributionDisplay,
+    SobolDisplay,
+)
 
-#: Steps shown in the figure of the policies at most.
-_MAX_POLICY_PANELS = 6
-#: Actions that fit a panel of the overview; more are drawn closer.
-_MOST_ROWS = 30
-#: Steps whose policies the overview shows.
-_N_OVERVIEW_STEPS = 3
-#: Longer names of actions need lines of their own: panels go below each other.
-_LONG_NAME = 8
-#: Still longer ones are written smaller in the overview.
-_VERY_LONG_NAME = 24
+#: Steps shown in the figure of the policies, and in the overview, at most.
+_N_POLICY_STEPS, _N_OVERVIEW_STEPS = 6, 3
+#: Rows of a panel at most, of actions and of steps.
+_MOST_ROWS = 12
+#: Draws of a surrogate behind the spread of its policies.
+_N_DRAWS = 2000
+#: Longer names of actions are cut at twice this, and written smaller from here on.
+_LONG_NAME = 20
+# Heights in inches: of a row of a panel, and of what is around the rows.
+_ROW, _AROUND = 0.24, 1.15
 
 
 def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     """Return figures by file name, each with a description."""
     figures: dict[str, tuple[Any, str]] = {}
-    for name, source in results.sources.items():
-        figures[f"sobol_{name}"] = (
-            sobol_figure(source),
-            f"What drives each step ({name} policies): share of the variance between "
-            "members, with the part that no input explains.",
-        )
-        figures[f"coverage_{name}"] = (
-            coverage_figure(source),
-            f"Coverage of held-out members ({name} policies).",
-        )
-        figures[f"policies_{name}"] = (
-            policies_figure(source, results.seed),
-            f"Policies along the reference trajectory ({name}): held-out members "
-            "beside the predictive distribution of the surrogate.",
-        )
     for number, found in enumerate(results.parts, start=1):
         figures[f"parts_{number}"] = (
-            parts_figure(found.effects, found.noise_share, results.headline),
+            parts_figure(
+                found.effects,
+                found.noise_share,
+                results.headline if number == 1 else None,
+            ),
             f"Which named part of the reward explains which choice ({found.named.title}"
-            ", policies solved again), beside what principal components explain.",
+            ", policies solved again)"
+            + (", beside what the surrogate's inputs explain." if number == 1 else "."),
         )
+    samples = policy_samples(results)
     figures["overview"] = (
-        overview_figure(results),
+        overview_figure(results, samples),
         f"{results.task.title}: the system, what drives each step, and policies of "
         "held-out members beside the surrogate's.",
     )
-    figures["summary"] = (
-        summary_figure(results),
-        "Attribution with its unexplained part, and coverage on held-out members.",
+    figures["policies"] = (
+        policies_figure(results, samples),
+        "Policies along the reference trajectory: held-out members beside the "
+        "predictive distribution of the surrogate.",
     )
+    figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
     return figures | results.task.extra_figures(results)
 
 
@@ -66,29 +65,67 @@ def _figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _drawn(width: float, height: float, draw: Callable[[Any], None]) -> Any:
-    figure = _figure(width, height)
-    draw(figure.subplots())
+def parts_figure(
+    effects: Result,
+    noise_share: np.ndarray | None,  # shape: (n_steps,)
+    source: SourceResults | None = None,
+) -> Any:
+    """Named parts, the answer; beside them what the inputs of a surrogate explain."""
+    display = PartEffectsDisplay(effects, noise_share=noise_share)
+    n_rows = min(len(display.output_names), _MOST_ROWS)
+    height = max(1.4 + 0.5 * n_rows, 0.9 + 0.24 * len(display.segment_names))
+    if source is None:
+        figure = _figure(9.0, height)
+        display.plot(ax=figure.subplots())
+        return figure
+    figure = _figure(14.0, height)
+    left, right = figure.subplots(1, 2, width_ratios=(1.45, 1))
+    display.plot(ax=left)
+    left.set_title("named parts of the reward")
+    _draw_sobol(source, right, with_steps=False)
+    is_embedded = source.main.input_features is None
+    inputs = "principal components" if is_embedded else "inputs of the reward"
+    right.set_title(
+        f"{inputs}: {source.dataset.source} policies, degree {source.main.degree}"
+    )
     return figure
 
 
-def sobol_figure(source: SourceResults) -> Any:
-    """Stacked shares per step, with the verdict."""
-    height = 1.4 + 0.55 * source.dataset.n_steps
-    return _drawn(8.4, max(height, 3.0), lambda ax: _draw_sobol(source, ax))
-
-
-def _draw_sobol(source: SourceResults, ax: Any) -> None:
+def _draw_sobol(source: SourceResults, ax: Any, *, with_steps: bool = True) -> None:
+    """Draw stacked shares per step, with the verdict."""
     main = source.main
-    SobolDisplay.from_estimator(
-        main.pipeline, input_features=main.input_features, verdict=main.verdict, ax=ax
+    display = SobolDisplay.from_fit(
+        main.pipeline, input_features=main.input_features, verdict=main.verdict
     )
+    n_steps = len(display.step_names)
+    shown = _spread(np.arange(n_steps), _MOST_ROWS)
+    display.first_order = display.first_order[shown]
+    display.unexplained = display.unexplained[shown]
+    display.step_names = [display.step_names[step] for step in shown]
+    if display.supported is not None:
+        display.supported = [display.supported[step] for step in shown]
+    display.plot(ax=ax)
     ax.set_title(f"{source.dataset.source} policies, degree {main.degree}")
+    if len(shown) < n_steps:
+        ax.set_xlabel(f"share of the variance\n{len(shown)} of {n_steps} steps")
+    if not with_steps:
+        ax.set_yticklabels([])
 
 
-def coverage_figure(source: SourceResults) -> Any:
-    """Nominal against empirical coverage of the three kinds of interval."""
-    return _drawn(5.4, 5.2, lambda ax: _draw_coverage(source, ax))
+def coverage_figure(results: RunResults) -> Any:
+    """Nominal against empirical coverage of the kinds of interval."""
+    sources = _exact_first(results)
+    figure = _figure(0.6 + 4.4 * len(sources), 4.8)
+    axes = figure.subplots(1, len(sources), squeeze=False)[0]
+    for source, ax in zip(sources, axes, strict=True):
+        _draw_coverage(source, ax)
+    return figure
+
+
+def _exact_first(results: RunResults) -> list[SourceResults]:
+    """Return the results on each data set, those on exact policies first."""
+    order = sorted(results.sources, key=lambda name: name != "exact")
+    return [results.sources[name] for name in order]
 
 
 def _draw_coverage(source: SourceResults, ax: Any) -> None:
@@ -103,125 +140,112 @@ def _draw_coverage(source: SourceResults, ax: Any) -> None:
     ax.set_title(f"{test.source} policies, {test.n_members} held-out members")
 
 
-def policies_figure(source: SourceResults, seed: int) -> Any:
-    """One panel per step with a choice: side by side, or below each other."""
-    dataset = source.dataset
-    counts = [int(dataset.mask[columns].sum()) for columns in dataset.step_slices]
-    shown = [step for step, count in enumerate(counts) if count > 1]
-    shown = shown[:_MAX_POLICY_PANELS]
-    sizes = [3 + counts[step] for step in shown]
-    is_column = max(map(len, dataset.action_names)) > _LONG_NAME
-    if is_column:
-        figure = _figure(8.0, 0.9 + 0.25 * sum(sizes))
-        axes = figure.subplots(len(shown), 1, squeeze=False, height_ratios=sizes)
-    else:
-        figure = _figure(min(12.0, 2.4 * len(shown) + 1.0), 3.9)
-        axes = figure.subplots(1, len(shown), squeeze=False, width_ratios=sizes)
-    for step, ax in zip(shown, axes.ravel(), strict=True):
-        PolicyDistributionDisplay.from_estimator(
-            source.main.pipeline,
-            dataset.test.y,
-            step=step,
-            part_names=dataset.action_names,
-            horizontal=is_column,
-            random_state=seed,
-            ax=ax,
-        )
-        ax.get_legend().remove()
-    _keep_one_label(axes.ravel(), is_column)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
+def policy_samples(results: RunResults) -> dict[str, np.ndarray]:
+    """Return policies of held-out members, and of the surrogate; (n, ΣK) each."""
+    samples = {
+        source.dataset.source: source.dataset.test.y for source in _exact_first(results)
+    }
+    source = results.headline
+    draws = source.main.surrogate.sample(_N_DRAWS, random_state=results.seed)
+    return samples | {f"surrogate of {source.dataset.source}": draws}
+
+
+def policies_figure(results: RunResults, samples: Mapping[str, np.ndarray]) -> Any:
+    """One panel per step with a choice, two or three side by side."""
+    dataset = results.headline.dataset
+    shown = _choices(dataset)[:_N_POLICY_STEPS]
+    n_columns = 2 if len(shown) == 4 else min(len(shown), 3)
+    lines = [
+        shown[start : start + n_columns] for start in range(0, len(shown), n_columns)
+    ]
+    heights = [_AROUND + _ROW * _most_rows(dataset, steps) for steps in lines]
+    figure = _figure((5.5, 9.0, 12.0)[n_columns - 1], 0.4 + sum(heights))
+    axes = figure.subplots(
+        len(lines), n_columns, squeeze=False, height_ratios=heights
+    ).ravel()
+    for ax in axes[len(shown) :]:
+        ax.remove()
+    _draw_policies(figure, axes[: len(shown)], dataset, shown, samples)
     return figure
 
 
-def overview_figure(results: RunResults) -> Any:
-    """The paper's figure of a task: system, attribution, and some of the steps."""
-    source = results.headline
-    shown = _spread_steps(source.dataset, _N_OVERVIEW_STEPS)
-    upper = max(4.0, 1.4 + 0.32 * source.dataset.n_steps)
-    most = max(int(source.dataset.mask[c].sum()) for c in source.dataset.step_slices)
-    lower = max(3.2, 1.2 + 0.2 * min(most, _MOST_ROWS))
-    figure = _figure(11.0, upper + lower)
+def overview_figure(
+    results: RunResults, samples: Mapping[str, np.ndarray] | None = None
+) -> Any:
+    """The paper's figure of a task: system, attribution, and some of the steps.
+
+    Exact policies come first where there are any: they are what the trained ones are
+    to become.
+    """
+    dataset, sources = results.headline.dataset, _exact_first(results)
+    samples = policy_samples(results) if samples is None else samples
+    shown = _spread(_choices(dataset), _N_OVERVIEW_STEPS)
+    upper = max(4.0, 1.4 + 0.32 * min(dataset.n_steps, _MOST_ROWS))
+    lower = 0.4 + _AROUND + _ROW * _most_rows(dataset, shown)
+    figure = _figure(12.0, upper + lower)
     top, bottom = figure.subfigures(2, 1, height_ratios=(upper, lower))
-    system, attribution = top.subplots(1, 2, width_ratios=(1, 1.25))
+    widths = (1.0, 1.3) if len(sources) == 1 else (1.0, 0.7, 0.9)
+    system, *attributions = top.subplots(1, 1 + len(sources), width_ratios=widths)
     results.task.draw_system(results, system)
-    _draw_sobol(source, attribution)
+    for number, (source, ax) in enumerate(zip(sources, attributions, strict=True)):
+        _draw_sobol(source, ax, with_steps=number == 0)
+        if number < len(sources) - 1:  # all have the inputs of the last one
+            ax.get_legend().remove()
+            ax.set_title(f"{source.dataset.source} policies")
     panels = bottom.subplots(1, len(shown), squeeze=False)[0]
-    for step, ax in zip(shown, panels, strict=True):
-        PolicyDistributionDisplay.from_estimator(
-            source.main.pipeline,
-            source.dataset.test.y,
-            step=step,
-            part_names=source.dataset.action_names,
-            horizontal=True,
-            random_state=results.seed,
-            ax=ax,
+    _draw_policies(bottom, panels, dataset, shown, samples)
+    return figure
+
+
+def _draw_policies(
+    figure: Any,
+    axes: Sequence[Any],
+    dataset: PolicyDataset,
+    steps: Sequence[int],
+    samples: Mapping[str, np.ndarray],
+) -> None:
+    """Draw the policies of some steps, with one legend below."""
+    for step, ax in zip(steps, axes, strict=True):
+        columns = np.arange(len(dataset.mask))[dataset.step_slices[step]]
+        columns = columns[dataset.mask[columns]]
+        display = PolicyDistributionDisplay.from_samples(
+            {name: values[:, columns] for name, values in samples.items()},
+            [_cut(dataset.action_names[column]) for column in columns],
+            step_name=dataset.step_names[step],
+            max_parts=_MOST_ROWS,
         )
+        display.horizontal = True
+        display.plot(ax=ax)
         ax.get_legend().remove()
-        _name_the_likeliest(ax, source.dataset, step)
-    _shorten_labels(panels)
-    handles, labels = panels[0].get_legend_handles_labels()
-    bottom.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
-    return figure
-
-
-def _shorten_labels(panels: Sequence[Any]) -> None:
-    """Label the probabilities once, in the middle, and write very long names small."""
-    label = max((ax.get_xlabel() for ax in panels), key=len)
-    for number, ax in enumerate(panels):
-        ax.set_xlabel(label if number == len(panels) // 2 else "")
-        names = [label.get_text() for label in ax.get_yticklabels()]
-        if max(map(len, names)) > _VERY_LONG_NAME:
-            ax.tick_params(axis="y", labelsize=6)
-
-
-def _name_the_likeliest(ax: Any, dataset: PolicyDataset, step: int) -> None:
-    """Leave the names of the likeliest actions where there are too many for a panel."""
-    names = [label.get_text() for label in ax.get_yticklabels()]
-    if len(names) <= _MOST_ROWS:
-        return
-    columns = dataset.step_slices[step]
-    mean = dataset.test.y[:, columns].mean(axis=0)
-    order = np.argsort(-mean)[: _MOST_ROWS // 3]
-    named = {dataset.action_names[columns][i] for i in order}
-    ax.set_yticks(ax.get_yticks(), [n if n in named else "" for n in names], size=7)
-
-
-def _spread_steps(dataset: PolicyDataset, n_shown: int) -> list[int]:
-    """Return steps with a choice: the first, the last, and some between."""
-    counts = [int(dataset.mask[columns].sum()) for columns in dataset.step_slices]
-    choices = [step for step, count in enumerate(counts) if count > 1]
-    places = np.linspace(0, len(choices) - 1, min(n_shown, len(choices)))
-    return [choices[i] for i in places.round().astype(int)]
-
-
-def _keep_one_label(axes: Sequence[Any], is_column: bool) -> None:
-    """Leave the label of the probabilities to the last row, or the first column."""
-    axis = "xlabel" if is_column else "ylabel"
-    labels = [getattr(ax, f"get_{axis}")() for ax in axes]
-    keeper = -1 if is_column else 0
+        longest = max(len(label.get_text()) for label in ax.get_yticklabels())
+        ax.tick_params(axis="y", labelsize=7 if longest > _LONG_NAME else 9)
+    # The longest label says that bars of some panel are cut.
+    label = max((ax.get_xlabel() for ax in axes), key=len)
     for ax in axes:
-        getattr(ax, f"set_{axis}")("")
-    # The longest says that bars of some panel are cut.
-    getattr(axes[keeper], f"set_{axis}")(max(labels, key=len))
+        ax.set_xlabel("")
+    handles, labels = axes[0].get_legend_handles_labels()
+    place = {"loc": "outside lower center", "ncols": len(labels), "frameon": False}
+    figure.legend(handles, labels, title=label, **place)
 
 
-def summary_figure(results: RunResults) -> Any:
-    """The picture of the README: attribution and coverage side by side."""
-    source = results.headline
-    figure = _figure(10.5, max(4.4, 1.8 + 0.5 * source.dataset.n_steps))
-    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
-    _draw_sobol(source, left)
-    _draw_coverage(source, right)
-    return figure
+def _cut(name: str) -> str:
+    """Return a name of at most two times the length that is written large."""
+    return name if len(name) <= 2 * _LONG_NAME else f"{name[: 2 * _LONG_NAME - 1]}…"
 
 
-def parts_figure(effects: Any, noise_share: Any, source: SourceResults) -> Any:
-    """Named parts, the answer, beside what the principal components explain."""
-    from skpce.plotting import PartEffectsDisplay
+def _most_rows(dataset: PolicyDataset, steps: Sequence[int]) -> int:
+    """Return the rows of the largest panel of some steps."""
+    counts = [int(dataset.mask[dataset.step_slices[step]].sum()) for step in steps]
+    return min(max(counts), _MOST_ROWS)
 
-    figure = _figure(12.0, max(3.4, 1.8 + 0.5 * source.dataset.n_steps))
-    left, right = figure.subplots(1, 2)
-    PartEffectsDisplay.from_effects(effects, noise_share=noise_share, ax=left)
-    _draw_sobol(source, right)
-    return figure
+
+def _choices(dataset: PolicyDataset) -> list[int]:
+    """Return the steps with a choice."""
+    counts = [int(dataset.mask[columns].sum()) for columns in dataset.step_slices]
+    return [step for step, count in enumerate(counts) if count > 1]
+
+
+def _spread(steps: Sequence[int] | np.ndarray, n_shown: int) -> list[int]:
+    """Return the first, the last, and some between."""
+    places = np.linspace(0, len(steps) - 1, min(n_shown, len(steps)))
+    return [int(steps[i]) for i in places.round().astype(int)]

@@ -36,6 +36,9 @@ from gflownet_envs.storage import (
 from skpce._report.page import HtmlReport
 from skpce.inspection import Result
 
+#: Points per inch of a picture, and how hard it is compressed (9 is hardest).
+_DPI, _COMPRESSION = 150, 4
+
 
 def build_report(
     results: RunResults, figures: dict[str, tuple[bytes, str]]
@@ -46,9 +49,8 @@ def build_report(
     _add_answers(report, results, figures)
     _add_verdict(report, results, figures)
     report.add_heading("What drives each step")
-    for name in results.sources:
-        report.add_png(*figures[f"sobol_{name}"])
-        _add_table(report, tables.shares_table(results.sources[name]))
+    for source in results.sources.values():
+        _add_table(report, tables.shares_table(source))
     _add_policies(report, results, figures)
     _add_own_figures(report, results, figures)
     _add_calibration(report, results, figures)
@@ -142,19 +144,17 @@ def _add_policies(
         "Jensen–Shannon divergence (in nats) are distances of probabilities. “Of "
         "largest” divides by the largest value that so many actions allow."
     )
-    for name in results.sources:
-        report.add_png(*figures[f"policies_{name}"])
+    report.add_png(*figures["policies"])
 
 
 def _add_own_figures(
     report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
     """Add the figures of the task itself, which no other section shows."""
-    kinds = ("sobol", "coverage", "policies")
-    others = {f"{kind}_{name}" for kind in kinds for name in results.sources}
+    others = {"overview", "policies", "coverage"}
     others |= {f"parts_{number}" for number, _ in enumerate(results.parts, start=1)}
     for name in figures:
-        if name not in others | {"overview", "summary"}:
+        if name not in others:
             report.add_png(*figures[name])
 
 
@@ -163,9 +163,9 @@ def _add_calibration(
 ) -> None:
     report.add_heading("Calibration on held-out members")
     _add_table(report, tables.coverage_table(results))
-    for name, source in results.sources.items():
+    report.add_png(*figures["coverage"])
+    for source in results.sources.values():
         _add_table(report, tables.step_coverage_table(source))
-        report.add_png(*figures[f"coverage_{name}"])
     report.add_text(
         "The push-forward of the inputs alone (the paper's interval) leaves out what "
         "the inputs do not explain."
@@ -232,8 +232,16 @@ def write_run(results: RunResults, folder: Path) -> None:
 
 
 def _png(figure: Any) -> bytes:
+    """Draw a figure once; ``savefig`` would draw it twice to find its layout."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    figure.set_dpi(_DPI)
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=150)
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    picture.save(stream, "png", compress_level=_COMPRESSION)
     return stream.getvalue()
 
 

@@ -154,3 +154,43 @@ def input_parts(
 
     parts = dict(zip(names, inputs.T, strict=True))
     return NamedParts(title, parts, of_parts, phrases)
+
+
+def feature_parts(
+    environment: Environment,
+    log_reward: np.ndarray,  # shape: (n_members, n_objects)
+    features: np.ndarray,  # shape: (n_objects, n_features)
+    names: Sequence[str],
+    *,
+    title: str,
+    phrases: Mapping[str, str],
+    batch_size: int = 256,
+    freezes: bool = True,
+) -> NamedParts:
+    """Split log R by known features of the objects, one after another, and the rest.
+
+    Of each feature that counts which the features before it do not determine
+    (Gram–Schmidt); its part is the slope of the member's log R over all objects, for
+    one standard deviation. Features that those before determine are left out, as is
+    the mean.
+    """
+    centred = features - features.mean(axis=0)
+    scale = np.linalg.norm(centred, axis=0)
+    basis, triangle = np.linalg.qr(centred / np.where(scale > 0, scale, 1.0))
+    own = np.abs(np.diag(triangle)) > 1e-6
+    directions = (basis * np.sign(np.diag(triangle)))[:, own].T
+    directions = directions * np.sqrt(len(features))
+    rest = log_reward - log_reward.mean(axis=1, keepdims=True)
+    slopes = rest @ (directions.T / len(features)).astype(log_reward.dtype)
+    known = tuple(name for name, is_own in zip(names, own, strict=True) if is_own)
+    for row, slope in zip(rest, slopes, strict=True):
+        row -= (slope @ directions).astype(row.dtype)
+
+    def reward(parts: Mapping[str, np.ndarray]) -> RewardSource:
+        chosen = np.stack([parts[name] for name in known], axis=1)
+        return RewardTable(environment, chosen @ directions + parts[REST])
+
+    parts = dict(zip(known, slopes.T, strict=True)) | {REST: rest}
+    return NamedParts(
+        title, parts, reward, phrases, batch_size=batch_size, freezes=freezes
+    )

@@ -1,5 +1,7 @@
 """Problems whose steps a process reward scores: arithmetic, and strategies."""
 
+from itertools import product
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -8,7 +10,8 @@ from gflownet_envs.environments.base import require_at_least
 from gflownet_envs.environments.sequences import TokenSequenceEnvironment
 
 _DIGITS = tuple("0123456789")
-_OPERATIONS = ("+", "−", "×", "÷", "^")
+#: Of the equations.
+OPERATIONS = ("+", "−", "×", "÷", "^")
 
 
 def arithmetic_environment(max_length: int = 5) -> TokenSequenceEnvironment:
@@ -24,7 +27,7 @@ def arithmetic_environment(max_length: int = 5) -> TokenSequenceEnvironment:
     >>> env.n_actions, env.n_objects
     (17, 1118481)
     """
-    tokens = (*_DIGITS, *_OPERATIONS, "=", "EOS")
+    tokens = (*_DIGITS, *OPERATIONS, "=", "EOS")
     name = f"arithmetic-{max_length}"
     return TokenSequenceEnvironment(tokens, max_length, end_token="EOS", name=name)
 
@@ -84,10 +87,30 @@ def right_equations() -> list[tuple[str, ...]]:
             results = (a + b, a - b, a * b, _quotient(a, b), _power(a, b))
             equations += [
                 (str(a), operation, str(b), "=", str(c))
-                for operation, c in zip(_OPERATIONS, results, strict=True)
+                for operation, c in zip(OPERATIONS, results, strict=True)
                 if c is not None and 0 <= c <= 9
             ]
     return equations
+
+
+def equations(environment: TokenSequenceEnvironment) -> dict[str, np.ndarray]:
+    """Return the numbers of all objects of the form ``a ∘ b = c``, right and wrong.
+
+    Examples
+    --------
+    >>> {name: len(own) for name, own in equations(arithmetic_environment()).items()}
+    {'right equations': 222, 'wrong equations': 4778}
+    """
+    number = {token: i for i, token in enumerate(environment.action_names)}
+    right = set(right_equations())
+    every = list(product(_DIGITS, OPERATIONS, _DIGITS, "=", _DIGITS))
+    states = torch.tensor([[number[token] for token in one] for one in every])
+    objects = environment.object_index(states).numpy()
+    is_right = np.array([one in right for one in every])
+    return {
+        "right equations": objects[is_right],
+        "wrong equations": objects[~is_right],
+    }
 
 
 def _quotient(a: int, b: int) -> int | None:

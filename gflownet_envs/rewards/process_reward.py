@@ -313,24 +313,121 @@ def train_process_reward(
     streams = member_streams(seed, numbers)
     seen = np.stack([_labelled(stream, len(targets), spec) for stream in streams])
     features = SequenceFeatures(environment, spec.n_features, seed)
+    rows = torch.from_numpy(seen)
+    network = _trained_network(
+        features, problems, targets, rows, None, spec, numbers, seed
+    )
+    return ProcessReward(environment, features, network, spec.temperature, seen)
+
+
+def retrain_process_reward(
+    reward: ProcessReward,
+    problems: Tensor,  # shape: (n, S)
+    labels: Tensor | ArrayLike,  # shape: (n,)
+    spec: ProcessRewardSpec | None = None,
+    *,
+    weights: ArrayLike,  # shape: (E, n)
+    seed: int = 0,
+) -> ProcessReward:
+    r"""Train networks again as if members had seen other problems.
+
+    Least squares of the labelled problems :math:`i` with weights :math:`w_i`,
+
+    .. math:: \frac{\sum_i w_i (\mathrm{score}(x_i) - y_i)^2}{\sum_i w_i},
+
+    which is the training of `train_process_reward` where the weights are 1 for the
+    problems that the member saw and 0 for the others.
+
+    Parameters
+    ----------
+    reward : ProcessReward
+        Of `train_process_reward`; its features are used again.
+    problems, labels, spec, seed
+        With which it was trained. The spec needs `shared_start`: all that members
+        differ in is what they saw.
+    weights : array-like of shape (n_members, n)
+        Not negative.
+
+    Raises
+    ------
+    ValueError
+        If members have no shared start, weights are negative, not finite or of another
+        shape, or problems or labels cannot be used.
+
+    Examples
+    --------
+    >>> env = TokenSequenceEnvironment(["a", "b"], max_length=3)
+    >>> problems = env.object_states(torch.arange(8))
+    >>> spec = ProcessRewardSpec(n_labelled=4, n_epochs=5)
+    >>> labelled = problems, problems[:, 0], spec
+    >>> reward = train_process_reward(env, *labelled, members=range(3))
+    >>> weights = np.zeros((3, 8))
+    >>> np.put_along_axis(weights, reward.seen, 1.0, axis=1)
+    >>> again = retrain_process_reward(reward, *labelled, weights=weights)
+    >>> torch.allclose(again.scores(problems), reward.scores(problems), atol=1e-4)
+    True
+    """
+    spec = ProcessRewardSpec() if spec is None else spec
+    targets = _validated_labels(reward.environment, problems, labels, spec)
+    given = np.asarray(weights, dtype=np.float32)
+    if given.ndim != 2 or given.shape[1] != len(targets):
+        raise ValueError(
+            f"weights must have shape (n_members, {len(targets)}), one for each "
+            f"problem, got {given.shape}"
+        )
+    if not (np.isfinite(given) & (given >= 0)).all():
+        raise ValueError("weights must be finite and not negative")
+    if not spec.shared_start:
+        raise ValueError("spec must have shared_start, got shared_start=False")
+    n_members, n = given.shape
+    rows = torch.arange(n).expand(n_members, n)
+    network = _trained_network(
+        reward.features,
+        problems,
+        targets,
+        rows,
+        torch.from_numpy(given),
+        spec,
+        None,
+        seed,
+    )
+    seen = np.tile(np.arange(n), (n_members, 1))
+    return ProcessReward(
+        reward.environment, reward.features, network, spec.temperature, seen
+    )
+
+
+def _trained_network(
+    features: SequenceFeatures,
+    problems: Tensor,  # shape: (n, S)
+    targets: Tensor,  # shape: (n,)
+    rows: Tensor,  # shape: (E, n_rows)
+    weights: Tensor | None,  # shape: (E, n)
+    spec: ProcessRewardSpec,
+    numbers: tuple[int, ...] | None,  # None where members share their start
+    seed: int,
+) -> StackedMLP:
+    """Train networks on rows of the labelled problems, all at once."""
+    n_members = len(rows)
     data = RegressionData(
         inputs=features(problems),
-        targets=targets.expand(len(numbers), -1),
-        train_rows=torch.from_numpy(seen),
-        validation_rows=torch.empty((len(numbers), 0), dtype=torch.int64),
+        targets=targets.expand(n_members, -1),
+        train_rows=rows,
+        validation_rows=torch.empty((n_members, 0), dtype=torch.int64),
+        weights=weights,
     )
-    network = StackedMLP(
-        (spec.n_features, spec.hidden, 1),
-        member_streams(seed, (0,) * len(numbers) if spec.shared_start else numbers),
-    )
+    if numbers is None or spec.shared_start:
+        numbers = (0,) * n_members
+    streams = member_streams(seed, numbers)
+    network = StackedMLP((spec.n_features, spec.hidden, 1), streams)
+    # all rows at once: the streams shuffle nothing
     regression = StackedRegression(
         network, data, streams, spec.learning_rate, batch_size=None, patience=None
     )
     with torch_threads(1):
         for epoch in range(1, spec.n_epochs + 1):
             regression.train_epoch(epoch)
-    trained = regression.result().requires_grad_(False)
-    return ProcessReward(environment, features, trained, spec.temperature, seen)
+    return regression.result().requires_grad_(False)
 
 
 def _labelled(stream: MemberStream, n: int, spec: ProcessRewardSpec) -> np.ndarray:

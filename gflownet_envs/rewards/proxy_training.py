@@ -32,6 +32,7 @@ class RegressionData:
     targets: Tensor  # shape: (E, n)
     train_rows: Tensor  # shape: (E, n_train)
     validation_rows: Tensor  # shape: (E, n_validation), may be empty
+    weights: Tensor | None = None  # shape: (E, n), of each row in training; None: equal
 
     def keep(self, members: Tensor) -> RegressionData:
         """Return the data of some members."""
@@ -40,6 +41,7 @@ class RegressionData:
             self.targets[members],
             self.train_rows[members],
             self.validation_rows[members],
+            None if self.weights is None else self.weights[members],
         )
 
 
@@ -91,7 +93,7 @@ class StackedRegression:
         """Go once over each member's rows, then judge by its validation rows."""
         for places in self._minibatches():
             rows = self._data.train_rows.gather(1, places)
-            loss = self._squared_error(rows).mean(dim=-1).sum()
+            loss = self._mean(self._squared_error(rows), rows).sum()
             self._optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self._optimizer.step()
@@ -108,6 +110,15 @@ class StackedRegression:
     def _squared_error(self, rows: Tensor) -> Tensor:  # shapes: rows (E, b) -> (E, b)
         predicted = self._network(self._data.inputs[rows])[..., 0]
         return (predicted - self._data.targets.gather(1, rows)).square()
+
+    def _mean(self, errors: Tensor, rows: Tensor) -> Tensor:
+        # shapes: errors (E, b), rows (E, b) -> (E,)
+        """Return the mean over rows, by their weights where they have some."""
+        if self._data.weights is None:
+            return errors.mean(dim=-1)
+        weights = self._data.weights.gather(1, rows)
+        total = weights.sum(dim=-1).clamp(min=torch.finfo(weights.dtype).tiny)
+        return (weights * errors).sum(dim=-1) / total
 
     @torch.no_grad()
     def _judge(self, epoch: int) -> None:

@@ -12,6 +12,7 @@ from ._model import sobol_indices
 from ._noise import noise_test
 from ._parts.effects import part_effects
 from ._parts.entries import part_entries
+from ._parts.from_members import part_effects_from_members
 from ._parts.table import parts_of_table
 from ._result import Result, ResultRow
 
@@ -30,6 +31,7 @@ __all__ = [
     "noise_test",
     "original_space_indices",
     "part_effects",
+    "part_effects_from_members",
     "part_entries",
     "parts_of_table",
     "shapley_effects",

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray
+from .._checks import FloatArray, check_integer
 from .._compositions.outputs import checked_outputs, read_outputs
 from .._compositions.steps import checked_policies
 from .._expansion.predictive import QUANTILE
@@ -30,6 +30,8 @@ from ._style import (
     make_axes,
     series_style,
 )
+
+OWNER = "PolicyDistributionDisplay"
 
 
 class PolicyDistributionDisplay:
@@ -77,7 +79,12 @@ class PolicyDistributionDisplay:
 
     @classmethod
     def from_samples(
-        cls, samples: dict[str, Any], part_names: Any, *, step_name: str = ""
+        cls,
+        samples: dict[str, Any],
+        part_names: Any,
+        *,
+        step_name: str = "",
+        max_parts: int | None = 12,
     ) -> PolicyDistributionDisplay:
         """Summarise samples of one step, without drawing.
 
@@ -87,12 +94,20 @@ class PolicyDistributionDisplay:
             One entry per series.
         part_names, step_name
             As in :class:`PolicyDistributionDisplay`.
+        max_parts : int or None, default=12
+            Rows or columns at most; None draws all parts. Of more parts the ones with
+            the largest mean plus standard deviation are drawn, in their order, and the
+            sum of all others behind them.
         """
         arrays = {name: np.asarray(values) for name, values in samples.items()}
+        names = [str(name) for name in part_names]
+        if max_parts is not None:
+            check_integer(OWNER, "max_parts", max_parts, low=2)
+            arrays, names = _grouped(arrays, names, max_parts)
         return cls(
             {name: values.mean(axis=0) for name, values in arrays.items()},
             {name: values.std(axis=0) for name, values in arrays.items()},
-            part_names,
+            names,
             step_name=step_name,
         )
 
@@ -107,6 +122,7 @@ class PolicyDistributionDisplay:
         horizontal: bool | None = None,
         n_samples: int = 2000,
         random_state: Any = 0,
+        max_parts: int | None = 12,
         ax: Any = None,
         **kwargs: Any,
     ) -> PolicyDistributionDisplay:
@@ -128,6 +144,8 @@ class PolicyDistributionDisplay:
             Draws of the predictive distribution.
         random_state : int, RandomState instance or None, default=0
             Randomness of the draws.
+        max_parts : int or None, default=12
+            As in :meth:`from_samples`.
         ax, **kwargs
             As in :meth:`plot`.
         """
@@ -151,7 +169,9 @@ class PolicyDistributionDisplay:
                 "one for each part of all steps."
             )
         names = [labels[part] for part in shown]
-        display = cls.from_samples(samples, names, step_name=layout.step_names[step])
+        display = cls.from_samples(
+            samples, names, step_name=layout.step_names[step], max_parts=max_parts
+        )
         display.horizontal = horizontal
         return display.plot(ax=ax, **kwargs)
 
@@ -172,7 +192,8 @@ class PolicyDistributionDisplay:
         lying = self.is_horizontal
         size = (6.4, 1.4 + 0.24 * n_parts) if lying else (1.8 + 0.6 * n_parts, 3.6)
         ax = make_axes(ax, (max(4.0, size[0]), size[1]))
-        offsets, is_cut = np.linspace(-0.15, 0.15, len(self.mean)), False
+        reach = 0.15 if len(self.mean) < 3 else 0.25
+        offsets, is_cut = np.linspace(-reach, reach, len(self.mean)), False
         for position, name in enumerate(self.mean):
             places = np.arange(n_parts) + offsets[position]
             mean, spread = np.asarray(self.mean[name]), np.asarray(self.spread[name])
@@ -207,6 +228,23 @@ class PolicyDistributionDisplay:
         hide_spines(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _grouped(
+    arrays: Mapping[str, NDArray[Any]], names: list[str], max_parts: int
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Leave the likeliest and most varying parts, and add up all others."""
+    n_parts = len(names)
+    if n_parts <= max_parts:
+        return dict(arrays), names
+    reach = [values.mean(axis=0) + values.std(axis=0) for values in arrays.values()]
+    order = np.argsort(-np.max(reach, axis=0), kind="stable")
+    kept, rest = np.sort(order[: max_parts - 1]), order[max_parts - 1 :]
+    grouped = {
+        name: np.column_stack([values[:, kept], values[:, rest].sum(axis=1)])
+        for name, values in arrays.items()
+    }
+    return grouped, [*(names[part] for part in kept), f"others ({len(rest)})"]
 
 
 class CoverageDisplay:

@@ -381,11 +381,16 @@ class PartEffectsDisplay:
 
     def _points_of_the_bar(self, ax: Any) -> float:
         """Return the approximate width of a bar of length one, in points."""
+        if ax.figure.get_layout_engine() is None:
+            return points_across(ax)  # nothing makes room for labels
         names = [text.get_text() for text in ax.get_yticklabels()]
-        margin = 55.0  # the keys of the legend, and the spaces between all of these
+        room = points_across(ax) / (
+            ax.figure.subplotpars.right - ax.figure.subplotpars.left
+        )
+        room -= 45.0  # the keys of the legend, and the spaces between all of these
         for texts in (map(label, self.segment_names), names):
-            margin += text_width("\n".join(texts).split("\n"), 10.0)
-        return max(points_across(ax) - margin, 60.0)
+            room -= 0.88 * text_width("\n".join(texts).split("\n"), 10.0)
+        return max(room, 60.0)
 
     def _pair_table(self, output: int) -> FloatArray:  # shape: (n_parts, n_parts)
         """Return the interaction of every two parts, symmetric."""

@@ -58,7 +58,9 @@ def make_verdict(attributable=(True, False, True), names=STEPS):
 def shown_texts(figure):
     """Return text and box of what is drawn, in pixels."""
     figure.canvas.draw()
-    hidden = set()  # ticks outside the axes still have labels
+    # Ticks outside the axes still have labels, and so have those of hidden axes.
+    off = [axis for ax in figure.axes if not ax.axison for axis in (ax.xaxis, ax.yaxis)]
+    hidden = {text for axis in off for text in axis.get_majorticklabels()}
     for axis in (axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)):
         low, high = sorted(axis.get_view_interval())
         places = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
@@ -159,7 +161,13 @@ PICTURES = {
     "reward, bars of 12": lambda: reward_effects(12, "bars", "effect_size"),
     "reward, heat map": lambda: reward_effects(12, "heatmap", "variance_share"),
     "47 actions": lambda: PolicyDistributionDisplay.from_samples(
-        {"ensemble": many(47), "surrogate": many(47)}, range(47), step_name=LONG[0]
+        {"ensemble": many(47), "surrogate": many(47)},
+        range(47),
+        step_name=LONG[0],
+        max_parts=None,
+    ).plot(),
+    "12 of 47 actions": lambda: PolicyDistributionDisplay.from_samples(
+        {name: many(47) for name in "abc"}, range(47), step_name=LONG[0]
     ).plot(),
     "variances": lambda: StepVarianceDisplay(
         policy_fragility(np.hstack([many(2), many(3)]), steps={LONG[0]: 2, LONG[1]: 3}),
@@ -324,6 +332,26 @@ def test_a_long_step_does_not_hide_the_part(ensemble):
     display = MainEffectsDisplay.from_estimator(model, n_samples=50)
     legend = [text.get_text() for text in display.axes_[-1].get_legend().get_texts()]
     assert [text[-2:] for text in legend] == [":0", ":1", ":2"]
+
+
+def test_unlikely_actions_are_drawn_as_one():
+    y = many(20)
+    names = [f"a{i}" for i in range(20)]
+    display = PolicyDistributionDisplay.from_samples({"ensemble": y}, names)
+    assert len(display.part_names) == 12
+    assert display.part_names[-1] == "others (9)"
+    shown = [names.index(name) for name in display.part_names[:-1]]
+    assert shown == sorted(shown)
+    reach = y.mean(axis=0) + y.std(axis=0)
+    assert set(shown) == set(np.argsort(-reach)[:11])
+    rest = np.delete(y, shown, axis=1).sum(axis=1)
+    assert display.mean["ensemble"][-1] == pytest.approx(rest.mean())
+    assert display.spread["ensemble"][-1] == pytest.approx(rest.std())
+    assert display.mean["ensemble"].sum() == pytest.approx(1.0)
+    whole = PolicyDistributionDisplay.from_samples({"a": y[:, :12]}, names[:12])
+    assert whole.part_names == names[:12]
+    with pytest.raises(ValueError, match="max_parts"):
+        PolicyDistributionDisplay.from_samples({"a": y}, names, max_parts=1)
 
 
 def test_bars_of_probabilities_end_at_0_and_1():

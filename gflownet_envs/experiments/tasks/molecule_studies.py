@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Unpack
+from itertools import combinations
+from typing import Any, Unpack
 
 import numpy as np
+import torch
 
 from gflownet_envs.block_store import Store, array_digest, load_or_run
 from gflownet_envs.chemistry import (
+    PROPERTIES,
     Fragment,
     assemble_chains,
-    drug_likeness,
+    drug_likeness_properties,
     morgan_fingerprints,
     nearest_similarities,
     neutral_links,
 )
 from gflownet_envs.datasets import fetch_fragments, fetch_seh
-from gflownet_envs.environments.selection import fragment_chain_environment
+from gflownet_envs.environments.selection import (
+    SequentialSelectionEnvironment,
+    fragment_chain_environment,
+)
 from gflownet_envs.exact.solve import solve_exact
 from gflownet_envs.exact.trajectories import greedy_trajectory, trajectory_of_actions
+from gflownet_envs.experiments.named_parts import REST, factorial_parts, feature_parts
 from gflownet_envs.experiments.task import (
+    NamedParts,
     Preset,
     Progress,
     RunSettings,
@@ -29,7 +37,9 @@ from gflownet_envs.experiments.task import (
     Table,
     stage,
 )
+from gflownet_envs.experiments.tasks.sequence_parts import sequence_parts
 from gflownet_envs.rewards.molecules import (
+    DESCRIPTORS,
     POSITIONS,
     TOY_FRAGMENTS,
     ChainProxyReward,
@@ -42,6 +52,9 @@ from gflownet_envs.rewards.molecules import (
 from gflownet_envs.rewards.proxies import FeatureProxies, train_feature_proxies
 from gflownet_envs.rewards.proxy_training import ProxySpec
 from gflownet_envs.rewards.source import RewardTable, mean_log_reward
+
+# Toy members whose parts are exchanged, and chains above which that is dear.
+_N_EXCHANGED, _N_LARGE = 30, 500_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,7 @@ class RealMolecules:
 
     smiles: tuple[str, ...]  # canonical; a few molecules are several chains
     drug_likeness: np.ndarray  # shape: (n_objects,), QED
+    properties: np.ndarray  # shape: (n_objects, n_properties), `PROPERTIES`
 
 
 @dataclass(frozen=True)
@@ -93,9 +107,10 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
     names = list(TOY_FRAGMENTS)
     best = chains[int(np.argmax(scores))]
     predicted = proxies.predict(features)
+    reward = ChainProxyReward(environment, proxies, descriptors)
     return Study(
         environment=environment,
-        reward=ChainProxyReward(environment, proxies, descriptors),
+        reward=reward,
         reward_features=predicted,
         feature_names=tuple(" | ".join(names[f] for f in row) for row in chains),
         n_train=preset.n_train,
@@ -125,6 +140,7 @@ def toy_study(preset: Preset, **run: Unpack[RunSettings]) -> Study:
             ),
         ),
         cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
+        named_parts=_toy_parts(environment, reward, descriptors),
     )
 
 
@@ -181,8 +197,76 @@ def real_study(preset: Preset, **run: Unpack[RunSettings]) -> RealStudy:
             "molecules": described - started,
             "proxies": float(proxies.cpu_seconds.sum()) + predicting,
         },
+        named_parts=(
+            factorial_parts(
+                environment,
+                log_reward,
+                environment.levels,
+                phrases=_phrases(environment.step_names),
+            ),
+            feature_parts(
+                environment,
+                log_reward,
+                np.column_stack((molecules.properties, molecules.drug_likeness)),
+                (*PROPERTIES, "QED"),
+                title="log R by descriptors of the molecules",
+                phrases=_phrases_of_descriptors((*PROPERTIES, "QED")),
+            ),
+        ),
         molecules=molecules,
     )
+
+
+def _toy_parts(
+    environment: SequentialSelectionEnvironment,
+    reward: ChainProxyReward,
+    descriptors: np.ndarray,  # shape: (n_fragments, n_descriptors)
+) -> tuple[NamedParts, ...]:
+    """Split the predicted scores by position, and by sums of descriptors."""
+    n_objects = environment.require_listed_objects()
+    some = slice(0, min(_N_EXCHANGED, reward.n_members))
+    log_reward = np.concatenate(
+        [
+            reward(slice(row, row + 1), torch.arange(n_objects)).float().numpy()
+            for row in range(some.stop)
+        ]
+    )
+    is_large = n_objects > _N_LARGE
+    cost: Any = {"batch_size": 8 if is_large else 256, "freezes": not is_large}
+    sums = descriptors[environment.object_levels().numpy()].sum(axis=1)
+    return (
+        sequence_parts(
+            environment,
+            log_reward,
+            nouns=("fragment", "fragments"),
+            n_verified=1 if is_large else 3,
+            **cost,
+        ),
+        feature_parts(
+            environment,
+            log_reward,
+            sums,
+            DESCRIPTORS,
+            title="log R by descriptors of the chains",
+            phrases=_phrases_of_descriptors(DESCRIPTORS),
+            **cost,
+        ),
+    )
+
+
+def _phrases(positions: tuple[str, ...]) -> dict[str, str]:
+    """Put the parts of positions into words."""
+    phrases = {name: f"which fragment is {name}" for name in positions}
+    for one, two in combinations(positions, 2):
+        phrases[f"{one} × {two}"] = f"pairs of {one} and {two}"
+    return phrases | {REST: "what whole molecules have beyond pairs of fragments"}
+
+
+def _phrases_of_descriptors(names: tuple[str, ...]) -> dict[str, str]:
+    """Put the parts of descriptors, each beyond those before it, into words."""
+    phrases = {names[0]: f"the {names[0]}"}
+    phrases |= {name: f"{name} beyond the descriptors before it" for name in names[1:]}
+    return phrases | {REST: "what follows no descriptor"}
 
 
 def describe_molecules(
@@ -195,13 +279,18 @@ def describe_molecules(
     smiles = assemble_chains(links, chains)
     progress("describing molecules", 1, 2)
     key = {
-        "kind": "drug-likeness",
+        "kind": "drug-likeness and properties",
         "smiles_sha256": array_digest(np.frombuffer("\n".join(smiles).encode(), "u1")),
     }
-    quality = load_or_run(store, key, lambda: {"qed": drug_likeness(smiles)})["qed"]
+
+    def describe() -> dict[str, np.ndarray]:
+        quality, properties = drug_likeness_properties(smiles)
+        return {"qed": quality, "properties": properties}
+
+    found = load_or_run(store, key, describe)
     prints = morgan_fingerprints(smiles)
     progress("describing molecules", 2, 2)
-    return RealMolecules(smiles, quality), prints
+    return RealMolecules(smiles, found["qed"], found["properties"]), prints
 
 
 def columns_of_levels(

@@ -29,15 +29,25 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
 )
+from gflownet_envs.experiments.tasks.sequence_parts import (
+    SeenGroups,
+    seen_parts,
+    sequence_parts,
+)
 from gflownet_envs.rewards.problems import (
+    OPERATIONS,
     arithmetic_environment,
     arithmetic_problems,
+    equations,
     strategy_environment,
     strategy_problems,
 )
 from gflownet_envs.rewards.process_reward import ProcessRewardSpec, train_process_reward
 from gflownet_envs.rewards.source import mean_reward
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
+
+# Members whose parts are exchanged, and objects above which that is dear.
+_N_EXCHANGED, _N_LARGE = 40, 500_000
 
 
 def process_reward_study(
@@ -47,8 +57,16 @@ def process_reward_study(
     groups: dict[str, np.ndarray],
     preset: Preset,
     seed: int,
+    *,
+    seen: SeenGroups,
+    nouns: tuple[str, str],
+    kinds: Mapping[str, np.ndarray] | None = None,
 ) -> Study:
-    """Train a reward model a member, and follow the mean one greedily."""
+    """Train a reward model a member, and follow the mean one greedily.
+
+    ``nouns`` are what a token is and what tokens are; ``kinds`` are sets of sequences
+    with a name.
+    """
     started = time.process_time()
     members = np.arange(preset.n_train + preset.n_test)
     reward = train_process_reward(
@@ -59,12 +77,39 @@ def process_reward_study(
     )
     trajectory = greedy_trajectory(environment, pilot.log_policy)
     scores = reward.scores(problems).to(torch.float64).numpy()
-    names = [_in_words(environment, problem) for problem in problems]
+    names = _distinct([_in_words(environment, problem) for problem in problems])
+    trained = time.process_time()
+    some = slice(0, min(_N_EXCHANGED, len(members)))
+    n_objects = environment.require_listed_objects()
+    is_large = n_objects > _N_LARGE
+    cost: Any = {"n_verified": 0 if is_large else 3, "freezes": not is_large}
+    log_reward = reward(some, torch.arange(n_objects)).numpy()
+    named_parts = (
+        sequence_parts(
+            environment,
+            log_reward,
+            nouns=nouns,
+            kinds=kinds,
+            batch_size=16 if is_large else 256,
+            **cost,
+        ),
+        seen_parts(
+            reward,
+            problems,
+            labels,
+            preset.proxy,
+            seen,
+            names,
+            n_members=some.stop,
+            seed=seed,
+            **cost,
+        ),
+    )
     return Study(
         environment=environment,
         reward=reward,
         reward_features=scores,
-        feature_names=_distinct(names),
+        feature_names=names,
         n_train=preset.n_train,
         n_test=preset.n_test,
         members=members,
@@ -74,7 +119,8 @@ def process_reward_study(
         tables=(
             _reward_table(environment, scores, labels.numpy(), reward.seen, trajectory),
         ),
-        cpu_seconds={"proxies": time.process_time() - started},
+        cpu_seconds={"proxies": trained - started},
+        named_parts=named_parts,
     )
 
 
@@ -179,6 +225,7 @@ class LlmArithmeticTask(Task):
             training=TrainingSpec(max_table_states=100_000),
             n_components=2,
             degrees=(1, 3),
+            n_part_draws=32,
             proxy=ProcessRewardSpec(),
         ),
         "paper": Preset(
@@ -191,6 +238,7 @@ class LlmArithmeticTask(Task):
             degrees=(5, 1),
             solver="paper",
             n_permutations=199,
+            n_part_draws=32,
             proxy=ProcessRewardSpec(),
         ),
     }
@@ -204,7 +252,15 @@ class LlmArithmeticTask(Task):
             "wrong equations": np.flatnonzero(~right),
         }
         return process_reward_study(
-            environment, problems, labels, groups, preset, run["seed"]
+            environment,
+            problems,
+            labels,
+            groups,
+            preset,
+            run["seed"],
+            seen=_by_operation(environment, problems),
+            nouns=("token", "tokens"),
+            kinds=equations(environment),
         )
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
@@ -244,6 +300,7 @@ class StrategyReasoningTask(Task):
             training=TrainingSpec(),
             n_components=2,
             degrees=(1, 2),
+            n_part_draws=128,
             proxy=ProcessRewardSpec(),
         ),
         "paper": Preset(
@@ -268,9 +325,46 @@ class StrategyReasoningTask(Task):
             "worse half": np.flatnonzero(~is_good),
         }
         return process_reward_study(
-            environment, problems, labels, groups, preset, run["seed"]
+            environment,
+            problems,
+            labels,
+            groups,
+            preset,
+            run["seed"],
+            seen=_by_quality(labels.numpy()),
+            nouns=("strategy", "strategies"),
         )
 
     def draw_system(self, results: RunResults, ax: Any) -> None:
         """Draw the variance of each problem's score between members."""
         draw_problem_variance(results.study, ax)
+
+
+def _by_operation(
+    environment: TokenSequenceEnvironment, problems: Tensor
+) -> SeenGroups:
+    """Group equations by their operation, the second token."""
+    tokens = [environment.action_names[a] for a in problems[:, 1].tolist()]
+    groups = {
+        f"the equations with {operation}": np.flatnonzero(
+            [token == operation for token in tokens]
+        )
+        for operation in OPERATIONS
+    }
+    return SeenGroups(
+        "labelled equations by their operation",
+        {name: own for name, own in groups.items() if len(own)},
+    )
+
+
+def _by_quality(labels: np.ndarray) -> SeenGroups:  # shape: (n,)
+    """Group sequences by their labels, a quarter in each."""
+    quarters = np.array_split(np.argsort(-labels, kind="stable"), 4)
+    names = ("the best", "the second", "the third", "the worst")
+    return SeenGroups(
+        "labelled sequences by their quality",
+        {
+            f"{name} quarter of the sequences": np.sort(own)
+            for name, own in zip(names, quarters, strict=True)
+        },
+    )

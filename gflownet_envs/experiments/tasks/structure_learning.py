@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, ClassVar, Unpack, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.dag import edge_marginals
 from gflownet_envs.exact.solve import solve_exact, terminating_distribution
 from gflownet_envs.experiments.task import (
+    NamedParts,
     Policies,
     Preset,
     RunResults,
@@ -25,7 +27,17 @@ from gflownet_envs.experiments.task import (
     Table,
     Task,
 )
+from gflownet_envs.experiments.tasks.graph_parts import (
+    RewardOfScores,
+    TriangularSamples,
+    edge_parts,
+    node_parts,
+    pair_parts,
+    regression_parts,
+    topological_order,
+)
 from gflownet_envs.experiments.tasks.graphs import (
+    Edge,
     covariance_names,
     draw_graph,
     edges_in_preferred_order,
@@ -47,6 +59,7 @@ from gflownet_envs.training.ensemble import TrainedEnsemble
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _STANDARDIZE = "global"
+_SOLVED_AT_ONCE = 64  # rewards of recombined parts, 29,281 graphs each
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,7 @@ class StructureLearningTask(Task):
             training=TrainingSpec(n_iterations=2000, block_size=10),
             n_components=5,
             degrees=(1, 2),
+            n_part_draws=64,
             proxy=SimulatedRows(),
         ),
         "paper": Preset(
@@ -141,11 +155,16 @@ class StructureLearningTask(Task):
         covariances = sample_covariances(samples)
         scores = scores_above_empty(samples)
         graph = StateGraph.from_environment(environment)
-        table = log_reward_table(LocalScoreReward(environment, scores), graph)
-        if rows.max_gap is not None:
-            best = table.amax(dim=1, keepdim=True)
-            table = torch.maximum(table, best - rows.max_gap)
-        reward = RewardTable(environment, table)
+
+        def reward_of(scores: np.ndarray) -> RewardTable:
+            found = log_reward_table(LocalScoreReward(environment, scores), graph)
+            if rows.max_gap is not None:
+                best = found.amax(dim=1, keepdim=True)
+                found = torch.maximum(found, best - rows.max_gap)
+            return RewardTable(environment, found)
+
+        reward = reward_of(scores)
+        table = reward.log_reward
         pilot = solve_exact(
             graph, mean_log_reward(table[: preset.n_train], environment)
         )
@@ -171,6 +190,9 @@ class StructureLearningTask(Task):
                     data.edges,
                     "simulated",
                 ),
+            ),
+            named_parts=_named_parts(
+                environment, samples, scores, data.edges, reward_of
             ),
         )
 
@@ -198,6 +220,26 @@ class StructureLearningTask(Task):
                 n_shown=20,
             ),
         )
+
+
+def _named_parts(
+    environment: DagEnvironment,
+    samples: np.ndarray,  # shape: (E, n, d)
+    scores: np.ndarray,  # shape: (E, d, 2^d)
+    edges: Sequence[Edge],
+    reward: RewardOfScores,
+) -> tuple[NamedParts, ...]:
+    """Return the parts of the data, which are independent, then those of the scores."""
+    order = topological_order(environment.node_names, edges)
+    triangular = TriangularSamples(samples, order)
+    settings: Any = {"batch_size": _SOLVED_AT_ONCE, "freezes": False}
+    pairs = list(combinations(environment.node_names, 2))
+    return (
+        regression_parts(environment, triangular, reward, **settings),
+        pair_parts(environment, triangular, pairs, reward, **settings),
+        node_parts(environment, scores, reward, **settings),
+        edge_parts(environment, scores, reward, **settings),
+    )
 
 
 def _trained_marginals(

@@ -126,7 +126,9 @@ class Contributions:
         member :math:`i` for the part :math:`p`, a mean over :math:`m` draws has the
         variance :math:`\sigma^2 / m + \sum_p \zeta_p (\sum_i c_{pi}^2 - 2 m) / m^2`.
         A draw, or all draws of a member, count by what the ratio changes when they are
-        left out (jackknife): the ratio's own denominator has seen them.
+        left out (jackknife): the ratio's own denominator has seen them. Each estimate
+        of :math:`\zeta_p` is clipped at 0, which is conservative where there are many
+        parts: unbiased sums are of so few members too uncertain for their root.
         """
         n_draws = len(residuals)
         sums = weights.sum(axis=0)
@@ -155,13 +157,11 @@ class Contributions:
             projections += zeta
             shared += zeta * (np.square(counts).sum() - n_places)
         # No more than all the variance of a draw can be due to single members.
+        too_much = 2.0 * projections > sigma
         scale = np.divide(
-            sigma,
-            2.0 * projections,
-            out=np.ones_like(sigma),
-            where=2.0 * projections > sigma,
+            sigma, 2.0 * projections, out=np.ones_like(sigma), where=too_much
         )
-        return np.sqrt(np.maximum(sigma / n_draws + scale * shared / n_draws**2, 0.0))
+        return np.sqrt(sigma / n_draws + scale * np.maximum(shared, 0.0) / n_draws**2)
 
 
 def _positive(values: FloatArray) -> FloatArray:

@@ -57,6 +57,7 @@ from .recombination import (
     Recombination,
     Solver,
     draw_pairs,
+    leading_parts,
     read_parts,
     sum_of_parts,
     without_independence,
@@ -176,7 +177,8 @@ def part_effects(
     *Standard errors* contain the draws and the choice of the members: a draw depends on
     two members for each part, and the variance of a mean of such draws is that of an
     incomplete U-statistic, from Hoeffding's first projection [1]_. Indices are ratios,
-    whose errors are those of the jackknife.
+    whose errors are those of the jackknife. They are conservative where there are many
+    parts.
 
     References
     ----------
@@ -357,11 +359,9 @@ def _table(
 def _leading(names: Sequence[str], columns: dict[str, FloatArray], group: int) -> str:
     """Name the parts that explain most, alone."""
     first, error = columns["first"][group], columns["first_error"][group]
-    order = np.argsort(-first, kind="stable")[:3]
-    parts = [f"{names[i]} {first[i]:.0%} ± {error[i]:.0%}" for i in order]
     together = 1.0 - first.sum()
     ratio = columns["variance_ratio"][group]
     return (
-        f"alone {', '.join(parts)}; interactions {together:.0%}; recombined variance "
-        f"{ratio:.2f} of the members'"
+        f"alone {leading_parts(names, first, error)}; interactions {together:.0%}; "
+        f"recombined variance {ratio:.2f} of the members'"
     )

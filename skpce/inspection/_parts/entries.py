@@ -415,7 +415,7 @@ def _table(
 def _in_words(columns: Mapping[str, NDArray[Any]], row: int) -> str:
     """Name the leading entries, with what they explain."""
     return "; ".join(
-        f"{entry}: alone {alone:.0%}, without {1 - left:.0%}"
+        f"{entry}: alone {alone:.1%}, without {1 - left:z.1%}"
         for entry, alone, left in zip(
             *(columns[name][row, :3] for name in ("entry", "alone", "left")),
             strict=True,

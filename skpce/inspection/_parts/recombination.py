@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -70,6 +70,16 @@ def read_parts(owner: str, parts: Any) -> dict[str, NDArray[Any]]:
             + "."
         )
     return found
+
+
+def leading_parts(
+    names: Sequence[str],
+    shares: FloatArray,  # shape: (n_parts,)
+    errors: FloatArray,  # shape: (n_parts,)
+) -> str:
+    """Name the parts of the three largest shares."""
+    order = np.argsort(-shares, kind="stable")[:3]
+    return ", ".join(f"{names[i]} {shares[i]:.0%} ± {errors[i]:.0%}" for i in order)
 
 
 class Solver:

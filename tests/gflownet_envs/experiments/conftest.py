@@ -39,10 +39,9 @@ def draw_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def named_figures(results: RunResults) -> dict[str, tuple[None, str]]:
     """Stand in for figures that take longer than the run."""
-    kinds = ("sobol", "coverage", "policies")
-    names = [f"{kind}_{source}" for source in results.sources for kind in kinds]
-    names += [f"parts_{number + 1}" for number in range(len(results.parts))]
-    return {name: (None, name) for name in (*names, "overview", "summary")}
+    names = [f"parts_{number + 1}" for number in range(len(results.parts))]
+    names += ["overview", "policies", "coverage"]
+    return {name: (None, name) for name in names}
 
 
 @pytest.fixture

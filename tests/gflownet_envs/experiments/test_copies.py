@@ -170,8 +170,9 @@ def test_the_coverage_band_counts_rewards(copies):
             return original(*arguments, **options)
 
         patch.setattr(figures, "CoverageDisplay", spy)
-        figures.coverage_figure(source)
-    assert seen == [6]
+        figures.coverage_figure(copies[1])
+    n_exact = copies[1].sources["exact"].dataset.test.n_members
+    assert seen == [n_exact, 6]
 
 
 def test_the_files_record_the_copies(copies, tiny):

@@ -21,6 +21,7 @@ from gflownet_envs.experiments.tasks.molecules import (
     molecules_figure,
 )
 from gflownet_envs.rewards.molecules import POSITIONS, TOY_FRAGMENTS, descriptor_score
+from tests.gflownet_envs.experiments.conftest import named_figures
 
 FRAGMENTS = {
     "C=C": (0, 1),
@@ -219,9 +220,8 @@ def test_without_rdkit_the_extra_is_named(monkeypatch, tmp_path):
 
 def test_figures_of_a_task_have_a_place_in_the_report(toy):
     results = toy[0]
-    kinds = ("sobol", "coverage", "policies")
-    names = [f"{k}_{source}" for source in results.sources for k in kinds]
-    figures = {n: (b"", n) for n in (*names, "overview", "summary", "own_picture")}
+    names = [*named_figures(results), "own_picture"]
+    figures = {name: (b"", name) for name in names}
     page = build_report(results, figures).to_html()
     assert page.count("<figcaption>own_picture</figcaption>") == 1
     assert page.count("<figcaption>overview</figcaption>") == 1

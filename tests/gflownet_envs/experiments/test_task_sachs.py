@@ -17,7 +17,6 @@ from gflownet_envs.datasets._sachs import CONSENSUS_EDGES, FEATURE_NAMES
 from gflownet_envs.environments.dag import DagEnvironment
 from gflownet_envs.exact.dag import GraphFlows
 from gflownet_envs.exact.trajectories import LOWEST_LOG
-from gflownet_envs.experiments import figures
 from gflownet_envs.experiments.tasks import graphs, sachs
 from gflownet_envs.experiments.tasks.graphs import (
     edges_in_preferred_order,
@@ -237,16 +236,3 @@ def test_the_real_cells():
     shares = [facts[f"share of the covariances in PC{i}"] for i in (1, 2)]
     assert 0.8 < sum(shares) < 0.95
     assert facts["standardised by"] == "all cells, before they are drawn"
-
-
-def test_crowded_panels_name_the_likeliest_actions():
-    names = tuple(f"a → {i}" for i in range(40))
-    y = np.linspace(1, 2, 40)[None] / 60
-    dataset = SimpleNamespace(
-        test=SimpleNamespace(y=y), step_slices=(slice(0, 40),), action_names=names
-    )
-    axes = Figure().subplots()
-    axes.set_yticks(range(40), names)
-    figures._name_the_likeliest(axes, dataset, 0)
-    shown = [label.get_text() for label in axes.get_yticklabels()]
-    assert shown == [""] * 30 + list(names[30:])

@@ -112,7 +112,7 @@ def test_the_overview_shows_system_attribution_and_policies(smoke_runs):
     results, _ = smoke_runs("continuous-grid")
     figure = overview_figure(results)
     top, bottom = figure.subfigs
-    assert len(top.axes) == 2
+    assert len(top.axes) == 3  # the system, exact and trained policies
     assert [ax.get_title() for ax in bottom.axes] == ["move 1", "move 3", "move 4"]
 
 

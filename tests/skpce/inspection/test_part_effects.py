@@ -42,31 +42,38 @@ def test_a_linear_model():
     assert effects.n_solutions == 150 + 1000 * (3 + 2 + 1) + 2 * 150 * 3
 
 
-def test_the_ishigami_function():
-    rng = np.random.default_rng(1)
-    parts = {name: rng.uniform(-np.pi, np.pi, size=300) for name in "abc"}
-
-    def ishigami(z):
-        return (
-            np.sin(z[:, 0])
-            + A * np.sin(z[:, 1]) ** 2
-            + B * z[:, 2] ** 4 * np.sin(z[:, 0])
-        )
-
-    effects = part_effects(
-        ishigami, parts, combine=stacked, n_draws=2000, random_state=0
+def ishigami(z):
+    return (
+        np.sin(z[:, 0]) + A * np.sin(z[:, 1]) ** 2 + B * z[:, 2] ** 4 * np.sin(z[:, 0])
     )
+
+
+def ishigami_parts(n_members, rng):
+    return {name: rng.uniform(-np.pi, np.pi, size=n_members) for name in "abc"}
+
+
+def ishigami_effects():
+    """First-order and total effects, and the interaction of the first and third."""
     one, two = 0.5 * (1 + B * np.pi**4 / 5) ** 2, A**2 / 8
     both = B**2 * np.pi**8 * (1 / 18 - 1 / 50)
+    first, total = np.array([one, two, 0.0]), np.array([one + both, two, both])
     variance = one + two + both
-    first = np.array([one, two, 0.0]) / variance
-    total = np.array([one + both, two, both]) / variance
+    return first / variance, total / variance, both / variance
+
+
+def test_the_ishigami_function():
+    effects = part_effects(
+        ishigami,
+        ishigami_parts(300, np.random.default_rng(1)),
+        combine=stacked,
+        n_draws=2000,
+        random_state=0,
+    )
+    first, total, both = ishigami_effects()
     assert within(effects.first[0], effects.first_error[0], first).all()
     assert within(effects.total[0], effects.total_error[0], total).all()
     pairs = effects.pairs
-    assert within(
-        pairs.interaction[0], pairs.interaction_error[0], [0.0, both / variance, 0.0]
-    ).all()
+    assert within(pairs.interaction[0], pairs.interaction_error[0], [0, both, 0]).all()
     assert pairs.keys["pair"] == ("a and b", "a and c", "b and c")
 
 
@@ -90,17 +97,46 @@ def test_a_policy_is_measured_in_aitchison_geometry():
     np.testing.assert_allclose(effects.alone[0], np.array(alone) / spread)
 
 
-def test_standard_errors_cover():
+def policy(z):
+    return softmax(z, axis=1)
+
+
+def policy_parts(n_members, rng):
+    scales = {"a": 1.0, "b": 0.5}
+    return {name: s * rng.normal(size=(n_members, 4)) for name, s in scales.items()}
+
+
+LINEAR = np.array([1.0, 0.49, 0.16]) / 1.65
+
+
+@pytest.mark.parametrize(
+    ("model", "parts_of", "arguments", "first", "total"),
+    [
+        (lambda z: z, linear_parts, {}, LINEAR, LINEAR),
+        (ishigami, ishigami_parts, {"combine": stacked}, *ishigami_effects()[:2]),
+        (policy, policy_parts, {"steps": {"move": 4}}, [0.8, 0.2], [0.8, 0.2]),
+    ],
+    ids=["linear", "ishigami", "softmax"],
+)
+def test_standard_errors_cover(model, parts_of, arguments, first, total):
     """Over repetitions with new members and new draws."""
-    truth = np.array([1.0, 0.49, 0.16]) / 1.65
     hits = []
     for seed in range(200):
-        parts = linear_parts(100, np.random.default_rng(seed))
         effects = part_effects(
-            lambda z: z, parts, n_draws=400, dependent=False, random_state=seed
+            model,
+            parts_of(100, np.random.default_rng(seed)),
+            n_draws=400,
+            dependent=False,
+            random_state=seed,
+            **arguments,
         )
-        hits.append(within(effects.total[0], effects.total_error[0], truth, 1.96))
-    assert np.mean(hits) >= 0.92
+        hits.append(
+            [
+                within(effects.first[0], effects.first_error[0], first, 1.96),
+                within(effects.total[0], effects.total_error[0], total, 1.96),
+            ]
+        )
+    assert np.mean(hits, axis=(0, 2)).min() >= 0.93
 
 
 def test_a_part_that_does_nothing_has_no_effect():

@@ -1,0 +1,331 @@
+"""Effects of named parts where nothing can be solved again: from a fit to members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from ..._checks import FloatArray, IndexArray, check_integer, make_generator
+from ..._compositions.outputs import Outputs, read_outputs
+from ..._expansion.indices import closed_index, total_index
+from ..._regressor import PolynomialChaosRegressor
+from ..._surrogate import CompositionalPCESurrogate
+from .._ensembles.cross_fit import take
+from .._ensembles.dispersion import jackknife_error
+from .._ensembles.training_noise import refuse_failed
+from .._ensembles.verdict import verdict
+from .._reading import expansion_of
+from .._result import Result
+from .recombination import leading_parts, read_parts
+
+OWNER = "part_effects_from_members"
+
+_N_GROUPS = 10  # of members that are left out for the standard errors
+_NORMAL_QUANTILE = 1.6448536269514722  # of 0.95: intervals of Q² hold 90 %
+
+
+def part_effects_from_members(
+    parts: Mapping[str, Any],
+    y: ArrayLike,
+    *,
+    n_components: int = 2,
+    degree: int = 1,
+    steps: Any = None,
+    outputs: Any = None,
+    mask: Any = "infer",
+    zero_replacement: float = 1e-12,
+    standardize: bool = False,
+    cv: Any = 5,
+    n_permutations: int = 199,
+    min_q2: float = 0.25,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Result:
+    r"""Say which named part of an input drives which output, from the members alone.
+
+    For policies or outputs that cannot be computed again for another input, such as
+    trained ones. A polynomial chaos expansion is fitted to the leading principal
+    components of each part, and its indices are added up by part. Where the model can
+    be solved again, :func:`part_effects` needs no such fit.
+
+    Parameters
+    ----------
+    parts : dict of str to array-like of shape (n_members, ...)
+        The parts of each member's input, as :func:`part_effects` takes them.
+    y : array-like of shape (n_members,) or (n_members, n_columns), or data frame
+        Real outputs, or policies with their steps side by side.
+    n_components : int, default=2
+        Largest number of principal components of each part.
+    degree : int, default=1
+        Largest total degree of the expansion. From 2 on it has interactions, and so
+        many terms that it needs several times more members than parts times components
+        squared.
+    steps, outputs, mask, zero_replacement, standardize
+        What the columns of y are, as in :func:`verdict`.
+    cv : int or cross-validation splitter, default=5
+        Folds of the cross-fitted Q².
+    n_permutations : int, default=199
+        Permutations of the members' inputs for the p-values.
+    min_q2 : float, default=0.25
+        Smallest cross-fitted Q² of an output that is supported.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of folds, permutations and standard errors.
+    n_jobs : int or None, default=None
+        Processes for the refits of the permutations.
+    progress : callable or None, default=None
+        Called with (permutations done, all permutations).
+
+    Returns
+    -------
+    effects : Result
+        One row per output (or step) and part, with the columns ``first``, ``total`` and
+        ``interaction`` of :func:`part_effects`, as shares of the variance of the
+        members, and their standard errors ``..._error``. Of each output ``q2``, the
+        cross-fitted Q², and ``unexplained``, the share ``1 - q2`` (at most one) that
+        the expansion does not explain: beside it and the interactions the first-order
+        effects add up to one. Of the whole: ``verdict``, the Result of :func:`verdict`
+        that decides what is supported; ``n_members``, ``n_components`` (of each part)
+        and ``n_terms``.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two parts or four members, parts of different lengths or with
+        NaN, parts that do not vary at all, or y that has other members, NaN, or
+        compositions beside real outputs.
+
+    See Also
+    --------
+    part_effects : The same by solving again, without a fit.
+    verdict : The conditions of what is supported.
+
+    Notes
+    -----
+    The inputs are the scores :math:`z_{pj}` of the part :math:`p` on its own principal
+    components; every fold and permutation fits them again. With the expansion
+    :math:`\sum_\alpha c_\alpha \psi_\alpha(z)`, the first-order effect of a part is its
+    closed index :math:`\sum c_\alpha^2 / V` over terms of its inputs alone, the total
+    effect that over all terms with one of them [1]_, both times the cross-fitted Q².
+    They assume independent inputs, as all indices of an expansion do: the notes have
+    the tests.
+
+    *Standard errors* leave out one of ten groups of members after the other (delete-
+    a-group jackknife), and contain the uncertainty of Q² from the bootstrap interval
+    of the verdict, as if both were independent. They do not contain that components
+    beyond ``n_components`` and terms beyond ``degree`` are missing; these are
+    ``unexplained``.
+
+    References
+    ----------
+    .. [1] B. Sudret, "Global sensitivity analysis using polynomial chaos expansions",
+       Reliability Engineering & System Safety 93 (2008), pp. 964-979.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce.inspection import part_effects_from_members
+    >>> rng = np.random.default_rng(0)
+    >>> parts = {"level": rng.normal(size=200), "trend": rng.normal(size=(200, 3))}
+    >>> y = 2 * parts["level"] + parts["trend"][:, 0] + rng.normal(size=200)
+    >>> found = part_effects_from_members(
+    ...     parts, y, n_components=3, random_state=0
+    ... )
+    >>> found.first.round(1), found.unexplained.round(1)  # 4/6, 1/6 and 1/6
+    (array([[0.7, 0.2]]), array([0.1]))
+    """
+    check_integer(OWNER, "n_components", n_components, low=1)
+    check_integer(OWNER, "degree", degree, low=1)
+    named = read_parts(OWNER, parts)
+    generator = make_generator(random_state)
+    columns: dict[str, Any] = {
+        "steps": steps,
+        "outputs": outputs,
+        "mask": mask,
+        "zero_replacement": zero_replacement,
+        "standardize": standardize,
+    }
+    read = read_outputs(y, OWNER, **columns)
+    n_members = len(next(iter(named.values())))
+    _check_outputs(y, read, n_members)
+    table, sizes = _rotated(named)
+    n_inputs = np.minimum(sizes, min(n_components, n_members // 2))
+    pipeline = _pipeline(sizes, n_inputs, degree, read, steps)
+    judged = verdict(
+        pipeline,
+        table,
+        y,
+        **columns,
+        cv=cv,
+        n_permutations=n_permutations,
+        min_q2=min_q2,
+        random_state=int(generator.integers(2**31)),
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    found = _indices(clone(pipeline).fit(table, y), n_inputs, read)
+    errors = _jackknife_errors(pipeline, table, y, n_inputs, read, generator)
+    return _table(tuple(named), read, judged, found, errors, n_inputs)
+
+
+def _check_outputs(y: Any, outputs: Outputs, n_members: int) -> None:
+    """Raise ``ValueError`` for y of other members, with NaN, or of two kinds."""
+    if len(y) != n_members:
+        raise ValueError(f"y has {len(y)} members; the parts have {n_members}.")
+    if outputs.n_steps and not outputs.are_compositions:
+        raise ValueError(
+            "y has compositions and real outputs; expected one of them. Call "
+            f"{OWNER} for each."
+        )
+    refuse_failed(np.asarray(y, dtype=np.float64).reshape(n_members, -1), "y")
+
+
+def _rotated(parts: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, IndexArray]:
+    """Return each part in as few columns as hold all of it, and their numbers.
+
+    A rotation of a part changes no principal component of any of its rows.
+    """
+    tables, sizes = [], []
+    for values in parts.values():
+        flat = values.reshape(len(values), -1).astype(np.float64)
+        centred = flat - flat.mean(axis=0)
+        left, singular, _ = np.linalg.svd(centred, full_matrices=False)
+        smallest = 1e-10 * max(singular.max(initial=0.0), np.abs(flat).max(initial=0.0))
+        rank = int((singular > smallest).sum())
+        tables.append(left[:, :rank] * singular[:rank])
+        sizes.append(rank)
+    if not any(sizes):
+        raise ValueError("None of the parts varies between the members.")
+    return np.hstack(tables), np.array(sizes)
+
+
+def _pipeline(
+    sizes: IndexArray, n_inputs: IndexArray, degree: int, outputs: Outputs, steps: Any
+) -> Any:
+    """Return principal components of each part, then an expansion."""
+    ends = np.cumsum(sizes)
+    places = zip(ends - sizes, ends, n_inputs, strict=True)
+    embedding = ColumnTransformer(
+        [
+            (f"part{i}", PCA(int(size)), slice(int(start), int(end)))
+            for i, (start, end, size) in enumerate(places)
+            if size
+        ]
+    )
+    if not outputs.are_compositions:
+        return make_pipeline(embedding, PolynomialChaosRegressor(degree))
+    assert outputs.geometry is not None
+    surrogate = CompositionalPCESurrogate(
+        degree,
+        steps=steps,
+        mask=outputs.geometry.mask,
+        zero_replacement=outputs.zero_replacement,
+    )
+    return make_pipeline(embedding, surrogate)
+
+
+def _indices(
+    pipeline: Any, n_inputs: IndexArray, outputs: Outputs
+) -> FloatArray:  # shape: (2, n_groups, n_parts)
+    """Return closed and total indices of the inputs of each part."""
+    reading = expansion_of(pipeline)
+    squares = np.square(reading.expansion.coefficients)
+    if outputs.real is not None:  # measured as the outputs are
+        squares = squares / np.square(outputs.scales)[:, np.newaxis]
+    norms = np.sqrt(outputs.sum_by_group(squares.T).T)
+    indices = reading.expansion.multi_indices
+    ends = np.cumsum(n_inputs)
+    found = []
+    for start, end in zip(ends - n_inputs, ends, strict=True):
+        own = range(int(start), int(end))
+        one_part = [closed_index(norms, indices, own), total_index(norms, indices, own)]
+        found.append(one_part)
+    return np.moveaxis(np.array(found), 0, 2)
+
+
+def _jackknife_errors(
+    pipeline: Any,
+    table: FloatArray,
+    y: Any,
+    n_inputs: IndexArray,
+    outputs: Outputs,
+    generator: np.random.Generator,
+) -> FloatArray:  # shape: (3, n_groups, n_parts), of closed, total and their difference
+    """Leave out one group of members after the other."""
+    groups = np.arange(len(table)) % min(_N_GROUPS, len(table))
+    groups = generator.permutation(groups)
+    found = []
+    for group in range(groups.max() + 1):
+        rows = np.flatnonzero(groups != group)
+        fitted = clone(pipeline).fit(table[rows], take(y, rows))
+        closed, total = _indices(fitted, n_inputs, outputs)
+        found.append([closed, total, total - closed])
+    return jackknife_error(np.array(found))
+
+
+def _table(
+    names: tuple[str, ...],
+    outputs: Outputs,
+    judged: Result,
+    indices: FloatArray,
+    errors: FloatArray,
+    n_inputs: IndexArray,
+) -> Result:
+    """Scale the indices by Q², and put them into words."""
+    known = np.where(np.isnan(judged.q2), np.nan, np.clip(judged.q2, 0.0, 1.0))
+    of_q2 = (judged.q2_high - judged.q2_low) / (2.0 * _NORMAL_QUANTILE)
+    of_q2 = np.where(judged.q2 > 0, of_q2, 0.0)
+    closed, total = indices
+    columns: dict[str, FloatArray] = {}
+    values = zip((closed, total, total - closed), errors, strict=True)
+    names_of = ("first", "total", "interaction")
+    for name, (share, error) in zip(names_of, values, strict=True):
+        columns[name] = known[:, np.newaxis] * share
+        columns[f"{name}_error"] = np.hypot(
+            known[:, np.newaxis] * error, of_q2[:, np.newaxis] * share
+        )
+    columns |= {"q2": judged.q2, "unexplained": 1.0 - known}
+    figures = {
+        "n_members": judged.n_members,
+        "n_components": dict(zip(names, n_inputs.tolist(), strict=True)),
+        "n_terms": judged.n_terms,
+        "verdict": judged,
+    }
+    return Result(
+        {outputs.noun: outputs.names, "part": names},
+        columns,
+        supported=judged.supported,
+        reasons=judged.reasons,
+        facts=tuple(
+            _in_words(names, columns, group) for group in range(outputs.n_groups)
+        ),
+        notes=(
+            f"From a fit to {judged.n_members} members, with {n_inputs.sum()} "
+            "principal components of the parts; nothing was solved again. ± is a "
+            "standard error.",
+            *judged.notes,
+        ),
+        figures=figures,
+        printed=("total", "first"),
+    )
+
+
+def _in_words(
+    names: tuple[str, ...], columns: Mapping[str, FloatArray], group: int
+) -> str:
+    """Name the parts that explain most, alone, and what is not explained."""
+    if np.isnan(columns["q2"][group]):
+        return ""
+    first, unexplained = columns["first"][group], columns["unexplained"][group]
+    together = max(1.0 - unexplained - first.sum(), 0.0)
+    return (
+        f"alone {leading_parts(names, first, columns['first_error'][group])}; "
+        f"interactions {together:.0%}; unexplained {unexplained:.0%}"
+    )

@@ -1,0 +1,156 @@
+"""Named parts of scores of graphs: they add up, and those of the data are free."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from gflownet_envs.environments.dag import DagEnvironment
+from gflownet_envs.experiments.tasks.graph_parts import (
+    OTHER_EDGES,
+    OTHER_PAIRS,
+    SETS_OF_PARENTS,
+    TriangularSamples,
+    edge_parts,
+    main_effects_of_edges,
+    node_parts,
+    pair_parts,
+    regression_parts,
+    topological_order,
+)
+from gflownet_envs.experiments.tasks.graphs import scores_above_empty
+from gflownet_envs.rewards.graph_scores import LocalScoreReward
+from skpce.inspection import part_effects
+
+NAMES = ("a", "b", "c", "d")
+EDGES = (("c", "a"), ("a", "b"))
+ENV = DagEnvironment(4, node_names=NAMES)
+
+
+def reward_of(scores):
+    return LocalScoreReward(ENV, scores)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    mixing = np.random.default_rng(1).normal(size=(4, 4))
+    return np.random.default_rng(0).normal(size=(12, 30, 4)) @ mixing
+
+
+def all_splits(samples):
+    scores = scores_above_empty(samples)
+    triangular = TriangularSamples(samples, topological_order(NAMES, EDGES))
+    return {
+        "nodes": node_parts(ENV, scores, reward_of),
+        "edges": edge_parts(ENV, scores, reward_of, n_named=3),
+        "regressions": regression_parts(ENV, triangular, reward_of),
+        "blocks": regression_parts(
+            ENV, triangular, reward_of, blocks=[("a", "d"), ("gone", "b")]
+        ),
+        "pairs": pair_parts(ENV, triangular, [("a", "b"), ("d", "c")], reward_of),
+    }
+
+
+@pytest.mark.parametrize("name", ["nodes", "edges", "regressions", "blocks", "pairs"])
+def test_the_parts_of_a_member_are_its_reward(samples, name):
+    split = all_splits(samples)[name]
+    found = split.reward({part: values[3:7] for part, values in split.parts.items()})
+    sets = np.arange(16)
+    looked_up = (sets >> np.arange(4)[:, np.newaxis]) & 1 == 0
+    expected = scores_above_empty(samples)[3:7]
+    difference = found.scores.numpy() - expected
+    if name == "edges":  # less a constant of each node, which changes no policy
+        difference = difference - difference[:, :, :1]
+    np.testing.assert_allclose(difference[:, looked_up], 0.0, atol=1e-9)
+    assert set(split.phrases) == set(split.parts)
+    for part, entries in split.entries.items():
+        assert entries.labels.shape == split.parts[part].shape[1:]
+        assert entries.labels.max() < len(entries.names)
+
+
+def test_names(samples):
+    splits = all_splits(samples)
+    assert list(splits["nodes"].parts) == [f"scores of {name}" for name in NAMES]
+    assert list(splits["edges"].parts)[-2:] == [OTHER_EDGES, SETS_OF_PARENTS]
+    assert next(iter(splits["regressions"].parts)) == "regression of c"
+    assert "regressions of a, d" in splits["blocks"].parts
+    assert "regression of b" in splits["blocks"].parts
+    pairs = splits["pairs"]
+    assert set(pairs.parts) > {"a – b", "c – d", OTHER_PAIRS}
+    others = pairs.entries[OTHER_PAIRS]
+    assert set(others.names) == {"c – a", "c – b", "a – d", "b – d"}
+
+
+def test_effects_of_edges_are_differences_of_means(samples):
+    """By hand for one edge; additive scores have nothing else."""
+    scores = scores_above_empty(samples)
+    found = main_effects_of_edges(scores)
+    with_a = scores[:, 2, [0b0001, 0b0011, 0b1001, 0b1011]].mean(axis=1)
+    without = scores[:, 2, [0b0000, 0b0010, 0b1000, 0b1010]].mean(axis=1)
+    np.testing.assert_allclose(found[:, 0, 2], with_a - without)
+    effects = np.random.default_rng(2).normal(size=(5, 4, 4))
+    has = (np.arange(16)[:, np.newaxis] >> np.arange(4)) & 1
+    additive = edge_parts(ENV, np.einsum("eij,si->ejs", effects, has), reward_of)
+    np.testing.assert_allclose(additive.parts[SETS_OF_PARENTS], 0.0, atol=1e-12)
+
+
+def test_any_recombination_of_the_data_is_a_sample(samples):
+    """Means and covariances of members mixed by parts are those of some rows."""
+    triangular = TriangularSamples(samples, [2, 0, 1, 3])
+    again = triangular.samples(triangular.coordinates)
+    np.testing.assert_allclose(again.mean(axis=1), samples.mean(axis=1))
+    for found, expected in zip(again, samples, strict=True):
+        np.testing.assert_allclose(np.cov(found.T), np.cov(expected.T))
+    mixed = triangular.coordinates.copy()
+    mixed[:, 1] = mixed[::-1, 1]
+    smallest = [
+        np.linalg.eigvalsh(np.cov(x.T)).min() for x in triangular.samples(mixed)
+    ]
+    assert min(smallest) > 0
+
+
+def test_regressions_of_gaussian_rows_are_independent_and_scores_are_not():
+    """Bartlett's decomposition: entries are uncorrelated, covariances are not."""
+    rng = np.random.default_rng(3)
+    mixing = np.tril(rng.normal(size=(4, 4))) + 2 * np.eye(4)
+    samples = rng.normal(size=(4000, 12, 4)) @ mixing.T
+    triangular = TriangularSamples(samples, range(4))
+    rows, columns = np.tril_indices(4)
+    entries = np.concatenate(
+        (triangular.coordinates[:, rows, columns], triangular.coordinates[:, :, 4]),
+        axis=1,
+    )
+    for values in (entries, np.abs(entries)):
+        apart = np.corrcoef(values.T) - np.eye(entries.shape[1])
+        assert np.abs(apart).max() < 0.08  # five standard errors
+
+
+def test_only_regressions_keep_the_variance(samples):
+    splits = all_splits(np.random.default_rng(4).normal(size=(80, 30, 4)))
+    ratios = {}
+    for name in ("regressions", "nodes"):
+        split = splits[name]
+        effects = part_effects(
+            lambda parts, split=split: (
+                split.reward(parts).scores.numpy()[:, 2, [1, 3]]
+                + split.reward(parts).scores.numpy()[:, 0, [4, 12]]
+            ),
+            split.parts,
+            combine=dict,
+            n_draws=200,
+            dependent=False,
+            random_state=0,
+        )
+        ratios[name] = effects.variance_ratio.mean()
+    assert abs(ratios["regressions"] - 1) < 0.2
+    assert ratios["nodes"] < 0.7  # each way around, an edge has the same score
+
+
+def test_orders():
+    assert topological_order("ab", []) == [0, 1]
+    with pytest.raises(ValueError, match=r"no cycle, got \[\('a', 'b'\)"):
+        topological_order("abc", [("a", "b"), ("b", "a")])
+    for one, two in combinations(range(4), 2):
+        edges = [(NAMES[two], NAMES[one])]
+        order = topological_order(NAMES, edges)
+        assert order.index(two) < order.index(one)
