@@ -36,6 +36,7 @@ exclude_patterns = [
     "benchmarks_tables.md",
     "benchmarks_gflownet_tables.md",
     "user_guide/coverage_tables.md",
+    "user_guide/named_parts_tables.md",
     "auto_examples/*.ipynb",
     "**/GALLERY_HEADER.rst",
 ]

@@ -315,7 +315,7 @@ class _Sweep:
                 onward = by_product[:, :, 2**t : 2 ** (t + 1), :after]
                 known = products[:, :, : 2**t, :before]
                 by_times = np.matmul(known.transpose(0, 1, 3, 2), onward)
-                n_terms = min(group.size + 1, by_factor.shape[-1])
+                n_terms = min(group.size + 1, self._factors.shape[2])
                 diagonals = _diagonals(n_terms, before, after)
                 by_factor[:, group.factors[:, t], :n_terms] = -(
                     by_times.reshape(len(times), -1, before * after) @ diagonals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gflownet_envs.experiments.task import PartFindings, RunResults, Study
+from gflownet_envs.experiments.task import PartFindings, RunResults
 from skpce.inspection import ResultRow
 
 # A part with less of the variance is not named in a sentence, but for the largest.
@@ -26,7 +26,7 @@ def answers(results: RunResults) -> list[str]:
 def _answer(findings: tuple[PartFindings, ...], place: int) -> str:
     """Answer for one step from the first split that supports it."""
     row = findings[0].effects.steps[place]
-    if np.isnan(row.variance_ratio):
+    if np.isnan(row.first).any():
         return ""
     supported = [f for f in findings if f.effects.steps[place].supported]
     if not supported:
@@ -57,7 +57,9 @@ def _shares(found: PartFindings, row: ResultRow) -> str:
         " from ", " of the variance between members comes from ", 1
     )
     if together >= _LEAST_SHARE:
-        parts.append(f"{together:.0%} from interactions of several parts")
+        is_fit = "unexplained" in row.result.columns
+        rest = "what is not explained" if is_fit else "interactions of several parts"
+        parts.append(f"{together:.0%} from {rest}")
     return ", ".join(parts)
 
 
@@ -82,6 +84,8 @@ def _noise(found: PartFindings, place: int) -> str:
 
 
 def _not_supported(found: PartFindings, row: ResultRow) -> str:
+    if "variance_ratio" not in found.effects.columns:
+        return f"Because {', '.join(row.reasons)}."
     ratio, names = row.variance_ratio, found.effects.part_names
     text = (
         f"The parts depend on one another: members that exchange them have {ratio:.2f} "
@@ -98,6 +102,12 @@ def _not_supported(found: PartFindings, row: ResultRow) -> str:
 
 def _basis(findings: tuple[PartFindings, ...]) -> str:
     first = findings[0].effects
+    if "variance_ratio" not in first.columns:
+        return (
+            "The policies cannot be solved again for other rewards: a surrogate of "
+            f"{first.n_members} trained ones on the leading components of each part "
+            f"({findings[0].named.title}) stands in. In brackets: standard errors."
+        )
     return (
         f"Members exchanged parts ({findings[0].named.title}) and every exchange was "
         f"solved again exactly: {first.n_draws} draws of {first.n_members} members, "
@@ -108,11 +118,4 @@ def _basis(findings: tuple[PartFindings, ...]) -> str:
 
 def _why_none(results: RunResults) -> str:
     """Say in a sentence why no part is named."""
-    study: Study = results.study
-    if not study.named_parts:
-        return f"The task {results.task.name} does not name the parts of its reward."
-    return (
-        f"The policies of {study.environment.name} cannot be solved again, since "
-        f"{study.environment.enumeration_reason}: what a part of the reward explains "
-        "is not known."
-    )
+    return f"The task {results.task.name} does not name the parts of its reward."

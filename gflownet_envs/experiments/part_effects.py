@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,8 +23,16 @@ from gflownet_envs.experiments.task import (
     stage,
 )
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce.inspection import Result, part_effects, part_entries
+from skpce.inspection import (
+    Result,
+    part_effects,
+    part_effects_from_members,
+    part_entries,
+)
 from skpce.metrics import policy_fragility
+
+# Of the variance of trained policies; more supports no effect of a part.
+_MOST_NOISE = 0.5
 
 
 def find_part_effects(
@@ -35,43 +44,101 @@ def find_part_effects(
     seed: int,
     progress: Progress,
 ) -> tuple[PartFindings, ...]:
-    """Return the effects of the parts of every split; none where nothing is solved."""
+    """Return the effects of the parts of every split.
+
+    Parts are exchanged and solved again where that is possible. Else a surrogate of
+    the trained policies on the parts' own components stands in.
+    """
     solve = exact_solver(study, policies)
-    exact = policies.exact
-    if solve is None or exact is None:
-        return ()
-    shape = {
-        "steps": dict(zip(exact.step_names, exact.steps, strict=True)),
-        "mask": exact.mask,
-    }
     noise_share = noise_beside_exact(noise, policies)
     found = []
     for named in study.named_parts:
         started = time.process_time()
-        known: dict[str, Any] = {
-            "model": partial(policies_of_parts, named, study, solve),
-            "combine": dict,
-            "batch_size": named.batch_size,
-            **shape,
-        }
         with threadpool_limits(1):
-            effects = part_effects(
-                parts=named.parts,
-                n_draws=n_draws,
-                dependent=named.freezes,
-                random_state=seed,
-                progress=stage(progress, f"parts: {named.title}"),
-                **known,
-            )
-            entries = leading_entries(
-                named,
-                effects,
-                progress=stage(progress, f"entries: {named.title}"),
-                **known,
-            )
+            if solve is None:
+                effects = _from_trained(named, study, policies, noise, seed)
+                entries = None
+            else:
+                effects, entries = _by_solving(
+                    named, study, policies, solve, n_draws, seed, progress
+                )
         spent = time.process_time() - started
         found.append(PartFindings(named, effects, noise_share, entries, spent))
     return tuple(found)
+
+
+def _by_solving(
+    named: NamedParts,
+    study: Study,
+    policies: Policies,
+    solve: Callable[[Any], PolicySource],
+    n_draws: int,
+    seed: int,
+    progress: Progress,
+) -> tuple[Result, Result | None]:
+    """Exchange the parts of members, and verify the leading entries."""
+    exact = policies.exact
+    assert exact is not None  # there is what solves
+    known: dict[str, Any] = {
+        "model": partial(policies_of_parts, named, study, solve),
+        "combine": dict,
+        "batch_size": named.batch_size,
+        **_columns_of(exact),
+    }
+    effects = part_effects(
+        parts=named.parts,
+        n_draws=n_draws,
+        dependent=named.freezes,
+        random_state=seed,
+        progress=stage(progress, f"parts: {named.title}"),
+        **known,
+    )
+    entries = leading_entries(
+        named, effects, progress=stage(progress, f"entries: {named.title}"), **known
+    )
+    return effects, entries
+
+
+def _from_trained(
+    named: NamedParts,
+    study: Study,
+    policies: Policies,
+    noise: TrainingNoise | None,
+    seed: int,
+) -> Result:
+    """Fit a surrogate of trained policies to components of each part."""
+    trained = policies.trained
+    assert trained is not None  # nothing was solved
+    place = {int(member): row for row, member in enumerate(study.members)}
+    rows = np.array([place[int(reward)] for reward in trained.rewards])
+    n_members = min(map(len, named.parts.values()))
+    own = rows < n_members
+    effects = part_effects_from_members(
+        {name: values[rows[own]] for name, values in named.parts.items()},
+        trained.y[own],
+        random_state=seed,
+        **_columns_of(trained),
+    )
+    share = None if noise is None else noise.log_ratio_share
+    return effects if share is None else _without_drowned(effects, share)
+
+
+def _without_drowned(effects: Result, noise_share: np.ndarray) -> Result:
+    """Support no step that is mostly training noise; shapes: noise_share (n_steps,)."""
+    reasons = tuple(
+        (*reasons, f"training noise makes up {share:.0%} of the variance")
+        if share >= _MOST_NOISE
+        else reasons
+        for reasons, share in zip(effects.reasons, noise_share, strict=True)
+    )
+    supported = tuple(not reason for reason in reasons)
+    return replace(effects, supported=supported, reasons=reasons)
+
+
+def _columns_of(dataset: PolicyDataset) -> dict[str, Any]:
+    """Say what the columns of policies are."""
+    steps = dict(zip(dataset.step_names, dataset.steps, strict=True))
+    return {"steps": steps, "mask": dataset.mask}
 
 
 def exact_solver(

@@ -30,12 +30,12 @@ def parts_table(found: PartFindings) -> Table:
     """What each named part explains of each step: the leading parts, largest first."""
     effects, rows = found.effects, []
     for place, row in enumerate(effects.steps):
-        if np.isnan(row.variance_ratio):
+        if np.isnan(row.first).any():
             continue
         noise = np.nan if found.noise_share is None else found.noise_share[place]
         of_step = (
             "yes" if row.supported else "no",
-            _with_error(row.variance_ratio, row.variance_ratio_error, "{:.2f}"),
+            _variance_ratio(row),
             "–" if np.isnan(noise) else f"{noise:.0%}",
         )
         order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
@@ -74,6 +74,12 @@ def _with_error(value: float, error: float, form: str = "{:.0%}") -> str:
     return f"{form.format(value)} ± {form.format(error)}"
 
 
+def _variance_ratio(row: ResultRow) -> str:
+    if "variance_ratio" not in row.result.columns:
+        return "–"
+    return _with_error(row.variance_ratio, row.variance_ratio_error, "{:.2f}")
+
+
 def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
     """Return the figures that need no independent parts."""
     if "left" not in row.result.columns:
@@ -83,14 +89,15 @@ def _without_independence(row: ResultRow, part: int) -> tuple[str, str]:
 
 def pairs_table(found: PartFindings) -> Table:
     """The pairs of parts that interact most at each step."""
-    pairs, rows = found.effects.pairs, []
-    for row in pairs.rows:
+    pairs: Any = found.effects.figures.get("pairs")
+    rows: list[tuple[str, ...]] = []
+    for row in pairs.rows if pairs is not None else ():
         values = np.nan_to_num(row.interaction, nan=-np.inf)
         for pair in np.argsort(-values, kind="stable")[:_MOST_PAIRS]:
             error = row.interaction_error[pair]
             if values[pair] > 2.0 * error:
                 text = _with_error(values[pair], error)
-                rows.append((pairs.rows[row.place].step, pairs.pair_names[pair], text))
+                rows.append((row.step, pairs.pair_names[pair], text))
     return Table(
         f"Pairs of parts whose total interaction is more than two standard errors, at "
         f"most {_MOST_PAIRS} a step: {found.named.title}",

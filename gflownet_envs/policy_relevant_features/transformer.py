@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
+from scipy.special import log_softmax, logsumexp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from gflownet_envs.environments.base import Environment, require_at_least
 from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.trajectories import (
+    LOWEST_LOG,
     PolicySource,
     Trajectory,
     greedy_trajectory,
@@ -35,6 +36,8 @@ ORDERS = (1, 2, None)
 
 # Trajectories from each choice where states cannot be listed.
 _DEFAULT_SAMPLES = 4096
+
+_SMALLEST = np.finfo(np.float64).tiny
 
 
 def log_policy_change(
@@ -157,7 +160,7 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
     -----
     First order means: exact where the spread of log R between members is small beside
     one. Where it is not, the policy is a log-sum-exp of rewards and no linear map has
-    all of it; :meth:`log_policy_change` has.
+    all of it; :meth:`log_policy_change` and :meth:`predict_policy` have.
 
     Indices of a polynomial in these features go back to reward entries through
     ``components_``; :func:`skpce.inspection.original_space_indices` does so.
@@ -383,6 +386,82 @@ class PolicyRelevantFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(f"order must be one of {ORDERS}, got {order!r}")
         change = X - self.mean_
         return np.hstack([log_policy_change(law, change, order) for law in self._laws])
+
+    def predict_policy(
+        self,
+        X: ArrayLike,  # shape: (n, n_objects)
+        *,
+        order: int | None = None,
+    ) -> np.ndarray:  # shape: (n, ΣK)
+        r"""Return the policies of rewards along the trajectory.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_objects)
+            Their log R.
+        order : {1, 2, None}, default=None
+            Of :meth:`log_policy_change`.
+
+        Returns
+        -------
+        y : ndarray of shape (n, ΣK)
+            Probabilities, with the columns of
+            :func:`~gflownet_envs.policies_along`: all actions of each step side by
+            side, 0 where one is not allowed. The steps in ``exclude_steps`` are left
+            out.
+
+        Raises
+        ------
+        ValueError
+            If there is another number of columns, or another order.
+
+        See Also
+        --------
+        skpce.inspection.part_effects : Takes this method as its model, where the parts
+            of log R add up to X.
+
+        Notes
+        -----
+        The policy of the pilot, times the exponential of the change, closed so that
+        each step adds up to one,
+
+        .. math:: \pi(a \mid s) \propto \pi_0(a \mid s) \,
+            e^{\delta \log \pi(a \mid s)}.
+
+        With all orders, a pilot that was solved and exact weights, it is the exact
+        policy. The first and the second order add up to one only after the closure.
+        As along any trajectory, allowed actions have at least e⁻⁷⁰⁰.
+
+        Examples
+        --------
+        The reward of one of four reactions becomes e² times as large:
+
+        >>> from gflownet_envs import SequentialSelectionEnvironment
+        >>> env = SequentialSelectionEnvironment(
+        ...     {"catalyst": ["XPhos", "tBuXPhos"], "base": ["P2Et", "MTBD"]}
+        ... )
+        >>> features = PolicyRelevantFeatures(env, trajectory=[0, 2])
+        >>> features = features.fit(np.zeros((1, 4)))
+        >>> features.predict_policy([[2, 0, 0, 0]]).round(2)
+        array([[0.81, 0.19, 0.88, 0.12]])
+        """
+        change = self.log_policy_change(X, order=order)
+        space = self._checked_space()
+        allowed = space.valid_mask(self.trajectory_.states[:-1]).cpu().numpy()
+        policy = np.tile(allowed.astype(np.float64), (len(change), 1, 1))
+        for law in self._laws:
+            pilot = np.log(np.maximum(law.policy.numpy(), _SMALLEST))
+            changed = pilot + change[:, self.feature_steps_ == law.step]
+            log_policy = np.maximum(log_softmax(changed, axis=1), LOWEST_LOG)
+            policy[:, law.step, law.actions.numpy()] = np.exp(log_policy)
+        retained = retained_steps(space.step_names, self.exclude_steps)
+        return np.hstack(
+            [
+                policy[:, step, list(space.step_actions(step))]
+                for step in retained
+                if step < len(self.trajectory_)
+            ]
+        )
 
     def inverse_transform(
         self,

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from gflownet_envs.chemistry import (
+    PROPERTIES,
     assemble_chains,
     draw_molecules,
     drug_likeness,
+    drug_likeness_properties,
+    molecular_descriptors,
     morgan_fingerprints,
     nearest_similarities,
     neutral_links,
@@ -94,6 +97,18 @@ def test_a_fragment_with_one_attachment_or_a_charge_makes_no_chain(chem):
     smiles = ["C=C", "CC", "c1cc[nH+]cc1", "c1ccccc1"]
     atoms = [(0, 1), (1,), (1, 3), (0, 1, 2, 3)]
     assert neutral_links(smiles, atoms) == (("C=C", (0, 1)), ("c1ccccc1", (0, 3)))
+
+
+def test_drug_likeness_and_its_properties(chem):
+    smiles = ["CC(=O)Oc1ccccc1C(=O)O", "CC(C)Cc1ccc(cc1)C(C)C(=O)O", "C1CNCCN1"]
+    quality, values = drug_likeness_properties(smiles)
+    np.testing.assert_array_equal(quality, drug_likeness(smiles))
+    names = ["MolWt", "MolLogP", "NumHDonors", "NumAromaticRings", "TPSA"]
+    expected, _ = molecular_descriptors(smiles, names)
+    places = ("molecular weight", "logP", "donors", "aromatic rings")
+    columns = [PROPERTIES.index(name) for name in (*places, "polar surface area")]
+    np.testing.assert_allclose(values[:, columns], expected, rtol=1e-6)
+    assert values.shape == (3, len(PROPERTIES))
 
 
 def test_drug_likeness_of_known_drugs(chem):

@@ -11,11 +11,14 @@ nodes in a given order, a member's rows are
 Q with orthonormal columns that sum to 0. Of independent Gaussian rows all entries of
 the triangular matrix A and of b are independent (Bartlett 1933): row j says how node j
 follows from the nodes before it in this sample, and what is left of it.
+
+The ``settings`` of each split are the last fields of `NamedParts`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,9 +40,7 @@ def node_parts(
     environment: DagEnvironment,
     scores: np.ndarray,  # shape: (E, d, 2^d), above the empty set
     reward: RewardOfScores,
-    *,
-    batch_size: int = 256,
-    freezes: bool = True,
+    **settings: Any,
 ) -> NamedParts:
     """Take the local scores of each node as a part."""
     names = environment.node_names
@@ -66,8 +67,7 @@ def node_parts(
             for name in names
         },
         entries,
-        batch_size,
-        freezes,
+        **settings,
     )
 
 
@@ -102,8 +102,7 @@ def edge_parts(
     reward: RewardOfScores,
     *,
     n_named: int = 6,
-    batch_size: int = 256,
-    freezes: bool = True,
+    **settings: Any,
 ) -> NamedParts:
     """Split the local scores into effects of edges and what sets of parents add.
 
@@ -148,8 +147,7 @@ def edge_parts(
         of_parts,
         phrases,
         {OTHER_EDGES: PartEntries("edges", titles, labels)},
-        batch_size,
-        freezes,
+        **settings,
     )
 
 
@@ -209,8 +207,7 @@ def regression_parts(
     reward: RewardOfScores,
     *,
     blocks: Sequence[Sequence[str]] = (),
-    batch_size: int = 256,
-    freezes: bool = True,
+    **settings: Any,
 ) -> NamedParts:
     """Take what a sample says of each node, given the nodes before it, as a part.
 
@@ -240,8 +237,7 @@ def regression_parts(
         cells,
         reward,
         phrases,
-        batch_size,
-        freezes,
+        **settings,
     )
 
 
@@ -250,9 +246,7 @@ def pair_parts(
     triangular: TriangularSamples,
     named: Sequence[tuple[str, str]],
     reward: RewardOfScores,
-    *,
-    batch_size: int = 256,
-    freezes: bool = True,
+    **settings: Any,
 ) -> NamedParts:
     """Take what a sample says of pairs of nodes, given those before them, as parts.
 
@@ -284,8 +278,7 @@ def pair_parts(
         cells,
         reward,
         phrases,
-        batch_size,
-        freezes,
+        **settings,
     )
 
 
@@ -296,8 +289,7 @@ def _data_parts(
     cells: Mapping[str, Sequence[tuple[int, int]]],
     reward: RewardOfScores,
     phrases: Mapping[str, str],
-    batch_size: int,
-    freezes: bool,
+    **settings: Any,
 ) -> NamedParts:
     """Split the coordinates of the samples by their cells."""
     parts, entries = {}, {}
@@ -315,7 +307,7 @@ def _data_parts(
         samples = triangular.samples(np.sum(list(chosen.values()), axis=0))
         return reward(scores_above_empty(samples))
 
-    return NamedParts(title, parts, of_parts, phrases, entries, batch_size, freezes)
+    return NamedParts(title, parts, of_parts, phrases, entries, **settings)
 
 
 def _cell_name(ordered: Sequence[str], row: int, column: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -53,8 +53,8 @@ from gflownet_envs.rewards.proxies import FeatureProxies, train_feature_proxies
 from gflownet_envs.rewards.proxy_training import ProxySpec
 from gflownet_envs.rewards.source import RewardTable, mean_log_reward
 
-# Toy members whose parts are exchanged, and chains above which that is dear.
-_N_EXCHANGED, _N_LARGE = 30, 500_000
+# Toy chains whose rewards are split into parts.
+_MOST_CHAINS = 500_000
 
 
 @dataclass(frozen=True)
@@ -222,25 +222,18 @@ def _toy_parts(
     reward: ChainProxyReward,
     descriptors: np.ndarray,  # shape: (n_fragments, n_descriptors)
 ) -> tuple[NamedParts, ...]:
-    """Split the predicted scores by position, and by sums of descriptors."""
+    """Split the predicted scores by position, and by sums of descriptors.
+
+    None where there are too many chains: their parts would take minutes.
+    """
     n_objects = environment.require_listed_objects()
-    some = slice(0, min(_N_EXCHANGED, reward.n_members))
-    log_reward = np.concatenate(
-        [
-            reward(slice(row, row + 1), torch.arange(n_objects)).float().numpy()
-            for row in range(some.stop)
-        ]
-    )
-    is_large = n_objects > _N_LARGE
-    cost: Any = {"batch_size": 8 if is_large else 256, "freezes": not is_large}
+    if n_objects > _MOST_CHAINS:
+        return ()
+    log_reward = reward(slice(0, reward.n_members), torch.arange(n_objects)).numpy()
     sums = descriptors[environment.object_levels().numpy()].sum(axis=1)
     return (
         sequence_parts(
-            environment,
-            log_reward,
-            nouns=("fragment", "fragments"),
-            n_verified=1 if is_large else 3,
-            **cost,
+            environment, log_reward, nouns=("fragment", "fragments"), n_verified=3
         ),
         feature_parts(
             environment,
@@ -249,7 +242,6 @@ def _toy_parts(
             DESCRIPTORS,
             title="log R by descriptors of the chains",
             phrases=_phrases_of_descriptors(DESCRIPTORS),
-            **cost,
         ),
     )
 

@@ -331,7 +331,6 @@ class MoleculesTask(Task):
             training=TrainingSpec(n_iterations=1000, batch_size=64),
             n_components=2,
             degrees=(1, 3),
-            n_part_draws=32,
             proxy=MoleculeSettings(ProxySpec(hidden=(64, 64)), n_positions=5),
             variant="toy",
         ),
@@ -342,7 +341,6 @@ class MoleculesTask(Task):
             n_components=2,
             degrees=(5, 1),
             solver="paper",
-            n_part_draws=32,
             proxy=MoleculeSettings(
                 replace(PAPER_PROXY, hidden=(64, 64)), n_positions=5
             ),

@@ -106,7 +106,7 @@ class StructureLearningTask(Task):
             training=TrainingSpec(n_iterations=2000, block_size=10),
             n_components=5,
             degrees=(1, 2),
-            n_part_draws=64,
+            n_part_draws=40,
             proxy=SimulatedRows(),
         ),
         "paper": Preset(
@@ -233,12 +233,13 @@ def _named_parts(
     order = topological_order(environment.node_names, edges)
     triangular = TriangularSamples(samples, order)
     settings: Any = {"batch_size": _SOLVED_AT_ONCE, "freezes": False}
+    plain = settings | {"n_verified": 0}
     pairs = list(combinations(environment.node_names, 2))
     return (
-        regression_parts(environment, triangular, reward, **settings),
-        pair_parts(environment, triangular, pairs, reward, **settings),
-        node_parts(environment, scores, reward, **settings),
-        edge_parts(environment, scores, reward, **settings),
+        regression_parts(environment, triangular, reward, n_verified=1, **settings),
+        pair_parts(environment, triangular, pairs, reward, **plain),
+        node_parts(environment, scores, reward, **plain),
+        edge_parts(environment, scores, reward, **plain),
     )
 
 

@@ -259,7 +259,7 @@ def test_a_report_is_made_again_without_training(smoke, tmp_path, monkeypatch):
     )
     result = invoke("report", out)
     assert result.exit_code == 0, result.output
-    assert "<h2>Verdict</h2>" in (out / "report.html").read_text(encoding="utf-8")
+    assert "<h2>Verdict on" in (out / "report.html").read_text(encoding="utf-8")
     assert (out / "results.json").read_bytes() == before
 
 

@@ -225,3 +225,15 @@ def test_figures_of_a_task_have_a_place_in_the_report(toy):
     page = build_report(results, figures).to_html()
     assert page.count("<figcaption>own_picture</figcaption>") == 1
     assert page.count("<figcaption>overview</figcaption>") == 1
+
+
+@pytest.mark.parametrize("variant", ["toy", "real"])
+def test_parts_add_up_to_log_r(request, variant):
+    study = request.getfixturevalue(variant)[0].study
+    objects = torch.arange(study.environment.n_objects)
+    for named in study.named_parts:
+        found = named.reward(named.parts).log_reward
+        log_reward = study.reward.of_objects(objects.expand(len(found), -1))
+        apart = (found - log_reward[: len(found)]).numpy()
+        np.testing.assert_allclose(np.ptp(apart, axis=1), 0, atol=1e-4)
+        assert set(named.parts) <= set(named.phrases)

@@ -28,6 +28,7 @@ from gflownet_envs.policy_relevant_features import (
     exact_outcome_laws,
     sampled_outcome_laws,
 )
+from skpce.inspection import part_effects
 
 SELECTION = SequentialSelectionEnvironment(
     {"a": ["x", "y", "z"], "b": ["p", "q"], "c": ["u", "v", "w"]}
@@ -189,6 +190,111 @@ def test_sampled_weights_change_a_policy_that_still_adds_up_to_one():
         )
         error = np.abs(ours - theirs).max() / np.abs(theirs).max()
         assert 0 < error < 0.05
+
+
+def exact_policies(env, log_reward, fitted):
+    return policies_along(env, solve_exact(env, log_reward), fitted.trajectory_)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_policies_of_all_orders_are_those_solved_again(name):
+    env, actions = SPACES[name]
+    X = log_rewards(env, spread=4.0)
+    fitted = PolicyRelevantFeatures(env, trajectory=actions).fit(X)
+    exact = exact_policies(env, X, fitted)
+    found = fitted.predict_policy(X)
+    np.testing.assert_allclose(found, exact.y, rtol=0, atol=1e-10)
+    assert (found[:, ~exact.mask] == 0).all()
+    assert (found[:, exact.mask] > 0).all()
+    assert name not in ("grid", "graphs") or not exact.mask.all()
+
+
+@pytest.mark.parametrize(("order", "rate"), [(1, 2), (2, 3)])
+@pytest.mark.parametrize("name", SPACES)
+def test_policies_of_an_order_add_up_to_one_and_err_by_the_next_power(
+    name, order, rate
+):
+    env, actions = SPACES[name]
+    fitted = PolicyRelevantFeatures(env, trajectory=actions).fit(log_rewards(env))
+    direction = np.random.default_rng(1).normal(size=(1, env.n_objects))
+    steps = np.array([0.1, 0.05, 0.025, 0.0125])
+    X = fitted.mean_ + steps[:, np.newaxis] * direction
+    exact = exact_policies(env, X, fitted)
+    found = fitted.predict_policy(X, order=order)
+    sums = np.add.reduceat(found, np.cumsum((0, *exact.steps[:-1])), axis=1)
+    np.testing.assert_allclose(sums, 1, atol=1e-12)
+    errors = np.abs(found - exact.y).max(axis=1)
+    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(
+        rate, abs=0.2
+    )
+
+
+@pytest.mark.parametrize("name", ["tree", "graphs"])
+def test_effects_of_parts_are_those_of_policies_solved_again(name):
+    env, actions = SPACES[name]
+    rng = np.random.default_rng(0)
+    shape = (20, env.n_objects)
+    parts = {"level": rng.normal(size=shape), "trend": 2.0 * rng.normal(size=shape)}
+    log_reward = parts["level"] + parts["trend"]
+    fitted = PolicyRelevantFeatures(env, trajectory=actions).fit(log_reward)
+    exact = exact_policies(env, log_reward, fitted)
+    names = dict(zip(exact.step_names, exact.steps, strict=True))
+    ours, theirs = (
+        part_effects(
+            model, parts, n_draws=32, steps=names, mask=exact.mask, random_state=0
+        )
+        for model in (
+            fitted.predict_policy,
+            lambda X: exact_policies(env, X, fitted).y,
+        )
+    )
+    for column in ("first", "total", "alone", "left", "variance_ratio"):
+        np.testing.assert_allclose(
+            getattr(ours, column), getattr(theirs, column), rtol=0, atol=1e-10
+        )
+
+
+def test_policies_of_steps_without_a_choice_and_without_excluded_steps():
+    env, _ = SPACES["grid"]
+    walk = trajectory_of_actions(env, [3, 1, 3, 4])  # after three moves only stop
+    X = log_rewards(env)
+    fitted = PolicyRelevantFeatures(env, trajectory=walk).fit(X)
+    exact = exact_policies(env, X, fitted)
+    found = fitted.predict_policy(X)
+    np.testing.assert_allclose(found, exact.y, rtol=0, atol=1e-10)
+    assert found[:, -1].tolist() == [1.0] * len(X)
+    less = clone(fitted).set_params(exclude_steps=env.step_names[1:2]).fit(X)
+    first, second = exact.steps[:2]
+    np.testing.assert_array_equal(
+        less.predict_policy(X),
+        np.delete(found, np.arange(first, first + second), axis=1),
+    )
+
+
+def test_impossible_policies_stay_positive_like_exact_ones():
+    X = log_rewards(SELECTION)
+    fitted = PolicyRelevantFeatures(SELECTION, trajectory=[1, 3, 7]).fit(X)
+    far = np.tile(fitted.mean_, (2, 1))
+    far[0, 0] += 3000.0
+    far[1, :6] -= 3000.0
+    exact = exact_policies(SELECTION, far, fitted).y
+    found = fitted.predict_policy(far)
+    np.testing.assert_allclose(found, exact, rtol=1e-9)
+    assert found.min() == np.exp(-700.0)
+
+
+def test_policies_of_sampled_weights_and_of_a_trained_pilot_are_near():
+    env, actions = SPACES["grid"]
+    X = log_rewards(env, spread=0.5) / 2
+    spec = TrainingSpec(n_iterations=150, hidden=(32,), check_every=0)
+    exact = PolicyRelevantFeatures(env, trajectory=actions).fit(X).predict_policy(X)
+    for parameters in ({"n_samples": 20_000}, {"pilot": "trained", "training": spec}):
+        near = PolicyRelevantFeatures(
+            env, trajectory=actions, random_state=0, **parameters
+        ).fit(X)
+        for order in (2, None):
+            error = np.abs(near.predict_policy(X, order=order) - exact).max()
+            assert 1e-6 < error < 0.03
 
 
 def paths_from(env, state):
@@ -432,6 +538,8 @@ def test_bad_changes():
         features.log_policy_change(log_rewards(SELECTION), order=3)
     with pytest.raises(ValueError, match="X has 5 features"):
         features.log_policy_change(np.zeros((1, 5)))
+    with pytest.raises(ValueError, match=r"order must be one of \(1, 2, None\), got 3"):
+        features.predict_policy(log_rewards(SELECTION), order=3)
 
 
 def test_bad_laws():

@@ -1,0 +1,82 @@
+"""Effects of named parts on every task, by three routes, and checked on real data.
+
+Run: ``OMP_NUM_THREADS=1 python -m benchmarks.named_parts --out runs/named_parts
+--write docs/user_guide/named_parts_tables.md``. Finished files in the folder are not
+written again: delete one to find it anew. The trained proxies and pilots are stored
+in ``--blocks``, in a folder for each task.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from gflownet_envs.experiments.tasks import TASKS
+
+from .measure import measure
+from .page import page
+
+
+def parse() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.named_parts", description=__doc__.splitlines()[0]
+    )
+    parser.add_argument("--tasks", nargs="*", choices=TASKS, metavar="TASK")
+    parser.add_argument("--preset", default="default")
+    parser.add_argument(
+        "--draws", type=int, default=256, help="of the routes, if a task has no fewer"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--blocks", type=Path, default=Path("runs/named_parts/blocks"))
+    parser.add_argument("--out", type=Path, default=Path("runs/named_parts"))
+    parser.add_argument("--write", type=Path, help="the page of tables")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure the tasks that are not finished, and write the page of all that are."""
+    arguments = parse()
+    torch.set_num_threads(1)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name in arguments.tasks or TASKS:
+        sections = measure(
+            name, arguments.preset, arguments.draws, arguments.seed, arguments.blocks
+        )
+        for section, find in sections.items():
+            file = arguments.out / f"{name}.{section}.json"
+            if file.exists():
+                continue
+            print(f"{name}: {section}", file=sys.stderr)
+            started = time.process_time()
+            with threadpool_limits(1):
+                found = find()
+            file.write_text(json.dumps(found, indent=1), encoding="utf-8")
+            spent = time.process_time() - started
+            print(f"{name}: {section}: {spent:.0f} CPU-s", file=sys.stderr)
+    text = page([finished(arguments.out, name) for name in TASKS])
+    if arguments.write is None:
+        print(text)
+    else:
+        arguments.write.write_text(text, encoding="utf-8")
+
+
+def finished(folder: Path, name: str) -> dict[str, Any]:
+    """Return the finished sections of a task."""
+    found: dict[str, Any] = {"task": name}
+    for file in sorted(folder.glob(f"{name}.*.json")):
+        section = file.name.split(".")[1]
+        content = json.loads(file.read_text(encoding="utf-8"))
+        found[section] = content["splits"] if section == "splits" else content
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+"""The tables of ``docs/user_guide/named_parts_tables.md``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .routes import SOLVED, SURROGATE
+
+#: Correlations over fewer parts than this are not printed.
+LEAST_PARTS = 3
+
+#: Cross-fitted Q² from which on a surrogate is said to predict a choice.
+MIN_Q2 = 0.25
+
+
+def page(tasks: list[dict[str, Any]]) -> str:
+    """Return the page of some tasks."""
+    sections = [
+        "<!-- Written by python -m benchmarks.named_parts; do not edit. -->",
+        "## Every task",
+        table(
+            (
+                *("task", "split", "choice", "parts", "alone", "interactions"),
+                *("largest part", "independence ratio", "CPU-seconds of the split"),
+            ),
+            [row for task in tasks for row in rows_of_task(task)],
+        ),
+        "### Where nothing, or not everything, can be said",
+        "\n".join(f"- {line}" for task in tasks for line in limits(task)),
+        "## Agreement of the routes",
+        "Through a pilot:",
+        summary(tasks, surrogates=False),
+        "From a fit to the members:",
+        summary(tasks, surrogates=True),
+        *(text for task in tasks for text in agreement(task)),
+        "### What each route costs",
+        costs(tasks),
+        "## Parts destroyed on real data",
+        *(destroyed_summary(task) for task in tasks),
+        *(text for task in tasks for text in destroyed(task)),
+    ]
+    return "\n\n".join(filter(None, sections)) + "\n"
+
+
+def rows_of_task(task: dict[str, Any]) -> list[list[str]]:
+    """One row per split and choice, of those that are supported or not."""
+    if not task.get("splits"):
+        return [[task["task"], *["–"] * 8]]
+    rows = []
+    for split in task["splits"]:
+        for place, step in enumerate(split["steps"]):
+            first = np.array(step["first"])
+            best = int(first.argmax())
+            largest = f"{split['parts'][best]} {share(step, 'first', best)}"
+            rows.append(
+                [
+                    task["task"],
+                    split["title"],
+                    step["step"],
+                    str(len(split["parts"])),
+                    f"{first.sum():.2f}",
+                    f"{1.0 - first.sum():.2f}",
+                    largest if step["supported"] else f"({largest})",
+                    share(step, "variance_ratio"),
+                    f"{split['cpu_seconds']:.1f}" if place == 0 else "",
+                ]
+            )
+    return rows
+
+
+def limits(task: dict[str, Any]) -> list[str]:
+    """Say in one sentence each where nothing can be said, and why."""
+    if not task.get("splits"):
+        return [f"{task['task']}: its rewards are not split into named parts."]
+    lines = []
+    for split in task["splits"]:
+        refused = [step for step in split["steps"] if not step["supported"]]
+        if refused:
+            why = [f"{step['step']} ({step['variance_ratio']:.2f})" for step in refused]
+            lines.append(
+                f"{task['task']}, {split['title']}: parts depend on one another, and "
+                f"recombined members have another variance than the members at "
+                f"{', '.join(why)}."
+            )
+    return lines + [
+        f"{task['task']}: no route through a pilot, since {why}."
+        for why in task.get("routes", {}).get("missing", [])
+    ]
+
+
+def share(step: dict[str, Any], name: str, part: int | None = None) -> str:
+    """Return a figure with its standard error."""
+    value, error = step[name], step[f"{name}_error"]
+    if part is not None:
+        value, error = value[part], error[part]
+    return f"{value:.2f} ± {error:.2f}"
+
+
+def beside_solved(
+    task: dict[str, Any], surrogates: bool
+) -> list[tuple[str, list[tuple[dict[str, Any], dict[str, Any]]]]]:
+    """Return, for routes of a kind, the choices as solved again and by the route."""
+    if not task.get("routes"):
+        return []
+    solved, *others = task["routes"]["found"]
+    assert solved["route"] == SOLVED
+    return [
+        (
+            other["route"],
+            [
+                pair
+                for pair in zip(solved["steps"], other["steps"], strict=True)
+                if np.isfinite(pair[0]["total"]).all()
+            ],
+        )
+        for other in others
+        if other["route"].startswith(SURROGATE) == surrogates
+    ]
+
+
+def summary(tasks: list[dict[str, Any]], *, surrogates: bool) -> str:
+    """Return median and largest difference over the choices, a row per task."""
+    cells: dict[str, dict[str, str]] = {}
+    errors = {}
+    for task in tasks:
+        own = cells.setdefault(task["task"], {})
+        for name, pairs in beside_solved(task, surrogates):
+            gaps = [gap(*pair) for pair in pairs]
+            fits = [pair for pair in pairs if is_fit(pair[1])]
+            same = sum(leading(one) == leading(other) for one, other in fits)
+            own[name] = (
+                f"{number(float(np.median(gaps)))}, {number(max(gaps))}; "
+                f"{same} of {len(fits)}"
+            )
+            all_errors = [max(solved["total_error"]) for solved, _ in pairs]
+            errors[task["task"]] = f"{np.median(all_errors):.3f}"
+    names = list(dict.fromkeys(name for own in cells.values() for name in own))
+    rows = [
+        [task, errors[task], *(own.get(name, "–") for name in names)]
+        for task, own in cells.items()
+        if own
+    ]
+    return table(("task", "standard error", *names), rows)
+
+
+def is_fit(step: dict[str, Any]) -> bool:
+    """Return whether a surrogate predicts a choice; what needs no fit, always does."""
+    return step["q2"] is None or step["q2"] >= MIN_Q2
+
+
+def leading(step: dict[str, Any]) -> int:
+    """Return the number of the part of the largest first-order index."""
+    return int(np.argmax(step["first"]))
+
+
+def agreement(task: dict[str, Any]) -> list[str]:
+    """Return the tables of one task: a row per choice, a column per route."""
+    texts = []
+    for surrogates in (False, True):
+        routes = beside_solved(task, surrogates)
+        if not routes:
+            continue
+        solved = [one for one, _ in routes[0][1]]
+        rows = [
+            [
+                step["step"],
+                f"{max(step['total_error']):.3f}",
+                *(compared(*pairs[place]) for _, pairs in routes),
+            ]
+            for place, step in enumerate(solved)
+        ]
+        names = (name for name, _ in routes)
+        texts.append(table(("choice", "standard error", *names), rows))
+    if not texts:
+        return []
+    found = task["routes"]
+    n_parts = len(found["found"][0]["steps"][0]["total"])
+    title = found["title"]
+    return [
+        f"### {task['task']}",
+        f"{title[0].upper()}{title[1:]}: {n_parts} parts, {found['n_draws']} draws.",
+        *texts,
+    ]
+
+
+def compared(solved: dict[str, Any], other: dict[str, Any]) -> str:
+    """Return the largest difference of an index, the correlation, and Q² of a fit."""
+    text = number(gap(solved, other))
+    if len(solved["total"]) >= LEAST_PARTS:
+        text += f" ({correlation(solved, other)})"
+    return text if other["q2"] is None else f"{text}, Q² {other['q2']:.2f}"
+
+
+def gap(solved: dict[str, Any], other: dict[str, Any]) -> float:
+    """Return the largest difference of an index, first-order or total."""
+    return float(
+        max(
+            np.abs(np.subtract(solved[name], other[name])).max()
+            for name in ("first", "total")
+        )
+    )
+
+
+def correlation(solved: dict[str, Any], other: dict[str, Any]) -> str:
+    """Return the correlation of total indices over the parts; a dash if all are 0."""
+    if np.ptp(other["total"]) == 0:
+        return "–"
+    return f"{np.corrcoef(solved['total'], other['total'])[0, 1]:.2f}"
+
+
+def number(value: float) -> str:
+    """Return a difference; a power of ten where it is rounding."""
+    return f"{value:.3f}" if value >= 5e-4 else f"{value:.0e}"
+
+
+def costs(tasks: list[dict[str, Any]]) -> str:
+    """Return CPU-seconds of each route, a row per task."""
+    known = {
+        task["task"]: {
+            route["route"]: route["cpu_seconds"] for route in task["routes"]["found"]
+        }
+        for task in tasks
+        if task.get("routes")
+    }
+    names = list(dict.fromkeys(name for seconds in known.values() for name in seconds))
+    rows = [
+        [task, *(f"{own[name]:.1f}" if name in own else "–" for name in names)]
+        for task, own in known.items()
+    ]
+    return table(("task", *names), rows)
+
+
+def destroyed(task: dict[str, Any]) -> list[str]:
+    """Return claims beside the fall of the variance, a row per choice and part."""
+    found = task.get("destroyed", {"rows": []})["rows"]
+    names = [step["step"] for step in task["splits"][0]["steps"]] if found else []
+    texts = []
+    for title in dict.fromkeys(row["split"] for row in found):
+        own = [row for row in found if row["split"] == title]
+        own.sort(key=lambda row: (names.index(row["step"]), -row["total"]))
+        texts += [
+            f"### {task['task']}: {title}",
+            table(
+                (
+                    *("choice", "ratio", "part", "first", "total"),
+                    *("1 − `left`", "fall", "fall, shuffled members"),
+                    "fall at another member's part, shuffled",
+                ),
+                [destroyed_row(row) for row in own],
+            ),
+        ]
+    return texts
+
+
+#: Pairs of a measured fall and the claim that stands beside it.
+CLAIMED = (
+    ("fall", "total"),
+    ("fall", "first"),
+    ("fall_shuffled", "total"),
+    ("fall_shuffled", "first"),
+    ("fall_at_members", "first"),
+)
+
+
+def destroyed_summary(task: dict[str, Any]) -> str:
+    """Return how far falls are from claims, a row per split."""
+    found = task.get("destroyed", {"rows": []})["rows"]
+    if not found:
+        return ""
+    rows = []
+    for title in dict.fromkeys(row["split"] for row in found):
+        own = [row for row in found if row["split"] == title]
+        error = np.median([row["total_error"] for row in own])
+        cells = [title, str(len(own)), f"{error:.2f}"]
+        for fall, claim in CLAIMED:
+            apart = np.abs([row[fall] - row[claim] for row in own])
+            cells.append(f"{np.median(apart):.2f}, {apart.max():.2f}")
+        rows.append(cells)
+    names = ("fall − total", "fall − first", "shuffled: fall − total")
+    names += ("shuffled: fall − first", "shuffled, at another member's: fall − first")
+    return table(("split", "falls", "standard error of total", *names), rows)
+
+
+def destroyed_row(row: dict[str, Any]) -> list[str]:
+    """Return one part of one choice."""
+    return [
+        row["step"],
+        f"{row['variance_ratio']:.2f}{'' if row['supported'] else ' (not supported)'}",
+        row["part"],
+        share(row, "first"),
+        share(row, "total"),
+        *(
+            f"{value:.2f}"
+            for value in (
+                1.0 - row["left"],
+                row["fall"],
+                row["fall_shuffled"],
+                row["fall_at_members"],
+            )
+        ),
+    ]
+
+
+def table(columns: tuple[str, ...], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [columns, ("---",) * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

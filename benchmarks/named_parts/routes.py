@@ -1,0 +1,234 @@
+"""Routes from the parts of a reward to policies: solved again, from a pilot, fitted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+
+from gflownet_envs.block_store import Store
+from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.experiments.part_effects import exact_solver, policies_of_parts
+from gflownet_envs.experiments.task import NamedParts, Policies, Preset, Study
+from gflownet_envs.policy_relevant_features import PolicyRelevantFeatures
+from gflownet_envs.rewards.source import (
+    RewardSource,
+    mean_reward,
+    reward_of_objects,
+    reward_rows,
+)
+from gflownet_envs.training.train import train_ensemble
+from skpce.inspection import Result, part_effects, part_effects_from_members
+
+SOLVED = "solved again"
+SURROGATE = "surrogate"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One surrogate: its components of each part, degree and members."""
+
+    name: str
+    n_components: int
+    degree: int
+    all_members: bool = False
+
+
+#: Surrogates, by what they are fitted to.
+SETTINGS = {
+    "parts": (
+        Setting("of degree 1", 2, 1),
+        Setting("of degree 2", 2, 2),
+    ),
+    "features": (
+        Setting("on pilot features", 2, 1),
+        Setting("on 4 pilot features, all members", 4, 1, all_members=True),
+    ),
+}
+
+#: Behind the p-values of their verdicts, which the study does not need.
+N_PERMUTATIONS = 19
+
+#: Float64 numbers of the weights of a pilot, features times objects, that fit.
+MAX_WEIGHTS = 2**27
+
+
+Parts = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One route, with the CPU time that its preparation took."""
+
+    name: str
+    effects: Callable[[], Result]
+    seconds: float
+
+
+def routes(
+    study: Study,
+    policies: Policies,
+    named: NamedParts,
+    preset: Preset,
+    n_draws: int,
+    seed: int,
+    store: Store | None,
+) -> Iterator[Route]:
+    """Prepare one route after another, where the task allows it."""
+    solve = exact_solver(study, policies)
+    exact = policies.exact
+    assert solve is not None
+    assert exact is not None
+    columns = {
+        "steps": dict(zip(exact.step_names, exact.steps, strict=True)),
+        "mask": exact.mask,
+    }
+    recombined = partial(
+        part_effects,
+        parts=named.parts,
+        combine=dict,
+        n_draws=n_draws,
+        dependent=False,
+        batch_size=named.batch_size,
+        random_state=seed,
+        **columns,
+    )
+    again = partial(policies_of_parts, named, study, solve)
+    yield Route(SOLVED, partial(recombined, again), 0.0)
+    if policies.solution is not None and not why_no_pilot(study):
+        models = pilots(study, policies, named, preset, seed, store)
+        for name, model, seconds in models:
+            yield Route(name, partial(recombined, model), seconds)
+    for kind, parts in parts_of_surrogates(study, policies, named).items():
+        for setting in SETTINGS[kind]:
+            n_members = len(exact.y) if setting.all_members else study.n_train
+            n_members = min(n_members, len(next(iter(parts.values()))))
+            fitted = partial(
+                part_effects_from_members,
+                {name: values[:n_members] for name, values in parts.items()},
+                exact.y[:n_members],
+                n_components=setting.n_components,
+                degree=setting.degree,
+                n_permutations=N_PERMUTATIONS,
+                random_state=seed,
+                **columns,
+            )
+            yield Route(f"{SURROGATE} {setting.name}", fitted, 0.0)
+
+
+def parts_of_surrogates(
+    study: Study, policies: Policies, named: NamedParts
+) -> dict[str, Parts]:
+    """Return what surrogates are fitted to: parts, and what a pilot makes of them.
+
+    The features of a pilot are linear in log R, so that parts of log R that add up have
+    features that do.
+    """
+    found: dict[str, Parts] = {"parts": named.parts}
+    if policies.solution is None or why_no_pilot(study):
+        return found
+    graph = policies.solution.graph
+    if adds_up(named, graph):
+        features = PolicyRelevantFeatures(
+            graph, trajectory=study.trajectory, relative=True, pilot="exact"
+        ).fit(table_of(study.reward.select(slice(0, study.n_train)), graph))
+        found["features"] = {
+            name: features.transform(features.mean_ + values.reshape(len(values), -1))
+            for name, values in named.parts.items()
+        }
+    return found
+
+
+def adds_up(named: NamedParts, graph: StateGraph) -> bool:
+    """Return whether log R is the sum of the parts, and what all members share."""
+    two = {name: values[:2].reshape(2, -1) for name, values in named.parts.items()}
+    n_objects = graph.environment.require_listed_objects()
+    if any(values.shape[1] != n_objects for values in two.values()):
+        return False
+    pair = {name: values[:2] for name, values in named.parts.items()}
+    shared = table_of(named.reward(pair), graph) - sum(two.values())
+    return bool(np.allclose(*shared, atol=1e-4))
+
+
+def pilots(
+    study: Study,
+    policies: Policies,
+    named: NamedParts,
+    preset: Preset,
+    seed: int,
+    store: Store | None,
+) -> Iterator[tuple[str, Callable[[Parts], np.ndarray], float]]:
+    """Solve the mean reward, and train a GFlowNet on it; what is predicted from them.
+
+    Each with the CPU time that it took.
+    """
+    assert policies.solution is not None
+    graph = policies.solution.graph
+    train = study.reward.select(slice(0, study.n_train))
+    log_reward = table_of(train, graph)
+    trained = train_ensemble(
+        study.environment,
+        mean_reward(train, study.environment),
+        preset.training,
+        seed=seed,
+        store=store,
+    )
+    training = float(trained.diagnostics.cpu_seconds.sum())
+    settings = {
+        "exact pilot": ({"pilot": "exact"}, 0.0, (None, 2)),
+        "trained pilot": ({"pilot": trained}, training, (None,)),
+        "trained pilot, sampled": (
+            {"pilot": trained, "n_samples": 4096, "random_state": seed},
+            training,
+            (None, 2),
+        ),
+    }
+    for name, (parameters, seconds, orders) in settings.items():
+        started = time.process_time()
+        features = PolicyRelevantFeatures(
+            graph, trajectory=study.trajectory, **parameters
+        ).fit(log_reward)
+        seconds += time.process_time() - started
+        for order in orders:
+            text = "all orders" if order is None else "second order"
+            model = partial(changed_policies, features, named, graph, order)
+            yield f"{name}, {text}", model, seconds
+
+
+def why_no_pilot(study: Study) -> str:
+    """Return why there is no route from a pilot; nothing where there is one."""
+    environment = study.environment
+    if not environment.is_enumerable:
+        return "its objects are not numbered, and weights are one for each object"
+    n_weights = int(environment.valid_mask(study.trajectory.states[:-1]).sum())
+    n_weights *= environment.require_listed_objects()
+    if n_weights > MAX_WEIGHTS:
+        return (
+            f"weights of {environment.n_objects:,} objects for each action are "
+            f"{8 * n_weights / 2**30:.1f} GiB"
+        )
+    return ""
+
+
+def changed_policies(
+    features: PolicyRelevantFeatures,
+    named: NamedParts,
+    graph: StateGraph,
+    order: int | None,
+    parts: Parts,
+) -> np.ndarray:  # shape: (n, ΣK)
+    """Return the policies that a pilot predicts for parts."""
+    return features.predict_policy(table_of(named.reward(parts), graph), order=order)
+
+
+def table_of(
+    reward: RewardSource, graph: StateGraph
+) -> np.ndarray:  # shape: (n_members, n_objects)
+    """Return log R of all objects."""
+    objects = torch.arange(graph.environment.require_listed_objects())
+    members = slice(0, reward.n_members)
+    return reward_rows(reward_of_objects(reward, graph), members, objects).numpy()
