@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from gflownet_envs.extras import import_extra
 from gflownet_envs.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -201,10 +202,7 @@ class PolicyDataset:
             The index holds the member numbers. `CompositionalPCESurrogate` reads
             its ``steps`` from such columns.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pandas = import_extra("pandas", "to_frame")
         steps = np.repeat(np.array(self.step_names, dtype=object), self.steps)
         columns = pandas.MultiIndex.from_arrays(
             [steps, list(self.action_names)], names=["step", "action"]

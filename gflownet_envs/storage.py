@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from gflownet_envs.extras import import_extra
+
 __all__ = [
     "environment_versions",
     "read_arrays",
@@ -259,13 +261,8 @@ def read_arrays(
 
 def _safetensors() -> Any:
     """Import safetensors, an extra; fetching data alone does without it."""
-    try:
-        import safetensors.numpy
-    except ImportError as error:
-        raise ImportError(
-            "storing arrays needs safetensors: pip install 'skpce[torch]'"
-        ) from error
-    return safetensors
+    import_extra("safetensors.numpy", "storing arrays")
+    return import_extra("safetensors", "storing arrays")
 
 
 def _read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import skpce
 
@@ -41,7 +42,7 @@ def test_the_core_needs_four_packages():
 def test_the_extras_are_there_and_all_has_those_of_users():
     extras = PROJECT["optional-dependencies"]
     of_users = {"torch", "plot", "data", "frames", "cli", "flow", "chem", "dask"}
-    assert set(extras) == of_users | {"test", "docs", "all"}
+    assert set(extras) == of_users | {"test", "oracle", "docs", "all"}
     (everything,) = extras["all"]
     assert everything == f"skpce[{','.join(e for e in extras if e in of_users)}]"
     assert names_of(extras["torch"]) == {"torch", "safetensors"}
@@ -91,3 +92,26 @@ def test_torch_is_pinned():
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
     needed = {name.lower() for name in names_of(PROJECT["dependencies"])}
     assert needed <= {pin.partition("==")[0].lower() for pin in pins}
+
+
+def lower_bounds():
+    """Name and lower bound of each requirement outside docs and oracle."""
+    extras = PROJECT["optional-dependencies"]
+    groups = [extras[e] for e in extras if e not in {"docs", "oracle", "all"}]
+    for requirement in sum(groups, PROJECT["dependencies"]):
+        name, _, bound = re.fullmatch(
+            r"([\w-]+)(\[\w+\])?>=([\d.]+)", requirement
+        ).groups()
+        yield name, bound
+
+
+def test_the_minimum_set_is_what_the_requirements_allow():
+    lines = (ROOT / "constraints-minimum.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    # Tools are not imported; torch has one build here.
+    bounds = [
+        pair for pair in lower_bounds() if pair[0] not in {"torch", "ruff", "mypy"}
+    ]
+    assert {name for name, _ in bounds} == set(pins) - {"pyparsing"}
+    for name, bound in bounds:
+        assert Version(bound) == Version(pins[name]), (name, bound, pins[name])

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from errno import ENOENT
 from functools import cache
 from html import escape
+from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -388,15 +389,22 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def import_extra(module: str, extra: str, user: str) -> Any:
+    """Return an optional module; without it the error names the extra."""
+    library = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != library:
+            raise  # the library is there, and something that it needs is not
+        raise ImportError(
+            f"{user} needs {library}: pip install 'skpce[{extra}]'"
+        ) from error
+
+
 def import_pandas() -> Any:
     """Return pandas, or raise ``ImportError`` with the command that installs it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "Data frames need pandas: python -m pip install pandas"
-        ) from error
-    return pandas
+    return import_extra("pandas", "frames", "a data frame")
 
 
 def format_cell(value: Any) -> str:

@@ -17,14 +17,20 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import BoolArray, FloatArray, check_real, checked_random_state, validated
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    check_real,
+    checked_random_state,
+    import_extra,
+    validated,
+)
 from ._training import (
     BestEpoch,
     check_training_parameters,
     checked_inputs,
     descend,
     explained_share,
-    import_for,
     one_torch_thread,
     split_rows,
 )
@@ -185,7 +191,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         spec = self._spec()
-        torch = import_for(type(self).__name__, "torch", "torch")
+        torch = import_extra("torch", "torch", type(self).__name__)
         values = validated(self, X, ensure_min_samples=2)
         rng = checked_random_state(self.random_state)
         train, held_out = split_rows(len(values), self.validation_fraction, rng)

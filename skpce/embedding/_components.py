@@ -24,6 +24,7 @@ from .._checks import (
     check_integer,
     checked_random_state,
     fail,
+    import_extra,
     refuse_extremes,
     validated,
 )
@@ -33,7 +34,6 @@ from ._training import (
     checked_inputs,
     descend,
     explained_share,
-    import_for,
     one_torch_thread,
     split_rows,
 )
@@ -156,8 +156,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         owner = type(self).__name__
         check_training_parameters(self)
         check_integer(owner, "n_transforms", self.n_transforms, low=1)
-        zuko = import_for(owner, "zuko", "flow")
-        torch = import_for(owner, "torch", "torch")
+        zuko = import_extra("zuko", "flow", owner)
+        torch = import_extra("torch", "torch", owner)
         values = validated(self, X, ensure_min_samples=2)
         rng = checked_random_state(self.random_state)
         self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
@@ -250,7 +250,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.pca_.inverse_transform(scores)
 
     def _through_flow(self, values: FloatArray, *, inverse: bool) -> FloatArray:
-        torch = import_for(type(self).__name__, "torch", "torch")
+        torch = import_extra("torch", "torch", type(self).__name__)
         with torch.no_grad(), one_torch_thread(torch):
             flow = self.flow_().transform
             return (flow.inv if inverse else flow)(torch.tensor(values)).numpy()

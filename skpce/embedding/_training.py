@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -131,16 +130,6 @@ def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
             f"expecting {expected}, one per component."
         )
     return values
-
-
-def import_for(owner: str, module: str, extra: str) -> Any:
-    """Return an optional module; without it the error names its installation."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{owner} needs {module}: pip install 'skpce[{extra}]'"
-        ) from error
 
 
 @contextmanager
