@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +14,8 @@ from gflownet_envs.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from gflownet_envs.records import DatasetRecord
 
 __all__ = ["PolicyDataset"]
 
@@ -245,11 +247,15 @@ class PolicyDataset:
         ValueError
             If it is damaged, holds something else, or has another version.
         """
-        arrays, record = read_arrays(path)
-        _check_record(path, arrays, record)
-        names = {f.name for f in fields(cls)}
-        parts: dict[str, Any] = {k: v for k, v in record.items() if k in names}
-        return cls(**arrays | parts | {"steps": arrays["steps"].tolist()})
+        arrays, metadata = read_arrays(path)
+        record = _checked_record(path, arrays, metadata)
+        parts = {
+            name: getattr(record, name) for name in (*_NAMES, "source", "metadata")
+        }
+        try:
+            return cls(**arrays | parts | {"steps": arrays["steps"].tolist()})
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)} holds no data set: {error}") from error
 
     def _check_shapes(self) -> None:
         n_members, n_actions = self.y.shape
@@ -408,25 +414,27 @@ def _check_rows(value: Any, n_members: int) -> np.ndarray:
     return rows
 
 
-def _check_record(
-    path: str | os.PathLike[str], arrays: dict[str, Any], record: dict[str, Any]
-) -> None:
-    if record.get("format") != _FORMAT:
+def _checked_record(
+    path: str | os.PathLike[str], arrays: dict[str, Any], metadata: dict[str, Any]
+) -> DatasetRecord:
+    """Return the metadata of a file that `PolicyDataset.save` wrote."""
+    from gflownet_envs.records import DatasetRecord, checked_record
+
+    if metadata.get("format") != _FORMAT:
         raise ValueError(
             f"{os.fspath(path)} is not a policy data set: its format is "
-            f"{record.get('format')!r}; expected {_FORMAT!r}"
+            f"{metadata.get('format')!r}; expected {_FORMAT!r}"
         )
-    if record.get("format_version") != _FORMAT_VERSION:
+    if metadata.get("format_version") != _FORMAT_VERSION:
         raise ValueError(
-            f"{os.fspath(path)} has format version {record.get('format_version')!r}; "
+            f"{os.fspath(path)} has format version {metadata.get('format_version')!r}; "
             f"this version of the package reads {_FORMAT_VERSION}"
         )
     expected = {*_ARRAYS, "steps"}
-    missing = sorted({*_NAMES, "source", "metadata"} - set(record))
-    if missing:
-        raise ValueError(f"{os.fspath(path)} lacks {missing} in its metadata")
     if set(arrays) != expected:
         raise ValueError(
             f"{os.fspath(path)} has the arrays {sorted(arrays)}; expected "
             f"{sorted(expected)}"
         )
+    what = f"{os.fspath(path)} has other metadata than a policy data set"
+    return checked_record(metadata, DatasetRecord, what)

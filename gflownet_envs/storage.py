@@ -18,11 +18,14 @@ import sys
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gflownet_envs.extras import import_extra
+
+if TYPE_CHECKING:
+    from gflownet_envs.records import ArraysRecord
 
 __all__ = [
     "environment_versions",
@@ -195,7 +198,10 @@ def write_arrays(
     if not isinstance(metadata, dict):
         raise ValueError(f"metadata is {metadata!r}; expected a dict")
     storable = _storable_arrays(arrays)
-    plain = plain_json(metadata, "metadata", nan_as_null=True)
+    try:
+        plain = plain_json(metadata, "metadata", nan_as_null=True)
+    except RecursionError:
+        raise ValueError("metadata is nested too deeply to be stored") from None
     record = {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
@@ -250,13 +256,18 @@ def read_arrays(
         raise FileNotFoundError(f"{path} does not exist or is not a file")
     arrays, header = _read_safetensors(path)
     record = _read_record(path, header)
-    found = _checksum(arrays, record.get("metadata"))
-    if found != record.get("sha256"):
+    try:
+        found = _checksum(arrays, record.metadata)
+    except RecursionError:  # deeper than Python's own writer goes
+        raise ValueError(
+            f"{path} is damaged: its record is nested too deeply"
+        ) from None
+    if found != record.sha256:
         raise ValueError(
             f"{path} is damaged: the SHA-256 of its contents is {found}; "
-            f"expected {record.get('sha256')}"
+            f"expected {record.sha256}"
         )
-    return arrays, record["metadata"]
+    return arrays, record.metadata
 
 
 def _safetensors() -> Any:
@@ -280,25 +291,28 @@ def _read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]
         ) from error
 
 
-def _read_record(path: Path, header: dict[str, str]) -> dict[str, Any]:
+def _read_record(path: Path, header: dict[str, str]) -> ArraysRecord:
     """Return the JSON object of a header that `write_arrays` wrote."""
-    try:
-        record = json.loads(header.get(_HEADER_KEY, "null"))
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"{path} is damaged: its header is no JSON: {error}"
-        ) from error
-    if not isinstance(record, dict) or record.get("format") != _FORMAT:
+    from gflownet_envs.records import ArraysRecord, FormatHeader, read_record
+
+    if _HEADER_KEY not in header:
         raise ValueError(
             f"{path} is a foreign safetensors file: its header {sorted(header)} has "
             f"no record of format {_FORMAT!r}"
         )
-    if record.get("format_version") != _FORMAT_VERSION:
+    what = f"{path} is damaged: its header is no record of arrays"
+    found = read_record(header[_HEADER_KEY], FormatHeader, what)
+    if found.format != _FORMAT:
         raise ValueError(
-            f"{path} has format version {record.get('format_version')!r}; "
+            f"{path} is a foreign safetensors file: its record has format "
+            f"{found.format!r}; expected {_FORMAT!r}"
+        )
+    if found.format_version != _FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {found.format_version!r}; "
             f"this version of the package reads {_FORMAT_VERSION}"
         )
-    return record
+    return read_record(header[_HEADER_KEY], ArraysRecord, what)
 
 
 def _storable_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from gflownet_envs.experiments.task import (
     Table,
     TrainingNoise,
 )
+from gflownet_envs.records import PaperRow, ResultsRecord, read_record
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
     environment_versions,
@@ -421,33 +420,29 @@ def ensemble_arrays(
     return arrays, metadata
 
 
-@contextmanager
-def _record(folder: Path) -> Iterator[dict[str, Any]]:
-    """Give what ``results.json`` of a run holds; what is not there is no run."""
+def _record(folder: Path) -> ResultsRecord:
+    """Return what ``results.json`` of a run holds; what is not there is no run."""
     path = folder / "results.json"
     try:
-        yield json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(
             f"{folder} holds no results.json: expected the folder of a finished run."
         ) from None
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} is no record of a run: {type(error).__name__} {error}"
-        ) from error
+    return read_record(text, ResultsRecord, f"{path} is no record of a run")
 
 
 def read_settings(folder: Path) -> dict[str, Any]:
     """Return the arguments of `run_task` that made the run in a folder."""
-    with _record(folder) as record:
-        return {
-            "task": record["task"],
-            "preset": record["preset"],
-            "solver": "train" if "trained" in record["policies"] else "exact",
-            "seed": int(record["seed"]),
-            "n_replicates": int(record.get("n_replicates", 1)),
-            "n_control": int(record.get("n_control", 0)),
-        }
+    record = _record(folder)
+    return {
+        "task": record.task,
+        "preset": record.preset,
+        "solver": "train" if "trained" in record.policies else "exact",
+        "seed": record.seed,
+        "n_replicates": record.n_replicates,
+        "n_control": record.n_control,
+    }
 
 
 def paper_tables(folders: Sequence[Path]) -> list[Table]:
@@ -459,12 +454,12 @@ def paper_tables(folders: Sequence[Path]) -> list[Table]:
     if len({folder.resolve() for folder in folders}) < len(folders):
         names = ", ".join(str(folder) for folder in folders)
         raise ValueError(f"folders must be different, got {names}")
-    by_task: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    by_task: dict[str, dict[str, dict[str, PaperRow]]] = {}
     for folder in folders:
-        with _record(folder) as record:
-            claims = {row["claim"]: row for row in record["beside_the_paper"]}
-            runs = by_task.setdefault(record["task"], {})
-            name = _name(folder, record["preset"])
+        record = _record(folder)
+        claims = {row.claim: row for row in record.beside_the_paper}
+        runs = by_task.setdefault(record.task, {})
+        name = _name(folder, record.preset)
         runs[str(folder) if name in runs else name] = claims
     return [_paper_table(task, runs) for task, runs in by_task.items()]
 
@@ -475,15 +470,15 @@ def _name(folder: Path, preset: str) -> str:
     return name if preset in name else f"{name} ({preset})"
 
 
-def _paper_table(task: str, runs: dict[str, dict[str, dict[str, Any]]]) -> Table:
+def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
     columns = [
         (run, source)
         for run, claims in runs.items()
         for source in ("trained", "exact")
-        if any(source in row for row in claims.values())
+        if any(row.figure(source) for row in claims.values())
     ]
     papers = {
-        text: row["paper"] for claims in runs.values() for text, row in claims.items()
+        text: row.paper for claims in runs.values() for text, row in claims.items()
     }
     rows = [
         (
@@ -500,7 +495,6 @@ def _paper_table(task: str, runs: dict[str, dict[str, dict[str, Any]]]) -> Table
     return Table(caption, ("claim", "paper", *heads), tuple(rows))
 
 
-def _figure(row: dict[str, Any] | None, source: str) -> str:
-    if row is None or source not in row:
-        return "–"
-    return f"{row[source]} {'=' if row[f'{source} agrees'] else '≠'}"
+def _figure(row: PaperRow | None, source: str) -> str:
+    figure = None if row is None else row.figure(source)
+    return "–" if figure is None else figure

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from gflownet_envs.block_store import Progress, Store, array_digest
-from gflownet_envs.policies.networks import StackedMLP, torch_threads
+from gflownet_envs.policies.networks import StackedMLP, layer_shapes, torch_threads
 from gflownet_envs.rewards.proxy_training import (
     ProxyFit,
     ProxySpec,
@@ -127,6 +127,7 @@ def train_yield_proxies(
         table.one_hot(table.rows),
         table.yields,
         predictions,
+        {"predictions": (len(objects),)},
         spec,
         members=members,
         seed=seed,
@@ -283,11 +284,13 @@ def train_feature_proxies(
         if not np.isfinite(values).all():
             row = int(np.argwhere(~np.isfinite(values))[0, 0])
             raise ValueError(f"{name} must be finite, row {row} is not")
+    hidden = (ProxySpec() if spec is None else spec).hidden
     trained = train_on_own_rows(
         "feature proxies",
         inputs,
         outputs,
         _layers_and_predictions,
+        layer_shapes((inputs.shape[1], *hidden, 1)),
         spec,
         members=members,
         seed=seed,

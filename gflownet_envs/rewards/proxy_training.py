@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.block_store import (
+    BlockLayout,
     Progress,
     Store,
     block_ticker,
@@ -254,6 +255,7 @@ class ProxyFit:
 
 #: Takes fitted networks; returns what is stored of them, and what they predict for the
 #: rows, of shape (E, n), in the units of the targets.
+_SCORES = ("r2_held_out", "mse_held_out", "mse_all", "n_epochs", "cpu_seconds")
 Reader = Callable[[ProxyFit], tuple[dict[str, np.ndarray], np.ndarray]]
 
 
@@ -338,6 +340,7 @@ def train_on_own_rows(
     features: np.ndarray,  # shape: (n, F)
     targets: np.ndarray,  # shape: (n,)
     read: Reader,
+    rows_read: Mapping[str, tuple[int, ...]],  # shapes of what is read of one member
     spec: ProxySpec | None,
     *,
     members: Sequence[int],
@@ -362,7 +365,8 @@ def train_on_own_rows(
             **digests,
         }
         run = partial(_train_block, features, targets, read, spec, streams, tick)
-        finished.append(load_or_run(store, key, run))
+        layout = BlockLayout(len(streams), {**rows_read, **dict.fromkeys(_SCORES, ())})
+        finished.append(load_or_run(store, key, run, layout))
         tick(spec.max_epochs)
     return {name: np.concatenate([b[name] for b in finished]) for name in finished[0]}
 

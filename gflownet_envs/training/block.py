@@ -10,10 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gflownet_envs.block_store import BlockLayout
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph, TooManyStatesError
 from gflownet_envs.objectives import OBJECTIVES, BalanceTerms, log_z_estimates
-from gflownet_envs.policies import HeadLayout, PolicyNetwork, StackedGRU, StackedMLP
+from gflownet_envs.policies import (
+    HeadLayout,
+    PolicyNetwork,
+    StackedGRU,
+    StackedMLP,
+    gru_shapes,
+    layer_shapes,
+)
 from gflownet_envs.policies.networks import torch_threads
 from gflownet_envs.random_streams import MemberStream, Purpose, UniformChunks
 from gflownet_envs.rewards.source import ObjectReward, RewardSource
@@ -24,7 +32,7 @@ from gflownet_envs.sampling import (
     RolloutBatch,
     TableSampler,
 )
-from gflownet_envs.training.convergence import Checker, Checks, reward_of
+from gflownet_envs.training.convergence import CHECKED, Checker, Checks, reward_of
 from gflownet_envs.training.spec import TrainingSpec
 
 Sampler = PlainSampler | TableSampler
@@ -61,6 +69,22 @@ def network_layout(environment: Environment, spec: TrainingSpec) -> HeadLayout:
         n_backward_actions=environment.n_backward_actions if learns_backward else 0,
         has_flow=OBJECTIVES[spec.objective].learns_flow,
     )
+
+
+def block_layout(
+    environment: Environment, spec: TrainingSpec, n_members: int
+) -> BlockLayout:
+    """Return what the arrays of a trained block are."""
+    n_outputs = network_layout(environment, spec).n_outputs
+    shapes: dict[str, tuple[int | None, ...]]
+    if spec.policy == "gru":
+        shapes = {**gru_shapes(environment.n_actions, spec.hidden[0], n_outputs)}
+    else:
+        sizes = (environment.encoding_size, *spec.hidden, n_outputs)
+        shapes = {**layer_shapes(sizes)}
+    shapes |= {f"final_{name}": () for name in CHECKED} | {"cpu_seconds": ()}
+    shapes |= {f"history_{name}": (None,) for name in CHECKED}
+    return BlockLayout(n_members, shapes)
 
 
 def train_block(

@@ -14,6 +14,15 @@ from gflownet_envs.rewards.source import ObjectReward, RewardSource, reward_of_o
 from gflownet_envs.sampling import PlainSampler, RolloutBatch, TableSampler
 
 _N_EVALUATED = 256  # trajectories behind an effective sample size, at least
+# What is known of a member at a check, and stored at its end and as a history.
+CHECKED = (
+    "iteration",
+    "loss",
+    "log_z",
+    "effective_sample_share",
+    "log_z_estimate",
+    "distance",
+)
 _MAX_TABLE_ENTRIES = 20_000_000  # policies of states held at a time
 
 
@@ -188,7 +197,7 @@ class Checks:
         for row, check in self._frozen.items():
             last[row] = check
         arrays = {}
-        for name in self._rows[0]:
+        for name in CHECKED:
             history = np.stack([seen[name] for seen in self._rows], axis=1)
             final = history[np.arange(self.n_members), last]
             history = history.astype(np.float64)

@@ -19,13 +19,19 @@ from gflownet_envs.block_store import (
     Store,
     block_ticker,
     json_values,
+    load_fitting,
     share_out,
 )
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.uniform_trajectories import environment_digest
 from gflownet_envs.random_streams import member_streams
 from gflownet_envs.rewards.source import RewardSource, as_reward_source
-from gflownet_envs.training.block import BlockJob, list_states, train_block
+from gflownet_envs.training.block import (
+    BlockJob,
+    block_layout,
+    list_states,
+    train_block,
+)
 from gflownet_envs.training.convergence import NotConvergedWarning
 from gflownet_envs.training.ensemble import TrainedEnsemble, join_blocks
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
@@ -159,7 +165,8 @@ def train_ensemble(
     for i, block in enumerate(blocks):
         if store is not None:
             keys[i] = make_key(make_job(block), block)
-            stored = store.load_block(keys[i])
+            layout = block_layout(environment, spec, block.stop - block.start)
+            stored = load_fitting(store, keys[i], layout)
             if stored is not None:
                 finished[i] = stored
     missing = [i for i in range(len(blocks)) if i not in finished]

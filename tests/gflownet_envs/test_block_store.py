@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from gflownet_envs import storage
-from gflownet_envs.block_store import BlockStore, DamagedBlockWarning
+from gflownet_envs.block_store import (
+    BlockLayout,
+    BlockStore,
+    DamagedBlockWarning,
+    load_or_run,
+)
 from gflownet_envs.storage import write_arrays
 
 KEY = {"task": "grid", "seed": 0, "alphas": (1e-8, 1.0)}
@@ -64,7 +69,7 @@ def test_a_block_of_another_key_is_set_aside(tmp_path):
 def test_a_foreign_file_in_a_block_s_place_is_set_aside(tmp_path):
     store = BlockStore(tmp_path)
     write_arrays(store.block_path(KEY), {"y": np.ones(1)}, {"task": "grid"})
-    with pytest.warns(DamagedBlockWarning, match="its key is None"):
+    with pytest.warns(DamagedBlockWarning, match="it is no block: .* `key_json`"):
         assert store.load_block(KEY) is None
 
 
@@ -124,3 +129,23 @@ def test_a_folder_in_the_place_of_a_block_is_set_aside(tmp_path):
     with pytest.warns(DamagedBlockWarning, match="is not a file"):
         assert store.load_block({"n": 1}) is None
     assert [path.suffix for path in tmp_path.iterdir()] == [".damaged"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({}, r"lacks the arrays \['y'\]"),
+        ({"y": np.zeros(2), "x": np.zeros(2)}, r"has \['x'\] beyond them"),
+        ({"y": np.zeros(3)}, r"'y' has shape \(3,\) where \(2,\) is expected"),
+        ({"y": np.zeros((2, 1))}, r"'y' has shape \(2, 1\)"),
+    ],
+)
+def test_a_block_of_the_right_key_and_other_arrays_is_computed_again(
+    tmp_path, arrays, message
+):
+    store, layout = BlockStore(tmp_path), BlockLayout(2, {"y": ()})
+    store.save_block(KEY, arrays)
+    with pytest.warns(DamagedBlockWarning, match=message):
+        found = load_or_run(store, KEY, lambda: {"y": np.arange(2)}, layout)
+    np.testing.assert_array_equal(found["y"], [0, 1])
+    np.testing.assert_array_equal(store.load_block(KEY)["y"], [0, 1])

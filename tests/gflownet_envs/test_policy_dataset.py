@@ -104,7 +104,41 @@ def test_other_files_and_versions_are_refused(tmp_path):
         PolicyDataset.load(tmp_path / "e")
     del record["trajectory"]
     write_arrays(tmp_path / "e", arrays, record)
-    with pytest.raises(ValueError, match=r"/e lacks \['trajectory'\]"):
+    with pytest.raises(ValueError, match=r"/e has other metadata .* `trajectory`"):
+        PolicyDataset.load(tmp_path / "e")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metadata": [1]}, r"Expected `object`, got `array` - at `\$.metadata`"),
+        ({"trajectory": None}, r"Expected `array`, got `null` - at `\$.trajectory`"),
+        ({"action_names": [[1]] * 8}, r"Expected `str`, got `array`"),
+        ({"step_names": {"a": "b"}}, r"Expected `array`, got `object`"),
+        ({"source": ["exact"]}, r"- at `\$.source`"),
+        ({"source": "guessed"}, r"Invalid enum value 'guessed' - at `\$.source`"),
+        ({"trajectory": []}, "/e holds no data set: trajectory has length 0"),
+    ],
+)
+def test_a_right_checksum_does_not_make_a_data_set(tmp_path, change, message):
+    make_dataset().save(tmp_path / "d")
+    arrays, record = read_arrays(tmp_path / "d")
+    write_arrays(tmp_path / "e", arrays, record | change)
+    with pytest.raises(ValueError, match=message):
+        PolicyDataset.load(tmp_path / "e")
+
+
+@pytest.mark.parametrize("name", ["X", "y", "mask", "is_test", "steps", "members"])
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros(()), np.zeros((0, 0)), np.zeros(3, bool), np.full((4, 8), np.nan)],
+    ids=["number", "empty", "bool", "NaN"],
+)
+def test_other_arrays_under_the_names_are_refused(tmp_path, name, array):
+    make_dataset().save(tmp_path / "d")
+    arrays, record = read_arrays(tmp_path / "d")
+    write_arrays(tmp_path / "e", arrays | {name: array}, record)
+    with pytest.raises(ValueError, match="/e holds no data set: "):
         PolicyDataset.load(tmp_path / "e")
 
 

@@ -148,7 +148,7 @@ def test_foreign_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="format version 99; this version"):
         read_arrays(path)
     safetensors.numpy.save_file({"y": np.ones(2)}, path, metadata={"record": "{"})
-    with pytest.raises(ValueError, match="/a is damaged: its header is no JSON"):
+    with pytest.raises(ValueError, match="/a is damaged: its header is no record"):
         read_arrays(path)
     head = b'{"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
     path.write_bytes(len(head).to_bytes(8, "little") + head + bytes(4))
@@ -259,3 +259,37 @@ def test_versions_name_what_is_in_use(monkeypatch):
     assert versions["torch"] == "9"
     assert versions["numpy"] == np.__version__
     assert versions["python"].split(".")[0] == "3"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "it is nested too deeply|Expected `object`"),
+        ('{"a": ' + "[" * 100_000, "it is nested too deeply"),
+        ('{"format": Infinity}', "JSON is malformed"),
+        ('{"format": "gflownet_envs.arrays", "format_version": [1]}', "version"),
+        (
+            '{"format": "gflownet_envs.arrays", "format_version": 1, "sha256": "",'
+            ' "metadata": []}',
+            r"Expected `object`, got `array` - at `\$.metadata`",
+        ),
+    ],
+)
+def test_hostile_headers_are_refused(tmp_path, text, message):
+    safetensors.numpy.save_file({"y": np.ones(2)}, tmp_path / "a", {"record": text})
+    with pytest.raises(ValueError, match=message):
+        read_arrays(tmp_path / "a")
+
+
+@pytest.mark.parametrize("depth", [200, 3_000])
+def test_deep_metadata_come_back_or_are_refused(tmp_path, depth):
+    nested = {}
+    for _ in range(depth):
+        nested = {"a": nested}
+    if depth > 1_000:
+        with pytest.raises(ValueError, match="nested too deeply to be stored"):
+            write_arrays(tmp_path / "a", {}, nested)
+        assert not (tmp_path / "a").exists()
+        return
+    write_arrays(tmp_path / "a", {}, nested)
+    assert read_arrays(tmp_path / "a")[1] == nested

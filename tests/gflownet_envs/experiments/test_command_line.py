@@ -24,6 +24,10 @@ from gflownet_envs.storage import read_arrays
 
 testing = pytest.importorskip("click.testing")
 
+RECORD = (
+    '{"task": "grid", "preset": "smoke", "seed": 0, "policies": {"exact": {}},'
+    ' "beside_the_paper": []}'
+)
 FIGURES = {"overview.png", "policies.png", "coverage.png", "parts_1.png"}
 
 
@@ -317,9 +321,31 @@ def test_runs_in_folders_of_one_name_stand_side_by_side(smoke, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["report", "compare"])
-@pytest.mark.parametrize("content", ["3", '{"policies": 3}', '{"seed": null}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "3",
+        '{"policies": 3}',
+        '{"seed": null}',
+        '{"seed": Infinity}',
+        '{"seed": 1e999}',
+        "[" * 100_000,
+        '{"task": ' + "[" * 100_000,
+        '{"unknown": ' + "[" * 100_000,
+        RECORD.replace('"grid"', '["grid"]'),
+        RECORD.replace('"seed": 0', '"seed": -1'),
+        RECORD.replace('"exact"', '"guessed"'),
+        RECORD.replace('{"exact": {}}', "{}"),
+        RECORD.replace("[]", '[{"claim": "c", "paper": "p", "exact": "1"}]'),
+        RECORD.replace("[]", '[{"paper": "p"}]'),
+        RECORD.replace("[]", '[{"claim": [], "paper": "p"}]'),
+    ],
+    ids=range(15),
+)
 def test_what_is_no_record_is_said_in_one_line(tmp_path, command, content):
     (tmp_path / "results.json").write_text(content, encoding="utf-8")
     result = invoke(command, tmp_path)
     assert result.exit_code == 1
     assert "is no record of a run" in result.output.replace("\n", " ")
+    assert "Traceback" not in result.output
+    assert isinstance(result.exception, SystemExit)

@@ -1,0 +1,128 @@
+"""What the JSON records on disk hold, checked once, where they are read.
+
+One schema for each kind of file. Who reads a record afterwards reads fields of known
+types and checks nothing again.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+try:
+    from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, convert, field
+    from msgspec.json import decode
+except ImportError as error:
+    raise ImportError(
+        "reading stored records needs msgspec: pip install 'skpce[torch]'"
+    ) from error
+
+__all__ = [
+    "ArraysRecord",
+    "BlockRecord",
+    "DatasetRecord",
+    "FormatHeader",
+    "PaperRow",
+    "ResultsRecord",
+    "checked_record",
+    "read_record",
+]
+
+Record = TypeVar("Record", bound=Struct)
+
+
+class FormatHeader(Struct):
+    """What says whose file a record belongs to, whatever else it holds."""
+
+    format: Any = None
+    format_version: Any = None
+
+
+class ArraysRecord(Struct):
+    """The JSON string in the header of a file of arrays; see `write_arrays`."""
+
+    format: str
+    format_version: int
+    sha256: str
+    metadata: dict[str, Any]
+
+
+class BlockRecord(Struct):
+    """The metadata of a block of members; see `BlockStore`."""
+
+    key_json: str
+    versions: dict[str, str | None]
+
+
+class DatasetRecord(Struct):
+    """The metadata of a data set of policies; see `PolicyDataset`."""
+
+    step_names: tuple[str, ...]
+    action_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    trajectory: tuple[str, ...]
+    source: Literal["exact", "trained"]
+    metadata: dict[str, Any]
+
+
+class PaperRow(Struct):
+    """One claim of a paper beside the figures of a run."""
+
+    claim: str
+    paper: str
+    trained: str | UnsetType = UNSET
+    trained_agrees: bool | UnsetType = field(default=UNSET, name="trained agrees")
+    exact: str | UnsetType = UNSET
+    exact_agrees: bool | UnsetType = field(default=UNSET, name="exact agrees")
+
+    def __post_init__(self) -> None:
+        for source in ("trained", "exact"):
+            agrees = getattr(self, f"{source}_agrees")
+            if (getattr(self, source) is UNSET) != (agrees is UNSET):
+                raise ValueError(f"expected both or none of `{source}` and its verdict")
+
+    def figure(self, source: str) -> str | None:
+        """Return the figure of a kind of policies with its verdict, or None."""
+        figure = getattr(self, source)
+        if figure is UNSET:
+            return None
+        return f"{figure} {'=' if getattr(self, f'{source}_agrees') else '≠'}"
+
+
+class ResultsRecord(Struct):
+    """What ``report`` and ``compare`` read of ``results.json``."""
+
+    task: str
+    preset: str
+    seed: Annotated[int, Meta(ge=0, lt=2**32)]
+    policies: Annotated[
+        dict[Literal["exact", "trained"], dict[str, Any]], Meta(min_length=1)
+    ]
+    beside_the_paper: list[PaperRow]
+    n_replicates: Annotated[int, Meta(ge=1)] = 1
+    n_control: Annotated[int, Meta(ge=0)] = 0
+
+
+def read_record(text: bytes | str, kind: type[Record], what: str) -> Record:
+    """Read a JSON text; raise ValueError where it is no record of a kind.
+
+    `what` begins the message: the file, and what it should have been.
+    """
+    try:
+        return decode(text, type=kind)
+    except (MsgspecError, UnicodeError, RecursionError) as error:
+        raise ValueError(f"{what}: {reason_of(error)}") from error
+
+
+def checked_record(value: Any, kind: type[Record], what: str) -> Record:
+    """Check JSON values that have been read; raise ValueError like `read_record`."""
+    try:
+        return convert(value, type=kind)
+    except (MsgspecError, UnicodeError, RecursionError) as error:
+        raise ValueError(f"{what}: {reason_of(error)}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """Say in words what is wrong with a record."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(error)
