@@ -363,7 +363,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         # scikit-learn's global output setting must not reach the scores
         targets = targets.astype(np.float64)
         refuse_extremes(targets, "y", varying=True)
-        refuse_extremes(X, "X", varying=True)
+        refuse_extremes(np.asarray(X, dtype=np.float64), "X", varying=True)
         try:
             with np.errstate(all="ignore"):
                 pls = pls.set_output(transform="default").fit(X, targets)
