@@ -33,6 +33,7 @@ exclude_patterns = [
     "_build",
     "results_tables.md",
     "tasks/table.md",
+    "tasks/named_parts",
     "benchmarks_tables.md",
     "benchmarks_gflownet_tables.md",
     "user_guide/coverage_tables.md",

@@ -333,12 +333,12 @@ def _table(
     for group in range(outputs.n_groups):
         reason: tuple[str, ...] = ()
         apart = abs(ratio[group] - 1.0)
-        if np.isnan(ratio[group]):
+        if not np.isfinite(ratio[group]):
             reason = ("no choice, or no variance between members",)
         elif apart > max(_TOLERANCE, min(3.0 * error[group], _LARGEST)):
             reason = (
                 f"recombined members have {ratio[group]:.2f} times the variance of the "
-                "members: the parts are dependent",
+                "members: the parts are dependent, or few members carry the variance",
             )
         elif error[group] > _UNSETTLED:
             reason = (
@@ -347,7 +347,8 @@ def _table(
                 "variance of the members",
             )
         reasons.append(reason)
-        facts.append("" if np.isnan(ratio[group]) else _leading(names, columns, group))
+        known = np.isfinite(ratio[group])
+        facts.append(_leading(names, columns, group) if known else "")
     dependent = figures["dependence"]
     smallest = smallest_p_value(dependent.p_value)
     return Result(
@@ -359,12 +360,22 @@ def _table(
         notes=(
             f"From {figures['n_draws']} draws of {figures['n_members']} members, "
             f"{figures['n_solutions']} solutions; ± is a standard error.",
-            f"Independence: smallest p-value of two parts {smallest:.2g} over all "
-            "pairs (distance correlation).",
+            f"Independence: {_most_dependent(dependent)}smallest p-value of two parts "
+            f"{smallest:.2g} over all pairs.",
         ),
         figures=figures,
         printed=("total", "first"),
     )
+
+
+def _most_dependent(dependence: Result) -> str:
+    """Name the two parts that depend most on each other; nothing where none vary."""
+    values = np.nan_to_num(dependence.distance_correlation, nan=-1.0)
+    largest = int(np.argmax(values))
+    if values[largest] < 0:
+        return ""
+    pair = dependence.keys["pair"][largest]
+    return f"largest distance correlation {values[largest]:.2f} ({pair}), "
 
 
 def _leading(names: Sequence[str], columns: dict[str, FloatArray], group: int) -> str:

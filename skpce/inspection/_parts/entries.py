@@ -394,7 +394,7 @@ def _table(
         facts=tuple(_in_words(columns, row) for row in range(len(names))),
         notes=(
             f"Of {n_members} members, {solver.n_done} solutions. Alone: only the entry "
-            "varies; without: the variance falls by, where it is fixed at its mean.",
+            "varies; without: fall of the variance with the entry fixed at its mean.",
         ),
         figures={
             "n_members": n_members,
