@@ -23,6 +23,7 @@ from .._checks import (
 )
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from .index_sets import (
     basis_advice,
     build_multi_indices,
@@ -501,6 +502,9 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
            [1, 1],
            [3, 0]])
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ from .._checks import (
     method_of,
 )
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     CLOSURES,
     StepLayout,
@@ -217,6 +218,9 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
     >>> np.allclose(alr.inverse_transform(alr.transform(y)), y)
     True
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import BoolArray, FloatArray, check_real, import_extra
+from .._version import DOC_LINK_TEMPLATE
 from ._training import (
     BestEpoch,
     check_training_parameters,
@@ -143,6 +144,9 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> embedding.get_feature_names_out().tolist()
     ['betavae0', 'betavae1']
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import FloatArray, check_integer, import_extra
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from ._training import (
     check_training_parameters,
     checked_inputs,
@@ -105,6 +106,9 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     >>> Z.shape, bool(np.allclose(embedding.inverse_transform(Z), X))
     ((50, 2), True)
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,
@@ -305,6 +309,9 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     >>> round(pipeline.fit(X[:150], y[:150]).score(X[150:], y[150:]), 1)
     0.9
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,
