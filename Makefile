@@ -51,12 +51,12 @@ test: setup
 
 # Each set has an environment of its own. The other libraries, oracles, are compared once,
 # with the locked set.
-# The output of examples is that of numpy 2: the minimum set runs no doctests.
+# The output of the examples is that of the locked versions: the others run no doctests.
 test-minimum: .venv-minimum/.installed
 	.venv-minimum/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
 
 test-newest: .venv-newest/.installed
-	.venv-newest/bin/python -m pytest $(PYTEST_ARGS)
+	.venv-newest/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
 
 test-core: .venv-core-$(PYTHON_NAME)/.installed
 	.venv-core-$(PYTHON_NAME)/bin/python -m pytest tests/skpce tests/test_common.py $(PYTEST_ARGS)
