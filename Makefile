@@ -21,7 +21,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-minimum test-newest test-core lint docs pictures lean clean
+.PHONY: help setup demo test test-minimum test-newest test-core compare lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
@@ -29,6 +29,7 @@ help:
 	@echo "make test-minimum  the same with the oldest versions that are allowed"
 	@echo "make test-newest   the same with the newest versions"
 	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
+	@echo "make compare BASE=COMMIT  time a dozen calls against those of another commit"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
 	@echo "make pictures  run what is not finished in $(RUNS), and draw the pictures of docs/images again"
@@ -80,6 +81,9 @@ test-core: .venv-core-$(PYTHON_NAME)/.installed
 	$(@D)/bin/python -m pip install --quiet --constraint constraints.txt \
 	  --editable ".[plot,frames,test]"
 	touch $@
+
+compare: setup
+	$(BIN)/python -m benchmarks.against_commit $(BASE) $(HEAD)
 
 lint: setup
 	$(BIN)/ruff check .
