@@ -92,7 +92,7 @@ lint: setup
 
 docs: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
-	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -n -W -b html docs docs/_build/html
 
 pictures: setup
 	$(BIN)/python -m benchmarks.task_pictures --runs $(RUNS)
