@@ -21,7 +21,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-minimum test-newest test-core fuzz lint docs pictures lean clean
+.PHONY: help setup demo test test-minimum test-newest test-core fuzz compare lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
@@ -30,6 +30,7 @@ help:
 	@echo "make test-minimum  the same with the oldest versions that are allowed"
 	@echo "make test-newest   the same with the newest versions"
 	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
+	@echo "make compare BASE=COMMIT  time a dozen calls against those of another commit"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
 	@echo "make pictures  run what is not finished in $(RUNS), and draw the pictures of docs/images again"
@@ -52,12 +53,12 @@ test: setup
 
 # Each set has an environment of its own. The other libraries, oracles, are compared once,
 # with the locked set.
-# The output of examples is that of numpy 2: the minimum set runs no doctests.
+# The output of the examples is that of the locked versions: the others run no doctests.
 test-minimum: .venv-minimum/.installed
 	.venv-minimum/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
 
 test-newest: .venv-newest/.installed
-	.venv-newest/bin/python -m pytest $(PYTEST_ARGS)
+	.venv-newest/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
 
 test-core: .venv-core-$(PYTHON_NAME)/.installed
 	.venv-core-$(PYTHON_NAME)/bin/python -m pytest tests/skpce tests/test_common.py $(PYTEST_ARGS)
@@ -85,6 +86,9 @@ test-core: .venv-core-$(PYTHON_NAME)/.installed
 fuzz: setup
 	$(BIN)/python -m tests.fuzz --fits 10000 --refused 10000 --jobs 2
 
+compare: setup
+	$(BIN)/python -m benchmarks.against_commit $(BASE) $(HEAD)
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -92,7 +96,7 @@ lint: setup
 
 docs: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
-	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -n -W -b html docs docs/_build/html
 
 pictures: setup
 	$(BIN)/python -m benchmarks.task_pictures --runs $(RUNS)

@@ -161,14 +161,14 @@ def write_arrays(
         Booleans, integers or floats of any shape.
     metadata : dict
         What JSON can hold. NaN becomes None and tuples become lists, as in
-        `write_json`.
+        ``write_json``.
 
     Raises
     ------
     ValueError
         If an array or the metadata cannot be stored; nothing is written.
     OSError
-        If the file cannot be written; see `write_bytes`.
+        If the file cannot be written; see ``write_bytes``.
 
     See Also
     --------
@@ -215,7 +215,7 @@ def write_arrays(
 def read_arrays(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read what `write_arrays` wrote and verify its checksum.
+    """Read what ``write_arrays`` wrote and verify its checksum.
 
     Parameters
     ----------

@@ -53,6 +53,7 @@ from ._expansion.targets import (
 )
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
+from ._version import DOC_LINK_TEMPLATE
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000
@@ -208,6 +209,9 @@ class PolynomialChaosRegressor(
     """
 
     _labels_of_y: Sequence[tuple[str, str]] = ()  # output and column of each target
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

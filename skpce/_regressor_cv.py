@@ -31,6 +31,7 @@ from ._expansion.targets import warn_of_targets
 from ._model_file.state import plain_state, restore_state
 from ._regressor import PolynomialChaosRegressor
 from ._solvers import PENALIZED, SOLVERS
+from ._version import DOC_LINK_TEMPLATE
 
 
 class PolynomialChaosRegressorCV(
@@ -94,6 +95,9 @@ class PolynomialChaosRegressorCV(
     >>> model.total_sobol_indices_.round(3)
     array([[0.3, 0.7]])
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

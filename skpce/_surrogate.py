@@ -51,6 +51,7 @@ from ._compositions.steps import (
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver
+from ._version import DOC_LINK_TEMPLATE
 
 
 class CompositionalPCESurrogate(
@@ -189,6 +190,9 @@ class CompositionalPCESurrogate(
     array([[1., 0.],
            [0., 1.]])
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

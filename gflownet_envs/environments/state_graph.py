@@ -69,7 +69,7 @@ class StateGraph:
         ValueError
             If the environment is not enumerable or not graded.
         TooManyStatesError
-            If it has more than `max_states` non-terminal states.
+            If it has more than ``max_states`` non-terminal states.
         """
         require_enumerable(environment)
         layers = [environment.initial_state((1,))]

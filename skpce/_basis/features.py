@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from .._checks import IndexArray, checked_sample_weight, input_names, validated
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from .basis import BasisParameters, get_feature_names_out, transform
 
 
@@ -90,6 +91,9 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
            [1, 1],
            [3, 0]])
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

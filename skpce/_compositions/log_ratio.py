@@ -33,6 +33,7 @@ from .._checks import (
     validated,
 )
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     CLOSURES,
     StepLayout,
@@ -222,6 +223,9 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
     >>> np.allclose(alr.inverse_transform(alr.transform(y)), y)
     True
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

@@ -28,6 +28,7 @@ from .._checks import (
     validated_array,
 )
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from . import InputLaw, check_distribution, learn_input_laws
 from .scores import (
     DistributionMap,
@@ -323,6 +324,9 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
     True
     """
 
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
     def __init__(
         self,
         distribution: Any = "empirical",
@@ -480,6 +484,9 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     ... ]
     [True, False]
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from .._checks import (
     import_extra,
     validated,
 )
+from .._version import DOC_LINK_TEMPLATE
 from ._training import (
     BestEpoch,
     check_training_parameters,
@@ -149,6 +150,9 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> embedding.get_feature_names_out().tolist()
     ['betavae0', 'betavae1']
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

@@ -29,6 +29,7 @@ from .._checks import (
     validated,
 )
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from ._training import (
     check_training_parameters,
     checked_inputs,
@@ -113,6 +114,9 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     >>> Z.shape, bool(np.allclose(embedding.inverse_transform(Z), X))
     ((50, 2), True)
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,
@@ -313,6 +317,9 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     >>> round(pipeline.fit(X[:150], y[:150]).score(X[150:], y[150:]), 1)
     0.9
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,
