@@ -45,8 +45,9 @@ _BLOCK_ENTRIES = 2**19
 _SMALLEST_BLOCK = 64
 
 
-# Largest product of functions: its square, and sums of these, are numbers.
-_LARGEST_PRODUCT = 1e140
+# Largest product of functions: 1 - leverage is about the inverse of its square, and
+# the square of that is a number too.
+_LARGEST_PRODUCT = 1e60
 
 # More functions of one input than this are refused; no number of samples tells them
 # apart.

@@ -213,7 +213,10 @@ def at_least_one_copy(weights: FloatArray) -> FloatArray:
 
 
 def checked_sample_weight(
-    sample_weight: ArrayLike | None, X: FloatArray, name: str = "sample_weight"
+    sample_weight: ArrayLike | None,
+    X: FloatArray,
+    name: str = "sample_weight",
+    largest: float = LARGEST_COUNT,
 ) -> FloatArray:
     """Return float weights of shape (n_samples,); None means one copy of each row."""
     if sample_weight is None:
@@ -232,10 +235,10 @@ def checked_sample_weight(
         )
     if not np.any(weights > 0):
         raise ValueError(f"{name} must not be all zero: no sample is left.")
-    if weights.sum() > LARGEST_COUNT:
+    if np.isfinite(largest) and weights.sum() > largest:
         raise ValueError(
             f"{name} adds up to {weights.sum()!r}; weights are frequencies, of "
-            f"which at most {LARGEST_COUNT:g} are expected. Rescale them."
+            f"which at most {largest:g} are expected. Rescale them."
         )
     return weights
 

@@ -42,11 +42,11 @@ def floats_with_nan(values: NDArray[Any]) -> FloatArray:
     return np.array(entries, dtype=np.float64).reshape(values.shape)
 
 
-#: Larger numbers are refused: their squares and products must be numbers too.
-LARGEST_NUMBER = 1e100
+#: Larger numbers are refused: their fourth powers must be numbers too.
+LARGEST_NUMBER = 1e70
 
-#: Columns that vary by less are refused: their squares would be 0.
-SMALLEST_SPREAD = 1e-100
+#: Columns that vary by less are refused: the squares of their variance would be 0.
+SMALLEST_SPREAD = 1e-70
 
 _KINDS = {
     "c": "complex numbers (Complex data not supported)",
@@ -140,8 +140,8 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
         raise ValueError(
             f"{name} has {values[place]!r} in row {place[0]}"
             + (f", column {place[1]}" if len(place) > 1 else "")
-            + f"; expected numbers up to {LARGEST_NUMBER:g}, whose squares are numbers "
-            "too. Rescale it."
+            + f"; expected numbers up to {LARGEST_NUMBER:g}, whose variance and its "
+            "square are numbers too. Rescale it."
         )
     if not varying:
         return
@@ -151,7 +151,8 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
         column = int(np.argmax(faint))
         raise ValueError(
             f"{name} varies by {spread[column]!r} in column {column}; expected at "
-            f"least {SMALLEST_SPREAD:g}, whose square is not 0. Rescale it."
+            f"least {SMALLEST_SPREAD:g}, so that no square of a variance is 0. "
+            "Rescale it."
         )
 
 

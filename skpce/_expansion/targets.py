@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, IndexArray, as_floats, floats_with_nan
+from .._checks import FloatArray, IndexArray, as_floats, floats_with_nan, listed
 from .._solvers.problem import q2_from_sums
 
 
@@ -150,8 +150,8 @@ def checked_names(
         if prefix == "y" and size == 1:
             return ("y",)
         return tuple(f"{prefix}{i}" for i in range(size))
-    names = tuple(map(str, given))
-    if isinstance(given, str) or len(names) != size:
+    names = () if isinstance(given, str) else tuple(map(str, listed(given, name)))
+    if len(names) != size:
         raise ValueError(f"{name} must be {size} names. Got {given!r}.")
     return names
 

@@ -49,6 +49,9 @@ ROOTS = ("cholesky", "symmetric")
 #: Bandwidths among which the likelihood chooses; 1 is the Gaussian copula.
 BANDWIDTHS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
+#: Kernels narrower than this are points.
+SMALLEST_BANDWIDTH = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class IsoprobabilisticMap:
@@ -528,7 +531,12 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
             check_option(owner, "bandwidth", self.bandwidth, ("likelihood",))
         else:
             check_real(
-                owner, "bandwidth", self.bandwidth, low=0, high=1, closed="right"
+                owner,
+                "bandwidth",
+                self.bandwidth,
+                low=SMALLEST_BANDWIDTH,
+                high=1,
+                closed="both",
             )
 
     def _learn_scores(self, scores: FloatArray, weights: FloatArray) -> ScoreLaw:

@@ -24,6 +24,7 @@ References
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,13 +110,14 @@ class InputBelief:
         particles = finite_floats(owner, "particles", self.particles, expected)
         if particles.ndim != 2:
             raise fail(owner, "particles", expected, self.particles)
-        weights = checked_sample_weight(self.weights, particles, "weights")
+        weights = checked_sample_weight(
+            self.weights, particles, "weights", largest=math.inf
+        )
         n_features = particles.shape[1]
         names = self.names
         if names is None:
             names = [f"x{i}" for i in range(n_features)]
-        names = listed(names, "names")
-        if len(names) != n_features:
+        if isinstance(names, str) or len(listed(names, "names")) != n_features:
             raise fail(owner, "names", f"None or {n_features} names", names)
         if len(listed(self.laws, "laws")) not in (0, n_features):
             expected = f"empty, or {n_features} laws"

@@ -353,7 +353,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self : PLSTransformer
             The fitted transformer.
         """
-        X, targets = validated(self, X, y, y_numeric=True, multi_output=True)
+        inputs, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:
             if not hasattr(self.target_transformer, "fit_transform"):
@@ -370,10 +370,10 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         # scikit-learn's global output setting must not reach the scores
         targets = targets.astype(np.float64)
         refuse_extremes(targets, "y", varying=True)
-        refuse_extremes(np.asarray(X, dtype=np.float64), "X", varying=True)
+        refuse_extremes(inputs, "X", varying=True)
         try:
             with np.errstate(all="ignore"):
-                pls = pls.set_output(transform="default").fit(X, targets)
+                pls = pls.set_output(transform="default").fit(inputs, targets)
             defined = bool(np.isfinite(pls.x_rotations_).all())
         except ValueError as error:
             if "NaN" not in str(error):

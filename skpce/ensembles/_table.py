@@ -243,7 +243,9 @@ def build(
     for name, values in columns.items():
         found.add(name, values[used], laws[name], name in logarithms)
     if not found.columns:
-        raise ValueError(f"No input varies in the {len(y)} {what}.")
+        raise ValueError(
+            f"No input varies in the {len(y)} {what}; expected inputs that do."
+        )
     X = pandas.DataFrame(found.columns)
     grouped = any(isinstance(name, tuple) for name in outputs)
     names = pandas.MultiIndex.from_tuples(outputs) if grouped else list(outputs)

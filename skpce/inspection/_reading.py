@@ -20,6 +20,7 @@ from .._checks import (
     as_floats,
     check_option,
     check_real,
+    refuse_extremes,
     refuse_other_names,
     validated_array,
 )
@@ -412,6 +413,7 @@ class FittedModel:
             )
         if not np.all(np.isfinite(predictions)):
             raise ValueError("The estimator predicts NaN or infinity; expected finite.")
+        refuse_extremes(predictions, "The prediction of the estimator")
         predictions = predictions.reshape(len(values), -1)
         two = self.classes is not None and len(self.classes) == 2
         return predictions[:, -1:] if two else predictions

@@ -57,9 +57,9 @@ def _read(
                 f"{shape[1]}) as in y_true, or ({draws}1, {shape[1]})."
             )
         if not array.size:
-            raise ValueError(f"{name} of shape {array.shape} is empty.")
+            raise ValueError(f"{name} of shape {array.shape} must not be empty.")
         if np.isnan(array).any():
-            raise ValueError(f"{name} has NaN.")
+            raise ValueError(f"{name} has NaN; expected numbers.")
         read[name] = array[..., active]
     refuse_crossed(read.get("lower"), read.get("upper"))
     return geometry, observed[:, active], read
@@ -542,6 +542,8 @@ def read_draws(
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
     observed, drawn = as_floats(y_true, "y_true"), as_floats(draws, "draws")
     for table, name in ((observed, "y_true"), (drawn, "draws")):
+        if np.isinf(table).any():
+            raise ValueError(f"{name} has infinite entries; expected finite ones.")
         rows = table.reshape(-1, table.shape[-1])
         refuse_negative(rows, geometry.layout, name)
         refuse_masked(rows, geometry.mask, geometry.layout, name)

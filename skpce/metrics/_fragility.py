@@ -518,8 +518,8 @@ def finite_table(values: Any, name: str) -> FloatArray:
     refuse_ragged(values, name)
     refuse_nan(values, name)
     table = as_floats(values, name)
-    if np.isinf(table).any():
-        raise ValueError(f"{name} has infinite entries.")
+    if not np.isfinite(table).all():
+        raise ValueError(f"{name} has infinite entries or NaN; expected finite ones.")
     return table
 
 

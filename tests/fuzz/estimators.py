@@ -75,7 +75,7 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "closure": ("renormalize", "renormalize", "strict"),
         "zero_replacement": (1e-12, 1e-3, 1e-100),
         "solver": SOLVERS,
-        "regressor": (None, None, None, None, None, Ridge(), KNeighborsRegressor(2)),
+        "regressor": (None, None, None, None, None, Ridge(), KNeighborsRegressor(1)),
         "alpha_per_target": (False, False, True),
         "n_resamples": (0, 0, 5),
         "n_permutations": (0, 0, 4),

@@ -65,6 +65,8 @@ def closed(name: str, values: ArrayLike, nan: bool = False) -> Faults:
 def simplex(name: str, values: ArrayLike, widths: tuple[int, ...]) -> Faults:
     """Each step is non-negative and adds up to 1."""
     table = np.asarray(values, dtype=float)
+    if not table.size:
+        return
     table = table.reshape(*table.shape[: max(table.ndim - 1, 1)], -1)
     yield from between(name, table)
     for block in np.split(table, np.cumsum(widths)[:-1], axis=-1):

@@ -51,6 +51,7 @@ _AXES = frozenset(
         "X",
         "y",
         "input",
+        "draws",
         "estimator",
         "members",
         "samples",

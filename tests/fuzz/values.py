@@ -46,7 +46,7 @@ def column(rng: Generator, n: int) -> Table:
     else:
         values = np.round(rng.gamma(0.5, size=n), 2)
     if rng.random() < 0.15:
-        values = values * 10.0 ** rng.uniform(-90, 90)
+        values = values * 10.0 ** rng.uniform(-72, 72)
     if rng.random() < 0.1:
         values = values + 10.0 ** rng.uniform(0, 12)
     if rng.random() < 0.03:
@@ -90,7 +90,7 @@ def targets(rng: Generator, X: Table, may_lack: bool = True) -> Table:
     if rng.random() < 0.1:
         y = np.round(y)
     if rng.random() < 0.15:
-        y = y * 10.0 ** rng.uniform(-95, 95)
+        y = y * 10.0 ** rng.uniform(-72, 72)
     if rng.random() < 0.1:
         y = y + 10.0 ** rng.uniform(0, 14)
     if may_lack and rng.random() < 0.1:

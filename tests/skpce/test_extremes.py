@@ -44,7 +44,7 @@ def with_cell(X, value):
 
 
 class TestMagnitudes:
-    @pytest.mark.parametrize("scale", [1e-95, 1e-30, 1e30, 1e95])
+    @pytest.mark.parametrize("scale", [1e-65, 1e-30, 1e30, 1e65])
     def test_indices_do_not_depend_on_the_unit(self, data, scale):
         X, y = data
         plain = PolynomialChaosRegressor(2).fit(X, y)
@@ -53,13 +53,13 @@ class TestMagnitudes:
         np.testing.assert_allclose(scaled.total_sobol_indices_, expected, rtol=1e-6)
         assert scaled.q2_ == pytest.approx(plain.q2_, rel=1e-6)
 
-    @pytest.mark.parametrize("scale", [1e102, 1e155, 1e300])
+    @pytest.mark.parametrize("scale", [1e72, 1e155, 1e300])
     def test_large_targets(self, data, scale):
         X, y = data
         with pytest.raises(ValueError, match=r"y has .*e\+.* expected numbers up to"):
             PolynomialChaosRegressor(2).fit(X, y * scale)
 
-    @pytest.mark.parametrize("scale", [1e-110, 1e-160, 1e-300])
+    @pytest.mark.parametrize("scale", [1e-80, 1e-160, 1e-300])
     def test_small_targets(self, data, scale):
         X, y = data
         with pytest.raises(ValueError, match=r"y varies by .*; expected at least"):
@@ -87,7 +87,7 @@ class TestMagnitudes:
         for value in (1e40, 1e100):
             with pytest.raises(ValueError, match=r"column 0, where polynomials of deg"):
                 fitted.predict([[value, 0.0]])
-        frozen = PolynomialChaosRegressor(2, distribution=norm(0, 1e-80))
+        frozen = PolynomialChaosRegressor(2, distribution=norm(0, 1e-60))
         with pytest.raises(ValueError, match="expected values nearer to its distrib"):
             frozen.fit(X, y)
 

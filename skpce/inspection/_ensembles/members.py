@@ -41,6 +41,10 @@ def read_members(
     for table, name in ((X, "X"), (y, "y")):
         if table is None:
             raise ValueError(f"{name} of {owner} is None; expected a table of members.")
+        if not hasattr(table, "__len__"):
+            raise ValueError(
+                f"{name} of {owner} is {table!r}; expected a table of members."
+            )
     refuse_ragged(y)
     refuse_no_numbers(X, "X")
     refuse_no_numbers(y, "y")
@@ -224,7 +228,13 @@ def make_splits(
             splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
     else:
         splitter = check_cv(cv)
-    splits = list(splitter.split(X, groups=reward))
+    try:
+        splits = list(splitter.split(X, groups=reward))
+    except TypeError:
+        raise ValueError(
+            "cv must be an int, a splitter, or pairs of the members for training and "
+            f"for testing. Got {cv!r} instead."
+        ) from None
     _refuse_leaks(splits, reward)
     return splits
 
@@ -311,14 +321,14 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     labels = np.asarray(reward)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise ValueError("reward has NaN labels; give one label per member.")
-    if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
-        raise ValueError("reward has missing labels (None); give one per member.")
     kinds = {type(label).__name__ for label in labels.ravel().tolist()}
     if labels.dtype.kind == "O" and len(kinds) > 1:
         raise ValueError(
             f"reward has labels of the kinds {', '.join(sorted(kinds))}; give one "
             "label per member, all strings or all numbers."
         )
+    if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
+        raise ValueError("reward has missing labels (None); give one per member.")
     if labels.shape != (n_members,):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({n_members},), one label "

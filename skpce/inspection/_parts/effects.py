@@ -201,6 +201,8 @@ def part_effects(
     check_boolean(OWNER, "dependent", dependent)
     if not callable(model):
         raise fail(OWNER, "model", "callable", model)
+    if combine is not None and not callable(combine):
+        raise fail(OWNER, "combine", "callable or None", combine)
     if progress is not None and not callable(progress):
         raise fail(OWNER, "progress", "callable or None", progress)
     named = read_parts(OWNER, parts)
