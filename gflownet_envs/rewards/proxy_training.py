@@ -170,7 +170,7 @@ class ProxySpec:
 
     The default is minibatch training with early stopping: a part of the member's own
     rows is held out, and the parameters of the best epoch on it are retained.
-    `~gflownet_envs.PAPER_PROXY` is full-batch training for 200 steps, which underfits.
+    ``PAPER_PROXY`` is full-batch training for 200 steps, which underfits.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ class TrainingSpec:
     Attributes
     ----------
     objective : str, default="vargrad"
-        A name in `~gflownet_envs.OBJECTIVES`.
+        A name in ``OBJECTIVES``.
     n_iterations : int, default=3000
     batch_size : int, default=128
         Trajectories an iteration and member.
