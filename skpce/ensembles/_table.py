@@ -164,7 +164,7 @@ def from_frame(
     if empty or not laws:
         which = "" if empty in ([], [None]) else f", with a column for {empty[0]!r}"
         raise ValueError(
-            f"inputs and outputs must have at least one column each{which}."
+            f"inputs and outputs must be at least one input and one output{which}."
         )
     _refuse_columns(frame, [*laws, *of_outputs, *repeated], log, laws)
     columns = {name: np.asarray(frame[name]) for name in laws}
@@ -196,12 +196,12 @@ def _refuse_columns(
         if known.count(name) != 1:
             what = "several columns" if name in known else "no column"
             raise ValueError(
-                f"frame has {what} {name!r}; expected one of "
-                f"{', '.join(map(repr, known))} in inputs, outputs and replicate."
+                f"frame has {what} {name!r}; it has {', '.join(map(repr, known))}. "
+                "Expected these in inputs, outputs and replicate."
             )
         if wanted.count(name) > 1:
             raise ValueError(
-                f"The column {name!r} is given twice; expected one purpose of each of "
+                f"The column {name!r} is given for two purposes; expected one of "
                 "inputs, outputs and replicate."
             )
     for name in listed(log, "log"):
