@@ -153,12 +153,12 @@ def from_frame(
     >>> runs.setting
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
-    laws = dict.fromkeys(_names(inputs))
+    laws = dict.fromkeys(_names(inputs, "inputs"))
     if isinstance(inputs, Mapping):
         laws = dict(inputs)
     given = outputs if isinstance(outputs, Mapping) else {None: outputs}
-    groups = {name: _names(columns) for name, columns in given.items()}
-    repeated = () if replicate is None else _names(replicate)
+    groups = {name: _names(columns, "outputs") for name, columns in given.items()}
+    repeated = () if replicate is None else _names(replicate, "replicate")
     of_outputs = [column for columns in groups.values() for column in columns]
     empty = [name for name, columns in groups.items() if not columns]
     if empty or not laws:
@@ -178,10 +178,14 @@ def from_frame(
     )
 
 
-def _names(given: Any) -> list[Any]:
+def _names(given: Any, what: str) -> list[Any]:
     """Return the names of columns; one that is no sequence stands alone."""
     is_listed = isinstance(given, Iterable) and not isinstance(given, str)
-    return list(given) if is_listed else [given]
+    is_listed = is_listed and getattr(given, "ndim", 1) > 0
+    names = list(given) if is_listed else [given]
+    if not all(isinstance(name, Hashable) for name in names):
+        raise ValueError(f"{what} must be names of columns. Got {given!r} instead.")
+    return names
 
 
 def _refuse_columns(
@@ -205,8 +209,10 @@ def _refuse_columns(
                 "inputs, outputs and replicate."
             )
     for name in listed(log, "log"):
-        if name not in laws:
-            raise ValueError(f"log has {name!r}, which is no input: {list(laws)}.")
+        if not isinstance(name, Hashable) or name not in laws:
+            raise ValueError(
+                f"log has {name!r}, which is no input: expected {list(laws)}."
+            )
 
 
 def build(
