@@ -259,7 +259,8 @@ def _drawn(name: str) -> Callable[[Generator], Drawn]:
 
         def faults(found: Any) -> true.Faults:
             values = getattr(found, "p_values", found)
-            high = np.inf if name == "energy_score" else 1.0
+            unbounded = name in ("energy_score", "crps_score")
+            high = np.inf if unbounded else 1.0
             yield from true.between(name, values, 0.0, high, nan=True)
 
         return function, given, faults
