@@ -27,6 +27,7 @@ PACKAGES = (
 SECONDS = 15.0
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_slice_has_nothing_unexplained():
     start, number, ended = time.process_time(), 0, []
     while time.process_time() - start < SECONDS:
@@ -57,6 +58,7 @@ def test_everything_public_is_played():
     assert not played
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_scene_is_the_same_again():
     first, second = ([found.kind for found in play(0, 7)] for _ in range(2))
     assert first == second

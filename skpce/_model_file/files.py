@@ -26,7 +26,7 @@ import scipy
 from numpy.lib import format as npy
 from sklearn.base import BaseEstimator
 
-from .._checks import check_path, fail, write_file
+from .._checks import check_path, write_file
 from .._version import __version__
 from .kinds import (
     ESTIMATORS,
@@ -106,8 +106,6 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     check_path("save_model", path)
-    if not isinstance(estimator, BaseEstimator):
-        raise fail("save_model", "estimator", "an estimator", estimator)
     writer = _FileWriter()
     model = writer.other(estimator, "the model")
     head = {

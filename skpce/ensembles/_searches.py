@@ -80,6 +80,9 @@ def from_study(
         if state != "COMPLETE"
     ]
     if parameters is not None:
+        parameters = listed(parameters, "parameters")
+        if not all(isinstance(name, str) for name in parameters):
+            raise fail("from_study", "parameters", "None or names", parameters)
         having = [t for t in complete if set(parameters) <= set(t.params)]
         if len(having) < len(complete):
             notes.append(
@@ -246,7 +249,7 @@ def from_cv_results(
     12 members, 2 inputs (alpha, split), 1 output.
     """
     check_option("from_cv_results", "splits", splits, ("mean", "replicates", "input"))
-    if not isinstance(cv_results, Mapping):
+    if not hasattr(cv_results, "keys"):
         expected = "the cv_results_ of a search, a dict of names to values"
         raise fail("from_cv_results", "cv_results", expected, cv_results)
     results = {str(name): cv_results[name] for name in cv_results}
@@ -275,9 +278,11 @@ def from_cv_results(
     if splits == "input":
         laws["split"] = "categorical"
     log = listed(log, "log")
-    unknown = [name for name in log if name not in columns]
+    unknown = [name for name in log if not isinstance(name, str) or name not in columns]
     if unknown:
-        raise ValueError(f"log has {unknown[0]!r}, which is no input: {list(columns)}.")
+        raise ValueError(
+            f"log has {unknown[0]!r}, which is no input: expected {list(columns)}."
+        )
     return build(
         columns,
         laws,

@@ -153,18 +153,18 @@ def from_frame(
     >>> runs.setting
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
-    laws = dict.fromkeys(_names(inputs))
+    laws = dict.fromkeys(_names(inputs, "inputs"))
     if isinstance(inputs, Mapping):
         laws = dict(inputs)
     given = outputs if isinstance(outputs, Mapping) else {None: outputs}
-    groups = {name: _names(columns) for name, columns in given.items()}
-    repeated = () if replicate is None else _names(replicate)
+    groups = {name: _names(columns, "outputs") for name, columns in given.items()}
+    repeated = () if replicate is None else _names(replicate, "replicate")
     of_outputs = [column for columns in groups.values() for column in columns]
     empty = [name for name, columns in groups.items() if not columns]
     if empty or not laws:
         which = "" if empty in ([], [None]) else f", with a column for {empty[0]!r}"
         raise ValueError(
-            f"inputs and outputs must have at least one column each{which}."
+            f"inputs and outputs must be at least one input and one output{which}."
         )
     _refuse_columns(frame, [*laws, *of_outputs, *repeated], log, laws)
     columns = {name: np.asarray(frame[name]) for name in laws}
@@ -178,10 +178,14 @@ def from_frame(
     )
 
 
-def _names(given: Any) -> list[Any]:
+def _names(given: Any, what: str) -> list[Any]:
     """Return the names of columns; one that is no sequence stands alone."""
     is_listed = isinstance(given, Iterable) and not isinstance(given, str)
-    return list(given) if is_listed else [given]
+    is_listed = is_listed and getattr(given, "ndim", 1) > 0
+    names = list(given) if is_listed else [given]
+    if not all(isinstance(name, Hashable) for name in names):
+        raise ValueError(f"{what} must be names of columns. Got {given!r} instead.")
+    return names
 
 
 def _refuse_columns(
@@ -196,17 +200,19 @@ def _refuse_columns(
         if known.count(name) != 1:
             what = "several columns" if name in known else "no column"
             raise ValueError(
-                f"frame has {what} {name!r}; expected one of "
-                f"{', '.join(map(repr, known))} in inputs, outputs and replicate."
+                f"frame has {what} {name!r}; it has {', '.join(map(repr, known))}. "
+                "Expected these in inputs, outputs and replicate."
             )
         if wanted.count(name) > 1:
             raise ValueError(
-                f"The column {name!r} is given twice; expected one purpose of each of "
+                f"The column {name!r} is given for two purposes; expected one of "
                 "inputs, outputs and replicate."
             )
     for name in listed(log, "log"):
-        if name not in laws:
-            raise ValueError(f"log has {name!r}, which is no input: {list(laws)}.")
+        if not isinstance(name, Hashable) or name not in laws:
+            raise ValueError(
+                f"log has {name!r}, which is no input: expected {list(laws)}."
+            )
 
 
 def build(

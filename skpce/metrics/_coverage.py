@@ -57,9 +57,13 @@ def _read(
                 f"{shape[1]}) as in y_true, or ({draws}1, {shape[1]})."
             )
         if not array.size:
-            raise ValueError(f"{name} of shape {array.shape} must not be empty.")
+            raise ValueError(
+                f"{name} of shape {array.shape} is empty; expected a row or more."
+            )
         if np.isnan(array).any():
             raise ValueError(f"{name} has NaN; expected numbers.")
+        if n_before and np.isinf(array).any():
+            raise ValueError(f"{name} has infinite entries; expected finite ones.")
         read[name] = array[..., active]
     refuse_crossed(read.get("lower"), read.get("upper"))
     return geometry, observed[:, active], read

@@ -259,7 +259,8 @@ def _drawn(name: str) -> Callable[[Generator], Drawn]:
 
         def faults(found: Any) -> true.Faults:
             values = getattr(found, "p_values", found)
-            high = np.inf if name == "energy_score" else 1.0
+            unbounded = name in ("energy_score", "crps_score")
+            high = np.inf if unbounded else 1.0
             yield from true.between(name, values, 0.0, high, nan=True)
 
         return function, given, faults
@@ -445,13 +446,13 @@ def _back(rng: Generator) -> Drawn:
 
 def _original(rng: Generator) -> Drawn:
     fitted, X, _ = _fitted(rng)
-    given = {"pipeline": fitted, "X": X, "n_samples": 2000, "random_state": 0}
+    given = {"pipeline": fitted, "X": X, "n_samples": 4096, "random_state": 0}
     return inspection.original_space_indices, given, _result
 
 
 def _dependent(rng: Generator) -> Drawn:
     fitted, X, _ = _fitted(rng)
-    given = {"estimator": fitted, "X": X, "n_samples": 500, "random_state": 0}
+    given = {"estimator": fitted, "X": X, "n_samples": 1024, "random_state": 0}
     return inspection.dependent_sobol_indices, given, _result
 
 
@@ -520,6 +521,21 @@ def _entries(rng: Generator) -> Drawn:
     return inspection.part_entries, given, _result
 
 
+def _parts_of_members(rng: Generator) -> Drawn:
+    n = int(draw.one_of(rng, [12, 20, 30]))
+    parts = {"a": rng.normal(size=n), "b": rng.normal(size=(n, 2))}
+    y = parts["a"] + rng.normal(size=n) * draw.one_of(rng, [0.0, 0.1, 1.0])
+    given = {
+        "parts": parts,
+        "y": y,
+        "n_components": 1,
+        "cv": 3,
+        "n_permutations": 19,
+        "random_state": 0,
+    }
+    return inspection.part_effects_from_members, given, _result
+
+
 def _table_parts(rng: Generator) -> Drawn:
     table = rng.normal(size=(5, 2, 3, 2))
     given = {"table": table, "factors": ["f", "g", "h"], "order": 2}
@@ -571,7 +587,7 @@ def _study(rng: Generator) -> Drawn:
         for i, v in enumerate(rng.random(_size(rng)))
     ]
     study = SimpleNamespace(trials=trials, directions=[None], metric_names=None)
-    given = {"study": study, "law": "empirical"}
+    given = {"study": study, "law": draw.one_of(rng, ["space", "tried"])}
     return ensembles.from_study, given, true.nothing
 
 
@@ -685,6 +701,7 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.inspection.original_space_indices": _original,
     "skpce.inspection.part_effects": _parts,
     "skpce.inspection.part_entries": _entries,
+    "skpce.inspection.part_effects_from_members": _parts_of_members,
     "skpce.inspection.parts_of_table": _table_parts,
     "skpce.inspection.shapley_effects": _any_model("shapley_effects"),
     "skpce.inspection.sobol_indices": _any_model("sobol_indices"),

@@ -52,6 +52,7 @@ _AXES = frozenset(
         "y",
         "input",
         "draws",
+        "model",
         "estimator",
         "members",
         "samples",

@@ -84,7 +84,7 @@ class TestMagnitudes:
         X, y = data
         fitted = PolynomialChaosRegressor(3).fit(X, y)
         assert np.isfinite(fitted.predict([[1e10, 1e10]])).all()
-        for value in (1e40, 1e100):
+        for value in (1e40, 1e60):
             with pytest.raises(ValueError, match=r"column 0, where polynomials of deg"):
                 fitted.predict([[value, 0.0]])
         frozen = PolynomialChaosRegressor(2, distribution=norm(0, 1e-60))

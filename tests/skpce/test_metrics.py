@@ -145,7 +145,7 @@ Y = np.full((4, 3), 1 / 3)
         (crps_score, (Y, np.ones((0, 1, 3))), r"draws of shape \(0, 1, 3\) is empty"),
         (crps_score, (Y, np.full((2, 1, 3), np.nan)), "draws has NaN"),
         (marginal_coverage_score, (Y * np.nan, Y, Y), "NaN"),
-        (marginal_coverage_score, (Y[0], Y, Y), "y must be 2-D"),
+        (marginal_coverage_score, (Y[0], Y, Y), "y_true must be 2-D"),
     ],
 )
 def test_bad_shapes_are_named(score, arguments, message):

@@ -35,11 +35,15 @@ def test_pack_a_padded_array():
     ("policies", "mask", "message"),
     [
         (np.ones((2, 2, 2)), None, "needs mask="),
-        (np.ones((2, 2, 2)), [True, False], r"mask has shape \(2,\), not \(2, 2\)"),
+        (
+            np.ones((2, 2, 2)),
+            [True, False],
+            r"mask has shape \(2,\); expected \(2, 2\)",
+        ),
         ([A, B], [[True]], "goes with a 3-D array only"),
         ([A, B[:3]], None, r"differ in their number of members.*\(3, 3\)"),
-        ([A[0]], None, "must be a 2-D array"),
-        ([], None, "must be a 2-D array"),
+        ([A[0]], None, "must have a 2-D array"),
+        ([], None, "must have a 2-D array"),
     ],
 )
 def test_bad_packing(policies, mask, message):

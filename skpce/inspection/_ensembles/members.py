@@ -13,6 +13,7 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     as_floats,
+    fail,
     floats_with_nan,
     is_missing,
     refuse_no_numbers,
@@ -45,6 +46,8 @@ def read_members(
             raise ValueError(
                 f"{name} of {owner} is {table!r}; expected a table of members."
             )
+    if not hasattr(pipeline, "get_params"):
+        raise fail(owner, "pipeline", "an estimator or a Pipeline", pipeline)
     refuse_ragged(y)
     refuse_no_numbers(X, "X")
     refuse_no_numbers(y, "y")
@@ -230,7 +233,9 @@ def make_splits(
         splitter = check_cv(cv)
     try:
         splits = list(splitter.split(X, groups=reward))
-    except TypeError:
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ValueError) and "unpack" not in str(error):
+            raise
         raise ValueError(
             "cv must be an int, a splitter, or pairs of the members for training and "
             f"for testing. Got {cv!r} instead."

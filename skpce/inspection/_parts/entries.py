@@ -199,7 +199,8 @@ class _Entries:
         varying = [i for i in range(n_entries) if varies[elements[i]].any()]
         known = {name: i for i, name in enumerate(found)}
         if candidates is not None:
-            varying = list(dict.fromkeys(_number(part, c, known) for c in candidates))
+            given = listed(candidates, "candidates")
+            varying = list(dict.fromkeys(_number(part, c, known) for c in given))
         if not varying or not all(elements[i].size for i in varying):
             raise ValueError(
                 f"The part {part!r} has no entry that varies, or a candidate without "
