@@ -25,6 +25,7 @@ OF_A_RUN = ("torch", "safetensors", "matplotlib")
 def import_extra(module: str, user: str) -> Any:
     """Return a module; where a library of an extra is missing the error names it."""
     try:
+        import_module(module.partition(".")[0])
         return import_module(module)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]

@@ -396,6 +396,7 @@ def import_extra(module: str, extra: str, user: str) -> Any:
     """Return an optional module; without it the error names the extra."""
     library = module.partition(".")[0]
     try:
+        import_module(library)
         return import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != library:

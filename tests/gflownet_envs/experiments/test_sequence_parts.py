@@ -249,7 +249,7 @@ def test_features_count_one_after_another():
     for number, name in enumerate(names[:3]):
         before = np.column_stack((ones, features[:, :number]))
         own = features[:, number]
-        own = own - before @ np.linalg.lstsq(before, own)[0]
+        own = own - before @ np.linalg.lstsq(before, own, rcond=None)[0]
         slope = log_reward @ own / np.square(own).sum() * own.std()
         np.testing.assert_allclose(named.parts[name], slope, atol=1e-12)
     reward = named.reward(named.parts).log_reward.numpy()
