@@ -13,11 +13,12 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint docs pictures lean clean
+.PHONY: help setup demo test kills lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
 	@echo "make test   install, run the whole test suite"
+	@echo "make kills  kill training, runs and pages a hundred times, and compare"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
 	@echo "make pictures  run what is not finished in $(RUNS), and draw the pictures of docs/images again"
@@ -37,6 +38,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest
+
+kills: setup
+	$(BIN)/python -m benchmarks.gflownet.kills --kills 100
 
 lint: setup
 	$(BIN)/ruff check .

@@ -166,7 +166,8 @@ class _Block:
             report(iteration)
             checks.add_iteration(*self._update(iteration))
             done = iteration + 1
-            is_last = done == spec.n_iterations or (self._diverged_at >= 0).all()
+            all_diverged = bool((self._diverged_at >= 0).all())
+            is_last = done == spec.n_iterations or all_diverged
             if is_last or (spec.check_every and done % spec.check_every == 0):
                 seen = self._checker(self.network)
                 checks.add_check(done, seen)
