@@ -4,6 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TEST_EXTRAS := torch,plot,data,frames,cli,dask,chem,flow,test,oracle
+# The build that is tested; it does not come with CUDA here. Other machines may say
+# TORCH=torch, for the newest.
+TORCH ?= torch==2.13.0
+PYTHON_NAME = $(notdir $(PYTHON))
+PYTEST_ARGS ?=
+WITHOUT_DOCTESTS := -o addopts="-ra --strict-config --strict-markers --import-mode=importlib"
+comma := ,
 RUNS ?= runs
 DEMO_OUT ?= $(RUNS)/grid-default
 
@@ -13,12 +21,17 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test kills lint docs pictures lean clean
+.PHONY: help setup demo test test-minimum test-newest test-core fuzz kills compare lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
 	@echo "make test   install, run the whole test suite"
 	@echo "make kills  kill training, runs and pages a hundred times, and compare"
+	@echo "make fuzz   install, make 10,000 random fits and as many refused calls"
+	@echo "make test-minimum  the same with the oldest versions that are allowed"
+	@echo "make test-newest   the same with the newest versions"
+	@echo "make test-core     skpce without torch; PYTHON=python3.13 for another Python"
+	@echo "make compare BASE=COMMIT  time a dozen calls against those of another commit"
 	@echo "make lint   check style, formatting and the types"
 	@echo "make docs   build the documentation"
 	@echo "make pictures  run what is not finished in $(RUNS), and draw the pictures of docs/images again"
@@ -29,15 +42,53 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[torch,plot,data,cli,dask,chem,flow,test]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(TORCH)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(TEST_EXTRAS)]"
 	touch $@
 
 demo: setup
 	$(BIN)/gflownet-envs run grid --jobs 2 --out $(DEMO_OUT)
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# Each set has an environment of its own. The other libraries, oracles, are compared once,
+# with the locked set.
+# The output of the examples is that of the locked versions: the others run no doctests.
+test-minimum: .venv-minimum/.installed
+	.venv-minimum/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
+
+test-newest: .venv-newest/.installed
+	.venv-newest/bin/python -m pytest $(WITHOUT_DOCTESTS) tests $(PYTEST_ARGS)
+
+test-core: .venv-core-$(PYTHON_NAME)/.installed
+	.venv-core-$(PYTHON_NAME)/bin/python -m pytest tests/skpce tests/test_common.py $(PYTEST_ARGS)
+
+.venv-minimum/.installed: pyproject.toml constraints-minimum.txt
+	$(PYTHON) -m venv .venv-minimum
+	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt $(TORCH)
+	.venv-minimum/bin/python -m pip install --quiet --constraint constraints-minimum.txt \
+	  --editable ".[$(subst $(comma)oracle,,$(TEST_EXTRAS))]"
+	touch $@
+
+.venv-newest/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet $(TORCH)
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager \
+	  --editable ".[$(subst $(comma)oracle,,$(TEST_EXTRAS))]" $(TORCH)
+	touch $@
+
+.venv-core-%/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --constraint constraints.txt \
+	  --editable ".[plot,frames,test]"
+	touch $@
+
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --fits 10000 --refused 10000 --jobs 2
+
+compare: setup
+	$(BIN)/python -m benchmarks.against_commit $(BASE) $(HEAD)
 
 kills: setup
 	$(BIN)/python -m benchmarks.gflownet.kills --kills 100
@@ -49,7 +100,7 @@ lint: setup
 
 docs: setup
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
-	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -n -W -b html docs docs/_build/html
 
 pictures: setup
 	$(BIN)/python -m benchmarks.task_pictures --runs $(RUNS)
@@ -60,4 +111,4 @@ lean:
 	cd lean && lake exe cache get && lake build --wfail
 
 clean:
-	rm -rf $(VENV) runs docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
+	rm -rf .venv .venv-* runs docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst

@@ -1,7 +1,11 @@
 """CPU seconds of this checkout against those of another commit, side by side.
 
-    git worktree add ../before COMMIT
-    python -m benchmarks.against_commit --base ../before
+    make compare BASE=COMMIT
+    make compare BASE=COMMIT HEAD=COMMIT
+    python -m benchmarks.against_commit COMMIT [COMMIT]
+
+A commit is checked out into a folder that is removed again; without a second one, this
+checkout is timed as it stands, changes included.
 
 Each round starts one process for the other checkout and one for this one, in turn, so
 that both see the same machine; a process times every task several times and reports
@@ -17,8 +21,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -38,7 +44,13 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
     from sklearn.decomposition import PCA
     from sklearn.pipeline import make_pipeline
 
-    from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+    from skpce import (
+        CompositionalPCESurrogate,
+        PolynomialChaosRegressor,
+        PolynomialChaosRegressorCV,
+        load_model,
+        save_model,
+    )
     from skpce.inspection import verdict
 
     rng = np.random.default_rng(0)
@@ -57,6 +69,11 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
     fine = PolynomialChaosRegressor(12, distribution="uniform")
     fitted = surrogate().fit(X, policies)
     pipeline = make_pipeline(PCA(5), surrogate())
+    few = rng.uniform(size=(60, 4))
+    sparse = few[:, 0] ** 3 + few[:, 1] * few[:, 2]
+    chosen = PolynomialChaosRegressorCV(degrees=(1, 2, 3), distribution="uniform")
+    model = PolynomialChaosRegressor(4).fit(X, targets[:, :5])
+    stored = Path(tempfile.mkdtemp()) / "model"
     return {
         "regressor fit, 50 x 5, degree 3, 43 targets": (
             50,
@@ -67,6 +84,24 @@ def make_tasks() -> dict[str, tuple[int, Callable[[], Any]]]:
         "bootstrap, 200 resamples": (
             3,
             lambda: surrogate(n_resamples=200).fit(X, policies),
+        ),
+        "sparse fit by LARS, 60 x 4, degree 5": (
+            5,
+            lambda: PolynomialChaosRegressor(
+                5, distribution="uniform", solver="lars"
+            ).fit(few, sparse),
+        ),
+        "empirical inputs, 50 x 5, degree 3": (
+            20,
+            lambda: PolynomialChaosRegressor(3, distribution="empirical").fit(
+                X, targets
+            ),
+        ),
+        "choice of the degree": (5, lambda: chosen.fit(few, sparse)),
+        "Shapley effects, five inputs": (20, lambda: model.shapley_effects()),
+        "save and load a model": (
+            10,
+            lambda: (save_model(model, stored), load_model(stored)),
         ),
         "predict 100,000 rows": (5, lambda: fitted.predict(rows)),
         "predict_interval": (20, lambda: fitted.predict_interval(X)),
@@ -113,11 +148,29 @@ def time_checkout(folder: Path) -> dict[str, float]:
     return {"import skpce": min(imports), **timed}
 
 
-def compare(base: Path, n_rounds: int) -> None:
+@contextmanager
+def checkout(commit: str | None) -> Iterator[Path]:
+    """Give the folder of a commit, or of this checkout as it stands."""
+    if commit is None or Path(commit).is_dir():
+        yield ROOT if commit is None else Path(commit).resolve()
+        return
+    git = ["git", "-C", str(ROOT), "worktree"]
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "checkout"
+        subprocess.run(
+            [*git, "add", "--quiet", "--detach", str(folder), commit], check=True
+        )
+        try:
+            yield folder
+        finally:
+            subprocess.run([*git, "remove", "--force", str(folder)], check=True)
+
+
+def compare(base: Path, head: Path, n_rounds: int) -> None:
     """Time both checkouts in turn and print the medians and their ratio."""
     rounds: list[tuple[dict[str, float], dict[str, float]]] = []
     for position in range(n_rounds):
-        rounds.append((time_checkout(base), time_checkout(ROOT)))
+        rounds.append((time_checkout(base), time_checkout(head)))
         print(f"round {position + 1} of {n_rounds}", file=sys.stderr)
     columns = f"{'before':>9}{'now':>9}{'ratio':>7}{'shortest':>10}   of each round"
     print(f"{'CPU seconds':<46}{columns}")
@@ -144,7 +197,8 @@ def refuse_another_package(folder: str) -> None:
 def main() -> None:
     """Compare two checkouts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--base", type=Path, help="checkout of the other commit")
+    parser.add_argument("base", nargs="?", help="a commit, or the folder of a checkout")
+    parser.add_argument("head", nargs="?", help="another one; default: this checkout")
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--time", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -152,9 +206,10 @@ def main() -> None:
         refuse_another_package(chosen.time)
         print(json.dumps(time_tasks()))
     elif chosen.base is None:
-        parser.error("--base is needed: a checkout of the other commit")
+        parser.error("a commit is needed")
     else:
-        compare(chosen.base.resolve(), chosen.rounds)
+        with checkout(chosen.base) as base, checkout(chosen.head) as head:
+            compare(base, head, chosen.rounds)
 
 
 if __name__ == "__main__":

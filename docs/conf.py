@@ -23,6 +23,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx_copybutton",
     "sphinx_design",
@@ -33,6 +34,7 @@ exclude_patterns = [
     "_build",
     "results_tables.md",
     "tasks/table.md",
+    "tasks/named_parts",
     "benchmarks_tables.md",
     "benchmarks_gflownet_tables.md",
     "user_guide/coverage_tables.md",
@@ -50,6 +52,35 @@ autosummary_generate = True
 autodoc_typehints = "none"  # types stand in the docstrings
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+# Links to other projects need the network: DOCS_ONLINE=1 makes them, and then a name
+# that is not there is an error too; without it their names are code.
+_OTHERS = {
+    "python": "https://docs.python.org/3",
+    "numpy": "https://numpy.org/doc/stable",
+    "scipy": "https://docs.scipy.org/doc/scipy",
+    "sklearn": "https://scikit-learn.org/stable",
+    "pandas": "https://pandas.pydata.org/docs",
+    "joblib": "https://joblib.readthedocs.io/en/stable",
+    "torch": "https://docs.pytorch.org/docs/stable",
+    "matplotlib": "https://matplotlib.org/stable",
+}
+_ONLINE = os.environ.get("DOCS_ONLINE") == "1"
+intersphinx_mapping = {k: (v, None) for k, v in _OTHERS.items()} if _ONLINE else {}
+nitpick_ignore_regex = [
+    # a docstring that scikit-learn's bases give to get_feature_names_out
+    (r"py:obj", r'\["class_name0.*'),
+    (r"py:class", r"Module"),  # of torch, as it names itself
+    # Properties in a section Attributes, which numpydoc links to pages of their own.
+    (
+        r"py:obj",
+        "multi_indices_?|effective_sample_size_?|standard_deviation|mean|covariance|"
+        "batch_shape|states|actions|n_steps",
+    ),
+]
+if not _ONLINE:
+    names = "|".join([*_OTHERS, "pooch", "rdkit", "zuko"])
+    nitpick_ignore_regex += [(r"py:.*", rf"({names})(\..*)?")]
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

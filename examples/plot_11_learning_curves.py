@@ -15,7 +15,7 @@ Because every combination was run, averages give the exact answer for comparison
 .. note::
    The page needs ``learning_curves.csv`` in the folder that the environment variable
    ``SKPCE_DATA`` names, or in the cache: see
-   :func:`gflownet_envs.fetch_learning_curves`. The archive that it comes from
+   :func:`gflownet_envs.datasets.fetch_learning_curves`. The archive that it comes from
    has 68 MB, so nothing is downloaded here; without the file no figures are shown.
 """
 

@@ -11,8 +11,9 @@ Examples
 6
 """
 
-from importlib import import_module
 from typing import Any
+
+from gflownet_envs.extras import import_extra
 
 _NAMES_OF_MODULE = {
     "environments": (
@@ -131,7 +132,8 @@ def __getattr__(name: str) -> Any:
     module = _MODULE_OF_NAME.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{module}"), name)
+    owner = import_extra(f"{__name__}.{module}", f"{__name__}.{name}")
+    value = getattr(owner, name)
     globals()[name] = value
     return value
 

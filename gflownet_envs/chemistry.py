@@ -8,23 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gflownet_envs.environments.base import require_at_least
+from gflownet_envs.extras import import_extra
 
 Fragment = tuple[str, tuple[int, ...]]
 
 
 def _rdkit() -> Any:
     """Import RDKit only where a molecule is built."""
-    try:
-        import rdkit.Chem
-        import rdkit.Chem.Descriptors
-        import rdkit.Chem.Draw
-        import rdkit.Chem.QED
-        import rdkit.Chem.rdFingerprintGenerator
-    except ImportError as error:
-        raise ImportError(
-            "building molecules needs rdkit: pip install 'skpce[chem]'"
-        ) from error
-    return rdkit.Chem
+    for part in ("Descriptors", "Draw", "QED", "rdFingerprintGenerator"):
+        import_extra(f"rdkit.Chem.{part}", "building molecules")
+    return import_extra("rdkit.Chem", "building molecules")
 
 
 def _molecule(chem: Any, smiles: str) -> Any:

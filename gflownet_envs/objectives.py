@@ -52,7 +52,7 @@ class Objective:
         Maps `BalanceTerms` to the loss of each member, shape (E,). No member's loss
         depends on another's numbers, so that their sum trains each of them alone.
     learns_log_z : bool
-        Whether `log_z` is a parameter; else it is the estimate of the batch.
+        Whether ``log_z`` is a parameter; else it is the estimate of the batch.
     learns_flow : bool
         Whether the network has to put out the log-flow of a state.
     min_batch_size : int

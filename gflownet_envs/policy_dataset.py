@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from gflownet_envs.extras import import_extra
 from gflownet_envs.storage import arrays_bytes, read_arrays, write_bytes
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class PolicyDataset:
     """The policies of an ensemble along one reference trajectory.
 
     Member i was trained on (or solved for) one reward of an uncertain ensemble.
-    Row i of `X` describes that reward; row i of `y` is what member i would do at
+    Row i of ``X`` describes that reward; row i of ``y`` is what member i would do at
     each state of the trajectory, one probability vector a step, side by side.
 
     Parameters
@@ -44,14 +45,14 @@ class PolicyDataset:
     steps : tuple of int
         Number of actions of each step.
     mask : ndarray of bool of shape (n_actions_total,)
-        True where the action is possible in the state of that step. Elsewhere `y`
+        True where the action is possible in the state of that step. Elsewhere ``y``
         is 0 for every member.
     step_names : tuple of str, length n_steps
         Names of the steps, all different.
     action_names : tuple of str, length n_actions_total
         Names of the actions, different within a step.
     feature_names : tuple of str, length n_reward_features
-        Names of the columns of `X`, all different.
+        Names of the columns of ``X``, all different.
     members : ndarray of int of shape (n_members,)
         Member numbers, all different.
     rewards : ndarray of int of shape (n_members,)
@@ -70,7 +71,7 @@ class PolicyDataset:
     Raises
     ------
     ValueError
-        If shapes disagree, or `y` is not a policy; the message says where.
+        If shapes disagree, or ``y`` is not a policy; the message says where.
 
     Notes
     -----
@@ -160,7 +161,7 @@ class PolicyDataset:
 
     @property
     def step_slices(self) -> tuple[slice, ...]:
-        """The columns of `y` of each step."""
+        """The columns of ``y`` of each step."""
         ends = np.cumsum(self.steps).tolist()
         return tuple(
             slice(end - width, end) for end, width in zip(ends, self.steps, strict=True)
@@ -195,18 +196,15 @@ class PolicyDataset:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return `y` as a DataFrame with two column levels, step and action.
+        """Return ``y`` as a DataFrame with two column levels, step and action.
 
         Returns
         -------
         pandas.DataFrame of shape (n_members, n_actions_total)
-            The index holds the member numbers. `CompositionalPCESurrogate` reads
+            The index holds the member numbers. `~skpce.CompositionalPCESurrogate` reads
             its ``steps`` from such columns.
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pandas = import_extra("pandas", "to_frame")
         steps = np.repeat(np.array(self.step_names, dtype=object), self.steps)
         columns = pandas.MultiIndex.from_arrays(
             [steps, list(self.action_names)], names=["step", "action"]

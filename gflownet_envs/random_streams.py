@@ -50,7 +50,7 @@ class MemberStream:
         self.member = int(member)
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
-        """Return a new generator at the start of the stream for `purpose`."""
+        """Return a new generator at the start of the stream for ``purpose``."""
         key = np.array([self.seed, self.member], dtype=np.uint64)
         # the top word of the 256-bit counter is never reached by drawing
         counter = np.array([0, 0, 0, int(purpose)], dtype=np.uint64)

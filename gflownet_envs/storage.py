@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from gflownet_envs.extras import import_extra
+
 if TYPE_CHECKING:
     from gflownet_envs.records import ArraysRecord
 
@@ -276,14 +278,14 @@ def write_arrays(
         Booleans, integers or floats of any shape.
     metadata : dict
         What JSON can hold. NaN becomes None and tuples become lists, as in
-        `write_json`.
+        ``write_json``.
 
     Raises
     ------
     ValueError
         If an array or the metadata cannot be stored; nothing is written.
     OSError
-        If the file cannot be written; see `write_bytes`.
+        If the file cannot be written; see ``write_bytes``.
 
     See Also
     --------
@@ -336,7 +338,7 @@ def arrays_bytes(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> byt
 def read_arrays(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Read what `write_arrays` wrote and verify its checksum.
+    """Read what ``write_arrays`` wrote and verify its checksum.
 
     Parameters
     ----------
@@ -393,13 +395,8 @@ def read_arrays(
 
 def _safetensors() -> Any:
     """Import safetensors, an extra; fetching data alone does without it."""
-    try:
-        import safetensors.numpy
-    except ImportError as error:
-        raise ImportError(
-            "storing arrays needs safetensors: pip install 'skpce[torch]'"
-        ) from error
-    return safetensors
+    import_extra("safetensors.numpy", "storing arrays")
+    return import_extra("safetensors", "storing arrays")
 
 
 def _read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:

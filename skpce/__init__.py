@@ -1,6 +1,6 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
-from ._basis.basis import PolynomialChaosFeatures
+from ._basis.features import PolynomialChaosFeatures
 from ._basis.index_sets import build_multi_indices, count_terms
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.modes import PredictedModes

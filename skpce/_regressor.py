@@ -14,7 +14,7 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._basis.basis import (
     BasisParameters,
@@ -33,7 +33,10 @@ from ._checks import (
     checked_sample_weight,
     input_names,
     method_of,
+    refuse_extremes,
+    refuse_no_numbers,
     unchanged_on_failure,
+    validated,
 )
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
@@ -50,6 +53,7 @@ from ._expansion.targets import (
 )
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CRITERIA, FROM_MOMENTS, CoefficientSolver, make_solver
+from ._version import DOC_LINK_TEMPLATE
 
 #: Entries of a design matrix that is fitted whole under ``criterion="auto"``.
 LARGEST_WHOLE_DESIGN = 4_000_000
@@ -205,6 +209,9 @@ class PolynomialChaosRegressor(
     """
 
     _labels_of_y: Sequence[tuple[str, str]] = ()  # output and column of each target
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,
@@ -386,11 +393,13 @@ class PolynomialChaosRegressor(
     ) -> Samples:
         """Return the samples of positive weight."""
         named = y
+        refuse_no_numbers(y, "y")
         y, missing = without_missing(y) if may_lack else (y, None)
-        inputs, values = validate_data(
-            self, X, y, reset=reset, dtype=np.float64, multi_output=True, y_numeric=True
+        inputs, values = validated(
+            self, X, y, reset=reset, multi_output=True, y_numeric=True
         )
         targets = values.reshape(values.shape[0], -1).astype(np.float64, copy=False)
+        refuse_extremes(targets, "y", varying=True)
         if missing is not None:
             targets = np.where(missing.reshape(targets.shape), np.nan, targets)
         elif np.isnan(targets).any():
@@ -417,10 +426,13 @@ class PolynomialChaosRegressor(
             input_names(self),
             in_blocks=self._may_fit_from_sums(),
         )
-        if self._can_add_samples():
+        fit = "a fit from sums" if self._can_add_samples() else None
+        if self.regressor is None and self._make_solver().holds_gram:
+            fit = f"a fit with solver={self.solver!r}"
+        if fit is not None:
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=True)
             owner = type(self).__name__
-            check_design_fits(owner, n_terms, n_terms, advice, "a fit from sums")
+            check_design_fits(owner, n_terms, n_terms, advice, fit)
         return basis
 
     def _may_fit_from_sums(self) -> bool:
@@ -441,7 +453,7 @@ class PolynomialChaosRegressor(
         """Whether a fit can be continued with other samples, exactly."""
         laws = self.distribution
         listed = isinstance(laws, (Sequence, np.ndarray)) and not isinstance(laws, str)
-        laws = laws if listed else [laws]
+        laws = laws if listed and getattr(laws, "ndim", 1) > 0 else [laws]
         return (
             self.criterion == "gcv"
             and self._may_fit_from_sums()
@@ -469,6 +481,12 @@ class PolynomialChaosRegressor(
             times :math:`\\sqrt{1 + h(x)}` with the leverage :math:`h`. It contains
             noise, truncation error and the error of the coefficients, as if the
             first two were alike everywhere.
+
+        Raises
+        ------
+        ValueError
+            For inputs at which the polynomials overflow, and with ``return_std=True``
+            where least squares passes through all samples: no residual is left.
         """
         inputs = checked_inputs(self, X)
         expansion = self.expansion_

@@ -25,11 +25,13 @@ from ._checks import (
     fail,
     method_of,
     unchanged_on_failure,
+    validated,
 )
 from ._expansion.targets import warn_of_targets
 from ._model_file.state import plain_state, restore_state
 from ._regressor import PolynomialChaosRegressor
 from ._solvers import PENALIZED, SOLVERS
+from ._version import DOC_LINK_TEMPLATE
 
 
 class PolynomialChaosRegressorCV(
@@ -93,6 +95,9 @@ class PolynomialChaosRegressorCV(
     >>> model.total_sobol_indices_.round(3)
     array([[0.3, 0.7]])
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,
@@ -212,7 +217,7 @@ class PolynomialChaosRegressorCV(
     def _check_inputs(self, X: ArrayLike) -> None:
         """Refuse X in the name of this class; the best estimator reads it again."""
         check_is_fitted(self)
-        validate_data(self, X, dtype=np.float64, reset=False)
+        validated(self, X, reset=False)
 
     # All the rest is that of the best estimator, read as the regressor reads it.
     _problem = attribute_of("best_estimator_", lambda e: e._problem)

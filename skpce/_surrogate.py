@@ -14,9 +14,9 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
+from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
     FloatArray,
     Samples,
@@ -29,6 +29,7 @@ from ._checks import (
     input_names,
     make_generator,
     method_of,
+    validated,
 )
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
@@ -50,6 +51,7 @@ from ._compositions.steps import (
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver
+from ._version import DOC_LINK_TEMPLATE
 
 
 class CompositionalPCESurrogate(
@@ -189,6 +191,9 @@ class CompositionalPCESurrogate(
            [0., 1.]])
     """
 
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
     def __init__(
         self,
         degree: int = 2,
@@ -276,9 +281,7 @@ class CompositionalPCESurrogate(
         check_parameters_of(self)
         refuse_ragged(y)
         refuse_nan(y)
-        inputs, targets = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True
-        )
+        inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
         parameters = BasisParameters.of(self)
         parameters.check(inputs.shape[1])
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
@@ -296,6 +299,10 @@ class CompositionalPCESurrogate(
             name="y",
         )
         basis = parameters.learn(inputs, weights, input_names(self))
+        if solver.holds_gram:
+            n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
+            fit = f"a fit with solver={self.solver!r}"
+            check_design_fits(owner, n_terms, n_terms, advice, fit)
         samples = Samples(inputs, clr, weights)
         self._labels_of_y = column_labels(y, values.shape[1])
         self._fitted: FittedCompositions = self._fit_coordinates(

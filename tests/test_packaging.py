@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import skpce
 
@@ -41,7 +42,7 @@ def test_the_core_needs_four_packages():
 def test_the_extras_are_there_and_all_has_those_of_users():
     extras = PROJECT["optional-dependencies"]
     of_users = {"torch", "plot", "data", "frames", "cli", "flow", "chem", "dask"}
-    assert set(extras) == of_users | {"test", "docs", "all"}
+    assert set(extras) == of_users | {"test", "oracle", "docs", "all"}
     (everything,) = extras["all"]
     assert everything == f"skpce[{','.join(e for e in extras if e in of_users)}]"
     assert names_of(extras["torch"]) == {"torch", "safetensors", "msgspec"}
@@ -91,3 +92,84 @@ def test_torch_is_pinned():
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
     needed = {name.lower() for name in names_of(PROJECT["dependencies"])}
     assert needed <= {pin.partition("==")[0].lower() for pin in pins}
+
+
+def lower_bounds():
+    """Name and lower bound of each requirement outside docs and oracle."""
+    extras = PROJECT["optional-dependencies"]
+    groups = [extras[e] for e in extras if e not in {"docs", "oracle", "all"}]
+    for requirement in sum(groups, PROJECT["dependencies"]):
+        name, _, bound = re.fullmatch(
+            r"([\w-]+)(\[\w+\])?>=([\d.]+)", requirement
+        ).groups()
+        yield name, bound
+
+
+def test_the_minimum_set_is_what_the_requirements_allow():
+    lines = (ROOT / "constraints-minimum.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    # Tools are not imported; torch has one build here.
+    bounds = [
+        pair for pair in lower_bounds() if pair[0] not in {"torch", "ruff", "mypy"}
+    ]
+    assert {name for name, _ in bounds} == set(pins) - {"pyparsing"}
+    for name, bound in bounds:
+        assert Version(bound) == Version(pins[name]), (name, bound, pins[name])
+
+
+def test_the_conda_recipe_needs_what_the_distribution_needs():
+    text = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    recipe = dict(re.findall(r"^    - ([\w-]+) >=([\d.]+)$", text, flags=re.MULTILINE))
+    other_names = {
+        "torch": "pytorch",
+        "matplotlib": "matplotlib-base",
+        "dask": "dask-core",
+    }
+    of_tests = {"pytest", "hypothesis", "polars", "ruff", "skops", "mypy"}
+    needed = {
+        other_names.get(name, name): bound
+        for name, bound in lower_bounds()
+        if name not in of_tests
+    }
+    assert recipe == needed | {"hatchling": recipe["hatchling"]}
+    assert f'version: "{skpce.__version__}"' in text
+    for script, target in PROJECT["scripts"].items():
+        assert f"- {script} = {target}" in text
+
+
+def test_the_citation_is_of_this_version():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {skpce.__version__}\n" in text
+    for key in ("title", "abstract", "authors", "license", "repository-code", "url"):
+        assert f"\n{key}:" in text, key
+
+
+def test_the_source_distribution_holds_whole_folders():
+    """A pattern without a leading slash also takes folders of that name elsewhere."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    built = tomllib.loads(text)["tool"]["hatch"]["build"]["targets"]["sdist"]
+    assert all(pattern.startswith("/") for pattern in built["include"])
+    assert all((ROOT / pattern[1:]).exists() for pattern in built["include"])
+    assert {"/skpce", "/gflownet_envs", "/tests"} <= set(built["include"])
+
+
+def public_estimators():
+    from sklearn.base import BaseEstimator
+
+    import skpce.decision
+    import skpce.embedding
+
+    for module in (skpce, skpce.decision, skpce.embedding):
+        for name in module.__all__:
+            kind = getattr(module, name)
+            if isinstance(kind, type) and issubclass(kind, BaseEstimator):
+                yield module.__name__, kind
+
+
+def test_pictures_of_estimators_lead_to_their_page():
+    found = dict(public_estimators())
+    assert set(found) == {"skpce", "skpce.decision", "skpce.embedding"}
+    for module, kind in public_estimators():
+        page = f"api/generated/{module}.{kind.__name__}.html"
+        link = kind._get_doc_link(kind.__new__(kind))
+        assert link == f"{PROJECT['urls']['Documentation']}/{page}"

@@ -18,6 +18,8 @@ from tests.golden.ensembles import FITTED, NEEDS
 from tests.golden.surface import surface_of
 
 ADDED: set[str] = {
+    "gflownet_envs.policies.gru_shapes",
+    "gflownet_envs.policies.layer_shapes",
     "gflownet_envs.datasets.fetch_learning_curves",
     "gflownet_envs.fetch_learning_curves",
     "gflownet_envs.fetch_shakespeare",

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from gflownet_envs.experiments.tasks import TASKS
 
 from .measure import measure
-from .page import page
+from .page import page, task_tables
 
 
 def parse() -> argparse.Namespace:
@@ -38,6 +38,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--blocks", type=Path, default=Path("runs/named_parts/blocks"))
     parser.add_argument("--out", type=Path, default=Path("runs/named_parts"))
     parser.add_argument("--write", type=Path, help="the page of tables")
+    parser.add_argument("--write-tasks", type=Path, help="folder: a file for each task")
     return parser.parse_args()
 
 
@@ -61,7 +62,13 @@ def main() -> None:
             file.write_text(json.dumps(found, indent=1), encoding="utf-8")
             spent = time.process_time() - started
             print(f"{name}: {section}: {spent:.0f} CPU-s", file=sys.stderr)
-    text = page([finished(arguments.out, name) for name in TASKS])
+    known = [finished(arguments.out, name) for name in TASKS]
+    if arguments.write_tasks is not None:
+        arguments.write_tasks.mkdir(parents=True, exist_ok=True)
+        for task in known:
+            file = arguments.write_tasks / f"{task['task']}.md"
+            file.write_text(task_tables(task), encoding="utf-8")
+    text = page(known)
     if arguments.write is None:
         print(text)
     else:

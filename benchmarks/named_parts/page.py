@@ -61,7 +61,7 @@ def rows_of_task(task: dict[str, Any]) -> list[list[str]]:
                     step["step"],
                     str(len(split["parts"])),
                     f"{first.sum():.2f}",
-                    f"{1.0 - first.sum():.2f}",
+                    f"{round(1.0 - first.sum(), 2) + 0.0:.2f}",
                     largest if step["supported"] else f"({largest})",
                     share(step, "variance_ratio"),
                     f"{split['cpu_seconds']:.1f}" if place == 0 else "",
@@ -70,8 +70,53 @@ def rows_of_task(task: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
+# Parts of a choice that are listed on the page of a task.
+_LISTED, _LEAST = 3, 0.05
+
+
+def task_tables(task: dict[str, Any]) -> str:
+    """Return a table of the leading parts for each split of one task."""
+    head = (
+        "choice",
+        "first-order shares of the leading parts",
+        "interactions",
+        "variance ratio",
+    )
+    texts = ["<!-- Written by python -m benchmarks.named_parts; do not edit. -->"]
+    for split in task.get("splits") or []:
+        rows = []
+        for step in split["steps"]:
+            first, error = np.array(step["first"]), np.array(step["first_error"])
+            order = np.argsort(-first)[:_LISTED]
+            named = ", ".join(
+                f"{split['parts'][i]} {percent(first[i], error[i])}"
+                for n, i in enumerate(order)
+                if n == 0 or first[i] >= _LEAST
+            )
+            rest = 1.0 - first.sum()
+            spread = float(np.sqrt(np.square(error).sum()))
+            ratio = share(step, "variance_ratio")
+            if not step["supported"]:
+                ratio += ", *not supported*"
+            rows.append([step["step"], named, percent(rest, spread), ratio])
+        texts.append(
+            f"**{split['title'][0].upper()}{split['title'][1:]}** "
+            f"({split['n_draws']} draws of {split['n_members']} members, "
+            f"{split['cpu_seconds']:.0f} CPU-s):"
+        )
+        texts.append(table(head, rows).rstrip())
+    return "\n\n".join(texts) + "\n"
+
+
+def percent(value: float, error: float) -> str:
+    """Return a share with its standard error in per cent."""
+    return f"{100 * value:.0f} ± {100 * error:.0f} %"
+
+
 def limits(task: dict[str, Any]) -> list[str]:
     """Say in one sentence each where nothing can be said, and why."""
+    if "splits" not in task:
+        return [f"{task['task']}: not measured in this run."]
     if not task.get("splits"):
         return [f"{task['task']}: its rewards are not split into named parts."]
     lines = []

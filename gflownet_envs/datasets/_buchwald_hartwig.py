@@ -266,7 +266,7 @@ def fetch_buchwald_hartwig(
         Whether data, target and frame are pandas objects.
     smiles : bool, default=False
         Whether to fetch the molecules too. They are a second tidy file, made from the
-        same public one. With `return_X_y` there is no place for them.
+        same public one. With ``return_X_y`` there is no place for them.
 
     Returns
     -------
@@ -274,28 +274,28 @@ def fetch_buchwald_hartwig(
         With the attributes
 
         - ``data``: ndarray of shape (n, 4), level numbers from 0, or a DataFrame
-          of names (categorical, in the order of ``levels``) with `as_frame`;
+          of names (categorical, in the order of ``levels``) with ``as_frame``;
         - ``target``: ndarray or Series of shape (n,), yields in percent;
         - ``feature_names``, ``target_names``: lists of str;
         - ``levels``: dict of component to tuple of level names, 4 catalysts, 3
           bases, 16 aryl halides, 24 additives (15 and 23 without controls);
         - ``smiles``: dict of component to tuple of SMILES, level by level, None for
-          an absent level; None without `smiles`;
-        - ``frame``: DataFrame of data and target, or None without `as_frame`;
+          an absent level; None without ``smiles``;
+        - ``frame``: DataFrame of data and target, or None without ``as_frame``;
         - ``DESCR``: what the rows are, and why other counts are seen elsewhere;
         - ``filename``: the file that was read.
     (data, target) : tuple
-        With `return_X_y`.
+        With ``return_X_y``.
 
     Raises
     ------
     ValueError
-        If a file's checksum is not the expected one, or for `smiles` with
-        `return_X_y`.
+        If a file's checksum is not the expected one, or for ``smiles`` with
+        ``return_X_y``.
     OSError
         If the data are not found and cannot be downloaded.
     ImportError
-        If pandas (`as_frame`) or pooch (cache, download) is needed and missing.
+        If pandas (``as_frame``) or pooch (cache, download) is needed and missing.
 
     Notes
     -----

@@ -11,6 +11,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from gflownet_envs.extras import import_extra
 from gflownet_envs.storage import write_bytes
 
 DATA_VARIABLE = "SKPCE_DATA"
@@ -94,14 +95,11 @@ def _cache_folder(data_home: str | os.PathLike[str] | None) -> Path:
 
 def _pooch() -> Any:
     """Import pooch, an extra, only when the cache or the network is needed."""
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError(
-            "finding or filling the cache needs pooch: pip install 'skpce[data]', "
-            f"or set {DATA_VARIABLE} to a folder that has the data"
-        ) from error
-    return pooch
+    user = (
+        "data_home=None and downloading (no cache is needed where "
+        f"{DATA_VARIABLE} is set to a folder that has the data)"
+    )
+    return import_extra("pooch", user)
 
 
 def _find_raw(
@@ -160,8 +158,4 @@ def _what_to_do(source: Source, cache: Path) -> str:
 
 def import_pandas() -> Any:
     """Import pandas, an extra, only where frames are requested."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("as_frame=True needs pandas: pip install pandas") from error
-    return pandas
+    return import_extra("pandas", "as_frame=True")

@@ -158,11 +158,11 @@ def fetch_learning_curves(
         - ``target``: ndarray or Series of shape (12455,), accuracy on the test rows;
         - ``feature_names``, ``target_names``: lists of str;
         - ``frame``: DataFrame of all columns of the file, with the accuracies on
-          training and validation rows and the time; None without `as_frame`;
+          training and validation rows and the time; None without ``as_frame``;
         - ``DESCR``: what the rows are;
         - ``filename``: the file that was read.
     (data, target) : tuple
-        With `return_X_y`.
+        With ``return_X_y``.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def fetch_learning_curves(
     OSError
         If the data are not found; the message says how to get them.
     ImportError
-        If pandas (`as_frame`) or pooch (cache) is needed and missing.
+        If pandas (``as_frame``) or pooch (cache) is needed and missing.
 
     References
     ----------

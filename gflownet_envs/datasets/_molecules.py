@@ -131,15 +131,15 @@ def fetch_seh(
         With the attributes
 
         - ``data``: ndarray of shape (1786,) of SMILES (object), or a DataFrame with
-          the column ``smiles`` with `as_frame`;
+          the column ``smiles`` with ``as_frame``;
         - ``target``: ndarray or Series of shape (1786,), pIC50;
         - ``feature_names``, ``target_names``: lists of str;
         - ``n_measurements``: ndarray of shape (1786,);
-        - ``frame``: DataFrame of all columns of the file, or None without `as_frame`;
+        - ``frame``: DataFrame of all columns of the file, or None without ``as_frame``;
         - ``DESCR``: what the rows are, and which records were left out;
         - ``filename``: the file that was read.
     (data, target) : tuple
-        With `return_X_y`.
+        With ``return_X_y``.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def fetch_seh(
     OSError
         If the data are not found and cannot be downloaded.
     ImportError
-        If pandas (`as_frame`) or pooch (cache, download) is needed and missing.
+        If pandas (``as_frame``) or pooch (cache, download) is needed and missing.
 
     References
     ----------
@@ -252,7 +252,7 @@ def fetch_fragments(
     Raises
     ------
     ValueError
-        If a file's checksum is not the expected one, or `min_attachments` is not a
+        If a file's checksum is not the expected one, or ``min_attachments`` is not a
         positive int that some fragment reaches.
     OSError
         If the data are not found and cannot be downloaded.

@@ -170,11 +170,11 @@ def fetch_sachs(
         - ``feature_names``: list of str;
         - ``edges``: tuple of 17 pairs (source, target), the network that the source
           found, for reference only;
-        - ``frame``: DataFrame of the data, or None without `as_frame`;
+        - ``frame``: DataFrame of the data, or None without ``as_frame``;
         - ``DESCR``: what the rows are, and which are left out;
         - ``filename``: the file that was read.
     (data, None) : tuple
-        With `return_X_y`.
+        With ``return_X_y``.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def fetch_sachs(
     OSError
         If the data are not found and cannot be downloaded.
     ImportError
-        If pandas (`as_frame`) or pooch (cache, download) is needed and missing.
+        If pandas (``as_frame``) or pooch (cache, download) is needed and missing.
 
     References
     ----------

@@ -64,7 +64,7 @@ class Environment(ABC):
     action_names : tuple of str
         One name an action.
     step_names : tuple of str
-        One name a decision, `max_steps` of them.
+        One name a decision, ``max_steps`` of them.
     n_backward_actions : int
         Number of ways to undo an action.
     n_objects : int or None
@@ -75,7 +75,7 @@ class Environment(ABC):
     is_enumerable : bool
         Whether `StateGraph` can list the states.
     enumeration_reason : str
-        Why not, where `is_enumerable` is False; else empty.
+        Why not, where ``is_enumerable`` is False; else empty.
     is_tree : bool
         Whether each state has a single parent, from which a single action leads to
         it; `action_history` then returns the actions that led to a state.
@@ -106,7 +106,7 @@ class Environment(ABC):
     def initial_state(
         self, batch_shape: Sequence[int] = (), device: torch.device | str | None = None
     ) -> Tensor:  # shape: (*batch_shape, S)
-        """Return the only state without parents, repeated over `batch_shape`."""
+        """Return the only state without parents, repeated over ``batch_shape``."""
 
     @abstractmethod
     def is_terminal(
@@ -150,7 +150,7 @@ class Environment(ABC):
         states: Tensor,  # shape: (..., S)
         actions: Tensor,  # shape: (...)
     ) -> Tensor:  # shape: (...)
-        """Return the backward action which undoes `actions` taken in `states`."""
+        """Return the backward action which undoes ``actions`` taken in ``states``."""
 
     @abstractmethod
     def backward(

@@ -28,7 +28,7 @@ class DagEnvironment(Environment):
     Learning 2003; Deleu et al., UAI 2022).
 
     The number of edges grades the space, and a graph with k edges has k parents. The
-    encoding ends with the share of `max_edges` that is used. Before it stand
+    encoding ends with the share of ``max_edges`` that is used. Before it stand
 
     - ``"adjacency"``: the adjacency without its diagonal, or
     - ``"parent_sets"``: for each node, one-hot, its set of parents, then for each node,
@@ -216,7 +216,7 @@ class DagEnvironment(Environment):
         return -n_parents.clamp(min=1).to(torch.float64).log()
 
     def encode(self, states: Tensor) -> Tensor:
-        """Return the edges or the sets as 0 and 1, and the share of `max_edges`."""
+        """Return the edges or the sets as 0 and 1, and the share of ``max_edges``."""
         parents = self.parent_sets(states)
         if self.encoding == "adjacency":
             columns = [self._source_in_set_of_target(parents)]

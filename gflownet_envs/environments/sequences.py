@@ -66,16 +66,16 @@ _MAX_LISTED = 2_000_000
 class TokenSequenceEnvironment(PrefixEnvironment):
     """Append one token at a time: a tree.
 
-    A sequence is finished when it has `max_length` tokens, the end token counted, or
+    A sequence is finished when it has ``max_length`` tokens, the end token counted, or
     earlier, when the end token is appended. Without an end token all sequences have
-    exactly `max_length` tokens. A state holds the tokens so far, then −1; its encoding
-    is the one-hot tokens by position beside a one-hot step.
+    exactly ``max_length`` tokens. A state holds the tokens so far, then −1; its
+    encoding is the one-hot tokens by position beside a one-hot step.
 
     Objects are numbered by length without the end token, and among equal lengths with
     the last token running fastest. `object_states` lists them, as many as are wanted
     for.
 
-    A subclass may override `_grammar_mask` to forbid tokens. Its reachable sequences
+    A subclass may override ``_grammar_mask`` to forbid tokens. Its reachable sequences
     are listed when it is made and numbered in the same order; where there are more than
     two million of them, or of the states before them, objects have no numbers.
 
@@ -86,9 +86,9 @@ class TokenSequenceEnvironment(PrefixEnvironment):
     max_length : int
         At least 1.
     end_token : str, optional
-        One of the tokens. Default: sequences end at `max_length` alone.
+        One of the tokens. Default: sequences end at ``max_length`` alone.
     name : str, optional
-        By default ``"tokens-"``, the number of tokens, ``"x"`` and `max_length`, then
+        By default ``"tokens-"``, the number of tokens, ``"x"`` and ``max_length``, then
         ``"-end"`` if there is an end token. A subclass with a grammar needs another.
 
     Examples
@@ -282,10 +282,10 @@ class SymbolicExpressionEnvironment(TokenSequenceEnvironment):
     - *term*: ``x`` or ``2`` behind any number of ``sin`` and ``cos``.
 
     The mask leaves a token only if the expression can still be finished within
-    `max_length` tokens, EOS counted where there is one: an expression of exactly
-    `max_length` tokens ends without it. With :math:`T_n = 2^n` terms of n tokens there
-    are :math:`a_n = 2 a_{n-1} + 4 a_{n-2}` expressions of n tokens, from a₁ = 2 and
-    a₂ = 4: 25,190 of up to nine.
+    ``max_length`` tokens, EOS counted where there is one: an expression of exactly
+    ``max_length`` tokens ends without it. With :math:`T_n = 2^n` terms of n tokens
+    there are :math:`a_n = 2 a_{n-1} + 4 a_{n-2}` expressions of n tokens, from a₁ = 2
+    and a₂ = 4: 25,190 of up to nine.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class StateGraph:
             If the environment is not enumerable or not graded, or has a dead end: an
             unfinished state without an action.
         TooManyStatesError
-            If it has more than `max_states` non-terminal states.
+            If it has more than ``max_states`` non-terminal states.
         """
         require_enumerable(environment)
         layers = [environment.initial_state((1,))]

@@ -15,7 +15,7 @@ class GridEnvironment(Environment):
     """Walks from the corner (0, 0) of a square board; the object is the last cell.
 
     Actions are ``up`` (row − 1), ``down`` (row + 1), ``left`` (column − 1), ``right``
-    (column + 1) and ``stop``. Moves off the board are masked. After `max_moves` moves
+    (column + 1) and ``stop``. Moves off the board are masked. After ``max_moves`` moves
     only ``stop`` is left, so that a trajectory has at most ``max_moves + 1`` actions.
 
     A state is ``(row, column, step, done)``. The finished object forgets the step:
@@ -24,9 +24,9 @@ class GridEnvironment(Environment):
     neighbouring cells that can be reached in ``step − 1`` moves, that is, those at
     Manhattan distance at most ``step − 1`` and of the same parity.
 
-    Objects are the cells within `max_moves` of the start, row by row: 19 of the 25
+    Objects are the cells within ``max_moves`` of the start, row by row: 19 of the 25
     cells for the default board. The others cannot be produced, hence have no column
-    in a reward table. `cells` lists them.
+    in a reward table. ``cells`` lists them.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class GridEnvironment(Environment):
 
     def _is_reachable(self, cells: Tensor, steps: Tensor) -> Tensor:
         # shapes: cells (..., 2), steps (...) -> (...), bool
-        """Say whether a walk of `steps` moves can end in `cells`."""
+        """Say whether a walk of `steps` moves can end in ``cells``."""
         on_board = ((cells >= 0) & (cells < self.size)).all(dim=-1)
         slack = steps - cells.sum(dim=-1)
         return on_board & (slack >= 0) & (slack % 2 == 0)
@@ -149,7 +149,7 @@ class HypergridEnvironment(Environment):
 
     The grid of Bengio et al., *Flow Network based Generative Models for Non-Iterative
     Diverse Candidate Generation* (NeurIPS 2021, section 4.1). An action adds one to a
-    coordinate or stops; coordinates stay below `side`. Every cell can be reached and
+    coordinate or stops; coordinates stay below ``side``. Every cell can be reached and
     stopped in. A state is the coordinates and a flag of having stopped; the sum of the
     coordinates is the number of moves. Objects are numbered in C order.
 
@@ -249,8 +249,8 @@ class PlaneWalkEnvironment(GridEnvironment):
 
     Places are continuous, those that can be reached are finitely many: 41 with four
     moves. States and parents are those of `GridEnvironment` on a board of
-    ``2 * max_moves + 1`` rows, whose `cells` they are; `positions` gives (x, y), with x
-    to the right and y upwards.
+    ``2 * max_moves + 1`` rows, whose ``cells`` they are; `positions` gives (x, y), with
+    x to the right and y upwards.
 
     Parameters
     ----------

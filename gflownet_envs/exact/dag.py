@@ -194,7 +194,7 @@ class GraphFlows:
     def edge_marginals(self) -> Tensor:  # shape: (E, n_nodes, n_nodes), float64
         """Return the probability of each edge when graphs are drawn by R.
 
-        Row i, column j for i → j, as :func:`graph_posterior.edge_marginals`, which
+        Row i, column j for i → j, as :func:`gflownet_envs.edge_marginals`, which
         needs a list of all graphs.
         """
         ones = torch.ones(self.environment.max_edges + 1, dtype=torch.float64)

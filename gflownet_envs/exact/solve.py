@@ -131,7 +131,7 @@ def solve_exact(
     Raises
     ------
     ValueError
-        If the environment is not enumerable, or `log_reward` has another shape or is
+        If the environment is not enumerable, or ``log_reward`` has another shape or is
         not finite.
 
     Examples

@@ -77,8 +77,8 @@ def greedy_trajectory(
     environment : Environment
     log_policy : callable
         Maps one state (S,) to the log-probabilities of its actions, of shape (A,) or
-        (1, A), such as the `log_policy` of a source with a single member. The first of
-        equally likely actions is taken.
+        (1, A), such as the ``log_policy`` of a source with a single member. The first
+        of equally likely actions is taken.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def policies_along(
 ) -> PoliciesAlong:
     """Return the policies of all members in the states of a trajectory.
 
-    Each step contributes the actions `environment.step_actions` names, the parts of a
+    Each step contributes the actions ``environment.step_actions`` names, the parts of a
     composition. Masked ones stay, with probability 0 and False in the mask. Others have
     a probability of at least e⁻⁷⁰⁰, which is not 0 in double precision.
 

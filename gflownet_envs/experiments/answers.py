@@ -30,16 +30,20 @@ def _answer(findings: tuple[PartFindings, ...], place: int) -> str:
         return ""
     supported = [f for f in findings if f.effects.steps[place].supported]
     if not supported:
-        return f"{row.step}: no answer. {_not_supported(findings[0], row)}"
+        return f"{_shown(row.step)}: no answer. {_not_supported(findings[0], row)}"
     chosen = supported[0]
     found = chosen.effects.steps[place]
-    sentence = f"{row.step}: {_shares(chosen, found)}"
+    sentence = f"{_shown(row.step)}: {_shares(chosen, found)}"
     if chosen is not findings[0]:
         sentence += (
             f" (split: {chosen.named.title}; the first split gives no answer here, as "
             f"its parts depend on one another)"
         )
     return f"{sentence}.{_noise(chosen, place)}"
+
+
+def _shown(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _shares(found: PartFindings, row: ResultRow) -> str:
@@ -59,8 +63,13 @@ def _shares(found: PartFindings, row: ResultRow) -> str:
     if together >= _LEAST_SHARE:
         is_fit = "unexplained" in row.result.columns
         rest = "what is not explained" if is_fit else "interactions of several parts"
-        parts.append(f"{together:.0%} from {rest}")
-    return ", ".join(parts)
+        error = float(np.sqrt(np.square(row.first_error).sum()))
+        parts.append(f"{share_in_words(together, error)} from {rest}")
+    text = ", ".join(parts)
+    if "left" in row.result.columns:
+        fall = max(1.0 - float(row.left[named[0]]), 0.0)
+        text += f"; fixing the first at its mean takes away {fall:.0%}"
+    return text
 
 
 def share_in_words(share: float, error: float) -> str:
@@ -86,17 +95,14 @@ def _noise(found: PartFindings, place: int) -> str:
 def _not_supported(found: PartFindings, row: ResultRow) -> str:
     if "variance_ratio" not in found.effects.columns:
         return f"Because {', '.join(row.reasons)}."
-    ratio, names = row.variance_ratio, found.effects.part_names
-    text = (
-        f"The parts depend on one another: members that exchange them have {ratio:.2f} "
-        "times the variance of the members"
-    )
+    text = f"{row.reasons[0][0].upper()}{row.reasons[0][1:]}."
     if "left" not in found.effects.columns:
-        return f"{text}."
+        return text
     largest = int(np.argmin(row.left))
     return (
-        f"{text}. Without that assumption: to fix {names[largest]} at its mean lowers "
-        f"the variance by {1.0 - row.left[largest]:.0%}, the most of all parts."
+        f"{text} Without that assumption: fixing {found.effects.part_names[largest]} "
+        f"at its mean lowers the variance by {1.0 - row.left[largest]:.0%}, the most "
+        "of all parts."
     )
 
 
@@ -108,14 +114,20 @@ def _basis(findings: tuple[PartFindings, ...]) -> str:
             f"{first.n_members} trained ones on the leading components of each part "
             f"({findings[0].named.title}) stands in. In brackets: standard errors."
         )
+    noise = any(found.noise_share is not None for found in findings)
     return (
         f"Members exchanged parts ({findings[0].named.title}) and every exchange was "
         f"solved again exactly: {first.n_draws} draws of {first.n_members} members, "
-        f"{first.n_solutions:,} solutions. In brackets: standard errors. Parts are "
-        "shares of what the rewards imply; training noise is beside them."
+        f"{first.n_solutions:,} solutions. Shares are estimates with standard errors "
+        "in brackets, and need not add up to 100 %. They hold for independent parts. "
+        f"{first.notes[-1]}"
+        + (" Shares refer to exact policies; training noise is extra." if noise else "")
     )
 
 
 def _why_none(results: RunResults) -> str:
     """Say in a sentence why no part is named."""
-    return f"The task {results.task.name} does not name the parts of its reward."
+    return (
+        f"No part of the reward is named in the preset {results.preset_name!r} of "
+        f"{results.task.name}."
+    )

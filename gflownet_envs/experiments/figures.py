@@ -40,7 +40,11 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
                 results.headline if number == 1 else None,
             ),
             f"Which named part of the reward explains which choice ({found.named.title}"
-            ", policies solved again)"
+            + (
+                ", policies solved again)"
+                if "variance_ratio" in found.effects.columns
+                else ", a surrogate of trained policies)"
+            )
             + (", beside what the surrogate's inputs explain." if number == 1 else "."),
         )
     samples = policy_samples(results)
@@ -98,7 +102,9 @@ def _draw_sobol(source: SourceResults, ax: Any, *, with_steps: bool = True) -> N
         main.pipeline, input_features=main.input_features, verdict=main.verdict
     )
     n_steps = len(display.step_names)
-    shown = _spread(np.arange(n_steps), _MOST_ROWS)
+    n_shown = min(n_steps, _MOST_ROWS)
+    # Beside named parts the rows are those of their bars, the first ones.
+    shown = _spread(np.arange(n_steps), n_shown) if with_steps else list(range(n_shown))
     display.first_order = display.first_order[shown]
     display.unexplained = display.unexplained[shown]
     display.step_names = [display.step_names[step] for step in shown]

@@ -35,16 +35,19 @@ def factorial_parts(
     *,
     phrases: Mapping[str, str],
     order: int = 2,
+    rest: str = REST,
 ) -> NamedParts:
     """Split log R by functional analysis of variance over the factors of the objects.
 
     The factors, with the names of their levels, are in the order in which the objects
-    are numbered, the last running fastest. The mean over all objects is left out: it
+    are numbered, the last running fastest; ``rest`` names what they do not have
+    together. The mean over all objects is left out: it
     changes no policy.
     """
+    factors = {name.replace("_", " "): levels for name, levels in factors.items()}
     shape = tuple(map(len, factors.values()))
     table = np.reshape(log_reward, (-1, *shape))
-    parts = parts_of_table(table, list(factors), order=order, rest=REST)
+    parts = parts_of_table(table, list(factors), order=order, rest=rest)
     del parts["mean"]
     places = np.indices(shape)
     entries = {}
@@ -52,9 +55,9 @@ def factorial_parts(
         for chosen in combinations(range(len(shape)), size):
             name = " × ".join(list(factors)[i] for i in chosen)
             entries[name] = _level_entries(factors, places, chosen)
-    if REST in parts:
+    if rest in parts:
         every = tuple(range(len(shape)))
-        entries[REST] = _level_entries(factors, places, every)
+        entries[rest] = _level_entries(factors, places, every)
     listed = ", ".join(factors)
     return NamedParts(
         f"log R by functional analysis of variance over {listed}",
@@ -95,7 +98,8 @@ def level_parts(
     table = np.reshape(log_reward, (-1, *shape))
     mean = table.mean(axis=axis, keepdims=True)
     deviation = table - mean
-    common = f"all levels of {factor} alike"
+    shown = factor.replace("_", " ")
+    common = f"all levels of {shown} alike"
     parts = {common: mean - table.mean(axis=tuple(range(1, table.ndim)), keepdims=True)}
     for number, level in enumerate(factors[factor]):
         parts[level] = np.take(deviation, [number], axis=axis)
@@ -107,10 +111,10 @@ def level_parts(
         return RewardTable(environment, total.reshape(len(total), -1))
 
     return NamedParts(
-        f"log R by the levels of {factor}",
+        f"log R by the levels of {shown}",
         parts,
         reward,
-        {common: f"what all levels of {factor} have in common"},
+        {common: f"what all levels of {shown} have in common"},
     )
 
 

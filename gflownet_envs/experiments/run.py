@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-import resource
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -36,6 +36,7 @@ from gflownet_envs.experiments.task import (
     TrainingNoise,
 )
 from gflownet_envs.experiments.tasks import find_task
+from gflownet_envs.extras import OF_A_RUN, require_extras
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import write_bytes
 
@@ -91,9 +92,12 @@ def run_task(
     ValueError
         For an unknown task, preset or solver, a bad seed or number of copies, before
         any work.
+    ImportError
+        When an extra is missing, before any work.
     OSError
         When the folder cannot be written or data cannot be had.
     """
+    require_extras(OF_A_RUN, "run_task")
     task, settings = find_task(task, preset)
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}.")
@@ -227,8 +231,26 @@ def _find(
 
 def peak_memory() -> int:
     """Return the largest resident size of this process so far, in bytes."""
+    if sys.platform == "win32":
+        return _peak_working_set()
+    import resource  # Windows has no such module
+
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else 1024 * size
+
+
+def _peak_working_set() -> int:
+    """Ask Windows for the largest working set: PROCESS_MEMORY_COUNTERS."""
+    sizes = ("peak", "now", "peak_paged", "paged", "peak_other", "other")
+    fields: list[tuple[str, Any]] = [("cb", ctypes.c_uint32), ("n", ctypes.c_uint32)]
+    fields += [(name, ctypes.c_size_t) for name in (*sizes, "page_file", "peak_file")]
+    counters = type("Counters", (ctypes.Structure,), {"_fields_": fields})()
+    counters.cb = ctypes.sizeof(counters)
+    kernel = ctypes.CDLL("kernel32")
+    kernel.GetCurrentProcess.restype = ctypes.c_void_p
+    process = ctypes.c_void_p(kernel.GetCurrentProcess())
+    found = kernel.K32GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb)
+    return int(counters.peak) if found else 0
 
 
 def _silent(stage: str, done: int, total: int) -> None:

@@ -52,9 +52,10 @@ def parts_table(found: PartFindings) -> Table:
                 else ("", *cells, *[""] * len(of_step))
             )
     return Table(
-        f"Named parts: {found.named.title}. Shares of what the rewards imply of each "
-        f"step, ± standard error, the {_MOST_PARTS} largest of "
-        f"{len(effects.part_names)} parts. {' '.join(effects.notes)}",
+        f"Named parts: {found.named.title}. Shares of the variance of each step, ± "
+        f"standard error, the {_MOST_PARTS} largest of {len(effects.part_names)} "
+        "parts; variance ratio: recombined members over the members as they are. "
+        f"{' '.join(effects.notes)}",
         (
             "step",
             "part",
@@ -63,8 +64,8 @@ def parts_table(found: PartFindings) -> Table:
             "variance if only it varies",
             "fall if it is fixed",
             "supported",
-            "recombined variance over the members'",
-            "training noise beside the rewards",
+            "variance ratio",
+            "training noise",
         ),
         tuple(rows),
     )

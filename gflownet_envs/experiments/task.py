@@ -177,7 +177,7 @@ class Study:
     cpu_seconds : dict
         CPU time of the stages so far.
     exact_solver : callable or None
-        Solves rewards exactly in spaces too large for `solve_exact`.
+        Solves rewards exactly in spaces too large for `~gflownet_envs.solve_exact`.
     named_parts : tuple of NamedParts
         Ways to split the rewards into named parts; the first is the one that the
         report leads with.
@@ -288,7 +288,7 @@ class Calibration:
     Attributes
     ----------
     coverage, joint_coverage, width : ndarray of shape (n_levels, n_steps)
-        At `LEVELS`; NaN for steps without choice.
+        At ``LEVELS``; NaN for steps without choice.
     crps : ndarray of shape (n_steps,)
     """
 
@@ -494,7 +494,7 @@ class Task(ABC):
         return self.paper_claims
 
     def extra_figures(self, results: RunResults) -> dict[str, tuple[Any, str]]:
-        """Return figures beside those of every task, as `make_figures` does.
+        """Return figures beside those of every task, as ``make_figures`` does.
 
         Here: none.
         """

@@ -39,7 +39,7 @@ class StackedGRU(torch.nn.Module):
 
     (Cho et al., EMNLP 2014, in the form of `torch.nn.GRU` on one-hot inputs; the
     input product is a look-up), and the outputs are :math:`h V + d`. Only for spaces
-    where a state has a single history (`Environment.is_tree`).
+    where a state has a single history (``Environment.is_tree``).
 
     Parameters
     ----------

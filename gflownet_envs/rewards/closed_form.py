@@ -113,14 +113,14 @@ def hypergrid_mode_rewards(
                    + R_2 \prod_i [\,0.3 < |u_i| < 0.4\,],
         \qquad u_i = \frac{x_i}{H - 1} - \frac12,
 
-    with H = `side`. The paper prints x_i / H; H − 1 makes the reward symmetric. The
+    with H = ``side``. The paper prints x_i / H; H − 1 makes the reward symmetric. The
     last term holds :math:`2^d` modes; the smaller R_0 is, the poorer the way from one
     to the next. Comparisons are of whole numbers, without rounding.
 
     Parameters
     ----------
     environment : HypergridEnvironment
-        One of whose cells lies in a mode: `side` is 7 to 10, or 12 and more.
+        One of whose cells lies in a mode: ``side`` is 7 to 10, or 12 and more.
     r0, r1, r2 : float or array of shape (E,), default=0.1, 0.5, 2.0
         One number for all members or one a member; r0 > 0, r1 and r2 ≥ 0.
 
@@ -201,9 +201,9 @@ def gaussian_bump_rewards(
 
     with amplitudes :math:`a_k \sim N(0, 1)` as the paper has them (section 2.4): they
     are the inputs themselves. It leaves the rest open. Chosen here: the field is log R
-    (amplitudes may be negative, rewards not); the centres `BUMP_CENTRES` are each three
-    moves of four from the start, in different directions; the width `BUMP_WIDTH` of
-    1.4 strides lets neighbouring bumps overlap a little.
+    (amplitudes may be negative, rewards not); the centres ``BUMP_CENTRES`` are each
+    three moves of four from the start, in different directions; the width
+    ``BUMP_WIDTH`` of 1.4 strides lets neighbouring bumps overlap a little.
 
     The mean of log R is 0 everywhere, and distinguishes no places; the mean reward does
     (`log_mean_bump_reward`).
@@ -284,7 +284,7 @@ def wiener_regression_rewards(
     the inner products of residual and modes alone.
 
     Some expressions have log R below −600, and squared residuals of training would be
-    about these alone. With `max_gap` c, log R is raised to the member's largest value
+    about these alone. With ``max_gap`` c, log R is raised to the member's largest value
     minus c where it is below. Of N expressions this adds at most N exp(−c) of the
     largest R, which is less than Z: the distribution over expressions moves by at most
     N exp(−c) in total variation (25,190 expressions and c = 20: 5.2e-5), and log Z by

@@ -60,8 +60,8 @@ class ComponentRBF(StationaryKernelMixin, NormalizedKernelMixin, Kernel):
     Raises
     ------
     ValueError
-        When it is evaluated, if there is not one positive width a block, or `sizes` do
-        not add up to the columns.
+        When it is evaluated, if there is not one positive width a block, or ``sizes``
+        do not add up to the columns.
 
     See Also
     --------
@@ -306,8 +306,8 @@ def gaussian_process_modes(
     Raises
     ------
     ValueError
-        If shapes do not fit, an entry is not finite, or fewer than `n_modes` modes have
-        a variance above rounding.
+        If shapes do not fit, an entry is not finite, or fewer than ``n_modes`` modes
+        have a variance above rounding.
 
     Examples
     --------

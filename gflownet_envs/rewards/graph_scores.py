@@ -279,7 +279,7 @@ def log_marginal_likelihoods(
     alpha_mu: float = 1.0,
     alpha_w: float | None = None,
 ) -> np.ndarray:  # shape: (E, 2^d), float64
-    """Return log p of every set of columns; see `bge_scores`.
+    """Return log p of every set of columns; see `~gflownet_envs.bge_scores`.
 
     Examples
     --------

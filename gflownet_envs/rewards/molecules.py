@@ -79,7 +79,7 @@ def descriptor_score(
     positions, and u different fragments. The paper's Methods ("Molecular design") give
     the four terms, the centre 2 of the Gaussian, the number of fragments and the names
     of their five descriptors. Chosen here, because the paper is silent: the fragments
-    (`TOY_FRAGMENTS`, six aromatic, five saturated, five polar, four aliphatic), the
+    (``TOY_FRAGMENTS``, six aromatic, five saturated, five polar, four aliphatic), the
     width 1, the limits 400, 3 and 6 (stricter than Lipinski's 500, 5 and 10, which
     five such fragments seldom reach), the scales, and the plain mean.
 
@@ -289,7 +289,7 @@ def molecule_log_reward(
     QED is computed, the same for all. The form and both numbers are chosen here: the
     paper has no real molecules. An activity better by one decade is worth the factor
     :math:`e^{1/\text{temperature}}`, and R is proportional to QED to the power
-    `exponent`; 0 leaves QED out.
+    ``exponent``; 0 leaves QED out.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def arithmetic_problems(
     Parameters
     ----------
     environment : TokenSequenceEnvironment
-        As `arithmetic_environment` makes it, with `max_length` 5.
+        As `arithmetic_environment` makes it, with ``max_length`` 5.
     n_problems : int, default=40
         Even, at least 2; the paper's pool has 40.
     seed : int, default=0
@@ -137,7 +137,7 @@ STRATEGIES = (
 
 
 def strategy_environment(n_steps: int = 5) -> TokenSequenceEnvironment:
-    """Return sequences of `n_steps` of ten reasoning strategies, without an end token.
+    """Return sequences of ``n_steps`` of ten reasoning strategies, with no end token.
 
     The numbers are the paper's (supplement, figure 8); the names are chosen here.
 
@@ -160,7 +160,7 @@ def strategy_quality(
         1 - \Bigl|\frac{t}{T-1} - \frac{x_t}{9}\Bigr|
         - \tfrac12 [x_t = x_{t-1}] \Bigr)
 
-    Each strategy has its time, in the order of `STRATEGIES`, and to repeat the one
+    Each strategy has its time, in the order of ``STRATEGIES``, and to repeat the one
     before costs half a step. The paper does not say what its reward models learn; this
     is chosen here.
 

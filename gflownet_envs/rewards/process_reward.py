@@ -32,8 +32,8 @@ _N_CALIBRATION = 4096
 class ProcessRewardSpec:
     """How process reward models are made; the same for every member.
 
-    The paper (section 2.6) gives the kind of the networks and `n_labelled`; the rest is
-    chosen here.
+    The paper (section 2.6) gives the kind of the networks and ``n_labelled``; the rest
+    is chosen here.
 
     Attributes
     ----------
@@ -278,7 +278,7 @@ def train_process_reward(
 ) -> ProcessReward:
     """Train one network a member on its own part of the labelled problems.
 
-    Least squares on frozen features (`SequenceFeatures`), all labelled problems at
+    Least squares on frozen features (``SequenceFeatures``), all labelled problems at
     once. Scores are in standard deviations of the labels of the whole pool, from their
     mean. Which problems a member sees comes from its own random stream.
 

@@ -170,7 +170,7 @@ class ProxySpec:
 
     The default is minibatch training with early stopping: a part of the member's own
     rows is held out, and the parameters of the best epoch on it are retained.
-    `PAPER_PROXY` is full-batch training for 200 steps, which underfits.
+    ``PAPER_PROXY`` is full-batch training for 200 steps, which underfits.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class ProxySpec:
     max_epochs : int, default=200
     patience : int or None, default=15
         Epochs without a better validation loss before a member stops; None trains for
-        `max_epochs` and keeps the last parameters.
+        ``max_epochs`` and keeps the last parameters.
     validation_fraction : float, default=0.1
         Share of the member's own rows that judge the epochs; unused without patience.
     standardize : bool, default=True

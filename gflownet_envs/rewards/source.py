@@ -475,7 +475,7 @@ def mean_log_reward(
 def mean_reward(reward: RewardSource, environment: Environment) -> RewardSource:
     """Return one reward, the mean of log R over the members.
 
-    A table where the objects can be listed, a `MeanReward` elsewhere.
+    A table where the objects can be listed, a ``MeanReward`` elsewhere.
 
     Examples
     --------

@@ -18,7 +18,7 @@ class TrainingSpec:
     Attributes
     ----------
     objective : str, default="vargrad"
-        A name in `OBJECTIVES`.
+        A name in ``OBJECTIVES``.
     n_iterations : int, default=3000
     batch_size : int, default=128
         Trajectories an iteration and member.
@@ -53,12 +53,12 @@ class TrainingSpec:
         Share of uniformly random actions while sampling. On-policy training never
         learns the log-ratios of rare actions: without exploration most of the
         variance of the log-ratios is training noise although the policies are close
-        to exact in total variation (`docs/results.md`).
+        to exact in total variation (``docs/results.md``).
     exploration_temperature : float, default=1.0
         Log-policies are divided by it while sampling.
     replay_fraction : float, default=0.0
-        Share of a batch that repeats earlier trajectories; see `ReplayBuffer`. Rounded
-        to trajectories it must leave at least one old and one new.
+        Share of a batch that repeats earlier trajectories; see ``ReplayBuffer``.
+        Rounded to trajectories it must leave at least one old and one new.
     replay_capacity : int, default=1000
         Trajectories that a member remembers.
     check_every : int, default=500

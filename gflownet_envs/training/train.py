@@ -76,7 +76,7 @@ def train_ensemble(
         Default: ``TrainingSpec()``.
     n_replicates : int, default=1
         Members trained on each reward, with random numbers of their own. Members of
-        one reward are adjacent; `TrainedEnsemble.rewards` has their numbers. One
+        one reward are adjacent; ``TrainedEnsemble.rewards`` has their numbers. One
         reward with many replicates is the fixed-reward control: all its members
         differ by training noise alone.
     seed : int, default=0

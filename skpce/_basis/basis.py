@@ -1,4 +1,4 @@
-"""The orthonormal polynomial basis, alone and as a transformer."""
+"""The orthonormal polynomial basis, and what determines it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     BoolArray,
@@ -18,11 +17,12 @@ from .._checks import (
     IndexArray,
     check_option,
     check_positive_weights,
-    checked_sample_weight,
     input_names,
+    refuse_extremes,
+    validated,
 )
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
-from .._model_file.state import plain_state, restore_state
+from .._input_laws.columns import check_columns
 from .index_sets import (
     basis_advice,
     build_multi_indices,
@@ -43,6 +43,15 @@ _BLOCK_ENTRIES = 2**19
 
 # Below this many rows the calls cost more than the arithmetic.
 _SMALLEST_BLOCK = 64
+
+
+# Largest product of functions: 1 - leverage is about the inverse of its square, and
+# the square of that is a number too.
+_LARGEST_PRODUCT = 1e60
+
+# More functions of one input than this are refused; no number of samples tells them
+# apart.
+_MOST_FUNCTIONS = 10_000
 
 
 class _Run(NamedTuple):
@@ -130,7 +139,9 @@ class PolynomialBasis:
             evaluate = self.laws[i].evaluate
             if i == slope_of:
                 evaluate = self.laws[i].differentiate
-            tables[i] = evaluate(X[:, i], largest[i])
+            with np.errstate(over="ignore", invalid="ignore"):
+                tables[i] = evaluate(X[:, i], largest[i])
+            self._refuse_overflow(tables[i], X[:, i], i)
         columns[0] = 1.0
         for start, stop, parent, feature, exponent in self._plan[1]:
             factor = tables[feature][exponent]
@@ -139,6 +150,26 @@ class PolynomialBasis:
             else:
                 parents = columns[parent : parent + stop - start]
                 np.multiply(parents, factor, out=columns[start:stop])
+
+    @cached_property
+    def _largest_factor(self) -> float:
+        """The largest value of a function with which no product overflows."""
+        width = int((self.multi_indices > 0).sum(axis=1).max(initial=1))
+        return float(_LARGEST_PRODUCT ** (1.0 / max(width, 1)))
+
+    def _refuse_overflow(self, table: FloatArray, column: FloatArray, i: int) -> None:
+        """Refuse inputs at which the functions of one input, or products, overflow."""
+        height = np.abs(table).max(axis=0, initial=0.0)  # NaN where it overflows
+        high = ~(height <= self._largest_factor) & np.isfinite(column)
+        if high.any():
+            value = column[np.argmax(high)]
+            law = self.laws[i]
+            raise ValueError(
+                f"X has {value!r} in column {i}, where polynomials of degree "
+                f"{len(table) - 1} overflow; expected values nearer to its "
+                f"distribution, which is about {law.location:.6g} with the scale "
+                f"{law.scale:.6g}."
+            )
 
     def differentiate(
         self, X: FloatArray, feature: int
@@ -278,7 +309,10 @@ class BasisParameters:
         in_blocks: bool = False,  # True when the design matrix is never whole in memory
     ) -> PolynomialBasis:
         """Learn the input laws and build the index set that they can carry."""
-        laws = learn_input_laws(self.check(X.shape[1]), X, weights)
+        specifications = self.check(X.shape[1])
+        refuse_extremes(X, "X", varying=True)
+        laws = learn_input_laws(specifications, X, weights)
+        check_columns(self.owner, laws, X, weights, names)
         n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
         multi_indices = self._index_set(laws, names, n_rows)
         needed = multi_indices.max(axis=0).tolist()
@@ -325,6 +359,7 @@ def explicit_multi_indices(
     n_samples: int,
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """Add the constant where it is missing, and sort as the built sets are sorted."""
+    _check_degrees(owner, "multi_indices", rows.max(axis=0))
     for law, needed, name in zip(laws, rows.max(axis=0).tolist(), names, strict=True):
         if needed > law.largest_degree:
             raise ValueError(
@@ -336,6 +371,15 @@ def explicit_multi_indices(
         rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])
     check_design_fits(owner, n_samples, len(rows), "Give fewer 'multi_indices'.")
     return sort_graded(rows, categorical_inputs(laws))
+
+
+def _check_degrees(owner: str, name: str, degrees: Any) -> None:
+    """Refuse more functions of one input than any number of samples tells apart."""
+    if np.max(degrees) > _MOST_FUNCTIONS:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} asks for degree {np.max(degrees):.0f} "
+            f"in one input; expected at most {_MOST_FUNCTIONS}."
+        )
 
 
 def truncated_multi_indices(
@@ -351,11 +395,14 @@ def truncated_multi_indices(
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """Build the set, or raise ``ValueError`` for one that exceeds the memory."""
     n_features = len(laws)
+    weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
+    ends = np.array([law.largest_degree for law in laws])
+    _check_degrees(owner, "degree", np.minimum(degree / weights, ends))
     truncation = {
         "q": q,
         "interaction_order": interaction_order,
         "anisotropy": anisotropy,
-        "largest": [law.largest_degree for law in laws],
+        "largest": ends,
         "categorical": categorical_inputs(laws),
     }
     n_rows = max(n_samples, n_features)
@@ -389,7 +436,7 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
         Values of the basis functions; column 0 is one.
     """
     check_is_fitted(self)
-    values = validate_data(self, X, dtype=np.float64, reset=False)
+    values = validated(self, X, reset=False)
     # Not by ``checked_inputs``, for the warning is to name the line of the caller.
     self.basis_.warn_outside(values, input_names(self))
     return self.basis_.evaluate(values)
@@ -398,7 +445,7 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
 def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:
     """Return inputs as an array; warn of those outside their distributions."""
     check_is_fitted(estimator)
-    values = validate_data(estimator, X, dtype=np.float64, reset=False)
+    values = validated(estimator, X, reset=False)
     estimator.basis_.warn_outside(values, input_names(estimator))
     return values
 
@@ -421,143 +468,3 @@ def get_feature_names_out(
     check_is_fitted(self)
     names = input_names(self, input_features)
     return np.asarray(self.basis_.names(names), dtype=object)
-
-
-class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
-    r"""Orthonormal polynomials of the inputs, as features.
-
-    In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
-    columns are orthonormal under the law of the inputs: Hermite polynomials for
-    normal inputs, Legendre polynomials for uniform ones [1]_.
-
-    Parameters
-    ----------
-    degree : int, default=2
-        Largest degree of a term.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input. A name learns its parameters in ``fit``: ``"normal"``
-        (weighted mean and standard deviation with ``ddof=0``), ``"uniform"``
-        (smallest and largest value of positive weight), ``"exponential"``,
-        ``"gamma"``, ``"beta"``, ``"empirical"`` (the data themselves) or
-        ``"categorical"`` (numeric codes of categories). A frozen law of
-        ``scipy.stats``, continuous or discrete, learns nothing. A list gives one law
-        per feature. See the user guide on input laws.
-    truncation, q, interaction_order
-        As in :class:`PolynomialChaosRegressor`.
-    anisotropy : array-like of shape (n_features,) or None, default=None
-        Positive weights :math:`w_i`: the terms :math:`j` with
-        :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are retained. A weight of
-        2 gives an input half the degree.
-    multi_indices : array-like of shape (n_terms, n_features) or None, default=None
-        The terms themselves, as non-negative ints; the constant is added where it
-        is missing. ``degree``, ``truncation``, ``q``, ``interaction_order`` and
-        ``anisotropy`` then have no effect.
-
-    Attributes
-    ----------
-    multi_indices_ : ndarray of shape (n_terms, n_features)
-        Exponent of each input in each term, in graded order; row 0 is the constant.
-        For a categorical input the number of the contrast.
-    basis_, n_features_in_, feature_names_in_
-        As in :class:`PolynomialChaosRegressor`.
-
-    See Also
-    --------
-    PolynomialChaosRegressor : Least squares or ridge on this basis.
-
-    Notes
-    -----
-    The columns are orthonormal when the inputs are independent and have the stated
-    laws. The sample mean of their products approaches the identity at the rate
-    :math:`n^{-1/2}`.
-
-    An input of finitely many values has fewer functions than values, which bounds its
-    exponents. Each contrast of a categorical input counts as of degree one.
-
-    References
-    ----------
-    .. [1] D. Xiu and G. E. Karniadakis, "The Wiener-Askey polynomial chaos for
-       stochastic differential equations", SIAM Journal on Scientific Computing 24
-       (2002), table 4.1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.stats import norm
-    >>> from skpce import PolynomialChaosFeatures
-    >>> X = np.array([[0.0, 1.0], [2.0, 0.0]])
-    >>> features = PolynomialChaosFeatures(degree=2, distribution=norm(0, 1)).fit(X)
-    >>> features.get_feature_names_out().tolist()
-    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
-    >>> features.transform(X).round(3).tolist()
-    [[1.0, 0.0, 1.0, -0.707, 0.0, 0.0], [1.0, 2.0, 0.0, 2.121, 0.0, -0.707]]
-
-    Half the degree for the second input, and chosen terms alone:
-
-    >>> features.set_params(anisotropy=[1, 2]).fit(X).get_feature_names_out().tolist()
-    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)']
-    >>> features.set_params(multi_indices=[[3, 0], [1, 1]]).fit(X).multi_indices_
-    array([[0, 0],
-           [1, 1],
-           [3, 0]])
-    """
-
-    def __init__(
-        self,
-        degree: int = 2,
-        *,
-        distribution: Any = "normal",
-        truncation: str = "total_degree",
-        q: float = 1.0,
-        interaction_order: int | None = None,
-        anisotropy: ArrayLike | None = None,
-        multi_indices: ArrayLike | None = None,
-    ) -> None:
-        self.degree = degree
-        self.distribution = distribution
-        self.truncation = truncation
-        self.q = q
-        self.interaction_order = interaction_order
-        self.anisotropy = anisotropy
-        self.multi_indices = multi_indices
-
-    __getstate__, __setstate__ = plain_state, restore_state
-
-    def fit(
-        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> PolynomialChaosFeatures:
-        """Learn the input laws and build the index set.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Inputs.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,) or None, default=None
-            Frequency of each row.
-
-        Returns
-        -------
-        self : PolynomialChaosFeatures
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            For a bad parameter, a law that cannot carry the degree, or a basis too
-            large for memory.
-        """
-        values = validate_data(self, X, dtype=np.float64)
-        weights = checked_sample_weight(sample_weight, values)
-        names = input_names(self)
-        self.basis_ = BasisParameters.of(self).learn(values, weights, names)
-        return self
-
-    @property
-    def multi_indices_(self) -> IndexArray:
-        """Exponents of the terms; shape (n_terms, n_features)."""
-        return self.basis_.multi_indices
-
-    transform = transform
-    get_feature_names_out = get_feature_names_out

@@ -25,8 +25,9 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    as_floats,
     check_integer,
     check_positive_weights,
     check_real,
@@ -90,6 +92,7 @@ def count_terms(
     >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
     133
     """
+    check_real("count_terms", "stop_above", stop_above, closed="both")
     options = (q, interaction_order, anisotropy, largest, categorical)
     cut = _Truncation.checked("count_terms", n_features, degree, *options)
     return cut.count(stop_above)
@@ -270,7 +273,7 @@ class _Truncation(NamedTuple):
         check_integer(owner, "n_features", n_features, low=1)
         check_truncation(owner, degree, q, interaction_order)
         weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
-        ends = np.asarray(np.inf if largest is None else largest, dtype=np.float64)
+        ends = as_floats(np.inf if largest is None else largest, "largest")
         kinds = np.asarray(False if categorical is None else categorical, dtype=bool)
         for name, values in (("largest", ends), ("categorical", kinds)):
             if values.ndim and values.shape != (n_features,):
@@ -357,28 +360,46 @@ def _count_isotropic(cut: _Truncation, stop_above: float) -> int:
             if total > max(stop_above, _LARGEST_COUNT):
                 break
         return total
-    for exponents in _partitions(degree, cut.budget, q, largest):
-        arrangements = math.factorial(len(exponents))
-        for multiplicity in Counter(exponents).values():
-            arrangements //= math.factorial(multiplicity)
-        total += math.comb(n_features, len(exponents)) * arrangements
+    if n_features * degree > min(stop_above, _LARGEST_UNIVARIATE):
+        return n_features * degree
+    powers = [float(k) ** q for k in range(1, degree + 1)]
+    total += n_features * degree if largest else 0
+    for exponents, left in _partitions(degree, cut.budget, powers, largest - 1):
+        total += _count_extensions(exponents, bisect_right(powers, left), n_features)
         if total > stop_above:
             break
     return total
 
 
+def _count_extensions(exponents: tuple[int, ...], most: int, n_features: int) -> int:
+    """Count the terms of a partition and one more part, up to its last and ``most``."""
+    arrangements = math.factorial(len(exponents) + 1)
+    times = Counter(exponents)
+    for multiplicity in times.values():
+        arrangements //= math.factorial(multiplicity)
+    last = exponents[-1]
+    count = min(most, last - 1) * arrangements
+    if most >= last:
+        count += arrangements // (times[last] + 1)
+    return math.comb(n_features, len(exponents) + 1) * count
+
+
 def _partitions(
-    largest: int, limit: float, q: float, n_parts: int
-) -> Iterator[tuple[int, ...]]:
-    """Yield the non-increasing positive tuples whose sum of q-powers fits."""
-    if n_parts == 0:
+    largest: int, limit: float, powers: Sequence[float], n_parts: int
+) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Yield the non-increasing positive tuples whose q-powers fit, and what is left.
+
+    Tuples that leave no room for another part are left out.
+    """
+    if n_parts <= 0:
         return
     for first in range(1, largest + 1):
-        if first**q > limit:
+        left = limit - powers[first - 1]
+        if left < 1.0:
             break
-        yield (first,)
-        for rest in _partitions(first, limit - first**q, q, n_parts - 1):
-            yield (first, *rest)
+        yield (first,), left
+        for others, rest in _partitions(first, left, powers, n_parts - 1):
+            yield (first, *others), rest
 
 
 def _cheapest_later(costs: list[FloatArray]) -> FloatArray:
@@ -528,6 +549,15 @@ def check_design_fits(
         f"{needed / 2**30:.3g} GiB, more than the {_available_memory() / 2**30:.3g} "
         f"GiB that it may use here. {advice}"
     )
+
+
+def refuse_memory(owner: str, needed: float, what: str) -> None:
+    """Raise ``ValueError`` when so many bytes are more than may be used."""
+    if needed > _available_memory():
+        raise ValueError(
+            f"{owner} needs about {needed / 2**30:.3g} GiB for {what}, more than the "
+            f"{_available_memory() / 2**30:.3g} GiB that it may use here."
+        )
 
 
 def _available_memory() -> float:

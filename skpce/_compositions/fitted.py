@@ -271,6 +271,8 @@ def fit_compositions(
     if not pooled:
         groups = np.arange(samples.targets.shape[1])
     spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
+    if not samples.targets.shape[1]:  # no step has a choice: nothing to search
+        solver = LeastSquaresSolver()
     on_inputs = isinstance(solver, InputModelSolver)
     fit = solver.fit(linear_problem(basis, samples, groups, on_inputs))
     step_spread = spread[coordinates.step_of_coordinate]

@@ -16,20 +16,24 @@ from scipy.linalg import block_diag, helmert
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    as_floats,
     attribute_of,
     check_option,
     check_real,
     fail,
     input_names,
     method_of,
+    refuse_extremes,
+    validated,
 )
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from .steps import (
     CLOSURES,
     StepLayout,
@@ -118,7 +122,9 @@ def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
     ValueError
         If the number of columns is not the number of coordinates.
     """
-    coordinates = np.asarray(X, dtype=np.float64)
+    coordinates = as_floats(X, "X")
+    assert_all_finite(coordinates, input_name="X")
+    refuse_extremes(coordinates, "X")
     if coordinates.ndim != 2 or coordinates.shape[1] != geometry.n_coordinates:
         raise ValueError(
             f"X has shape {coordinates.shape}; expected (n_members, "
@@ -218,6 +224,9 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
     True
     """
 
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
     def __init__(
         self,
         log_ratio: str = "ilr",
@@ -264,7 +273,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         """
         check_parameters_of(self)
         refuse_ragged(X, "X")
-        values = validate_data(self, X, dtype=np.float64)
+        values = validated(self, X)
         geometry = learn_geometry(self, X, values, "X")
         layout, mask = geometry.layout, geometry.mask
         close_compositions(values, layout, self.closure, "X", zero_rows_to=mask)
@@ -288,7 +297,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         refuse_ragged(X, "X")
-        values = validate_data(self, X, dtype=np.float64, reset=False)
+        values = validated(self, X, reset=False)
         clr = log_ratios_of(
             values,
             self.geometry_,
@@ -327,13 +336,15 @@ def log_ratios_of(
     return geometry.clr(positive)
 
 
-def composition_geometry(y: Any, steps: Any, mask: Any, owner: str) -> LogRatioGeometry:
+def composition_geometry(
+    y: Any, steps: Any, mask: Any, owner: str, name: str = "y"
+) -> LogRatioGeometry:
     """Read the steps and the mask of a table of compositions."""
-    refuse_ragged(y)
-    refuse_nan(y)
-    values = np.asarray(y, dtype=np.float64)
+    refuse_ragged(y, name)
+    refuse_nan(y, name)
+    values = as_floats(y, name)
     if values.ndim != 2:
-        raise ValueError(f"y must be 2-D, got shape {values.shape}.")
+        raise ValueError(f"{name} must be 2-D, got shape {values.shape}.")
     layout = resolve_layout(y, steps, values.shape[1], owner)
     mask = resolve_mask(mask, values, layout, owner)
     return LogRatioGeometry(layout, mask, "clr", -1)
@@ -343,7 +354,7 @@ def clr_of(
     y: Any, geometry: LogRatioGeometry, zero_replacement: float, name: str
 ) -> FloatArray:
     """Return the centred log-ratios of a table of compositions."""
-    values = np.asarray(y, dtype=np.float64)
+    values = as_floats(y, name)
     if values.ndim != 2 or values.shape[1] != geometry.layout.n_parts:
         raise ValueError(
             f"{name} has shape {values.shape}; expected (n_members, "

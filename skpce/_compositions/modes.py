@@ -347,9 +347,10 @@ def dip_statistic(values: FloatArray) -> float:  # shape: (n_values,)
         largest = gap[widest]
         left = lower_hull[lower_hull <= widest].max()
         right = upper_hull[upper_hull >= widest].min()
+        # The ends of the interval can be the mode, where a distribution may jump.
         outside = max(
-            np.max(above[inside][: left + 1] - minorant[: left + 1]),
-            np.max(majorant[right:] - below[inside][right:]),
+            np.max(above[inside][:left] - minorant[:left], initial=0.0),
+            np.max((majorant - below[inside])[right + 1 :], initial=0.0),
         )
         if largest <= 2 * dip:
             return float(dip)

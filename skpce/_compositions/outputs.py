@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import BoolArray, FloatArray, IndexArray, fail
+from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail
 from .._expansion.targets import (
     numbered_outputs,
     output_labels,
@@ -110,7 +110,7 @@ class Outputs:
         self, y: Any, name: str = "y"
     ) -> FloatArray:  # shape: (n_members, n_coordinates)
         """Return centred log-ratios of the compositions, then the real columns."""
-        values = np.asarray(y, dtype=np.float64)
+        values = as_floats(y, name)
         if self.real is not None:
             values = values.reshape(len(values), -1)
         if values.ndim != 2 or values.shape[1] != self.n_columns:
@@ -293,7 +293,7 @@ def _split_columns(y: Any, n_columns: int, outputs: Any, owner: str) -> int:
     if not 0 < n_real < n_columns:
         raise ValueError(
             f"The 'outputs' parameter of {owner} has {n_real} of {n_columns} columns "
-            "of y; with steps= it names those after the compositions."
+            "of y; expected those after the compositions, which steps= names."
         )
     return n_columns - n_real
 

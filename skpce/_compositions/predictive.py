@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.utils.validation import validate_data
 
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, validated
 from .._expansion.prediction import PredictionInterval, draw, interval
 from .._expansion.predictive import OutputSpace, Predictive
 from .._expansion.problem import FittedProblem
@@ -123,7 +122,7 @@ def predictive_of_surrogate(surrogate: Any) -> Predictive:
         return predictive_of(alone._fitted)
 
     def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
-        inputs = validate_data(surrogate, X, dtype=np.float64, reset=False)
+        inputs = validated(surrogate, X, reset=False)
         closed = checked_policies(y, surrogate, len(inputs), "y of calibration")
         positive = replace_zeros(
             closed, geometry.mask, geometry.layout, surrogate.zero_replacement

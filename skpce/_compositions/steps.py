@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.special import rel_entr
 
-from .._checks import BoolArray, FloatArray, IndexArray, fail
+from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail, listed
 
 _SEPARATOR = "__"
 
@@ -96,9 +96,8 @@ def _refuse_text(y: Any, name: str) -> None:
         values = np.asarray(y).ravel()
     except ValueError:  # rows of different length: left to scikit-learn's own message
         return
-    if values.dtype.kind not in "USO":
-        return
-    text = [entry for entry in values.tolist() if isinstance(entry, (str, bytes))]
+    entries = values.tolist() if values.dtype.kind in "USO" else []
+    text = [entry for entry in entries if isinstance(entry, (str, bytes))]
     if text:
         raise ValueError(
             f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
@@ -150,7 +149,8 @@ def resolve_layout(
 
 def _column_groups(values: Any) -> list[list[Any]]:
     """Return the groups of columns, or nothing for widths and other values."""
-    kinds: tuple[Any, ...] = (list, tuple, range, np.ndarray)
+    kinds: Any = (list, tuple, range, np.ndarray)
+    values = [] if getattr(values, "ndim", 1) == 0 else values
     if not isinstance(values, kinds) or not len(values):
         return []
     if not all(isinstance(value, kinds) and np.ndim(value) == 1 for value in values):
@@ -303,19 +303,19 @@ def pack_steps(
             )
         exists = np.asarray(mask, dtype=bool)
         if exists.shape != policies.shape[1:]:
-            raise ValueError(
-                f"mask has shape {exists.shape}, not {policies.shape[1:]}."
-            )
+            expected = policies.shape[1:]
+            raise ValueError(f"mask has shape {exists.shape}; expected {expected}.")
         blocks = [policies[:, step, parts] for step, parts in enumerate(exists)]
     else:
         if mask is not None:
             raise ValueError("mask= goes with a 3-D array only.")
         values = policies.values() if isinstance(policies, Mapping) else policies
-        blocks = [np.asarray(block, dtype=np.float64) for block in values]
+        blocks = [as_floats(b, "policies") for b in listed(values, "policies")]
     shapes = [block.shape for block in blocks]
     if not blocks or any(len(shape) != 2 for shape in shapes):
         raise ValueError(
-            f"Each step must be a 2-D array (n_members, width). Got shapes {shapes}."
+            "policies must have a 2-D array (n_members, width) for each step. Got "
+            f"the shapes {shapes}."
         )
     if len({shape[0] for shape in shapes}) > 1:
         raise ValueError(f"The steps differ in their number of members: {shapes}.")
@@ -349,10 +349,11 @@ def unpack_steps(y: ArrayLike, steps: Sequence[int]) -> list[FloatArray]:
     >>> [part.shape for part in unpack_steps(np.ones((5, 5)), (2, 3))]
     [(5, 2), (5, 3)]
     """
-    values = np.asarray(y, dtype=np.float64)
+    values = as_floats(y, "y")
     if values.ndim != 2:
         raise ValueError(f"y must be 2-D, got shape {values.shape}.")
-    layout = resolve_layout(values, tuple(steps), values.shape[1], "unpack_steps")
+    steps = tuple(listed(steps, "steps"))
+    layout = resolve_layout(values, steps, values.shape[1], "unpack_steps")
     return [values[:, columns] for columns in layout.slices]
 
 
@@ -532,7 +533,7 @@ def checked_policies(
     """Return policies to compare with a fitted surrogate, closed to one."""
     refuse_ragged(y, name)
     refuse_nan(y, name)
-    values = np.asarray(y, dtype=np.float64)
+    values = as_floats(y, name)
     if values.ndim == 1:
         values = values[:, np.newaxis]
     layout = surrogate.geometry_.layout

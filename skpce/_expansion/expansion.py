@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray, import_pandas, refuse_other_names
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    as_floats,
+    import_pandas,
+    refuse_other_names,
+)
 from . import figures
 from .indices import SobolIndices, checked_features, sobol_indices
 from .moments import marginal_basis
@@ -137,7 +143,12 @@ class Expansion:
         target_variance: ArrayLike | None = None,
         loo_error: ArrayLike | None = None,
     ) -> None:
-        values = np.asarray(coefficients, dtype=np.float64)
+        if not isinstance(basis, PolynomialBasis):
+            raise TypeError(
+                "basis must be the basis_ of a fitted estimator. Got "
+                f"{type(basis).__name__} instead."
+            )
+        values = as_floats(coefficients, "coefficients")
         n_terms, n_inputs = basis.multi_indices.shape
         if values.ndim != 2 or values.shape[1] != n_terms:
             raise ValueError(
@@ -156,7 +167,7 @@ class Expansion:
         variance = one_per_output("target_variance", target_variance, len(values))
         error = one_per_output("loo_error", loo_error, len(values))
         known = q2_of_groups(error, variance, positions, n_groups)
-        known = known if q2 is None else np.asarray(q2, dtype=float)
+        known = known if q2 is None else as_floats(q2, "q2")
         if known.shape != (n_groups,):
             raise ValueError(
                 f"q2 has shape {known.shape}; expected ({n_groups},), one per group."
@@ -339,7 +350,7 @@ class Expansion:
         array([[1.]])
         """
         return self._with(
-            coefficients=np.asarray(matrix, dtype=np.float64) @ self.coefficients,
+            coefficients=as_floats(matrix, "matrix") @ self.coefficients,
             output_names=output_names,
             groups=groups,
             group_names=group_names,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray, check_integer, make_generator
+from .._checks import FloatArray, IndexArray, as_floats, check_integer, make_generator
 from . import indices as kernels
 from .indices import (
     DerivativeSensitivity,
@@ -459,7 +459,7 @@ def aggregated_sobol_indices(
     """
     n_groups = len(self.group_names)
     try:
-        given = np.ones(n_groups) if weights is None else np.asarray(weights, float)
+        given = np.ones(n_groups) if weights is None else as_floats(weights, "weights")
     except (TypeError, ValueError):
         given = np.full(1, np.nan)  # refused with the others
     if given.shape != (n_groups,) or not np.all(np.isfinite(given) & (given >= 0)):

@@ -40,6 +40,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from .._basis.basis import PolynomialBasis
+from .._basis.index_sets import refuse_memory
 from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
 
@@ -88,6 +89,9 @@ def linearisation(
     law: InputLaw, degree: int
 ) -> FloatArray:  # shape: (degree + 1, degree + 1, n_functions)
     """Return :math:`e_{abk}` for every k whose product with a pair may not be 0."""
+    # The values of products at the nodes, and three copies of the table.
+    n_entries = 4.0 * (degree + 1) ** 2 * (2 * degree + 1)
+    refuse_memory("moments", 8.0 * n_entries, f"products of degree {2 * degree}")
     weights, values = _functions(law, degree)
     pairs = values[: degree + 1, np.newaxis] * values[: degree + 1]
     table = (pairs * weights) @ values.T
@@ -246,6 +250,9 @@ def _squared(
         pairs *= np.where(left == right, 1.0, 2.0)
         n_known = keys.shape[1]
         keys, rank = _distinct(np.hstack([keys, new]))
+        # Keys and coefficients, before and after, and what sorting them needs.
+        numbers = 2.0 * keys.shape[1] * (len(coefficients) + len(keys) + 4)
+        refuse_memory("moments", 8.0 * numbers, f"{keys.shape[1]} products of terms")
         total = np.zeros((len(coefficients), keys.shape[1]))
         total[:, rank[:n_known]] = squared
         total[:, rank[n_known:]] += (products @ pairs.T).T

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.validation import check_array, validate_data
 
 from .._checks import (
     FloatArray,
@@ -18,6 +17,8 @@ from .._checks import (
     check_option,
     check_real,
     fail,
+    validated,
+    validated_array,
 )
 from .conformal import cross_bounds, split_bounds
 from .predictive import QUANTILE, Predictive, RealSpace, simultaneous_bands
@@ -57,7 +58,10 @@ def check_predictive(
     """Raise ``ValueError`` for bad arguments of draws."""
     check_integer(owner, "n_samples", n_samples, low=1)
     check_option(owner, "noise", noise, NOISES)
-    if residual is not None and residual not in RESIDUAL_LAWS:
+    known = residual is None or (
+        isinstance(residual, str) and residual in RESIDUAL_LAWS
+    )
+    if not known:
         listed = ", ".join(repr(name) for name in RESIDUAL_LAWS)
         raise fail(owner, "residual", f"one of {listed} or None", residual)
     if X is not None and inputs is not None:
@@ -217,8 +221,8 @@ def _predictive_of_part(
         return predictive_of(fitted)
 
     def read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
-        inputs = validate_data(estimator, X, dtype=np.float64, reset=False)
-        values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        inputs = validated(estimator, X, reset=False)
+        values = validated_array(y, "y", ensure_2d=False)
         refuse_other_outputs(y, expansion.output_names, "y of calibration")
         if values.ndim == 1:
             values = values[:, np.newaxis]

@@ -21,6 +21,7 @@ from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
     IndexArray,
+    as_floats,
     fail,
     make_generator,
     refuse_other_names,
@@ -165,7 +166,7 @@ class Predictive:
 
     def checked(self, X: ArrayLike) -> FloatArray:
         """Return finite inputs; warn of those outside their distributions."""
-        values = np.asarray(X, dtype=np.float64)
+        values = as_floats(X, "X")
         assert_all_finite(values, input_name="X")
         self.basis.warn_outside(values, self.names)
         return values

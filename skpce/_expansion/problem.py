@@ -142,6 +142,12 @@ class FittedProblem:
 
     def predict_with_std(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return predictions and their standard deviations, each (n, n_targets)."""
+        if np.isnan(self.fit.residual_variance).any():
+            raise ValueError(
+                "predict(return_std=True) has no residuals to measure: with as many "
+                "terms as samples a least-squares fit passes through all of them. "
+                "Expected fewer terms (a lower degree) or solver='ridge'."
+            )
         coefficients = self.coefficients
         values = np.empty((len(X), len(coefficients)))
         deviation = np.empty_like(values)
@@ -406,11 +412,33 @@ class LearnedLaws:
             ends = np.array(law.support)
             if np.isinf(ends).all() or np.isfinite(law.largest_degree):
                 continue
-            drawn = (law.sample(n_copies, generator) for _ in range(n_resamples))
-            extremes = np.array([(column.min(), column.max()) for column in drawn])
+            extremes = sample_extremes(law, n_copies, n_resamples, generator)
             finite = np.isfinite(ends)
             bounds[i] = 2.0 * ends[finite] - extremes[:, finite]
         return bounds
+
+
+def sample_extremes(
+    law: InputLaw,
+    n_copies: int,
+    size: int,
+    generator: np.random.Generator,
+) -> FloatArray:  # shape: (size, 2)
+    r"""Draw the smallest and the largest of ``n_copies`` values, ``size`` times.
+
+    The largest of :math:`n` uniform numbers is :math:`e^{-E/n}` with an exponential
+    :math:`E`, and the smallest is that largest one times the smallest of
+    :math:`n - 1` others (L. Devroye, "Non-Uniform Random Variate Generation",
+    Springer, 1986, section V.3.1). Quantiles of the law map both.
+    """
+    exponential = generator.standard_exponential((2, size))
+    above = -np.expm1(-exponential[0] / n_copies)  # 1 minus the largest
+    below = 1.0 - above
+    if n_copies > 1:
+        below *= -np.expm1(-exponential[1] / (n_copies - 1))
+    frozen = law.to_scipy()
+    smallest = frozen.ppf(below)
+    return np.stack([smallest, np.maximum(frozen.isf(above), smallest)], axis=1)
 
 
 class RelearningSolver(CoefficientSolver):

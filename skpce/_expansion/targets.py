@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, IndexArray, floats_with_nan
+from .._checks import FloatArray, IndexArray, as_floats, floats_with_nan, listed
 from .._solvers.problem import q2_from_sums
 
 
@@ -26,7 +26,7 @@ class FailedSamplesWarning(UserWarning):
 def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return targets with zeros in place of NaN, and where these were."""
     values = np.asarray(y)
-    if values.dtype.kind == "O" and hasattr(y, "dtypes"):  # nullable types of pandas
+    if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
         with suppress(ValueError):
             values = floats_with_nan(values)
     if values.dtype.kind != "f" or not np.isnan(values).any():
@@ -150,8 +150,8 @@ def checked_names(
         if prefix == "y" and size == 1:
             return ("y",)
         return tuple(f"{prefix}{i}" for i in range(size))
-    names = tuple(map(str, given))
-    if isinstance(given, str) or len(names) != size:
+    names = () if isinstance(given, str) else tuple(map(str, listed(given, name)))
+    if len(names) != size:
         raise ValueError(f"{name} must be {size} names. Got {given!r}.")
     return names
 
@@ -160,7 +160,7 @@ def one_per_output(name: str, given: ArrayLike | None, size: int) -> FloatArray 
     """Return one number for each output, or None."""
     if given is None:
         return None
-    values = np.asarray(given, dtype=np.float64)
+    values = as_floats(given, name)
     if values.shape != (size,):
         raise ValueError(
             f"{name} has shape {values.shape}; expected ({size},), one per output."

@@ -68,6 +68,7 @@ FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
 def check_distribution(owner: str, distribution: Any, n_features: int) -> list[Any]:
     """Return one checked specification per feature."""
     listed = isinstance(distribution, (Sequence, np.ndarray))
+    listed = listed and getattr(distribution, "ndim", 1) > 0
     if listed and not isinstance(distribution, str):
         specifications = list(distribution)
         if len(specifications) != n_features:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_array, validate_data
 
 from .._checks import (
     FloatArray,
+    as_floats,
     at_least_one_copy,
     attribute_of,
     check_integer,
@@ -24,8 +24,11 @@ from .._checks import (
     input_names,
     make_generator,
     method_of,
+    validated,
+    validated_array,
 )
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from . import InputLaw, check_distribution, learn_input_laws
 from .scores import (
     DistributionMap,
@@ -45,6 +48,9 @@ ROOTS = ("cholesky", "symmetric")
 
 #: Bandwidths among which the likelihood chooses; 1 is the Gaussian copula.
 BANDWIDTHS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+#: Kernels narrower than this are points.
+SMALLEST_BANDWIDTH = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +83,7 @@ class IsoprobabilisticMap:
             For values outside the support of a named or frozen law; a normal or an
             empirical one goes on.
         """
-        values = np.asarray(X, dtype=np.float64)
+        values = as_floats(X, "X")
         assert_all_finite(values, input_name="X")
         for i, name in enumerate(self.names):
             if isinstance(self.columns[i], DistributionMap):  # others go on beyond data
@@ -97,7 +103,7 @@ class IsoprobabilisticMap:
         inputs : ndarray of shape (n_samples, n_features)
             With the fitted law. A column that was constant comes back constant.
         """
-        normals = check_array(X, dtype=np.float64)
+        normals = validated_array(X, "X")
         if normals.shape[1] != len(self.names):
             raise ValueError(
                 f"X has {normals.shape[1]} columns; expected {len(self.names)}, one "
@@ -184,7 +190,7 @@ class MarginalFit:
         cls, transformer: Any, X: ArrayLike, sample_weight: ArrayLike | None
     ) -> MarginalFit:
         """Check a table and its weights, and learn the distribution of each column."""
-        values = validate_data(transformer, X, dtype=np.float64)
+        values = validated(transformer, X)
         weights = at_least_one_copy(checked_sample_weight(sample_weight, values))
         owner, names = type(transformer).__name__, tuple(input_names(transformer))
         transformer._check_parameters(owner, values.shape[1])
@@ -321,6 +327,9 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
     True
     """
 
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
     def __init__(
         self,
         distribution: Any = "empirical",
@@ -380,9 +389,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
         check_option(owner, "root", self.root, ROOTS)
         if self.correlation is None:
             return
-        given = check_array(
-            self.correlation, dtype=np.float64, input_name="correlation"
-        )
+        given = validated_array(self.correlation, "correlation")
         square = given.shape == (n_features, n_features)
         if (
             not square
@@ -481,6 +488,9 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     [True, False]
     """
 
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
     def __init__(
         self,
         distribution: Any = "empirical",
@@ -521,7 +531,12 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
             check_option(owner, "bandwidth", self.bandwidth, ("likelihood",))
         else:
             check_real(
-                owner, "bandwidth", self.bandwidth, low=0, high=1, closed="right"
+                owner,
+                "bandwidth",
+                self.bandwidth,
+                low=SMALLEST_BANDWIDTH,
+                high=1,
+                closed="both",
             )
 
     def _learn_scores(self, scores: FloatArray, weights: FloatArray) -> ScoreLaw:

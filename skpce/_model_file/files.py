@@ -26,7 +26,7 @@ import scipy
 from numpy.lib import format as npy
 from sklearn.base import BaseEstimator
 
-from .._checks import write_file
+from .._checks import check_path, fail, write_file
 from .._version import __version__
 from .kinds import (
     ESTIMATORS,
@@ -105,6 +105,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(coefficients, pce.coefficients_)
     True
     """
+    check_path("save_model", path)
+    if not isinstance(estimator, BaseEstimator):
+        raise fail("save_model", "estimator", "an estimator", estimator)
     writer = _FileWriter()
     model = writer.other(estimator, "the model")
     head = {
@@ -191,6 +194,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ...     load_model(path)
     PolynomialChaosRegressor(degree=3)
     """
+    check_path("load_model", path)
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder; expected a model file of skpce.")
     content = Path(path).read_bytes()

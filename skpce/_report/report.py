@@ -96,6 +96,8 @@ def report(
     (True, True)
     """
     _check_arguments(path, title, date, random_state)
+    if not hasattr(X_test, "__len__"):
+        raise fail("report", "X_test", "a table of members", X_test)
     reading = expansion_of(
         pipeline, X_test, input_features, outputs=outputs, verdict=verdict
     )

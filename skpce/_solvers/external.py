@@ -26,6 +26,9 @@ from .sparse import comparison_price
 
 _N_FOLDS = 5
 
+#: More rows than this are not entered one by one.
+LARGEST_COPIES = 1_000_000
+
 
 class ExternalSolver(CoefficientSolver):
     """Fit the basis functions, without the constant, with any linear regressor."""
@@ -115,6 +118,13 @@ def cross_validated_fit(
 
 def copies_of(problem: LinearProblem, counts: IndexArray) -> Iterator[LinearProblem]:
     """Yield resamples in which a sample drawn twice enters twice, without weights."""
+    n_copies = int(counts[0].sum()) if len(counts) else 0
+    if n_copies > LARGEST_COPIES:
+        raise ValueError(
+            f"sample_weight adds up to {n_copies} samples, and a resample for a "
+            "'regressor' enters each as often as it is drawn; expected at most "
+            f"{LARGEST_COPIES}. Divide the weights by a number."
+        )
     alone = replace(problem, weights=np.ones(len(problem.weights)))
     for row in np.round(counts).astype(np.int64):
         yield alone.of_rows(np.repeat(np.arange(len(row)), row))
@@ -143,8 +153,8 @@ def folds_of(problem: LinearProblem) -> Iterator[tuple[IndexArray, IndexArray]]:
 
 def check_regressor(owner: str, regressor: Any) -> None:
     """Raise ``ValueError`` unless ``regressor`` is an instance of a regressor."""
-    usable = hasattr(regressor, "fit") and not isinstance(regressor, type)
-    if not usable or not is_regressor(regressor):
+    usable = hasattr(regressor, "fit") and hasattr(regressor, "get_params")
+    if not usable or isinstance(regressor, type) or not is_regressor(regressor):
         raise ValueError(
             f"The 'regressor' parameter of {owner} must be None or an instance of a "
             f"regressor of scikit-learn. Got {regressor!r} instead."
@@ -159,6 +169,8 @@ class BayesianSolver(GeneralizedRidgeSolver):
     Leave-one-out takes these as given.
     """
 
+    holds_gram = True
+
     def fit(self, problem: LinearProblem) -> LinearFit:
         copies = np.round(problem.weights).astype(np.int64)
         whole = np.allclose(copies, problem.weights, rtol=0, atol=1e-6)
@@ -166,6 +178,11 @@ class BayesianSolver(GeneralizedRidgeSolver):
             raise ValueError(
                 "sample_weight must be whole numbers with solver='ard', which enters a "
                 f"row as often as it counts. Got {problem.weights.max()!r} and others."
+            )
+        if copies.sum() > LARGEST_COPIES:
+            raise ValueError(
+                f"sample_weight adds up to {copies.sum()} rows, which solver='ard' "
+                f"enters one by one; expected at most {LARGEST_COPIES}."
             )
         rows = np.repeat(np.arange(len(copies)), copies)
         positions = [np.array([k]) for k in range(problem.targets.shape[1])]

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, svd
@@ -188,6 +188,9 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
 
 class CoefficientSolver(ABC):
     """A way to estimate the coefficients of an expansion."""
+
+    #: Whether matrices of n_terms by n_terms are held, also with fewer samples.
+    holds_gram: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, problem: LinearProblem) -> LinearFit:

@@ -154,7 +154,9 @@ def _solve_kernel(
     batch *= root[:, :, np.newaxis]
     batch *= root[:, np.newaxis]
     diagonal = np.einsum("bii->bi", batch)
-    typical = diagonal.sum(axis=1) / np.maximum((weights > 0).sum(axis=1), 1)
+    # Of equal rows rounding remains, which may be negative.
+    total = np.maximum(diagonal.sum(axis=1), 0.0)
+    typical = total / np.maximum((weights > 0).sum(axis=1), 1)
     diagonal += np.where(weights > 0, 0.0, typical[:, np.newaxis])
     if means.free:
         unit = root * np.sqrt(typical / means.total)[:, np.newaxis]

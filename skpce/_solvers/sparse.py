@@ -323,6 +323,8 @@ class Dictionary:
     ) -> FloatArray:  # shape: (n_subset, n_chosen_targets)
         """Return least-squares coefficients of the unit columns."""
         right = self.correlations[np.ix_(subset, targets)]
+        if not len(subset):  # scipy before 1.14 refuses a system without unknowns
+            return right
         return cho_solve((self.factor(subset), True), right, check_finite=False)
 
     def remaining(
@@ -340,9 +342,11 @@ class Dictionary:
             factor = self.factor(subset)
         except LinAlgError:
             return np.inf
-        solve = partial(solve_triangular, factor, lower=True, check_finite=False)
-        left = solve(self.columns[:, subset].T)
-        right = solve(self.correlations[np.ix_(subset, targets)])
+        left = self.columns[:, subset].T
+        right = self.correlations[np.ix_(subset, targets)]
+        if len(subset):  # scipy before 1.14 refuses a system without unknowns
+            solve = partial(solve_triangular, factor, lower=True, check_finite=False)
+            left, right = solve(left), solve(right)
         residual = self.targets[:, targets] - left.T @ right
         leverage = np.square(left).sum(axis=0) / self.weights + 1.0 / self.weights.sum()
         complement = 1.0 - np.minimum(self.weights, 1.0) * leverage

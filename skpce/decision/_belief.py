@@ -24,6 +24,7 @@ References
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,11 +37,13 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    as_floats,
     check_integer,
     checked_sample_weight,
     fail,
     finite_floats,
     import_pandas,
+    listed,
     refuse_other_names,
 )
 from .._input_laws import InputLaw
@@ -107,14 +110,16 @@ class InputBelief:
         particles = finite_floats(owner, "particles", self.particles, expected)
         if particles.ndim != 2:
             raise fail(owner, "particles", expected, self.particles)
-        weights = checked_sample_weight(self.weights, particles)
+        weights = checked_sample_weight(
+            self.weights, particles, "weights", largest=math.inf
+        )
         n_features = particles.shape[1]
         names = self.names
         if names is None:
             names = [f"x{i}" for i in range(n_features)]
-        if isinstance(names, str) or len(names) != n_features:
+        if isinstance(names, str) or len(listed(names, "names")) != n_features:
             raise fail(owner, "names", f"None or {n_features} names", names)
-        if len(self.laws) not in (0, n_features):
+        if len(listed(self.laws, "laws")) not in (0, n_features):
             expected = f"empty, or {n_features} laws"
             raise fail(owner, "laws", expected, self.laws)
         object.__setattr__(self, "particles", particles)
@@ -157,7 +162,7 @@ class InputBelief:
         quantiles : ndarray of shape (n_probabilities, n_features)
             Of each input.
         """
-        wanted = np.asarray(probabilities, dtype=np.float64)
+        wanted = as_floats(probabilities, "probabilities")
         if wanted.ndim != 1 or not np.all((wanted >= 0) & (wanted <= 1)):
             expected = "a list of numbers in [0, 1]"
             raise fail("InputBelief.quantile", "probabilities", expected, probabilities)

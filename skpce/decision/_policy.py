@@ -44,6 +44,7 @@ from .._checks import (
 )
 from .._compositions.predictive import predictive_of
 from .._compositions.steps import StepLayout
+from .._version import DOC_LINK_TEMPLATE
 from ..inspection._reading import compositions_of
 from ._belief import (
     InputBelief,
@@ -148,6 +149,9 @@ class ThompsonPolicy(BaseEstimator):
     >>> print(policy.choose())
     valve: 1 (0.96)
     """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
 
     def __init__(
         self,

@@ -15,17 +15,23 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._checks import BoolArray, FloatArray, check_real
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    check_real,
+    checked_random_state,
+    import_extra,
+    validated,
+)
+from .._version import DOC_LINK_TEMPLATE
 from ._training import (
     BestEpoch,
     check_training_parameters,
     checked_inputs,
     descend,
     explained_share,
-    import_for,
     one_torch_thread,
     split_rows,
 )
@@ -145,6 +151,9 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ['betavae0', 'betavae1']
     """
 
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
     def __init__(
         self,
         n_components: int = 2,
@@ -186,9 +195,9 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The fitted transformer.
         """
         spec = self._spec()
-        torch = import_for(type(self).__name__, "torch", "torch")
-        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        rng = check_random_state(self.random_state)
+        torch = import_extra("torch", "torch", type(self).__name__)
+        values = validated(self, X, ensure_min_samples=2)
+        rng = checked_random_state(self.random_state)
         train, held_out = split_rows(len(values), self.validation_fraction, rng)
         self.mean_: FloatArray = values[train].mean(axis=0)
         spread = float(np.sqrt(values[train].var(axis=0).mean()))
@@ -240,7 +249,7 @@ class BetaVAE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_features).
         """
         check_is_fitted(self)
-        return self._encode(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._encode(validated(self, X, reset=False))
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
         """Return the members (n_samples, n_features) that the decoder makes of inputs.

@@ -16,17 +16,25 @@ from sklearn.base import (
 )
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
-from .._checks import FloatArray, check_integer
+from .._checks import (
+    FloatArray,
+    check_integer,
+    checked_random_state,
+    fail,
+    import_extra,
+    refuse_extremes,
+    validated,
+)
 from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
 from ._training import (
     check_training_parameters,
     checked_inputs,
     descend,
     explained_share,
-    import_for,
     one_torch_thread,
     split_rows,
 )
@@ -107,6 +115,9 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ((50, 2), True)
     """
 
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
     def __init__(
         self,
         n_components: int = 2,
@@ -149,10 +160,10 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         owner = type(self).__name__
         check_training_parameters(self)
         check_integer(owner, "n_transforms", self.n_transforms, low=1)
-        zuko = import_for(owner, "zuko", "flow")
-        torch = import_for(owner, "torch", "torch")
-        values = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        rng = check_random_state(self.random_state)
+        zuko = import_extra("zuko", "flow", owner)
+        torch = import_extra("torch", "torch", owner)
+        values = validated(self, X, ensure_min_samples=2)
+        rng = checked_random_state(self.random_state)
         self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
         # scikit-learn's global output setting must not reach the scores
         self.pca_.set_output(transform="default")
@@ -230,7 +241,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         of ``fit``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, reset=False)
         return self._through_flow(self.pca_.transform(X), inverse=False)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:
@@ -243,7 +254,7 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self.pca_.inverse_transform(scores)
 
     def _through_flow(self, values: FloatArray, *, inverse: bool) -> FloatArray:
-        torch = import_for(type(self).__name__, "torch", "torch")
+        torch = import_extra("torch", "torch", type(self).__name__)
         with torch.no_grad(), one_torch_thread(torch):
             flow = self.flow_().transform
             return (flow.inv if inverse else flow)(torch.tensor(values)).numpy()
@@ -307,6 +318,9 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     0.9
     """
 
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
     def __init__(
         self,
         n_components: int = 2,
@@ -339,11 +353,13 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self : PLSTransformer
             The fitted transformer.
         """
-        X, targets = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
-        )
+        inputs, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:
+            if not hasattr(self.target_transformer, "fit_transform"):
+                expected = "None or a transformer of scikit-learn"
+                owner, given = type(self).__name__, self.target_transformer
+                raise fail(owner, "target_transformer", expected, given)
             self.target_transformer_ = clone(self.target_transformer)
             # as it was given: the columns of a data frame may name steps
             table = y if np.ndim(y) == 2 else targets.reshape(-1, 1)
@@ -352,7 +368,24 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.n_components, scale=self.scale, max_iter=self.max_iter, tol=self.tol
         )
         # scikit-learn's global output setting must not reach the scores
-        self.pls_: PLSRegression = pls.set_output(transform="default").fit(X, targets)
+        targets = targets.astype(np.float64)
+        refuse_extremes(targets, "y", varying=True)
+        refuse_extremes(inputs, "X", varying=True)
+        try:
+            with np.errstate(all="ignore"):
+                pls = pls.set_output(transform="default").fit(inputs, targets)
+            defined = bool(np.isfinite(pls.x_rotations_).all())
+        except ValueError as error:
+            if "NaN" not in str(error):
+                raise
+            defined = False
+        if not defined:
+            raise ValueError(
+                "X has no direction that goes with y: the scores are not finite. "
+                "Expected columns whose deviations are of comparable size, and fewer "
+                "components where few columns vary."
+            )
+        self.pls_: PLSRegression = pls
         self.n_iter_: int = max(self.pls_.n_iter_, default=0)  # of a constant y
         return self
 
@@ -366,7 +399,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         They are uncorrelated on the rows of ``fit``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, reset=False)
         return self.pls_.transform(X)
 
     def inverse_transform(self, Z: ArrayLike) -> FloatArray:

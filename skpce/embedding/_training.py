@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array
 
-from .._checks import FloatArray, IndexArray, check_integer, check_real
+from .._checks import FloatArray, IndexArray, check_integer, check_real, validated_array
 
 
 def check_training_parameters(estimator: Any) -> None:
@@ -124,7 +122,7 @@ def explained_share(X: FloatArray, predicted: FloatArray, mean: FloatArray) -> f
 
 def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
     """Return finite inputs of the width that an embedding gives."""
-    values = check_array(Z, dtype=np.float64)
+    values = validated_array(Z, "Z")
     expected = embedding._n_features_out
     if values.shape[1] != expected:
         raise ValueError(
@@ -132,16 +130,6 @@ def checked_inputs(embedding: Any, Z: ArrayLike) -> FloatArray:
             f"expecting {expected}, one per component."
         )
     return values
-
-
-def import_for(owner: str, module: str, extra: str) -> Any:
-    """Return an optional module; without it the error names its installation."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{owner} needs {module}: pip install 'skpce[{extra}]'"
-        ) from error
 
 
 @contextmanager

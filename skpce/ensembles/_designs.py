@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from inspect import signature
 from numbers import Real
 from typing import Any
 
@@ -22,6 +23,8 @@ from .._checks import (
 from .._input_laws.families import is_frozen
 
 _METHODS = ("lhs", "random", "sobol")
+# What scipy calls the generator of a design; it was "seed" before 1.15.
+_GENERATOR = "rng" if "rng" in signature(qmc.Sobol).parameters else "seed"
 
 
 def sample_inputs(
@@ -116,8 +119,9 @@ def _points(
     if method == "random":
         return generator.uniform(size=(n, n_inputs))
     if method == "lhs":
-        return qmc.LatinHypercube(n_inputs, rng=generator).random(n)
-    points = qmc.Sobol(n_inputs, rng=generator).random_base2(int(np.ceil(np.log2(n))))
+        return qmc.LatinHypercube(n_inputs, **{_GENERATOR: generator}).random(n)
+    engine = qmc.Sobol(n_inputs, **{_GENERATOR: generator})
+    points = engine.random_base2(int(np.ceil(np.log2(n))))
     # A point can lie at zero, where an unbounded distribution has no quantile.
     return np.clip(points[:n], 2.0**-31, 1.0 - 2.0**-31)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from .._checks import FloatArray, check_option
+from .._checks import FloatArray, check_option, fail, listed
 from ._table import Ensemble, build
 
 
@@ -246,6 +246,9 @@ def from_cv_results(
     12 members, 2 inputs (alpha, split), 1 output.
     """
     check_option("from_cv_results", "splits", splits, ("mean", "replicates", "input"))
+    if not isinstance(cv_results, Mapping):
+        expected = "the cv_results_ of a search, a dict of names to values"
+        raise fail("from_cv_results", "cv_results", expected, cv_results)
     results = {str(name): cv_results[name] for name in cv_results}
     columns = {
         name.removeprefix("param_"): _candidates(name, values)
@@ -271,6 +274,7 @@ def from_cv_results(
     laws: dict[str, Any] = dict.fromkeys(columns)
     if splits == "input":
         laws["split"] = "categorical"
+    log = listed(log, "log")
     unknown = [name for name in log if name not in columns]
     if unknown:
         raise ValueError(f"log has {unknown[0]!r}, which is no input: {list(columns)}.")

@@ -18,6 +18,7 @@ from .._checks import (
     floats_with_nan,
     import_pandas,
     is_missing,
+    listed,
 )
 from .._input_laws import NAMED_LAWS
 from .._input_laws.families import is_frozen
@@ -162,7 +163,9 @@ def from_frame(
     empty = [name for name, columns in groups.items() if not columns]
     if empty or not laws:
         which = "" if empty in ([], [None]) else f", with a column for {empty[0]!r}"
-        raise ValueError(f"Give at least one input and one output{which}.")
+        raise ValueError(
+            f"inputs and outputs must have at least one column each{which}."
+        )
     _refuse_columns(frame, [*laws, *of_outputs, *repeated], log, laws)
     columns = {name: np.asarray(frame[name]) for name in laws}
     values = {
@@ -193,11 +196,15 @@ def _refuse_columns(
         if known.count(name) != 1:
             what = "several columns" if name in known else "no column"
             raise ValueError(
-                f"The table has {what} {name!r}; it has {', '.join(map(repr, known))}."
+                f"frame has {what} {name!r}; expected one of "
+                f"{', '.join(map(repr, known))} in inputs, outputs and replicate."
             )
         if wanted.count(name) > 1:
-            raise ValueError(f"The column {name!r} is given for two purposes.")
-    for name in log:
+            raise ValueError(
+                f"The column {name!r} is given twice; expected one purpose of each of "
+                "inputs, outputs and replicate."
+            )
+    for name in listed(log, "log"):
         if name not in laws:
             raise ValueError(f"log has {name!r}, which is no input: {list(laws)}.")
 
@@ -236,7 +243,9 @@ def build(
     for name, values in columns.items():
         found.add(name, values[used], laws[name], name in logarithms)
     if not found.columns:
-        raise ValueError(f"No input varies in the {len(y)} {what}.")
+        raise ValueError(
+            f"No input varies in the {len(y)} {what}; expected inputs that do."
+        )
     X = pandas.DataFrame(found.columns)
     grouped = any(isinstance(name, tuple) for name in outputs)
     names = pandas.MultiIndex.from_tuples(outputs) if grouped else list(outputs)
@@ -302,7 +311,7 @@ def _refuse_constant(names: Sequence[Any], y: FloatArray, what: str) -> None:
         if not known.size or np.ptp(known) == 0:
             value = known[0] if known.size else "NaN"
             raise ValueError(
-                f"The output {_shown(name)} is {value} in all {what}; expected values "
+                f"The output {_shown(name)} is {value} in all {what}; expected outputs "
                 "that vary."
             )
 
@@ -316,7 +325,8 @@ def _numbers(name: Any, values: NDArray[Any]) -> FloatArray:
     try:
         found = floats_with_nan(values)
     except ValueError:
-        other = [v for v in values.tolist() if not isinstance(v, (Real, NoneType))]
+        # of an array of dates no element is a Python number; tolist gives integers
+        other = [v for v in values if not isinstance(v, (Real, NoneType))]
         raise ValueError(
             f"The output {_shown(name)} has values that are no numbers, such as "
             f"{other[0]!r}; expected floats, NaN where a run failed."

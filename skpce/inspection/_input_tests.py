@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.utils.validation import check_array
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, as_floats, validated_array
 from ._ensembles.cross_fit import Split, take
 from ._reading import last_and_inputs
 from ._result import Result
@@ -107,11 +106,11 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     >>> found.pearson[0, 1].round(2), found.distance[0, 1].round(2)
     (np.float64(0.16), np.float64(0.56))
     """
-    inputs = check_array(X, dtype=np.float64)
+    inputs = validated_array(X, "X")
     n_members, n_features = inputs.shape
     laws = np.full(n_features, np.nan)
     if law_p_values is not None:
-        laws = np.asarray(law_p_values, dtype=np.float64)
+        laws = as_floats(law_p_values, "law_p_values")
         if laws.shape != (n_features,):
             raise ValueError(
                 f"law_p_values has shape {laws.shape}; expected ({n_features},), one "

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .._basis.basis import BasisParameters, PolynomialChaosFeatures
+from .._basis.basis import BasisParameters
+from .._basis.features import PolynomialChaosFeatures
 from .._basis.index_sets import count_terms
 from .._checks import (
     FloatArray,

@@ -85,7 +85,7 @@ def noise_test(
 
     See Also
     --------
-    PolynomialChaosRegressor.predict_interval : Uses the scale model.
+    skpce.PolynomialChaosRegressor.predict_interval : Uses the scale model.
 
     Notes
     -----

@@ -12,15 +12,17 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     BoolArray,
     FloatArray,
+    as_floats,
     check_option,
     check_real,
+    refuse_extremes,
     refuse_other_names,
+    validated_array,
 )
 from .._compositions.fitted import FittedCompositions
 from .._compositions.outputs import Outputs
@@ -277,7 +279,8 @@ def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[st
     """Return the given names in place of as many others; None retains these."""
     if given is None:
         return names
-    if isinstance(given, str) or len(given) != len(names):
+    listed = hasattr(given, "__len__") and not isinstance(given, str)
+    if not listed or len(given) != len(names):
         raise ValueError(
             f"{name}={given!r} must be {len(names)} names, one for each of "
             f"{', '.join(map(str, names[:5]))}{', ...' if len(names) > 5 else ''}."
@@ -362,7 +365,7 @@ class Inputs:
 def read_inputs(X: Any, *, smallest: int = 2, fitted: Any = None) -> Inputs:
     """Check that X is a finite numeric table; remember its container and names."""
     columns = getattr(X, "columns", None)
-    values = check_array(X, dtype=np.float64, ensure_min_samples=smallest)
+    values = validated_array(X, "X", ensure_min_samples=smallest)
     n_features, expected = values.shape[1], getattr(fitted, "n_features_in_", None)
     if expected is not None and expected != n_features:
         raise ValueError(
@@ -395,7 +398,7 @@ class FittedModel:
                 "one array. Give a callable that returns one."
             )
         try:
-            predictions = np.asarray(output, dtype=np.float64)
+            predictions = as_floats(output, "The prediction")
         except (TypeError, ValueError):
             raise ValueError(
                 "The estimator predicts values that are not numbers, such as "
@@ -410,6 +413,7 @@ class FittedModel:
             )
         if not np.all(np.isfinite(predictions)):
             raise ValueError("The estimator predicts NaN or infinity; expected finite.")
+        refuse_extremes(predictions, "The prediction of the estimator")
         predictions = predictions.reshape(len(values), -1)
         two = self.classes is not None and len(self.classes) == 2
         return predictions[:, -1:] if two else predictions

@@ -13,9 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri
 from scipy.stats import kstest
-from sklearn.utils import check_random_state
 
-from .._checks import BoolArray, FloatArray, check_option, check_real
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    as_floats,
+    check_option,
+    check_real,
+    checked_random_state,
+)
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     composition_geometry,
@@ -25,16 +31,21 @@ from .._compositions.steps import refuse_masked, refuse_negative
 
 
 def _read(
-    owner: str, y_true: Any, steps: Any, mask: Any, **bounds: Any
+    owner: str,
+    y_true: Any,
+    steps: Any,
+    mask: Any,
+    first: str = "y_true",  # what y_true is called
+    **bounds: Any,
 ) -> tuple[LogRatioGeometry, FloatArray, dict[str, FloatArray]]:
     """Check shapes and select the parts that are positive in any table."""
-    mask = _inferred(mask, y_true, bounds)
-    geometry = composition_geometry(y_true, steps, mask, owner)
-    observed = np.asarray(y_true, dtype=np.float64)
+    mask = _inferred(mask, {first: y_true, **bounds})
+    geometry = composition_geometry(y_true, steps, mask, owner, first)
+    observed = as_floats(y_true, first)
     active = geometry.active_parts
     read = {}
     for name, values in bounds.items():
-        array = np.asarray(values, dtype=np.float64)
+        array = as_floats(values, name)
         shape = observed.shape
         # Draws have an axis before those of y_true; bounds have not.
         n_before = 1 if name == "draws" else 0
@@ -46,18 +57,29 @@ def _read(
                 f"{shape[1]}) as in y_true, or ({draws}1, {shape[1]})."
             )
         if not array.size:
-            raise ValueError(f"{name} of shape {array.shape} is empty.")
+            raise ValueError(f"{name} of shape {array.shape} must not be empty.")
         if np.isnan(array).any():
-            raise ValueError(f"{name} has NaN.")
+            raise ValueError(f"{name} has NaN; expected numbers.")
         read[name] = array[..., active]
+    refuse_crossed(read.get("lower"), read.get("upper"))
     return geometry, observed[:, active], read
 
 
-def _inferred(mask: Any, y_true: Any, others: dict[str, Any]) -> Any:
+def refuse_crossed(lower: FloatArray | None, upper: FloatArray | None) -> None:
+    """Refuse intervals that end before they begin."""
+    if lower is not None and upper is not None and np.any(lower > upper):
+        at = tuple(np.argwhere(lower > upper)[0].tolist())
+        raise ValueError(
+            f"lower exceeds upper in row {at[0]}; expected lower bounds of at most the "
+            "upper ones."
+        )
+
+
+def _inferred(mask: Any, named: dict[str, Any]) -> Any:
     """Return which parts are positive anywhere, in place of ``"infer"``."""
     if not (isinstance(mask, str) and mask == "infer"):
         return mask
-    tables = [np.asarray(values) for values in (y_true, *others.values())]
+    tables = [as_floats(values, name) for name, values in named.items()]
     width = tables[0].shape[1:]
     if len(width) != 1 or any(table.shape[-1:] != width for table in tables):
         return mask  # refused with a message later
@@ -187,7 +209,8 @@ def interval_width_score(
     array([0.3])
     """
     owner = "interval_width_score"
-    geometry, high, bounds = _read(owner, upper, steps, mask, lower=lower)
+    geometry, high, bounds = _read(owner, upper, steps, mask, "upper", lower=lower)
+    refuse_crossed(bounds["lower"], high)
     return _mean_by_step((high - bounds["lower"]).mean(axis=0), geometry)
 
 
@@ -358,7 +381,7 @@ def _ranks(
     active = drawn[..., geometry.active_parts]
     below = sum((draw < observed for draw in active), np.zeros(observed.shape))
     equal = sum((draw == observed for draw in active), np.zeros(observed.shape))
-    coin = check_random_state(random_state).uniform(size=observed.shape)
+    coin = checked_random_state(random_state).uniform(size=observed.shape)
     return geometry, (below + coin * (equal + 1.0)) / (len(drawn) + 1.0)
 
 
@@ -517,8 +540,10 @@ def read_draws(
 ) -> tuple[LogRatioGeometry, FloatArray, FloatArray]:
     """Return the geometry, held-out members and draws; ``"infer"`` uses both."""
     geometry, _, _ = _read(owner, y_true, steps, mask, draws=draws)
-    observed, drawn = (np.asarray(x, dtype=np.float64) for x in (y_true, draws))
+    observed, drawn = as_floats(y_true, "y_true"), as_floats(draws, "draws")
     for table, name in ((observed, "y_true"), (drawn, "draws")):
+        if np.isinf(table).any():
+            raise ValueError(f"{name} has infinite entries; expected finite ones.")
         rows = table.reshape(-1, table.shape[-1])
         refuse_negative(rows, geometry.layout, name)
         refuse_masked(rows, geometry.mask, geometry.layout, name)

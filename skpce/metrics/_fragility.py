@@ -18,6 +18,7 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
+    as_floats,
     check_boolean,
     checked_sample_weight,
     import_pandas,
@@ -516,9 +517,9 @@ def finite_table(values: Any, name: str) -> FloatArray:
     """Return a table of finite floats."""
     refuse_ragged(values, name)
     refuse_nan(values, name)
-    table = np.asarray(values, dtype=np.float64)
-    if np.isinf(table).any():
-        raise ValueError(f"{name} has infinite entries.")
+    table = as_floats(values, name)
+    if not np.isfinite(table).all():
+        raise ValueError(f"{name} has infinite entries or NaN; expected finite ones.")
     return table
 
 

@@ -19,6 +19,7 @@ from sklearn.metrics import make_scorer, mean_absolute_error
 from .._checks import (
     BoolArray,
     FloatArray,
+    as_floats,
     check_option,
     check_real,
     checked_sample_weight,
@@ -451,7 +452,7 @@ def ks_indistinguishable_fraction(
     """
     owner = "ks_indistinguishable_fraction"
     check_real(owner, "alpha", alpha, low=0, high=1)
-    drawn = np.asarray(y_samples, dtype=np.float64)
+    drawn = as_floats(y_samples, "y_samples")
     width = np.shape(y_true)[-1:]
     if drawn.ndim != 2 or drawn.shape[1:] != width or not drawn.size:
         raise ValueError(

@@ -363,7 +363,7 @@ class PartEffectsDisplay:
                 narrow = 0
             elif bar.get_width() >= _VISIBLE and not np.isnan(errors[segment]):
                 # Neighbours that are all narrow have whiskers at different heights.
-                place = position + (0.31, -0.31, 0.0)[narrow % 3]
+                place = position + (0.33, -0.33, 0.24)[narrow % 3]
                 _draw_whisker(ax, bar, errors[segment], place)
                 narrow += 1
 
@@ -385,7 +385,12 @@ class PartEffectsDisplay:
         ratio = self.effects.columns.get("variance_ratio")
         if ratio is None:
             return ["; ".join(map(str, self.effects.reasons[output]))]
-        return [f"parts are dependent: {ratio[output]:.2f} × the variance"]
+        if (
+            abs(ratio[output] - 1.0) <= 0.5
+            and "too few" in self.effects.reasons[output][0]
+        ):
+            return ["too few draws to test independence"]
+        return [f"recombined: {ratio[output]:.2f} × the variance"]
 
     def _points_of_the_bar(self, ax: Any) -> float:
         """Return the approximate width of a bar of length one, in points."""

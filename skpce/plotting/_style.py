@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, is_position
+from .._checks import FloatArray, import_extra, is_position
 from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
@@ -43,12 +43,7 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "Displays need matplotlib: python -m pip install 'skpce[plot]'"
-        ) from error
+    plt = import_extra("matplotlib.pyplot", "plot", "a display")
     _, ax = plt.subplots(figsize=figsize, layout="constrained")
     return ax
 

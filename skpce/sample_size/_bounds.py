@@ -14,12 +14,14 @@ from scipy import stats
 
 from .._checks import (
     FloatArray,
+    as_floats,
     check_boolean,
     check_integer,
     check_option,
     check_real,
     fail,
     finite_floats,
+    refuse_extremes,
 )
 
 #: What is known of the noise.
@@ -56,6 +58,7 @@ def smallest_eigenvalue(design: ArrayLike) -> float:
     values = finite_floats(owner, "design", design, expected)
     if values.ndim != 2:
         raise fail(owner, "design", expected, design)
+    refuse_extremes(values, "design")
     n_members, n_terms = values.shape
     if n_members < n_terms:
         return 0.0
@@ -260,7 +263,8 @@ def sobol_error_interval(
     """
     owner = "sobol_error_interval"
     error, variance = _checked_pair(owner, squared_error, total_variance)
-    estimate = np.asarray(index, dtype=np.float64)
+    estimate = as_floats(index, "index")
+    _check_shapes(index=estimate, squared_error=error, total_variance=variance)
     if not np.all((estimate >= 0.0) & (estimate <= 1.0)):
         raise fail(owner, "index", "in the range [0, 1]", index)
     angle = np.arccos(np.sqrt(estimate))
@@ -278,11 +282,23 @@ def _sine(error: FloatArray, variance: FloatArray) -> FloatArray:
     return np.sqrt(ratio)
 
 
+def _check_shapes(**arrays: FloatArray) -> None:
+    """Refuse arrays whose shapes cannot be broadcast to one."""
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape}" for name, a in arrays.items())
+        raise ValueError(
+            f"The shapes of {shapes} differ; expected one shape, or numbers."
+        ) from None
+
+
 def _checked_pair(
     owner: str, squared_error: Any, total_variance: Any
 ) -> tuple[FloatArray, FloatArray]:
-    error = np.asarray(squared_error, dtype=np.float64)
-    variance = np.asarray(total_variance, dtype=np.float64)
+    error = as_floats(squared_error, "squared_error")
+    variance = as_floats(total_variance, "total_variance")
+    _check_shapes(squared_error=error, total_variance=variance)
     if not np.all(error >= 0.0):
         raise fail(owner, "squared_error", "non-negative", squared_error)
     if not np.all((variance >= 0.0) & np.isfinite(variance)):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._basis.basis import PolynomialBasis
+from .._basis.index_sets import refuse_memory
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -33,6 +34,12 @@ from ..inspection._reading import (
     group_matrix,
 )
 from ._bounds import METHODS, mean_square_quantile, sobol_error_bound
+
+# About what a generator of NumPy with its seeds takes.
+_BYTES_OF_A_GENERATOR = 4096
+
+# More designs than this take minutes and tell hardly more.
+_MOST_DESIGNS = 10_000
 
 # More members than this are reported as infinitely many.
 _MOST_MEMBERS = 2**40
@@ -209,7 +216,12 @@ def required_ensemble_size(
     check_option(owner, "method", method, METHODS)
     check_boolean(owner, "isotropic", isotropic)
     check_integer(owner, "n_designs", n_designs, low=1)
+    if n_designs > _MOST_DESIGNS:
+        raise fail(owner, "n_designs", f"at most {_MOST_DESIGNS}", n_designs)
     facts = fitted_facts(owner, estimator, outputs)
+    # A Gram matrix and a generator of each design.
+    needed = float(n_designs) * (8.0 * facts.n_terms**2 + _BYTES_OF_A_GENERATOR)
+    refuse_memory(owner, needed, f"n_designs={n_designs}")
     noise = _given(owner, "noise_variance", noise_variance, facts.noise_variance)
     signal = _given(owner, "signal_variance", signal_variance, facts.signal_variance)
     facts = replace(facts, noise_variance=noise, signal_variance=signal)

@@ -43,7 +43,7 @@ def monte_carlo(model, n_features=3):
         func=lambda x: model(x.T),
         n=2**13,
         dists=[LAW] * n_features,
-        rng=np.random.default_rng(5),
+        random_state=np.random.default_rng(5),
     )
 
 

@@ -1,6 +1,8 @@
-"""Least squares on the same design against chaospy and OpenTURNS, which are optional.
+"""The same figures from other libraries, which the extra ``oracle`` installs.
 
-scipy and SALib, whose indices come from sampling, are in test_sobol.py.
+Least squares on the same design by chaospy and OpenTURNS, the dip by diptest, scores of
+forecasts by scoringrules. Indices by sampling, of scipy and SALib, are in test_sobol.py
+and test_sobol_of_sets.py, log-ratios by composition-stats in test_log_ratio.py.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import pytest
 from scipy import stats
 
 from skpce import PolynomialChaosRegressor
+from skpce._compositions.modes import dip_p_value, dip_statistic
+from skpce.metrics import crps_score, energy_score
 
-DEGREE = 5
+DEGREE = 3  # the symbols of chaospy take minutes at degree 5
 LAWS = {
     "uniform": [stats.uniform(-np.pi, 2 * np.pi)] * 3,
     "normal": [stats.norm(0.5, 0.6)] * 3,
@@ -94,3 +98,62 @@ def test_openturns(fitted, case):
         assert pce.total_sobol_indices_[0, i] == pytest.approx(
             indices.getSobolTotalIndex(i), abs=1e-8
         )
+
+
+DIP_SAMPLES = {
+    "normal": lambda rng: rng.normal(size=300),
+    "uniform": lambda rng: rng.uniform(size=100),
+    "two modes": lambda rng: np.concatenate(
+        [rng.normal(-2, 1, size=80), rng.normal(2, 1, size=120)]
+    ),
+    "ties": lambda rng: rng.integers(0, 12, size=150).astype(float),
+    "heavy tails": lambda rng: rng.standard_cauchy(size=200),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("sample", DIP_SAMPLES)
+def test_diptest(sample, seed):
+    diptest = pytest.importorskip("diptest")
+    values = DIP_SAMPLES[sample](np.random.default_rng(seed))
+    dip = dip_statistic(values)
+    assert dip == pytest.approx(diptest.dipstat(values), abs=1e-12)
+    # Their p-value is interpolated in another table, with quantiles for each n.
+    ours, theirs = dip_p_value(dip, len(values)), diptest.diptest(values)[1]
+    assert ours == pytest.approx(theirs, rel=0.5, abs=0.005)
+
+
+@pytest.fixture
+def forecasts():
+    """Policies of two steps and 60 members, with 40 draws of each."""
+    rng = np.random.default_rng(3)
+    parts = [rng.dirichlet(np.arange(2.0, 2.0 + k), size=(41, 60)) for k in (2, 4)]
+    table = np.concatenate(parts, axis=2)
+    return table[0], table[1:], [slice(0, 2), slice(2, 6)]
+
+
+def test_scoringrules_crps(forecasts):
+    rules = pytest.importorskip("scoringrules")
+    y, draws, steps = forecasts
+    each = rules.crps_ensemble(y, draws, m_axis=0, estimator="nrg")
+    np.testing.assert_allclose(
+        crps_score(y, draws, steps=(2, 4)),
+        [each[:, columns].mean() for columns in steps],
+        rtol=1e-10,
+    )
+
+
+@pytest.mark.parametrize("space", ["aitchison", "probability"])
+def test_scoringrules_energy(forecasts, space):
+    rules = pytest.importorskip("scoringrules")
+    y, draws, steps = forecasts
+    expected = []
+    for columns in steps:
+        observed, drawn = y[:, columns], np.moveaxis(draws[..., columns], 0, 1)
+        if space == "aitchison":
+            observed, drawn = np.log(observed), np.log(drawn)
+            observed = observed - observed.mean(axis=-1, keepdims=True)
+            drawn = drawn - drawn.mean(axis=-1, keepdims=True)
+        expected.append(rules.es_ensemble(observed, drawn).mean())
+    found = energy_score(y, draws, steps=(2, 4), space=space)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)

@@ -328,7 +328,7 @@ def test_constant_column_is_finite(name, value):
     law.check_degree("PCE", "x0", degree)
     assert np.isfinite(law.evaluate(np.full(4, value), degree)).all()
     features = PolynomialChaosFeatures(3, distribution=name)
-    X = np.column_stack([np.full(12, value), np.arange(12.0)])
+    X = np.column_stack([np.full(12, value), np.arange(12.0) % 6])
     assert np.isfinite(features.fit_transform(X)).all()
 
 

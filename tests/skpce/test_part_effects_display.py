@@ -196,7 +196,7 @@ def test_pairs_of_a_dozen_parts():
     assert display.image_.get_array().shape == (11, 11)
     assert display.ax_.get_title(loc="left").split("\n") == [
         "choice 0",
-        "parts are dependent: 3.00 × the variance",
+        "recombined: 3.00 × the variance",
         "the 12 parts with the largest total index",
     ]
 

@@ -93,10 +93,13 @@ def test_matplotlib_is_not_imported_before_something_is_drawn():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_missing_matplotlib_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'skpce\[plot\]'"):
-        displays()["coverage"].plot()
+@pytest.mark.parametrize("name", list(displays()))
+def test_a_missing_matplotlib_names_the_extra(name, monkeypatch):
+    for module in [m for m in sys.modules if m.startswith("matplotlib")]:
+        monkeypatch.setitem(sys.modules, module, None)
+    expected = r"a display needs matplotlib: pip install 'skpce\[plot\]'"
+    with pytest.raises(ImportError, match=expected):
+        displays()[name].plot()
 
 
 @pytest.mark.parametrize("name", list(displays()))

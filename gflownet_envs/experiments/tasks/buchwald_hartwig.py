@@ -13,7 +13,7 @@ from gflownet_envs.datasets import fetch_buchwald_hartwig
 from gflownet_envs.environments.selection import SequentialSelectionEnvironment
 from gflownet_envs.exact.trajectories import trajectory_of_actions
 from gflownet_envs.experiments.claims import alr_sum_claim, coverage_claim, order_claim
-from gflownet_envs.experiments.named_parts import REST, factorial_parts, level_parts
+from gflownet_envs.experiments.named_parts import factorial_parts, level_parts
 from gflownet_envs.experiments.task import (
     Preset,
     RunSettings,
@@ -33,6 +33,9 @@ from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 #: The paper's τ: log R is the predicted yield in percent over τ.
 TEMPERATURE = 4.0
+
+#: What neither components nor their pairs have.
+_REST = "single reactions"
 
 #: Components whose levels are parts of their own.
 _COMPONENTS_BY_LEVEL = ("aryl_halide", "additive")
@@ -145,7 +148,11 @@ class BuchwaldHartwigTask(Task):
             cpu_seconds={"proxies": float(proxies.cpu_seconds.sum())},
             named_parts=(
                 factorial_parts(
-                    environment, log_reward, data.levels, phrases=_phrases(data.levels)
+                    environment,
+                    log_reward,
+                    data.levels,
+                    phrases=_phrases(data.levels),
+                    rest=_REST,
                 ),
                 *(
                     level_parts(environment, log_reward, data.levels, component)
@@ -157,10 +164,11 @@ class BuchwaldHartwigTask(Task):
 
 def _phrases(components: Mapping[str, Any]) -> dict[str, str]:
     """Put the parts of the yields into words."""
-    phrases = {name: f"the average yield of each {name}" for name in components}
-    for one, two in combinations(components, 2):
+    names = [name.replace("_", " ") for name in components]
+    phrases = {name: f"the average yield of each {name}" for name in names}
+    for one, two in combinations(names, 2):
         phrases[f"{one} × {two}"] = f"the yields of {one} × {two} pairs"
-    return phrases | {REST: "what single reactions have beyond their pairs"}
+    return phrases | {_REST: "what single reactions have beyond their pairs"}
 
 
 def _proxy_table(proxies: YieldProxies, preset: Preset) -> Table:

@@ -87,8 +87,8 @@ class SachsCells:
     pilot: str = "exact"
     proteins: tuple[str, ...] | None = None  # some of the eleven
     # into named parts: of the data by "regressions" or "pairs" of nodes, of the scores
-    # by "nodes" or "edges"
-    splits: tuple[str, ...] = ("regressions", "edges")
+    # by "nodes" or "edges", which depend on one another
+    splits: tuple[str, ...] = ("regressions",)
 
 
 class SachsTask(Task):
@@ -122,7 +122,10 @@ class SachsTask(Task):
             degrees=(1,),
             n_permutations=19,
             n_part_draws=16,
-            proxy=SachsCells(proteins=("Raf", "Mek", "Erk", "PKA", "PKC", "P38")),
+            proxy=SachsCells(
+                proteins=("Raf", "Mek", "Erk", "PKA", "PKC", "P38"),
+                splits=("regressions", "edges"),
+            ),
         ),
         "default": Preset(
             n_train=30,
@@ -136,7 +139,7 @@ class SachsTask(Task):
             ),
             n_components=2,
             degrees=(1, 3),
-            n_part_draws=16,
+            n_part_draws=32,
             proxy=SachsCells(),
         ),
         "paper": Preset(
@@ -152,6 +155,7 @@ class SachsTask(Task):
             ),
             n_components=2,
             degrees=(5, 1),
+            n_part_draws=32,
             solver="paper",
             n_permutations=199,
             proxy=SachsCells(pilot="trained"),

@@ -122,6 +122,7 @@ class StructureLearningTask(Task):
             ),
             n_components=2,
             degrees=(5, 1),
+            n_part_draws=40,
             solver="paper",
             proxy=SimulatedRows(max_gap=None, encoding="adjacency"),
         ),

@@ -68,6 +68,10 @@ class CrossFit:
 
     def squared_errors(self) -> FloatArray:  # shape: (n_members, n_coordinates)
         """Return squared errors of held-out members; NaN where never held out."""
+        return np.square(self.residuals())
+
+    def residuals(self) -> FloatArray:  # shape: (n_members, n_coordinates)
+        """Return what refits miss of held-out members; NaN where never held out."""
 
         def predicted(train: IndexArray, test: IndexArray) -> FloatArray:
             model = clone(self.pipeline).fit(take(self.X, train), take(self.y, train))
@@ -77,23 +81,24 @@ class CrossFit:
             values = np.asarray(found, dtype=np.float64)
             return self.outputs.coordinates(values, "prediction")
 
-        return self._squared_errors(self.outputs.coordinates(self.y), predicted)
+        return self._residuals(self.outputs.coordinates(self.y), predicted)
 
     def mean_only_errors(self) -> FloatArray:
         """Return squared errors of the mean of the training members."""
         observed = self.outputs.coordinates(self.y)
-        return self._squared_errors(
+        found = self._residuals(
             observed, lambda train, test: observed[train].mean(axis=0)
         )
+        return np.square(found)
 
-    def _squared_errors(
+    def _residuals(
         self,
         observed: FloatArray,
         predicted: Callable[[IndexArray, IndexArray], FloatArray],
     ) -> FloatArray:
         errors = np.full_like(observed, np.nan)
         for train, test in self.splits:
-            errors[test] = np.square(observed[test] - predicted(train, test))
+            errors[test] = observed[test] - predicted(train, test)
         return errors
 
     def squared_deviations(self) -> FloatArray:
@@ -238,22 +243,35 @@ class Permutations:
         reward: Any,
         n_permutations: int,
         generator: np.random.Generator,
+        dependent: str = "",
     ) -> Permutations:
-        """Permute members, or rewards; the inputs where replicates are unequal."""
+        """Permute members, or rewards; the inputs where replicates are unequal.
+
+        Groups of ``dependent`` members have other inputs each: ``"copies"`` change
+        places with groups of their size, and blocks of a ``"series"`` are laid one
+        after another in another order, whatever their lengths.
+        """
         labels = np.arange(n_members) if reward is None else np.asarray(reward)
         names, first, group = np.unique(labels, return_index=True, return_inverse=True)
         n_groups = len(names)
         orders = np.empty((n_permutations, n_members), dtype=np.int64)
-        equal = np.ptp(np.bincount(group)) == 0
+        sizes = np.bincount(group)
+        equal = np.ptp(sizes) == 0
         rows = np.argsort(group, kind="stable")
+        members = np.split(rows, np.cumsum(sizes)[:-1])
         for order in orders:
-            moved = generator.permutation(n_groups)
-            if equal:
+            if dependent == "copies":
+                moved = _within(sizes, generator)
+            else:
+                moved = generator.permutation(n_groups)
+            if dependent:
+                order[rows] = np.concatenate([members[i] for i in moved])
+            elif equal:
                 by_group = rows.reshape(n_groups, -1)
                 order[rows] = by_group[moved].ravel()
             else:
                 order[:] = first[moved][group]
-        return cls(orders, bool(equal))
+        return cls(orders, bool(equal) or bool(dependent))
 
     def fits(self, fit: CrossFit) -> Iterator[CrossFit]:
         """Yield the cross-fit of each permutation."""
@@ -262,6 +280,15 @@ class Permutations:
     def deviations(self, given: FloatArray) -> Iterator[FloatArray]:
         """Yield what the deviations of the policies are in each permutation."""
         return (given[order] if self.moves_policies else given for order in self.orders)
+
+
+def _within(sizes: IndexArray, generator: np.random.Generator) -> IndexArray:
+    """Permute groups among those of the same size."""
+    moved = np.arange(len(sizes))
+    for size in np.unique(sizes):
+        own = np.flatnonzero(sizes == size)
+        moved[own] = generator.permutation(own)
+    return moved
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 
-from ..._checks import FloatArray, IndexArray, floats_with_nan
+from ..._checks import (
+    FloatArray,
+    IndexArray,
+    as_floats,
+    floats_with_nan,
+    is_missing,
+    refuse_no_numbers,
+)
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import refuse_ragged
+from .._input_tests import numeric
 from .._reading import final_estimator
 from .._result import Result
 from .cross_fit import CrossFit, Split, take, with_parameters
@@ -30,8 +38,19 @@ def read_members(
     owner: str = "verdict",
 ) -> tuple[Any, Any, Outputs, Any]:
     """Check the data, and read what the columns of y are; also return the steps."""
-    X = X if hasattr(X, "iloc") else np.asarray(X)
+    for table, name in ((X, "X"), (y, "y")):
+        if table is None:
+            raise ValueError(f"{name} of {owner} is None; expected a table of members.")
+        if not hasattr(table, "__len__"):
+            raise ValueError(
+                f"{name} of {owner} is {table!r}; expected a table of members."
+            )
     refuse_ragged(y)
+    refuse_no_numbers(X, "X")
+    refuse_no_numbers(y, "y")
+    X = X if hasattr(X, "iloc") else np.asarray(X)
+    if np.ndim(X) != 2:
+        raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
     y = _without_nullable_types(y)
@@ -63,8 +82,6 @@ def read_members(
         y = np.asarray(y, dtype=np.float64)
     if len(X) < 4:
         raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
-    if np.ndim(X) != 2:
-        raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     return X, y, read, steps
 
 
@@ -143,7 +160,7 @@ def _refuse_other_steps(given: Sequence[str], expected: Sequence[str]) -> None:
 
 def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
     try:
-        share = np.asarray(noise_share, dtype=np.float64)
+        share = as_floats(noise_share, "noise_share")
     except (TypeError, ValueError):
         raise ValueError(
             f"noise_share must be {n_steps} numbers, got {noise_share!r}."
@@ -211,9 +228,34 @@ def make_splits(
             splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
     else:
         splitter = check_cv(cv)
-    splits = list(splitter.split(X, groups=reward))
+    try:
+        splits = list(splitter.split(X, groups=reward))
+    except TypeError:
+        raise ValueError(
+            "cv must be an int, a splitter, or pairs of the members for training and "
+            f"for testing. Got {cv!r} instead."
+        ) from None
     _refuse_leaks(splits, reward)
     return splits
+
+
+def divides(splits: Sequence[Split], labels: IndexArray) -> bool:
+    """Whether members of one label are both in training and in test."""
+    return any(np.intersect1d(labels[a], labels[b]).size for a, b in splits)
+
+
+def check_order(order: Any, n_members: int) -> None:
+    """Refuse positions that cannot be sorted, or are not one for each member."""
+    if order is None:
+        return
+    values = np.asarray(order)
+    if values.shape != (n_members,) or values.dtype.kind not in "fiubMm":
+        raise ValueError(
+            f"order must be {n_members} numbers or dates, one for each member. Got "
+            f"shape {values.shape} and type {values.dtype}."
+        )
+    if np.isnan(values).any() if values.dtype.kind == "f" else False:
+        raise ValueError("order has NaN; give the position of each member.")
 
 
 def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
@@ -232,6 +274,30 @@ def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[st
         f"{repeated} of {tested} held-out members have a row of X that is in their "
         "training fold too; if members with equal rows are replicates, Q² and p are "
         "too good: give reward=",
+    )
+
+
+# Squared correlation from which an input has all that there is in an output.
+_COPY = 1.0 - 1e-9
+
+
+def copy_caution(X: Any, y: Any, outputs: Outputs) -> tuple[str, ...]:
+    """Caution when an input is a linear copy of a real output."""
+    inputs = numeric(X)
+    if inputs is None or outputs.geometry is not None:
+        return ()
+    values = np.asarray(y, dtype=np.float64).reshape(len(inputs), -1)
+    centred = [table - table.mean(axis=0) for table in (inputs, values)]
+    sizes = [np.square(table).sum(axis=0) for table in centred]
+    limits = np.outer(*sizes) * _COPY
+    copies = (np.square(centred[0].T @ centred[1]) >= limits) & (limits > 0)
+    if not copies.any():
+        return ()
+    names = getattr(X, "columns", range(inputs.shape[1]))
+    column = list(names)[int(np.argmax(copies.any(axis=1)))]
+    return (
+        f"the input {column!r} is a linear function of an output, without any noise; "
+        "if it was computed from the output, the attribution is circular",
     )
 
 
@@ -261,6 +327,8 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
             f"reward has labels of the kinds {', '.join(sorted(kinds))}; give one "
             "label per member, all strings or all numbers."
         )
+    if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
+        raise ValueError("reward has missing labels (None); give one per member.")
     if labels.shape != (n_members,):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({n_members},), one label "

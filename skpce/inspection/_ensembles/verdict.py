@@ -42,9 +42,14 @@ from .cross_fit import (
     take,
     with_parameters,
 )
+from .dependent_members import find_member_groups
 from .members import (
+    check_order,
+    copy_caution,
+    divides,
     given_shares,
     make_cross_fit,
+    make_splits,
     read_members,
     repetition_caution,
     without_replicates,
@@ -74,6 +79,7 @@ def verdict(
     progress: Callable[[int, int], None] | None = None,
     outputs: Any = None,
     standardize: bool = False,
+    order: ArrayLike | None = None,
 ) -> Result:
     """Say, output by output, whether an attribution is supported.
 
@@ -143,6 +149,9 @@ def verdict(
     standardize : bool, default=False
         Measure real columns in units of their standard deviation, so that each column
         of a group counts alike.
+    order : array-like of shape (n_members,) or None, default=None
+        Time, or position in a series, of each member, by which the dependence of
+        members on those before them is tested; None takes the rows as they are.
 
     Returns
     -------
@@ -215,6 +224,14 @@ def verdict(
     The share of training noise counts by its estimate. A caution names the steps whose
     interval holds ``max_noise_share``: there the members at hand do not settle it.
 
+    Without ``reward`` members are tested for dependence on one another. *Near-copies*
+    are members that are nearer to another one, in their inputs and outputs, than
+    independent members would be; *a series* is a set of members whose residuals and
+    inputs both depend on those of the members before them (each at level 0.01). Groups
+    of near-copies, or blocks of the series, are held out and permuted as a whole, and
+    a caution says so. With fewer than eight groups, or a splitter that divides them,
+    nothing is attributable.
+
     With "attributable" the verdict says that the inputs predict the step beyond
     chance. It does not say that the inputs are causes.
 
@@ -276,6 +293,7 @@ def verdict(
         zero_replacement=zero_replacement,
         standardize=standardize,
     )
+    check_order(order, len(table))
     shares = given_shares(noise_share, read)
     found: list[tuple[IndexArray, _Findings]] = []
     blocks = read.blocks(y)
@@ -293,6 +311,8 @@ def verdict(
         judged = _measure(
             fit,
             labels,
+            cv,
+            order=None if order is None else np.asarray(order)[rows],
             n_permutations=n_permutations,
             confidence_level=confidence_level,
             closed_form=closed_form,
@@ -314,6 +334,9 @@ def verdict(
             columns["q2"], columns["p_value"], columns["noise_share"], strict=True
         )
     ]
+    for groups, judged in found:
+        for group in groups if judged.refused else ():
+            failed[group] = (*failed[group], judged.refused)
     _, first = found[0]
     figures = {
         "n_members": len(table),
@@ -362,12 +385,15 @@ class _Findings:
     n_terms: int | None
     n_training: int
     closed_form: bool
+    refused: str  # why members that depend on one another cannot be judged; or ""
 
 
 def _measure(
     fit: CrossFit,
     reward: Any,
+    cv: Any,
     *,
+    order: Any,
     n_permutations: int,
     confidence_level: float,
     closed_form: bool,
@@ -377,16 +403,33 @@ def _measure(
 ) -> _Findings:
     """Refit in all folds and permutations."""
     n_members = len(fit.X)
-    errors = fit.squared_errors()
+    fitted = clone(fit.pipeline).fit(fit.X, fit.y)
+    residuals = fit.residuals()
+    groups, units, dependent, refused = None, reward, "", ""
+    if reward is None:
+        groups = find_member_groups(fit, fitted, residuals, order)
+    if groups is not None:
+        units, dependent = groups.labels, groups.kind
+        refused = groups.reason
+        if not refused and isinstance(cv, Integral):
+            n_folds = min(int(cv), groups.n_groups)
+            splits = make_splits(n_folds, fit.X, units, generator)
+            fit = replace(fit, splits=splits)
+            residuals = fit.residuals()
+        elif not refused and divides(fit.splits, units):
+            refused = f"{groups.words}, and cv divides them"
+    errors = np.square(residuals)
     deviations = fit.squared_deviations()
-    permutations = Permutations.draw(n_members, reward, n_permutations, generator)
+    permutations = Permutations.draw(
+        n_members, units, n_permutations, generator, dependent
+    )
     exact = closed_form and permutations.moves_policies
     closed = factorise(fit, errors) if exact else None
     permuted, cpu_seconds = permuted_q2(
         fit, permutations, closed, deviations, n_jobs, progress
     )
     q2, low, high = bootstrap_q2(
-        errors, deviations, fit.outputs, confidence_level, generator, reward
+        errors, deviations, fit.outputs, confidence_level, generator, units
     )
     columns = {
         "q2": q2,
@@ -396,13 +439,14 @@ def _measure(
         "degree_one_q2": _degree_one_q2(fit, deviations),
         "p_value": permutation_p_values(q2, permuted),
     }
-    fitted = clone(fit.pipeline).fit(fit.X, fit.y)
-    once = without_replicates(n_members, reward)
+    once = without_replicates(n_members, None if dependent == "series" else units)
     tests, n_terms = fitted_inputs(fitted, take(fit.X, once))
     return _Findings(
         columns,
         (
-            *repetition_caution(fit.X, reward, fit.splits),
+            *((groups.caution,) if groups is not None and not refused else ()),
+            *repetition_caution(fit.X, units, fit.splits),
+            *copy_caution(fit.X, fit.y, fit.outputs),
             *input_cautions(tests, n_terms, n_members),
         ),
         spread_caution(fitted, fit.outputs.names) if reward is None else (),
@@ -411,6 +455,7 @@ def _measure(
         n_terms,
         min(len(train) for train, _ in fit.splits),
         closed is not None,
+        refused,
     )
 
 

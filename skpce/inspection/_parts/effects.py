@@ -172,7 +172,8 @@ def part_effects(
     -----
     *Assumption.* Parts are independent of one another; each may have any distribution.
     It is tested: an output is *supported* where ``variance_ratio`` differs from 1 by at
-    most three standard errors or by at most 25 %.
+    most 25 %, or by at most three standard errors and 50 %, and where its standard
+    error is at most 0.4.
 
     *Standard errors* contain the draws and the choice of the members: a draw depends on
     two members for each part, and the variance of a mean of such draws is that of an
@@ -198,6 +199,10 @@ def part_effects(
     check_integer(OWNER, "batch_size", batch_size, low=1)
     check_boolean(OWNER, "shapley", shapley)
     check_boolean(OWNER, "dependent", dependent)
+    if not callable(model):
+        raise fail(OWNER, "model", "callable", model)
+    if combine is not None and not callable(combine):
+        raise fail(OWNER, "combine", "callable or None", combine)
     if progress is not None and not callable(progress):
         raise fail(OWNER, "progress", "callable or None", progress)
     named = read_parts(OWNER, parts)
@@ -312,8 +317,10 @@ def _table_of_dependence(parts: Mapping[str, NDArray[Any]]) -> Result:
     )
 
 
-# Recombined members may have this much more or less variance than the members.
-_TOLERANCE = 0.25
+# Recombined members may have this much more or less variance than the members; up to
+# the second one where it is not settled by three standard errors; and a ratio with a
+# larger standard error than the last one settles nothing.
+_TOLERANCE, _LARGEST, _UNSETTLED = 0.25, 0.5, 0.4
 
 
 def _table(
@@ -328,15 +335,22 @@ def _table(
     for group in range(outputs.n_groups):
         reason: tuple[str, ...] = ()
         apart = abs(ratio[group] - 1.0)
-        if np.isnan(ratio[group]):
+        if not np.isfinite(ratio[group]):
             reason = ("no choice, or no variance between members",)
-        elif apart > max(_TOLERANCE, 3.0 * error[group]):
+        elif apart > max(_TOLERANCE, min(3.0 * error[group], _LARGEST)):
             reason = (
                 f"recombined members have {ratio[group]:.2f} times the variance of the "
-                "members: the parts are dependent",
+                "members: the parts are dependent, or few members carry the variance",
+            )
+        elif error[group] > _UNSETTLED:
+            reason = (
+                "too few draws to say whether the parts are independent: recombined "
+                f"members have {ratio[group]:.2f} ± {error[group]:.2f} times the "
+                "variance of the members",
             )
         reasons.append(reason)
-        facts.append("" if np.isnan(ratio[group]) else _leading(names, columns, group))
+        known = np.isfinite(ratio[group])
+        facts.append(_leading(names, columns, group) if known else "")
     dependent = figures["dependence"]
     smallest = smallest_p_value(dependent.p_value)
     return Result(
@@ -348,12 +362,22 @@ def _table(
         notes=(
             f"From {figures['n_draws']} draws of {figures['n_members']} members, "
             f"{figures['n_solutions']} solutions; ± is a standard error.",
-            f"Independence: smallest p-value of two parts {smallest:.2g} over all "
-            "pairs (distance correlation).",
+            f"Independence: {_most_dependent(dependent)}smallest p-value of two parts "
+            f"{smallest:.2g} over all pairs.",
         ),
         figures=figures,
         printed=("total", "first"),
     )
+
+
+def _most_dependent(dependence: Result) -> str:
+    """Name the two parts that depend most on each other; nothing where none vary."""
+    values = np.nan_to_num(dependence.distance_correlation, nan=-1.0)
+    largest = int(np.argmax(values))
+    if values[largest] < 0:
+        return ""
+    pair = dependence.keys["pair"][largest]
+    return f"largest distance correlation {values[largest]:.2f} ({pair}), "
 
 
 def _leading(names: Sequence[str], columns: dict[str, FloatArray], group: int) -> str:

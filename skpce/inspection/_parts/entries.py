@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position
+from ..._checks import FloatArray, IndexArray, check_integer, fail, is_position, listed
 from .._result import Result
 from .recombination import Recombination, Solver, read_parts, sum_of_parts
 
@@ -138,6 +138,10 @@ def part_entries(
     """
     check_integer(OWNER, "n_best", n_best, low=1)
     check_integer(OWNER, "batch_size", batch_size, low=1)
+    if not callable(model):
+        raise fail(OWNER, "model", "callable", model)
+    if combine is not None and not callable(combine):
+        raise fail(OWNER, "combine", "callable or None", combine)
     if progress is not None and not callable(progress):
         raise fail(OWNER, "progress", "callable or None", progress)
     named = read_parts(OWNER, parts)
@@ -269,7 +273,7 @@ def _names(
         if shape is None or len(shape) < 2:
             return tuple(map(str, range(n_entries)))
         return tuple(str(place) for place in np.ndindex(*shape))
-    found = tuple(map(str, names))
+    found = tuple(map(str, listed(names, "names")))
     if len(found) != n_entries or len(set(found)) < n_entries:
         raise ValueError(
             f"names of the part {part!r} must be {n_entries} different ones, one for "
@@ -392,7 +396,7 @@ def _table(
         facts=tuple(_in_words(columns, row) for row in range(len(names))),
         notes=(
             f"Of {n_members} members, {solver.n_done} solutions. Alone: only the entry "
-            "varies; without: the variance falls by, where it is fixed at its mean.",
+            "varies; without: fall of the variance with the entry fixed at its mean.",
         ),
         figures={
             "n_members": n_members,

@@ -46,8 +46,8 @@ class Recombination:
 
 
 def sum_of_parts(chosen: Mapping[str, NDArray[Any]]) -> Any:
-    """Add up the parts."""
-    return reduce(np.add, chosen.values())
+    """Add up the parts, as real numbers whatever their types are."""
+    return reduce(np.add, (values.astype(np.float64) for values in chosen.values()))
 
 
 def read_parts(owner: str, parts: Any) -> dict[str, NDArray[Any]]:
@@ -56,12 +56,14 @@ def read_parts(owner: str, parts: Any) -> dict[str, NDArray[Any]]:
         raise fail(owner, "parts", "a dict of two or more names to arrays", parts)
     found = {}
     for name, values in parts.items():
+        if not isinstance(name, str):
+            raise fail(owner, "parts", "a dict with names that are str", name)
         array = np.asarray(values)
         if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
             raise ValueError(
                 f"The part {name!r} has values that are no finite numbers."
             )
-        found[str(name)] = array
+        found[name] = array
     sizes = {name: len(array) if array.ndim else 0 for name, array in found.items()}
     if len(set(sizes.values())) > 1 or min(sizes.values()) < 4:
         raise ValueError(
@@ -152,6 +154,12 @@ class Solver:
             raise ValueError(
                 f"model returned shape {y.shape} for {size} inputs; expected ({size},) "
                 f"or ({size}, n_columns)."
+            )
+        if self.n_done and np.isnan(y).any():
+            row = int(np.argwhere(np.isnan(y))[0, 0])
+            raise ValueError(
+                f"model returned NaN for input {row} of {size} that were put together "
+                "from parts of several members; expected numbers for any combination."
             )
         self.n_done += size
         if self.progress is not None:

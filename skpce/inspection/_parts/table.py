@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._checks import FloatArray, check_integer, finite_floats
+from ..._checks import FloatArray, check_integer, fail, finite_floats, listed
 
 
 def parts_of_table(
@@ -57,7 +57,9 @@ def parts_of_table(
            [ 1.,  1.]])
     """
     values = finite_floats("parts_of_table", "table", table, "finite numbers")
-    names = [str(name) for name in factors]
+    if not isinstance(rest, str):
+        raise fail("parts_of_table", "rest", "a name", rest)
+    names = [str(name) for name in listed(factors, "factors")]
     n_factors = values.ndim - 1
     if len(names) != n_factors or len(set(names)) < n_factors or n_factors < 1:
         raise ValueError(

@@ -63,7 +63,9 @@ def test_level_shares_of_a_linear_model(dataset):
     expected = {component: {} for component in columns}
     for step in ([0, 1, 2], [3, 5]):
         observed = clr(dataset.y[:, step])
-        weights = np.linalg.lstsq(centred, observed - observed.mean(axis=0))[0]
+        weights = np.linalg.lstsq(
+            centred, observed - observed.mean(axis=0), rcond=None
+        )[0]
         for component, levels in columns.items():
             for level, chosen in levels.items():
                 part = covariance[np.ix_(chosen, chosen)]

@@ -55,17 +55,17 @@ def test_a_decomposition_of_steps_in_another_order_is_refused(replicated):
         verdict(model, X, y, noise_share=other, **options)
 
 
-def test_replicates_that_are_not_declared_are_cautioned():
-    """Policies by chance, four replicates each: remembered, not predicted."""
+def test_replicates_that_are_not_declared_are_found():
+    """Policies by chance, four copies each: would be remembered, not predicted."""
     rng = np.random.default_rng(0)
     reward = np.repeat(np.arange(15), 4)
     X = rng.normal(size=(15, 2))[reward]
     logits = rng.normal(size=(15, sum(WIDTHS)))[reward]
     y = np.hstack([softmax(part, axis=1) for part in np.split(logits, [3, 5], axis=1)])
-    words = "60 of 60 held-out members have a row of X that is in their training fold"
-    fooled = verdict(surrogate(4), X, y, **QUICK)
-    assert all(fooled.attributable)  # and says by what
-    assert any(text.startswith(words) for text in fooled.cautions)
+    found = verdict(surrogate(4), X, y, **QUICK)
+    assert not any(found.attributable)
+    words = "60 members are near-copies of others (groups of up to 4)"
+    assert any(text.startswith(words) for text in found.cautions)
     noise = [0.0] * 3
     known = verdict(surrogate(4), X, y, reward, noise_share=noise, **QUICK)
     assert not any(known.attributable)

@@ -26,6 +26,7 @@ from errno import ENOENT
 from functools import cache
 from glob import escape as escape_glob
 from html import escape
+from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
 from socket import gethostname
@@ -35,12 +36,42 @@ import numpy as np
 import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 from threadpoolctl import ThreadpoolController
 
-FloatArray = NDArray[np.float64]
+from .numbers import (
+    FloatArray as FloatArray,
+)
+from .numbers import (
+    as_floats as as_floats,
+)
+from .numbers import (
+    floats_with_nan as floats_with_nan,
+)
+from .numbers import (
+    is_missing as is_missing,
+)
+from .numbers import (
+    listed as listed,
+)
+from .numbers import (
+    refuse_extremes as refuse_extremes,
+)
+from .numbers import (
+    refuse_no_numbers as refuse_no_numbers,
+)
+from .numbers import (
+    validated as validated,
+)
+from .numbers import (
+    validated_array as validated_array,
+)
+
 IndexArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+#: More samples than this are no whole numbers of a double.
+LARGEST_COUNT = 2.0**53
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -54,6 +85,7 @@ def fail(owner: str, name: str, expected: str, value: Any) -> ValueError:
 
 def _floats(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     try:
+        refuse_no_numbers(value, name)
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise fail(owner, name, expected, value) from None
@@ -69,28 +101,6 @@ def finite_floats(owner: str, name: str, value: Any, expected: str) -> FloatArra
 
 def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or the NA of pandas."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # NA has no truth value, an array has several
-        return type(value).__name__ == "NAType"
-
-
-def floats_with_nan(values: NDArray[Any]) -> FloatArray:
-    """Return numbers as floats, NaN for missing ones; ``ValueError`` for others."""
-    if values.dtype.kind in "cmMSU":
-        raise ValueError(f"values of {values.dtype} are no numbers")
-    if values.dtype.kind != "O":
-        return values.astype(np.float64)
-    entries = [np.nan if is_missing(v) else v for v in values.ravel().tolist()]
-    if not all(isinstance(v, (Real, np.bool_)) for v in entries):
-        raise ValueError("some values are no numbers")
-    return np.array(entries, dtype=np.float64).reshape(values.shape)
 
 
 def is_position(value: Any, size: int) -> bool:
@@ -204,25 +214,34 @@ def at_least_one_copy(weights: FloatArray) -> FloatArray:
     return weights if total >= count * (1.0 - 1e-9) else weights * (count / total)
 
 
-def checked_sample_weight(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
+def checked_sample_weight(
+    sample_weight: ArrayLike | None,
+    X: FloatArray,
+    name: str = "sample_weight",
+    largest: float = LARGEST_COUNT,
+) -> FloatArray:
     """Return float weights of shape (n_samples,); None means one copy of each row."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
+    refuse_no_numbers(sample_weight, name)
     weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name=name
     )
     if weights.shape != (X.shape[0],):
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(X.shape[0],)}!"
-        )
+        raise ValueError(f"{name}.shape == {weights.shape}, expected {(X.shape[0],)}!")
     if np.any(weights < 0):
         raise ValueError(
-            f"sample_weight must be non-negative; the smallest is {weights.min()!r}."
+            f"{name} must be non-negative; the smallest is {weights.min()!r}."
         )
     if not np.any(weights > 0):
-        raise ValueError("sample_weight must not be all zero: no sample is left.")
+        raise ValueError(f"{name} must not be all zero: no sample is left.")
+    if np.isfinite(largest) and weights.sum() > largest:
+        raise ValueError(
+            f"{name} adds up to {weights.sum()!r}; weights are frequencies, of "
+            f"which at most {largest:g} are expected. Rescale them."
+        )
     return weights
 
 
@@ -273,9 +292,20 @@ def _positions(n_features: int) -> list[str]:
     return [f"x{i}" for i in range(n_features)]
 
 
+def checked_random_state(random_state: Any) -> np.random.RandomState:
+    """Return scikit-learn's ``random_state``, or raise ``ValueError`` by its name."""
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "random_state must be None, an int from 0 to 4294967295 or a "
+            f"numpy.random.RandomState. Got {random_state!r} instead."
+        ) from None
+
+
 def make_generator(random_state: Any) -> np.random.Generator:
     """Return a NumPy generator from scikit-learn's ``random_state``."""
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    seed = checked_random_state(random_state).randint(np.iinfo(np.int32).max)
     return np.random.default_rng(seed)
 
 
@@ -342,6 +372,15 @@ def one_thread_if_small(n_entries: int) -> AbstractContextManager[None]:
     return nullcontext() if n_entries >= _SMALL else _SHARED_LIMIT
 
 
+def check_path(owner: str, path: Any) -> None:
+    """Raise ``TypeError`` or ``ValueError`` unless this can be the path of a file."""
+    error = fail(owner, "path", "the path of a file", path)
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(str(error))
+    if not Path(path).name:
+        raise error
+
+
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file in one piece, so that no reader finds half of it."""
     target = Path(path)
@@ -372,15 +411,22 @@ def _remove_leftovers(folder: Path, prefix: str) -> None:
                 continue
 
 
+def import_extra(module: str, extra: str, user: str) -> Any:
+    """Return an optional module; without it the error names the extra."""
+    library = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != library:
+            raise  # the library is there, and something that it needs is not
+        raise ImportError(
+            f"{user} needs {library}: pip install 'skpce[{extra}]'"
+        ) from error
+
+
 def import_pandas() -> Any:
     """Return pandas, or raise ``ImportError`` with the command that installs it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "Data frames need pandas: python -m pip install pandas"
-        ) from error
-    return pandas
+    return import_extra("pandas", "frames", "a data frame")
 
 
 def format_cell(value: Any) -> str:
@@ -432,12 +478,8 @@ def method_of(
             owner = f"{type(self).__name__}.{function.__name__}()"
             raise TypeError(f"{owner} {error}") from None
         if call.arguments.get(inputs) is not None:
-            call.arguments[inputs] = validate_data(
-                self,
-                call.arguments[inputs],
-                dtype=np.float64,
-                reset=False,
-                ensure_all_finite=False,
+            call.arguments[inputs] = validated(
+                self, call.arguments[inputs], reset=False, ensure_all_finite=False
             )
         return function(*call.args, **call.kwargs)
 

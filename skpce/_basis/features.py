@@ -1,0 +1,156 @@
+"""The orthonormal polynomial basis as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from .._checks import IndexArray, checked_sample_weight, input_names, validated
+from .._model_file.state import plain_state, restore_state
+from .._version import DOC_LINK_TEMPLATE
+from .basis import BasisParameters, get_feature_names_out, transform
+
+
+class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
+    r"""Orthonormal polynomials of the inputs, as features.
+
+    In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
+    columns are orthonormal under the law of the inputs: Hermite polynomials for
+    normal inputs, Legendre polynomials for uniform ones [1]_.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        Largest degree of a term.
+    distribution : str, frozen law, or list, default="normal"
+        The law of each input. A name learns its parameters in ``fit``: ``"normal"``
+        (weighted mean and standard deviation with ``ddof=0``), ``"uniform"``
+        (smallest and largest value of positive weight), ``"exponential"``,
+        ``"gamma"``, ``"beta"``, ``"empirical"`` (the data themselves) or
+        ``"categorical"`` (numeric codes of categories). A frozen law of
+        ``scipy.stats``, continuous or discrete, learns nothing. A list gives one law
+        per feature. See the user guide on input laws.
+    truncation, q, interaction_order
+        As in :class:`PolynomialChaosRegressor`.
+    anisotropy : array-like of shape (n_features,) or None, default=None
+        Positive weights :math:`w_i`: the terms :math:`j` with
+        :math:`(\sum_i (w_i j_i)^q)^{1/q}` up to ``degree`` are retained. A weight of
+        2 gives an input half the degree.
+    multi_indices : array-like of shape (n_terms, n_features) or None, default=None
+        The terms themselves, as non-negative ints; the constant is added where it
+        is missing. ``degree``, ``truncation``, ``q``, ``interaction_order`` and
+        ``anisotropy`` then have no effect.
+
+    Attributes
+    ----------
+    multi_indices_ : ndarray of shape (n_terms, n_features)
+        Exponent of each input in each term, in graded order; row 0 is the constant.
+        For a categorical input the number of the contrast.
+    basis_, n_features_in_, feature_names_in_
+        As in :class:`PolynomialChaosRegressor`.
+
+    See Also
+    --------
+    PolynomialChaosRegressor : Least squares or ridge on this basis.
+
+    Notes
+    -----
+    The columns are orthonormal when the inputs are independent and have the stated
+    laws. The sample mean of their products approaches the identity at the rate
+    :math:`n^{-1/2}`.
+
+    An input of finitely many values has fewer functions than values, which bounds its
+    exponents. Each contrast of a categorical input counts as of degree one.
+
+    References
+    ----------
+    .. [1] D. Xiu and G. E. Karniadakis, "The Wiener-Askey polynomial chaos for
+       stochastic differential equations", SIAM Journal on Scientific Computing 24
+       (2002), table 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from skpce import PolynomialChaosFeatures
+    >>> X = np.array([[0.0, 1.0], [2.0, 0.0]])
+    >>> features = PolynomialChaosFeatures(degree=2, distribution=norm(0, 1)).fit(X)
+    >>> features.get_feature_names_out().tolist()
+    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
+    >>> features.transform(X).round(3).tolist()
+    [[1.0, 0.0, 1.0, -0.707, 0.0, 0.0], [1.0, 2.0, 0.0, 2.121, 0.0, -0.707]]
+
+    Half the degree for the second input, and chosen terms alone:
+
+    >>> features.set_params(anisotropy=[1, 2]).fit(X).get_feature_names_out().tolist()
+    ['1', 'He1(x0)', 'He1(x1)', 'He2(x0)']
+    >>> features.set_params(multi_indices=[[3, 0], [1, 1]]).fit(X).multi_indices_
+    array([[0, 0],
+           [1, 1],
+           [3, 0]])
+    """
+
+    _doc_link_module = "skpce"
+    _doc_link_template = DOC_LINK_TEMPLATE
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        distribution: Any = "normal",
+        truncation: str = "total_degree",
+        q: float = 1.0,
+        interaction_order: int | None = None,
+        anisotropy: ArrayLike | None = None,
+        multi_indices: ArrayLike | None = None,
+    ) -> None:
+        self.degree = degree
+        self.distribution = distribution
+        self.truncation = truncation
+        self.q = q
+        self.interaction_order = interaction_order
+        self.anisotropy = anisotropy
+        self.multi_indices = multi_indices
+
+    __getstate__, __setstate__ = plain_state, restore_state
+
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> PolynomialChaosFeatures:
+        """Learn the input laws and build the index set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Frequency of each row.
+
+        Returns
+        -------
+        self : PolynomialChaosFeatures
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            For a bad parameter, a law that cannot carry the degree, or a basis too
+            large for memory.
+        """
+        values = validated(self, X)
+        weights = checked_sample_weight(sample_weight, values)
+        names = input_names(self)
+        self.basis_ = BasisParameters.of(self).learn(values, weights, names)
+        return self
+
+    @property
+    def multi_indices_(self) -> IndexArray:
+        """Exponents of the terms; shape (n_terms, n_features)."""
+        return self.basis_.multi_indices
+
+    transform = transform
+    get_feature_names_out = get_feature_names_out

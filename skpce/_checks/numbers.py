@@ -1,0 +1,178 @@
+"""Numbers that are given: read as floats, or refused where something would be lost.
+
+NumPy drops masks and imaginary parts, counts dates in days and reads text as numbers.
+Numbers whose squares are no numbers give variances of NaN or of 0.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator
+from datetime import date, timedelta
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array, validate_data
+
+FloatArray = NDArray[np.float64]
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or the NA of pandas."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # NA has no truth value, an array has several
+        return type(value).__name__ == "NAType"
+
+
+def floats_with_nan(values: NDArray[Any]) -> FloatArray:
+    """Return numbers as floats, NaN for missing ones; ``ValueError`` for others."""
+    if values.dtype.kind in "cmMSU":
+        raise ValueError(f"values of {values.dtype} are no numbers")
+    if values.dtype.kind != "O":
+        return values.astype(np.float64)
+    entries = [np.nan if is_missing(v) else v for v in values.ravel().tolist()]
+    if not all(isinstance(v, (Real, np.bool_)) for v in entries):
+        raise ValueError("some values are no numbers")
+    return np.array(entries, dtype=np.float64).reshape(values.shape)
+
+
+#: Larger numbers are refused: their fourth powers must be numbers too.
+LARGEST_NUMBER = 1e70
+
+#: Columns that vary by less are refused: the squares of their variance would be 0.
+SMALLEST_SPREAD = 1e-70
+
+_KINDS = {
+    "c": "complex numbers (Complex data not supported)",
+    "M": "dates",
+    "m": "durations",
+    "V": "records",
+}
+_KINDS |= dict.fromkeys("UST", "text")
+
+_KIND_OF_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((str, bytes), "U"),
+    ((complex, np.complexfloating), "c"),
+    ((date, np.datetime64), "M"),
+    ((timedelta, np.timedelta64), "m"),
+)
+
+
+def refuse_no_numbers(value: Any, name: str) -> None:
+    """Refuse what NumPy would read as floats though something is lost: masks, dates.
+
+    Sparse arrays are a ``TypeError``; masked entries, complex numbers, dates and text
+    are a ``ValueError``. None and objects of other types are left to the caller.
+    """
+    if issparse(value):
+        raise TypeError(
+            f"{name} is a sparse array; expected a dense one, {name}.toarray()."
+        )
+    if np.ma.is_masked(value):
+        raise ValueError(
+            f"{name} is a masked array, and its mask would be lost; expected an array "
+            "without masked entries: leave their rows out, or fill them in."
+        )
+    for label, kind, described in _types_of(value):
+        if kind in _KINDS:
+            where = "" if label is None else f" in the column {label!r}"
+            raise ValueError(
+                f"{name} holds {_KINDS[kind]}{where}, values of the type {described}; "
+                "expected real numbers."
+            )
+
+
+def _types_of(value: Any) -> Iterator[tuple[Any, str, str]]:
+    """Yield the kind of entries by its letter, before it their column, then a name."""
+    if hasattr(value, "columns") and hasattr(value, "dtypes"):
+        kinds = [getattr(dtype, "kind", "O") for dtype in value.dtypes]
+        if not {"O", "V"} & set(kinds):
+            columns = zip(list(value.columns), kinds, value.dtypes, strict=True)
+            yield from ((name, kind, str(dtype)) for name, kind, dtype in columns)
+            return
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):  # rows of different length, left to the caller
+        return
+    if array.dtype.kind != "O":
+        yield None, array.dtype.kind, str(array.dtype)
+        return
+    for entry in array.ravel().tolist():
+        for types, kind in _KIND_OF_TYPES:
+            if isinstance(entry, types):
+                yield None, kind, type(entry).__name__
+
+
+def listed(value: Any, name: str) -> list[Any]:
+    """Return the entries of a sequence; refuse text, and what has no entries."""
+    if not isinstance(value, (str, bytes)):
+        try:
+            return list(value)
+        except TypeError:
+            pass
+    raise ValueError(f"{name} must be a sequence. Got {value!r} instead.")
+
+
+def as_floats(value: Any, name: str) -> FloatArray:
+    """Return an array of floats, which may be NaN or infinite."""
+    refuse_no_numbers(value, name)
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must be an array of numbers. Got {reprlib.repr(value)} instead."
+        ) from None
+
+
+def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> None:
+    """Refuse numbers whose squares overflow, and columns whose variance underflows."""
+    if not values.size:
+        return
+    large = np.abs(values) > np.float64(LARGEST_NUMBER)
+    if large.any():
+        place = tuple(np.argwhere(large)[0].tolist())
+        raise ValueError(
+            f"{name} has {values[place]!r} in row {place[0]}"
+            + (f", column {place[1]}" if len(place) > 1 else "")
+            + f"; expected numbers up to {LARGEST_NUMBER:g}, whose variance and its "
+            "square are numbers too. Rescale it."
+        )
+    if not varying:
+        return
+    spread = np.atleast_1d(np.fmax.reduce(values) - np.fmin.reduce(values))
+    faint = (spread > 0) & (spread < SMALLEST_SPREAD)
+    if faint.any():
+        column = int(np.argmax(faint))
+        raise ValueError(
+            f"{name} varies by {spread[column]!r} in column {column}; expected at "
+            f"least {SMALLEST_SPREAD:g}, so that no square of a variance is 0. "
+            "Rescale it."
+        )
+
+
+def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """Return X, or X and y, as scikit-learn's ``validate_data`` does, in floats.
+
+    What would lose a mask, an imaginary part or a date is refused, and so are numbers
+    whose squares overflow.
+    """
+    for value, name in zip((X, *y), ("X", "y"), strict=False):
+        refuse_no_numbers(value, name)
+    found = validate_data(estimator, X, *y, dtype=np.float64, **options)
+    for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
+        refuse_extremes(values, name)
+    return found
+
+
+def validated_array(values: Any, name: str, **options: Any) -> FloatArray:
+    """Return a table as scikit-learn's ``check_array`` does, in floats."""
+    refuse_no_numbers(values, name)
+    table = check_array(values, dtype=np.float64, input_name=name, **options)
+    refuse_extremes(table, name)
+    return table

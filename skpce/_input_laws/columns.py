@@ -1,0 +1,70 @@
+"""What a column must have for the law that was learned from it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._checks import FloatArray, at_least_one_copy
+from .families import InputLaw
+from .tabulated import CategoricalLaw
+
+# More levels of a category than this are warned of.
+_MANY_LEVELS = 50
+
+# Deviations below this share of the scale may be rounding.
+_SMALLEST_SHARE = 1e-9
+
+
+def check_columns(
+    owner: str,
+    laws: Sequence[InputLaw],
+    X: FloatArray,  # shape: (n_samples, n_features)
+    weights: FloatArray,  # shape: (n_samples,)
+    names: Sequence[str],
+) -> None:
+    """Refuse columns of which their learned laws would tell nothing."""
+    for law, name, column in zip(laws, names, X.T, strict=True):
+        if isinstance(law, CategoricalLaw):
+            _check_levels(owner, name, column, weights)
+        elif law.learned:
+            _check_resolution(owner, law, name, column)
+
+
+def _check_levels(
+    owner: str, name: str, column: FloatArray, weights: FloatArray
+) -> None:
+    """Refuse categories of which none is seen twice; warn of many."""
+    levels, level_of = np.unique(column, return_inverse=True)
+    seen = np.bincount(level_of.ravel(), weights=at_least_one_copy(weights))
+    if len(levels) > 2 and seen.max() < 1.5:
+        raise ValueError(
+            f"The 'distribution' parameter of {owner} is 'categorical' for {name}, of "
+            f"which all {len(levels)} values differ; expected codes of categories, "
+            "which repeat. For a continuous input take 'empirical' or another law."
+        )
+    if len(levels) > _MANY_LEVELS:
+        warnings.warn(
+            f"{name} is 'categorical' with {len(levels)} levels in {len(column)} "
+            "samples: the basis has a function for each of them, and one for each "
+            "product with other inputs.",
+            UserWarning,
+            stacklevel=7,
+        )
+
+
+def _check_resolution(owner: str, law: InputLaw, name: str, column: FloatArray) -> None:
+    """Refuse a column in which a few values hide the differences of all others."""
+    distance = np.abs(column - np.median(column))
+    if np.median(distance) > _SMALLEST_SHARE * law.scale:
+        return
+    standardised = 1.0 + law.standardize(column)  # differences beside the scale
+    if 2 * len(np.unique(standardised)) <= len(np.unique(column)):
+        value = column[np.argmax(distance)]
+        raise ValueError(
+            f"X has {value!r} in {name}, beside which its other values do not differ "
+            f"in double precision, so that {owner} would see a constant; expected "
+            "values of comparable size. Leave the row out, or transform the input."
+        )

@@ -1,0 +1,1 @@
+"""Random calls of everything public, valid and invalid: ``python -m tests.fuzz``."""

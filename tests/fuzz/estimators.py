@@ -1,0 +1,615 @@
+"""Fits of every estimator, and calls of the methods of the fits."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.linear_model import LassoCV, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+
+import skpce
+from skpce import load_model, save_model
+from skpce.embedding import PLSTransformer
+from tests.fuzz import invariants as true
+from tests.fuzz import values as draw
+from tests.fuzz.judge import ACCEPTED, Case, Outcome, judge
+
+Generator = np.random.Generator
+
+LAWS: tuple[Any, ...] = (
+    *("normal", "uniform", "gamma", "exponential", "beta", "empirical", "categorical"),
+    *("normal", "uniform", "empirical"),
+    stats.norm(0, 1),
+    stats.uniform(-1, 2),
+    stats.lognorm(0.3),
+    stats.t(30),
+    stats.binom(5, 0.4),
+    stats.triang(0.3),
+)
+SOLVERS = (
+    *("ridge", "ridge", "weighted_ridge", "anisotropic_ridge", "ols", "lars", "omp"),
+    *("subspace_pursuit", "ard", "auto", "paper"),
+)
+SEEDS = (0, 1, None, np.random.RandomState(3))
+
+BASIS: Mapping[str, tuple[Any, ...]] = {
+    "degree": (0, 1, 1, 2, 2, 2, 3, 4, 6),
+    "distribution": LAWS,
+    "truncation": ("total_degree", "total_degree", "hyperbolic"),
+    "q": (1.0, 1.0, 0.75, 0.4),
+    "interaction_order": (None, None, 1, 2),
+}
+PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "PolynomialChaosFeatures": {
+        **BASIS,
+        "anisotropy": (None, None, [1.0] * 2, [1.0, 2.0, 0.5]),
+        "multi_indices": (None, None, None, [[0, 1], [2, 0]], [[1]], [[3], [0]]),
+    },
+    "PolynomialChaosRegressor": {
+        **BASIS,
+        "anisotropy": (None, None, None, [1.0] * 2),
+        "multi_indices": (None, None, None, None, [[0, 1], [2, 0]], [[1]]),
+        "solver": SOLVERS,
+        "regressor": (None, None, None, None, None, Ridge(), LassoCV(cv=2)),
+        "alphas": (None, None, None, [1.0], (1e-3, 10.0)),
+        "criterion": ("auto", "auto", "loo", "gcv"),
+    },
+    "PolynomialChaosRegressorCV": {
+        "degrees": ((1,), (1, 2), (0, 3), np.array([1, 2])),
+        "qs": ((1.0,), (1.0, 0.75)),
+        "solvers": (("ridge",), ("anisotropic_ridge", "subspace_pursuit"), ("ols",)),
+        "distribution": LAWS,
+        "interaction_order": (None, 1),
+    },
+    "CompositionalPCESurrogate": {
+        **BASIS,
+        "log_ratio": ("ilr", "alr", "clr"),
+        "reference": (-1, 0),
+        "closure": ("renormalize", "renormalize", "strict"),
+        "zero_replacement": (1e-12, 1e-3, 1e-100),
+        "solver": SOLVERS,
+        "regressor": (None, None, None, None, None, Ridge(), KNeighborsRegressor(1)),
+        "alpha_per_target": (False, False, True),
+        "n_resamples": (0, 0, 5),
+        "n_permutations": (0, 0, 4),
+        "confidence_level": (0.9, 0.5),
+        "random_state": SEEDS,
+    },
+    "LogRatioTransformer": {
+        "log_ratio": ("ilr", "alr", "clr"),
+        "reference": (-1, 0),
+        "mask": ("infer",),
+        "zero_replacement": (1e-12, 1e-3, 1e-300),
+        "closure": ("renormalize", "strict"),
+    },
+    "NatafTransformer": {
+        "distribution": LAWS,
+        "root": ("cholesky", "symmetric"),
+        "shrinkage": ("auto", 0.0, 0.5, 1.0),
+        "correlation": (None, None, None, np.eye(2)),
+    },
+    "RosenblattTransformer": {
+        "distribution": LAWS,
+        "bandwidth": ("likelihood", 0.5),
+        "shrinkage": ("auto", 0.0, 1.0),
+    },
+    "PLSTransformer": {
+        "n_components": (1, 1, 2),
+        "scale": (True, False),
+    },
+}
+
+
+def named(function: Callable[..., Any]) -> set[str]:
+    """Return the names of the arguments of a callable."""
+    return set(inspect.signature(function).parameters) - {"self", "args", "kwargs"}
+
+
+def some_parameters(rng: Generator, name: str, share: float = 0.35) -> dict[str, Any]:
+    """Draw values of some parameters, and leave the others at their defaults."""
+    found = {
+        parameter: draw.one_of(rng, values)
+        for parameter, values in PARAMETERS[name].items()
+        if rng.random() < share
+    }
+    if found.get("q", 1.0) != 1.0:
+        found["truncation"] = "hyperbolic"
+    return found
+
+
+def with_a_bad_one(rng: Generator, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Give one parameter a value that it hardly takes."""
+    kind: Any = CLASSES[name]
+    parameters = sorted(named(kind) - {"n_jobs", "n_resamples", "n_permutations"})
+    chosen = draw.one_of(rng, parameters)
+    return given | {chosen: draw.one_of(rng, draw.BAD_VALUES)}
+
+
+CLASSES: Mapping[str, Any] = {
+    **{name: getattr(skpce, name) for name in PARAMETERS if name != "PLSTransformer"},
+    "PLSTransformer": PLSTransformer,
+}
+
+
+def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
+    """Fit an estimator and call some of its methods; spoil one argument or none."""
+    names = (
+        *["PolynomialChaosRegressor"] * 5,
+        *["CompositionalPCESurrogate"] * 4,
+        *["PolynomialChaosFeatures", "LogRatioTransformer", "NatafTransformer"],
+        *["RosenblattTransformer", "PLSTransformer", "PolynomialChaosRegressor"],
+        draw.one_of(rng, ["PolynomialChaosRegressor", "PolynomialChaosRegressorCV"]),
+    )
+    name = draw.one_of(rng, names)
+    X = draw.inputs(rng, d=None)
+    steps: tuple[int, ...] = ()
+    if name in ("CompositionalPCESurrogate", "LogRatioTransformer"):
+        y, steps = draw.compositions(rng, X)
+    else:
+        y = draw.targets(rng, X, may_lack=name == "PolynomialChaosRegressor")
+    weights = draw.weights(rng, len(X))
+    given = some_parameters(rng, name)
+    if steps:
+        given["steps"] = draw.one_of(
+            rng, [steps, steps, {f"s{i}": w for i, w in enumerate(steps)}]
+        )
+    table = draw.container(rng, y if name == "LogRatioTransformer" else X, "x")
+    answers = draw.container(rng, y, "y")
+    spoiled = (
+        "nothing"
+        if valid
+        else draw.one_of(rng, ["parameter", "X", "y", "weights", "method"])
+    )
+    if spoiled == "parameter":
+        given = with_a_bad_one(rng, name, given)
+    elif spoiled == "X":
+        table = draw.corrupted(rng, y if name == "LogRatioTransformer" else X)
+    elif spoiled == "y":
+        answers = draw.corrupted(rng, y)
+    elif spoiled == "weights":
+        weights = draw.corrupted(rng, np.ones(len(X)))
+    kind = CLASSES[name]
+
+    def fit() -> Any:
+        estimator = kind(**given)
+        if "sample_weight" in named(estimator.fit):
+            return estimator.fit(table, answers, sample_weight=weights)
+        return estimator.fit(table, answers)
+
+    arguments = named(kind) | named(kind.fit) | named(skpce.PolynomialChaosRegressor)
+    described = (
+        f"{name}({given}).fit(X {draw.shown(table)}, y {draw.shown(answers)}, "
+        f"sample_weight {draw.shown(weights)}); spoiled: {spoiled}"
+    )
+    fitted: list[Any] = []
+
+    def call() -> Any:
+        fitted.append(fit())
+        return fitted[-1]
+
+    faults = partial(_FAULTS_OF_FITS[name], steps)
+    outcome = judge(
+        Case(f"{name}.fit", call, faults, frozenset(arguments), described, True)
+    )
+    yield outcome
+    if outcome.kind != ACCEPTED:
+        return
+    methods = _METHODS[name](fitted[-1], rng, X, y, steps, spoiled == "method")
+    yield from _play_methods(rng, name, arguments, described, methods)
+
+
+Method = tuple[str, Callable[[], Any], Callable[[Any], Any]]
+
+
+def _play_methods(
+    rng: Generator,
+    name: str,
+    arguments: set[str],
+    described: str,
+    methods: list[Method],
+) -> Iterator[Outcome]:
+    for position in rng.permutation(len(methods))[:3]:
+        method, call, faults = methods[position]
+        function = getattr(CLASSES[name], method.split(" ")[0], None)
+        known = named(function) if callable(function) else set()
+        yield judge(
+            Case(
+                f"{name}.{method.split(' ')[0]}",
+                call,
+                faults,
+                frozenset(arguments | known),
+                f"{method} of {described}",
+            )
+        )
+
+
+# Invariants of fits
+
+
+def _of_regressor(steps: tuple[int, ...], fitted: Any) -> true.Faults:
+    first, total = fitted.sobol_indices_, fitted.total_sobol_indices_
+    yield from true.shares("indices", first, total)
+    yield from true.finite("coefficients_", fitted.coefficients_)
+    yield from true.finite("total_variance_", fitted.total_variance_)
+    yield from true.between("unexplained_share_", fitted.unexplained_share_, nan=True)
+    if (np.isnan(fitted.unexplained_share_) & (fitted._problem.spread > 0)).any():
+        yield "unexplained_share_ is NaN for a target that varies"
+    yield from true.between("feature_importances_", fitted.feature_importances_)
+    yield from true.q2("q2_", fitted.q2_)
+    varies = fitted._problem.spread > 0
+    undefined = np.isnan(fitted.q2_) & varies
+    if undefined.any():
+        yield "q2_ is NaN for a target that varies"
+    if (fitted.loo_error_ < 0).any() or np.isnan(fitted.loo_error_).any():
+        yield f"loo_error_ is {fitted.loo_error_}"
+    saturated = np.isinf(fitted.loo_error_) != np.isinf(fitted.q2_)
+    if saturated[varies].any():
+        yield "loo_error_ and q2_ do not say the same of a saturated fit"
+    some = fitted.total_variance_ > 0
+    if (np.sum(total, axis=1)[some] < 1 - 1e-6).any():
+        yield "total indices add up to less than 1"
+
+
+def _of_surrogate(steps: tuple[int, ...], fitted: Any) -> true.Faults:
+    first, total = fitted.step_sobol_indices_, fitted.step_total_sobol_indices_
+    yield from true.shares("step indices", first, total)
+    yield from true.shares(
+        "coordinate indices", fitted.sobol_indices_, fitted.total_sobol_indices_
+    )
+    yield from true.finite("coefficients_", fitted.coefficients_)
+    yield from true.finite("step_total_variance_", fitted.step_total_variance_)
+    yield from true.q2("loo_q2", fitted.diagnostics_.loo_q2)
+    yield from true.q2("fidelity_", fitted.fidelity_)
+    if fitted.diagnostics_.permutation_p_values is not None:
+        p_values = fitted.diagnostics_.permutation_p_values
+        yield from true.between("permutation_p_values", p_values, nan=True)
+    if fitted.n_resamples:
+        low, high = fitted.step_total_sobol_interval_
+        yield from true.ordered("step_total_sobol_interval_", low, high)
+        yield from true.between("step_total_sobol_interval_", [low, high])
+
+
+def _of_transformer(steps: tuple[int, ...], fitted: Any) -> true.Faults:
+    return iter(())
+
+
+_FAULTS_OF_FITS: Mapping[str, Callable[..., true.Faults]] = {
+    "PolynomialChaosRegressor": _of_regressor,
+    "PolynomialChaosRegressorCV": _of_regressor,
+    "CompositionalPCESurrogate": _of_surrogate,
+    **dict.fromkeys(
+        [
+            *("PolynomialChaosFeatures", "LogRatioTransformer", "NatafTransformer"),
+            *("RosenblattTransformer", "PLSTransformer"),
+        ],
+        _of_transformer,
+    ),
+}
+
+
+# Methods of fits
+
+
+def _reloaded(estimator: Any) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.skpce"
+        save_model(estimator, path)
+        return load_model(path)
+
+
+def _same_predictions(X: Any, fitted: Any, loaded: Any) -> true.Faults:
+    if not np.array_equal(fitted.predict(X), loaded.predict(X)):
+        yield "a reloaded model predicts something else"
+
+
+def _with_std(found: Any) -> true.Faults:
+    yield from true.finite("prediction", found[0])
+    yield from true.between("std", found[1], 0.0, np.inf)
+    yield from true.finite("std", found[1])
+
+
+def _interval_of_indices(found: Any) -> true.Faults:
+    for name in ("first_order", "total_order", "shapley"):
+        low, high = getattr(found, name)
+        yield from true.intervals(name, low, high)
+        yield from true.between(name, [low, high])
+
+
+def _bounds(found: Any) -> true.Faults:
+    yield from true.intervals("interval", found.lower, found.upper)
+
+
+def _moments(found: Any) -> true.Faults:
+    yield from true.finite("mean", found.mean)
+    yield from true.between("variance", found.variance, 0.0, np.inf)
+    known = ~np.isnan(found.kurtosis)
+    least = np.square(found.skewness) - 2.0
+    slack = 1e-6 * (1.0 + np.abs(least))
+    if (found.kurtosis < least - slack)[known].any():
+        yield "kurtosis below skewness squared minus 2"
+
+
+def _interactions(d: int, found: Any) -> true.Faults:
+    yield from true.between("interaction values", found.values)
+    yield from true.ordered("interactions", found.values, found.superset_values)
+    yield from true.closed("interaction values", np.asarray(found.values))
+
+
+def _subset(rng: Generator, d: int) -> list[int]:
+    size = int(rng.integers(1, d + 1))
+    return sorted(rng.choice(d, size=size, replace=False).tolist())
+
+
+def _methods_of_regressor(
+    fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
+) -> list[Method]:
+    d = X.shape[1]
+    at = X[: int(rng.integers(1, len(X) + 1))]
+    level, seed = draw.one_of(rng, [0.5, 0.9, 0.99]), draw.one_of(rng, SEEDS)
+    size, order, subset = int(rng.integers(1, 30)), int(rng.integers(1, 4)), None
+    subset = _subset(rng, d)
+    method = draw.one_of(rng, ["residual", "bootstrap"])
+    residual = draw.one_of(rng, ["resampled", "gaussian", None])
+    if spoil:
+        bad = partial(draw.one_of, rng, draw.BAD_VALUES)
+        what = int(rng.integers(6))
+        at = draw.corrupted(rng, at) if what == 0 else at
+        level, seed = bad() if what == 1 else level, bad() if what == 2 else seed
+        size = bad() if what == 3 else size
+        order, subset = bad() if what == 4 else order, bad() if what == 4 else subset
+        method = bad() if what == 5 else method
+        residual = bad() if what == 5 else residual
+    size = 7 if isinstance(size, int) and size > 10**5 else size
+    finite = partial(true.finite, "result")
+    share = partial(true.between, "index")
+    return [
+        ("predict", lambda: fitted.predict(at), finite),
+        ("predict std", lambda: fitted.predict(at, return_std=True), _with_std),
+        ("transform", lambda: fitted.transform(at), finite),
+        ("score", lambda: fitted.score(X, y), true.nothing)
+        if not np.isnan(y).any()
+        and fitted.expansion_.n_outputs == y.reshape(len(y), -1).shape[1]
+        else ("predict", lambda: fitted.predict(at), finite),
+        (
+            "sobol_interval",
+            lambda: fitted.sobol_interval(
+                confidence_level=level, method=method, n_resamples=9, random_state=seed
+            ),
+            _interval_of_indices,
+        ),
+        (
+            "predict_interval",
+            lambda: fitted.predict_interval(at, confidence_level=level),
+            _bounds,
+        ),
+        (
+            "predict_interval draws",
+            lambda: fitted.predict_interval(
+                None, n_samples=size, residual=residual, random_state=seed
+            ),
+            _bounds,
+        ),
+        (
+            "sample",
+            lambda: fitted.sample(size, at, residual=residual, random_state=seed),
+            finite,
+        ),
+        ("sample", lambda: fitted.sample(size, random_state=seed), finite),
+        ("moments", lambda: fitted.moments(), _moments),
+        ("main_effects", lambda: fitted.main_effects(at), finite),
+        ("gradient", lambda: fitted.gradient(at), finite),
+        ("sobol_index", lambda: fitted.sobol_index(subset), share),
+        ("closed_sobol_index", lambda: fitted.closed_sobol_index(subset), share),
+        ("total_sobol_index", lambda: fitted.total_sobol_index(subset), share),
+        (
+            "interaction_indices",
+            lambda: fitted.interaction_indices(order),
+            partial(_interactions, d)
+            if isinstance(order, int) and order == d
+            else true.nothing,
+        ),
+        (
+            "shapley_effects",
+            lambda: fitted.shapley_effects(),
+            partial(true.closed, "shapley"),
+        ),
+        (
+            "aggregated_sobol_indices",
+            lambda: fitted.aggregated_sobol_indices(),
+            lambda found: true.shares("all", found.first_order, found.total_order),
+        ),
+        (
+            "noise_corrected_sobol_indices",
+            fitted.noise_corrected_sobol_indices,
+            lambda found: true.finite("corrected", found.total_variance),
+        ),
+        (
+            "derivative_sensitivity",
+            fitted.derivative_sensitivity,
+            lambda found: true.between(
+                "mean_square", found.mean_square, 0.0, np.inf, nan=True
+            ),
+        ),
+        ("lipschitz_estimate", lambda: fitted.lipschitz_estimate(), finite),
+        ("marginal", lambda: fitted.marginal(subset), true.nothing),
+        (
+            "conditional_expectation",
+            lambda: fitted.conditional_expectation(at, subset),
+            true.nothing,
+        ),
+        ("sobol_frame", lambda: fitted.sobol_frame(order), true.nothing),
+        ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
+        (
+            "save_model",
+            lambda: _reloaded(fitted),
+            partial(_same_predictions, X, fitted),
+        ),
+    ]
+
+
+def _modes(found: Any) -> true.Faults:
+    yield from true.between("dip", found.dip)
+
+
+def _methods_of_surrogate(
+    fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
+) -> list[Method]:
+    at = X[: int(rng.integers(1, len(X) + 1))]
+    level, seed = draw.one_of(rng, [0.5, 0.9]), draw.one_of(rng, SEEDS)
+    size, level_of, step = int(rng.integers(1, 30)), "step", 0
+    answers: Any = y[: len(at)]
+    level_of = draw.one_of(rng, ["coordinate", "step", "trajectory"])
+    if spoil:
+        bad = partial(draw.one_of, rng, draw.BAD_VALUES)
+        what = int(rng.integers(6))
+        at = draw.corrupted(rng, at) if what == 0 else at
+        level, seed = bad() if what == 1 else level, bad() if what == 2 else seed
+        size = bad() if what == 3 else size
+        level_of, step = (bad(), bad()) if what == 4 else (level_of, step)
+        answers = draw.corrupted(rng, answers) if what == 5 else answers
+    size = 7 if isinstance(size, int) and size > 10**5 else size
+    on_simplex = partial(true.simplex, "prediction", widths=steps)
+
+    def in_unit(found: Any) -> true.Faults:
+        yield from _bounds(found)
+        yield from true.between("interval", [found.lower, found.upper])
+
+    def indices(found: Any) -> true.Faults:
+        return true.shares("indices", found.first_order, found.total_order)
+
+    def round_trip() -> Any:
+        return fitted.inverse_transform(fitted.transform(at))
+
+    return [
+        ("predict", lambda: fitted.predict(at), on_simplex),
+        ("transform", round_trip, on_simplex),
+        (
+            "score",
+            lambda: fitted.score(at, answers),
+            lambda found: true.q2("score", found),
+        ),
+        (
+            "sample",
+            lambda: fitted.sample(size, at, random_state=seed),
+            lambda found: true.simplex("sample", np.asarray(found), steps),
+        ),
+        (
+            "predict_interval",
+            lambda: fitted.predict_interval(
+                at, confidence_level=level, random_state=seed
+            ),
+            in_unit,
+        ),
+        ("sobol_indices", lambda: fitted.sobol_indices(level_of), indices),
+        (
+            "shapley_effects",
+            lambda: fitted.shapley_effects(level_of),
+            partial(true.closed, "shapley"),
+        ),
+        (
+            "sobol_interval",
+            lambda: fitted.sobol_interval(
+                confidence_level=level, n_resamples=5, random_state=seed
+            ),
+            _interval_of_indices,
+        ),
+        (
+            "noise_corrected_sobol_indices",
+            fitted.noise_corrected_sobol_indices,
+            true.nothing,
+        ),
+        (
+            "probability_sobol_indices",
+            lambda: fitted.probability_sobol_indices(n_samples=64, random_state=seed),
+            lambda found: true.finite("variance", found.variance),
+        ),
+        (
+            "predicted_modes",
+            lambda: fitted.predicted_modes(step, n_samples=60, random_state=seed),
+            _modes,
+        ),
+        ("predict_frame", lambda: fitted.predict_frame(at), true.nothing),
+        ("sobol_frame", lambda: fitted.sobol_frame(), true.nothing),
+        ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
+        (
+            "save_model",
+            lambda: _reloaded(fitted),
+            partial(_same_predictions, X, fitted),
+        ),
+    ]
+
+
+def _methods_of_features(
+    fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
+) -> list[Method]:
+    at: Any = draw.corrupted(rng, X) if spoil else X
+    return [
+        (
+            "transform",
+            lambda: fitted.transform(at),
+            lambda found: true.between("first column", found[:, 0], 1.0, 1.0),
+        ),
+        ("transform", lambda: fitted.transform(at), partial(true.finite, "basis")),
+        ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
+    ]
+
+
+def _methods_of_log_ratio(
+    fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
+) -> list[Method]:
+    at: Any = draw.corrupted(rng, y) if spoil else y
+    size = len(fitted.get_feature_names_out())
+    far = rng.normal(size=(3, size)) * 10.0 ** rng.uniform(-3, 6)
+    far = draw.corrupted(rng, far) if spoil else far
+    return [
+        (
+            "transform",
+            lambda: fitted.transform(at),
+            partial(true.finite, "coordinates"),
+        ),
+        (
+            "inverse_transform",
+            lambda: fitted.inverse_transform(far),
+            lambda found: true.simplex("policies", found, steps),
+        ),
+    ]
+
+
+def _methods_of_map(
+    fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
+) -> list[Method]:
+    at: Any = draw.corrupted(rng, X) if spoil else X
+    normals: Any = rng.normal(size=(4, X.shape[1]))
+    normals = draw.corrupted(rng, normals) if spoil else normals
+    finite = partial(true.finite, "result")
+    return [
+        ("transform", lambda: fitted.transform(at), finite),
+        ("inverse_transform", lambda: fitted.inverse_transform(normals), finite),
+        ("sample", lambda: fitted.sample(5, random_state=0), finite),
+    ]
+
+
+def _methods_of_pls(
+    fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
+) -> list[Method]:
+    at: Any = draw.corrupted(rng, X) if spoil else X
+    return [("transform", lambda: fitted.transform(at), partial(true.finite, "scores"))]
+
+
+_METHODS: Mapping[str, Callable[..., list[Method]]] = {
+    "PolynomialChaosRegressor": _methods_of_regressor,
+    "PolynomialChaosRegressorCV": _methods_of_regressor,
+    "CompositionalPCESurrogate": _methods_of_surrogate,
+    "PolynomialChaosFeatures": _methods_of_features,
+    "LogRatioTransformer": _methods_of_log_ratio,
+    "NatafTransformer": _methods_of_map,
+    "RosenblattTransformer": _methods_of_map,
+    "PLSTransformer": _methods_of_pls,
+}

@@ -1,0 +1,21 @@
+"""Scenes: a few calls on the same data, drawn from a seed and a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tests.fuzz.estimators import scene_of_estimator
+from tests.fuzz.functions import scene_of_function
+from tests.fuzz.judge import Outcome
+
+
+def play(seed: int, number: int) -> Iterator[Outcome]:
+    """Play one scene, of estimators or of functions, with sound or spoiled values."""
+    rng = np.random.default_rng([seed, number])
+    valid = bool(rng.random() < 0.5)
+    if rng.random() < 0.8:
+        yield from scene_of_estimator(rng, valid)
+    else:
+        yield from scene_of_function(rng, valid)

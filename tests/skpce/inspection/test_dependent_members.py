@@ -1,0 +1,185 @@
+"""Members that are not independent: near-copies, exact copies, series."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce.inspection import verdict
+from skpce.inspection._ensembles.cross_fit import Permutations
+from skpce.inspection._ensembles.dependent_members import _too_near
+
+QUICK = {"n_permutations": 99, "random_state": 0}
+
+
+def copies(rng, n_inputs=2, jitter=1e-6, n_different=20, times=3):
+    """Members by chance, each several times."""
+    X = np.repeat(rng.normal(size=(n_different, n_inputs)), times, axis=0)
+    y = np.repeat(rng.normal(size=(n_different, 1)), times, axis=0)
+    return X + jitter * rng.normal(size=X.shape), y
+
+
+def cautions(found, words):
+    return [caution for caution in found.cautions if words in caution]
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-6, 0.02])
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_of_members_by_chance_are_not_attributable(jitter, seed):
+    X, y = copies(np.random.default_rng(seed), jitter=jitter)
+    found = verdict(PolynomialChaosRegressor(4), X, y, **QUICK)
+    assert not any(found.attributable)
+    assert cautions(found, "near-copies")
+    assert "that of 2" in cautions(found, "near-copies")[0]  # 20 groups, or nearly
+
+
+def test_copies_behind_an_embedding():
+    X, y = copies(np.random.default_rng(0), n_inputs=100)
+    model = make_pipeline(PCA(15, whiten=True), PolynomialChaosRegressor(1))
+    found = verdict(model, X, y, **QUICK)
+    assert not any(found.attributable)
+    assert cautions(found, "60 members are near-copies of others (groups of up to 3)")
+
+
+def test_copies_of_policies():
+    rng = np.random.default_rng(1)
+    X, _ = copies(rng)
+    y = softmax(np.repeat(rng.normal(size=(20, 4)), 3, axis=0), axis=1)
+    found = verdict(CompositionalPCESurrogate(4, steps={"move": 4}), X, y, **QUICK)
+    assert not any(found.attributable)
+    assert cautions(found, "near-copies")
+
+
+def test_copies_of_members_with_a_signal_remain_attributable():
+    """What holds between the groups is found, from as many members as groups."""
+    rng = np.random.default_rng(2)
+    base = rng.normal(size=(30, 2))
+    X = np.repeat(base, 2, axis=0)
+    y = np.repeat(base[:, 0] + 0.3 * rng.normal(size=30), 2)
+    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    assert found.attributable == (True,)
+    assert cautions(found, "the evidence is that of 30 members")
+
+
+def test_members_of_one_reward_are_not_searched():
+    X, y = copies(np.random.default_rng(3), jitter=0.0)
+    reward = np.repeat(np.arange(20), 3)
+    found = verdict(PolynomialChaosRegressor(4), X, y, reward, **QUICK)
+    assert not any(found.attributable)
+    assert not cautions(found, "near-copies")
+
+
+def test_too_few_groups_are_no_evidence():
+    X, y = copies(np.random.default_rng(4), n_different=6, times=10)
+    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    assert not any(found.attributable)
+    assert "independent groups, fewer than 8" in found.reasons[0][-1]
+
+
+def test_a_splitter_that_divides_copies_is_refused():
+    X, y = copies(np.random.default_rng(5))
+    rows = np.arange(60)
+    halves = [(rows[::2], rows[1::2]), (rows[1::2], rows[::2])]
+    found = verdict(PolynomialChaosRegressor(4), X, y, cv=halves, **QUICK)
+    assert "cv divides them" in found.reasons[0][-1]
+    thirds = [(rows[rows // 20 != k], rows[rows // 20 == k]) for k in range(3)]
+    found = verdict(PolynomialChaosRegressor(4), X, y, cv=thirds, **QUICK)
+    # rows 18 to 20 and 39 to 41 are copies of one another in two thirds
+    assert "cv divides them" in found.reasons[0][-1]
+    whole = [(rows[rows // 30 != k], rows[rows // 30 == k]) for k in range(2)]
+    found = verdict(PolynomialChaosRegressor(4), X, y, cv=whole, **QUICK)
+    assert not any("cv divides" in reason for reason in found.reasons[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_random_walks_are_not_attributable(seed):
+    rng = np.random.default_rng(seed)
+    X, y = (np.cumsum(rng.normal(size=(60, k)), axis=0) for k in (2, 1))
+    found = verdict(PolynomialChaosRegressor(2), X, y, **QUICK)
+    assert not any(found.attributable)
+    assert "depend on those before them" in " ".join(found.reasons[0])
+
+
+def test_a_series_is_found_by_the_order_that_is_given():
+    rng = np.random.default_rng(0)
+    X, y = (np.cumsum(rng.normal(size=(60, k)), axis=0) for k in (2, 1))
+    shuffled = rng.permutation(60)
+    found = verdict(
+        PolynomialChaosRegressor(2), X[shuffled], y[shuffled], order=shuffled, **QUICK
+    )
+    assert "depend on those before them" in " ".join(found.reasons[0])
+
+
+def test_a_series_of_inputs_with_independent_residuals_is_none():
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.normal(size=(80, 1)), axis=0)
+    y = X[:, 0] + rng.normal(size=80)
+    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    assert found.attributable == (True,)
+    assert not cautions(found, "depend on those before")
+
+
+def test_sorted_rows_are_no_series():
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.normal(size=(60, 1)), axis=0)
+    y = np.sin(2 * X[:, 0])  # a straight line misses in runs
+    found = verdict(PolynomialChaosRegressor(1), X, y, **QUICK)
+    assert not cautions(found, "depend on those before")
+    assert not any("depend on those before" in reason for reason in found.reasons[0])
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (np.arange(5), "order must be 60 numbers or dates"),
+        (["a"] * 60, "order must be 60 numbers or dates"),
+        (np.r_[np.nan, np.arange(59)], "order has NaN"),
+    ],
+)
+def test_a_bad_order(order, words):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    with pytest.raises(ValueError, match=words):
+        verdict(PolynomialChaosRegressor(1), X, y, order=order, **QUICK)
+
+
+@pytest.mark.parametrize("n_dimensions", [1, 2, 5])
+def test_independent_points_are_seldom_too_near(n_dimensions):
+    """The false discovery rate: some pair in at most a quarter of the samples."""
+    rng = np.random.default_rng(0)
+    samples = [rng.normal(size=(60, n_dimensions)) for _ in range(60)]
+    assert np.mean([len(_too_near(points)) > 0 for points in samples]) < 0.25
+    doubled = [np.vstack([points, points + 1e-6]) for points in samples[:5]]
+    for points in doubled:
+        pairs = {tuple(sorted(pair)) for pair in _too_near(points).tolist()}
+        assert {(i, i + 60) for i in range(60)} <= pairs
+
+
+def test_dependent_groups_change_places_as_a_whole():
+    labels = np.array([0, 0, 1, 1, 2, 3, 3, 4])
+    draw = np.random.default_rng(0)
+    found = Permutations.draw(8, labels, 50, draw, dependent="copies")
+    assert found.moves_policies
+    for order in found.orders:
+        assert sorted(order) == list(range(8))
+        for group in range(5):
+            lent = labels[order[labels == group]]
+            assert len(set(lent)) == 1  # the whole of one group of the same size
+    blocks = Permutations.draw(8, labels, 50, draw, dependent="series")
+    for order in blocks.orders:
+        steps = np.flatnonzero(np.diff(labels[order]))
+        assert len(steps) == 4  # five blocks, each in one piece
+
+
+def test_an_input_that_is_a_copy_of_an_output():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    found = verdict(PolynomialChaosRegressor(1), X, 3 * X[:, 1] - 2, **QUICK)
+    assert cautions(found, "the input 1 is a linear function of an output")
+    noisy = 3 * X[:, 1] + 0.01 * rng.normal(size=40)
+    found = verdict(PolynomialChaosRegressor(1), X, noisy, **QUICK)
+    assert not cautions(found, "linear function")

@@ -1,0 +1,54 @@
+"""Where an optional library is missing the message names the extra that installs it.
+
+Displays are in test_plotting.py.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor, report
+from skpce._checks import import_extra
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.exp(np.column_stack([X[:, 0], X[:, 1] * X[:, 2], 0 * X[:, 0]]))
+    y /= y.sum(axis=1, keepdims=True)
+    return CompositionalPCESurrogate(1).fit(X, y), X, y
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda surrogate, X, y: surrogate.predict_frame(X),
+        lambda surrogate, X, y: surrogate.sobol_frame(),
+        lambda surrogate, X, y: PolynomialChaosRegressor(1).fit(X, y).sobol_frame(),
+    ],
+)
+def test_frames_without_pandas(fitted, call, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    expected = r"a data frame needs pandas: pip install 'skpce\[frames\]'"
+    with pytest.raises(ImportError, match=expected):
+        call(*fitted)
+
+
+def test_a_report_without_matplotlib(fitted, monkeypatch):
+    for module in [m for m in sys.modules if m.startswith("matplotlib")]:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    expected = r"a display needs matplotlib: pip install 'skpce\[plot\]'"
+    with pytest.raises(ImportError, match=expected):
+        report(*fitted)
+
+
+def test_what_a_library_itself_misses_is_not_taken_for_it(monkeypatch, tmp_path):
+    (tmp_path / "installed.py").write_text("import of_nobody", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'of_nobody'"):
+        import_extra("installed", "frames", "this")

@@ -1,0 +1,363 @@
+"""Extreme and unreadable data: scaled, or refused by name; never NaN in silence."""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import ks_2samp, kstest, norm
+
+from skpce import (
+    CompositionalPCESurrogate,
+    InputOutsideSupportWarning,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+    count_terms,
+)
+from skpce._expansion.problem import sample_extremes
+from skpce._input_laws.families import BetaLaw, ExponentialLaw, GammaLaw, UniformLaw
+from skpce._solvers import SOLVERS
+from skpce.inspection import input_tests, verdict
+from skpce.metrics import (
+    aitchison_distance,
+    crps_score,
+    kl_divergence_loss,
+    marginal_coverage_score,
+)
+from skpce.sample_size import required_ensemble_size, sobol_error_interval
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    return X, X[:, 0] + X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=40)
+
+
+def with_cell(X, value):
+    changed = X.copy()
+    changed[3, 1] = value
+    return changed
+
+
+class TestMagnitudes:
+    @pytest.mark.parametrize("scale", [1e-65, 1e-30, 1e30, 1e65])
+    def test_indices_do_not_depend_on_the_unit(self, data, scale):
+        X, y = data
+        plain = PolynomialChaosRegressor(2).fit(X, y)
+        scaled = PolynomialChaosRegressor(2).fit(X * scale, y * scale)
+        expected = plain.total_sobol_indices_
+        np.testing.assert_allclose(scaled.total_sobol_indices_, expected, rtol=1e-6)
+        assert scaled.q2_ == pytest.approx(plain.q2_, rel=1e-6)
+
+    @pytest.mark.parametrize("scale", [1e72, 1e155, 1e300])
+    def test_large_targets(self, data, scale):
+        X, y = data
+        with pytest.raises(ValueError, match=r"y has .*e\+.* expected numbers up to"):
+            PolynomialChaosRegressor(2).fit(X, y * scale)
+
+    @pytest.mark.parametrize("scale", [1e-80, 1e-160, 1e-300])
+    def test_small_targets(self, data, scale):
+        X, y = data
+        with pytest.raises(ValueError, match=r"y varies by .*; expected at least"):
+            PolynomialChaosRegressor(2).fit(X, y * scale)
+        with pytest.raises(ValueError, match=r"X varies by .*; expected at least"):
+            PolynomialChaosRegressor(2).fit(X * scale, y)
+
+    @pytest.mark.parametrize("law", ["normal", "uniform", "gamma", "exponential"])
+    @pytest.mark.parametrize("value", [1e18, 1e60, 1e300])
+    def test_one_cell_that_hides_the_others(self, data, law, value):
+        X, y = data
+        with pytest.raises(ValueError, match=r"X has .* expected (values|numbers)"):
+            PolynomialChaosRegressor(2, distribution=law).fit(with_cell(X, value), y)
+
+    @pytest.mark.parametrize("law", ["normal", "uniform", "gamma", "exponential"])
+    def test_an_outlier_that_does_not(self, data, law):
+        X, y = data
+        fitted = PolynomialChaosRegressor(2, distribution=law).fit(with_cell(X, 1e9), y)
+        assert np.isfinite(fitted.q2_).all()
+
+    def test_inputs_far_from_their_distribution(self, data):
+        X, y = data
+        fitted = PolynomialChaosRegressor(3).fit(X, y)
+        assert np.isfinite(fitted.predict([[1e10, 1e10]])).all()
+        for value in (1e40, 1e100):
+            with pytest.raises(ValueError, match=r"column 0, where polynomials of deg"):
+                fitted.predict([[value, 0.0]])
+        frozen = PolynomialChaosRegressor(2, distribution=norm(0, 1e-60))
+        with pytest.raises(ValueError, match="expected values nearer to its distrib"):
+            frozen.fit(X, y)
+
+    def test_weights_are_frequencies(self, data):
+        X, y = data
+        with pytest.raises(ValueError, match="sample_weight adds up to"):
+            PolynomialChaosRegressor(2).fit(X, y, np.full(len(X), 1e16))
+
+
+class TestStandardDeviation:
+    def test_a_fit_through_all_samples_has_none(self, data):
+        X, y = data
+        fitted = PolynomialChaosRegressor(8, solver="ols").fit(X, y)
+        assert fitted.q2_ == -np.inf
+        with pytest.raises(ValueError, match=r"return_std=True.*fewer terms"):
+            fitted.predict(X, return_std=True)
+
+    def test_from_sums(self, data):
+        X, y = data
+        fitted = PolynomialChaosRegressor(
+            8, distribution=norm(0, 1), solver="ols", criterion="gcv"
+        )
+        with pytest.raises(ValueError, match=r"return_std=True.*fewer terms"):
+            fitted.fit(X, y).predict(X, return_std=True)
+
+
+UNREADABLE = {
+    "complex": (lambda v: v + 1j, "complex numbers"),
+    "masked": (lambda v: np.ma.masked_greater(v, np.median(v)), "masked array"),
+    "dates": (lambda v: np.round(v).astype("datetime64[D]"), "dates"),
+    "durations": (lambda v: np.round(v).astype("timedelta64[s]"), "durations"),
+    "text": (lambda v: v.astype(str), "text"),
+    "objects": (lambda v: v.astype(str).astype(object), "text"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+class TestUnreadable:
+    def test_fit(self, data, kind):
+        X, y = data
+        change, message = UNREADABLE[kind]
+        with pytest.raises(ValueError, match=f"X .*{message}"):
+            PolynomialChaosRegressor(2).fit(change(X), y)
+        with pytest.raises(ValueError, match=f"y .*{message}"):
+            PolynomialChaosRegressor(2).fit(X, change(y))
+        fitted = PolynomialChaosRegressor(2).fit(X, y)
+        for method in (fitted.predict, fitted.gradient, fitted.main_effects):
+            with pytest.raises(ValueError, match=f"X .*{message}"):
+                method(change(X))
+        with pytest.raises(ValueError, match=f"X .*{message}"):
+            PolynomialChaosFeatures(2).fit(change(X))
+        with pytest.raises(ValueError, match=f"sample_weight .*{message}"):
+            PolynomialChaosRegressor(2).fit(X, y, change(np.abs(y)))
+
+    def test_inspection(self, data, kind):
+        X, y = data
+        change, message = UNREADABLE[kind]
+        with pytest.raises(ValueError, match=f"X .*{message}"):
+            verdict(PolynomialChaosRegressor(2), change(X), y, n_permutations=19)
+        with pytest.raises(ValueError, match=f"y .*{message}"):
+            verdict(PolynomialChaosRegressor(2), X, change(y), n_permutations=19)
+        with pytest.raises(ValueError, match=f"X .*{message}"):
+            input_tests(change(X))
+
+    def test_metrics(self, kind):
+        change, message = UNREADABLE[kind]
+        y = np.random.default_rng(0).dirichlet([1.0, 2.0, 3.0], size=6)
+        draws = np.stack([y, y[::-1]])
+        calls = {
+            "y_true": [
+                lambda v: kl_divergence_loss(v, y),
+                lambda v: crps_score(v, draws),
+                lambda v: marginal_coverage_score(v, y - 0.1, y + 0.1),
+            ],
+            "y_pred": [lambda v: kl_divergence_loss(y, v)],
+            "lower": [lambda v: marginal_coverage_score(y, v, y + 0.1)],
+            "q": [lambda v: aitchison_distance(y, v)],
+        }
+        for name, functions in calls.items():
+            for function in functions:
+                with pytest.raises(ValueError, match=f"{name} .*{message}"):
+                    function(change(y))
+        with pytest.raises(ValueError, match=f"index .*{message}"):
+            sobol_error_interval(change(np.array([0.1, 0.5])), 0.01, 1.0)
+
+
+def test_sparse_arrays(data):
+    X, y = data
+    with pytest.raises(TypeError, match=r"y is a sparse array; expected a dense one"):
+        PolynomialChaosRegressor(2).fit(X, csr_array(y[:, np.newaxis]))
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        PolynomialChaosRegressor(2).fit(csr_array(X), y)
+    with pytest.raises(TypeError, match=r"y is a sparse array"):
+        verdict(PolynomialChaosRegressor(2), X, csr_array(y[:, np.newaxis]))
+
+
+def test_frames_say_which_column(data):
+    pandas = pytest.importorskip("pandas")
+    X, y = data
+    frame = pandas.DataFrame({"a": X[:, 0], "day": pandas.to_datetime(np.arange(40))})
+    with pytest.raises(ValueError, match=r"X holds dates in the column 'day'"):
+        PolynomialChaosRegressor(2).fit(frame, y)
+
+
+def test_an_array_without_masked_entries_is_an_array(data):
+    X, y = data
+    fitted = PolynomialChaosRegressor(2).fit(np.ma.array(X), np.ma.array(y))
+    assert fitted.q2_ > 0.9
+
+
+class TestNothing:
+    def test_a_verdict_of_none(self, data):
+        X, y = data
+        with pytest.raises(ValueError, match="X of verdict is None"):
+            verdict(PolynomialChaosRegressor(2), None, y)
+        with pytest.raises(ValueError, match="y of verdict is None"):
+            verdict(PolynomialChaosRegressor(2), X, None)
+        with pytest.raises(ValueError, match="reward has missing labels"):
+            verdict(PolynomialChaosRegressor(2), X, y, reward=[None] * len(X))
+
+    @pytest.mark.parametrize("solver", sorted(SOLVERS))
+    def test_no_step_has_a_choice(self, data, solver):
+        X, _ = data
+        surrogate = CompositionalPCESurrogate(
+            2, steps=(1, 1), solver=solver, n_resamples=3, n_permutations=3
+        )
+        surrogate.fit(X, np.ones((len(X), 2)))
+        np.testing.assert_array_equal(surrogate.predict(X), 1.0)
+        np.testing.assert_array_equal(surrogate.step_total_sobol_indices_, 0.0)
+
+
+class TestCategories:
+    def test_values_that_do_not_repeat(self, data):
+        X, y = data
+        model = PolynomialChaosRegressor(2, distribution=["normal", "categorical"])
+        with pytest.raises(ValueError, match=r"'categorical' for x1, of which all 40"):
+            model.fit(X, y)
+        surrogate = CompositionalPCESurrogate(2, distribution="categorical")
+        with pytest.raises(ValueError, match=r"'categorical' for x0, of which all 40"):
+            surrogate.fit(X, np.full((40, 2), 0.5))
+
+    def test_many_levels(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.integers(0, 70, size=(300, 1)), rng.normal(size=300)
+        model = PolynomialChaosRegressor(1, distribution="categorical")
+        with pytest.warns(UserWarning, match=r"x0 is 'categorical' with \d+ levels"):
+            model.fit(X, y)
+
+    def test_copies_repeat(self):
+        X, y = np.arange(5.0)[:, np.newaxis], np.arange(5.0) ** 2
+        model = PolynomialChaosRegressor(1, distribution="categorical", solver="ols")
+        assert model.fit(X, y, np.full(5, 2)).multi_indices_.shape == (5, 1)
+
+
+class TestOrderStatistics:
+    """The closed form against draws of whole samples."""
+
+    LAWS = (
+        UniformLaw(0.0, 1.0),
+        BetaLaw(2.0, 0.5, shapes=(0.5, 3.0)),
+        GammaLaw(-1.0, 2.0, shape=0.7),
+        ExponentialLaw(0.0, 3.0),
+    )
+
+    @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+    @pytest.mark.parametrize("n_copies", [1, 2, 17])
+    def test_distribution(self, law, n_copies):
+        generator = np.random.default_rng(1)
+        smallest, largest = sample_extremes(law, n_copies, 4000, generator).T
+        frozen = law.to_scipy()
+        p_values = [
+            kstest(smallest, lambda x: 1.0 - frozen.sf(x) ** n_copies).pvalue,
+            kstest(largest, lambda x: frozen.cdf(x) ** n_copies).pvalue,
+        ]
+        spread = largest - smallest
+        assert (spread >= 0).all()
+        if n_copies > 1:
+            drawn = law.sample(4000 * n_copies, generator).reshape(4000, n_copies)
+            p_values.append(ks_2samp(spread, np.ptp(drawn, axis=1)).pvalue)
+        assert min(p_values) > 1e-3
+
+    @pytest.mark.parametrize("method", ["residual", "bootstrap"])
+    @pytest.mark.parametrize("law", ["uniform", "beta", "gamma"])
+    @pytest.mark.parametrize("weight", [1e6, 1e12])
+    def test_large_weights(self, data, law, method, weight):
+        X, y = data
+        fitted = PolynomialChaosRegressor(2, distribution=law)
+        fitted.fit(X, y, np.full(len(X), weight))
+        start = time.process_time()
+        interval = fitted.sobol_interval(n_resamples=50, method=method, random_state=0)
+        assert time.process_time() - start < 10
+        low, high = interval.total_order
+        assert np.isfinite([low, high]).all()
+        assert np.all(low <= high)
+
+
+class TestMemory:
+    def test_degree(self, data):
+        X, y = data
+        with pytest.raises(ValueError, match=r"'degree' .* degree 1000000 in one inp"):
+            PolynomialChaosRegressor(10**6).fit(X[:, :1], y)
+        with pytest.raises(ValueError, match=r"'multi_indices' .* degree 1000000 in"):
+            PolynomialChaosFeatures(multi_indices=[[10**6, 0]]).fit(X)
+
+    def test_moments(self, data, monkeypatch):
+        X, y = data
+        high = PolynomialChaosRegressor(3000, distribution="uniform").fit(X[:, :1], y)
+        with pytest.raises(ValueError, match=r"moments needs about .* GiB for produc"):
+            high.moments()
+        wide = PolynomialChaosRegressor(3).fit(np.hstack([X] * 3), y)
+        memory = 1e6
+        monkeypatch.setattr("skpce._basis.index_sets._available_memory", lambda: memory)
+        assert np.isfinite(wide.moments().kurtosis)
+        memory = 2e4
+        with pytest.raises(ValueError, match=r"moments needs about .* products of t"):
+            wide.moments()
+
+    def test_ard(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(20, 100)), rng.normal(size=20)
+        with pytest.raises(ValueError, match=r"a fit with solver='ard' needs about"):
+            PolynomialChaosRegressor(3, solver="ard").fit(X, y)
+        p = np.full((20, 2), 0.5)
+        with pytest.raises(ValueError, match=r"a fit with solver='ard' needs about"):
+            CompositionalPCESurrogate(3, solver="ard").fit(X, p)
+
+    @pytest.mark.parametrize("n_designs", [10**9, 10**15])
+    def test_designs(self, data, n_designs):
+        fitted = PolynomialChaosRegressor(2).fit(*data)
+        with pytest.raises(ValueError, match="'n_designs' parameter of required_ensem"):
+            required_ensemble_size(fitted, n_designs=n_designs)
+
+
+def counted_by_hand(n_features, degree, q):
+    """Count each combination with repetition of inputs as a multi-index."""
+    count = 0
+    for size in range(degree + 1):
+        for inputs in combinations_with_replacement(range(n_features), size):
+            exponents = np.bincount(inputs, minlength=n_features)
+            norm_ = np.sum(exponents[exponents > 0] ** float(q))
+            count += norm_ <= degree**q * (1 + 1e-9)
+    return count
+
+
+@pytest.mark.parametrize("q", [1e-300, 1e-6, 0.1, 0.4, 0.5, 0.75, 0.95])
+@pytest.mark.parametrize(("n_features", "degree"), [(1, 5), (2, 9), (3, 6), (5, 4)])
+def test_hyperbolic_count(n_features, degree, q):
+    expected = counted_by_hand(n_features, degree, q)
+    assert count_terms(n_features, degree, q=q) == expected
+
+
+@pytest.mark.parametrize("q", [1e-9, 0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 50])
+def test_hyperbolic_sets_are_refused_at_once(n_features, q):
+    start = time.process_time()
+    n_terms = count_terms(n_features, 10_000, q=q, stop_above=1e7)
+    assert n_terms > n_features * 10_000
+    assert time.process_time() - start < 5
+
+
+def test_gamma_with_a_large_value(data):
+    X, y = data
+    X = with_cell(np.abs(X), 1e200)
+    with pytest.raises(ValueError, match=r"X has .*1e\+200.* in row 3, column 1"):
+        PolynomialChaosRegressor(2, distribution="gamma").fit(X, y)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bounded_law_still_warns_outside(data):
+    X, y = data
+    fitted = PolynomialChaosRegressor(2, distribution="uniform").fit(X, y)
+    with pytest.raises(InputOutsideSupportWarning, match="lie outside"):
+        fitted.predict(X * 3)

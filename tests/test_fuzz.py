@@ -1,0 +1,93 @@
+"""A slice of the fuzz suite; ``make fuzz`` plays the whole of it."""
+
+from __future__ import annotations
+
+import importlib
+import time
+
+import numpy as np
+import pytest
+
+from tests.fuzz.estimators import PARAMETERS
+from tests.fuzz.functions import EXEMPT, FUNCTIONS
+from tests.fuzz.judge import ACCEPTED, REFUSED, UNEXPLAINED, Case, judge
+from tests.fuzz.scenes import play
+
+PACKAGES = (
+    "skpce",
+    "skpce.decision",
+    "skpce.embedding",
+    "skpce.ensembles",
+    "skpce.inspection",
+    "skpce.metrics",
+    "skpce.sample_size",
+)
+
+#: CPU seconds of the slice.
+SECONDS = 15.0
+
+
+def test_a_slice_has_nothing_unexplained():
+    start, number, ended = time.process_time(), 0, []
+    while time.process_time() - start < SECONDS:
+        ended += [(number, found) for found in play(18, number)]
+        number += 1
+    kinds = [found.kind for _, found in ended]
+    unexplained = [
+        f"scene {number}: {found.name}: {found.reason}\n{found.described}"
+        for number, found in ended
+        if found.kind == UNEXPLAINED
+    ]
+    assert not unexplained, "\n".join(unexplained)
+    assert kinds.count(ACCEPTED) > 20
+    assert kinds.count(REFUSED) > 10
+
+
+def test_everything_public_is_played():
+    played = set(FUNCTIONS) | set(EXEMPT)
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            value = getattr(module, name)
+            is_warning = isinstance(value, type) and issubclass(value, Warning)
+            if is_warning or name in PARAMETERS or not callable(value):
+                continue
+            assert f"{package}.{name}" in played
+            played.discard(f"{package}.{name}")
+    assert not played
+
+
+def test_a_scene_is_the_same_again():
+    first, second = ([found.kind for found in play(0, 7)] for _ in range(2))
+    assert first == second
+
+
+def raising(error):
+    def call():
+        raise error
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: 1, ACCEPTED),
+        (raising(ValueError("q must be in (0, 1]. Got 2.")), REFUSED),
+        (raising(TypeError("q must be a float")), REFUSED),
+        (raising(ValueError("must be positive")), UNEXPLAINED),
+        (raising(ValueError("q is 2")), UNEXPLAINED),
+        (raising(KeyError("q must be a float")), UNEXPLAINED),
+        (raising(np.linalg.LinAlgError("q must be a float")), UNEXPLAINED),
+        (raising(MemoryError("q must be smaller")), UNEXPLAINED),
+        (lambda: np.float64(1e300) * np.float64(1e300), UNEXPLAINED),
+    ],
+)
+def test_the_judge(call, kind):
+    found = judge(Case("f", call, lambda found: (), frozenset({"q"}), "f(q=2)"))
+    assert found.kind == kind
+
+
+def test_broken_invariants_are_seen():
+    case = Case("f", lambda: 1, lambda found: ["S above T"], frozenset(), "f()")
+    assert judge(case).reason == "S above T"
