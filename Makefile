@@ -21,11 +21,12 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-minimum test-newest test-core fuzz compare lint docs pictures lean clean
+.PHONY: help setup demo test test-minimum test-newest test-core fuzz kills compare lint docs pictures lean clean
 
 help:
 	@echo "make demo   install, train 150 GFlowNets on the grid, write a report"
 	@echo "make test   install, run the whole test suite"
+	@echo "make kills  kill training, runs and pages a hundred times, and compare"
 	@echo "make fuzz   install, make 10,000 random fits and as many refused calls"
 	@echo "make test-minimum  the same with the oldest versions that are allowed"
 	@echo "make test-newest   the same with the newest versions"
@@ -88,6 +89,9 @@ fuzz: setup
 
 compare: setup
 	$(BIN)/python -m benchmarks.against_commit $(BASE) $(HEAD)
+
+kills: setup
+	$(BIN)/python -m benchmarks.gflownet.kills --kills 100
 
 lint: setup
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from gflownet_envs.extras import import_extra
-from gflownet_envs.storage import read_arrays, write_arrays
+from gflownet_envs.storage import arrays_bytes, read_arrays, write_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,11 +220,15 @@ class PolicyDataset:
         path : path-like
             The file; its folder must exist. The class docstring has the schema.
         """
+        write_bytes(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file that `save` writes."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         arrays["steps"] = np.array(self.steps, dtype=np.int64)
         record = {name: getattr(self, name) for name in (*_NAMES, "source", "metadata")}
         record |= {"format": _FORMAT, "format_version": _FORMAT_VERSION}
-        write_arrays(path, arrays, record)
+        return arrays_bytes(arrays, record)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -14,11 +14,14 @@ import json
 import math
 import os
 import platform
+import re
 import sys
+import time
 import uuid
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -26,6 +29,11 @@ from gflownet_envs.extras import import_extra
 
 if TYPE_CHECKING:
     from gflownet_envs.records import ArraysRecord
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = [
     "environment_versions",
@@ -38,6 +46,9 @@ __all__ = [
 _FORMAT = "gflownet_envs.arrays"
 _FORMAT_VERSION = 1
 _HEADER_KEY = "record"  # one key only: safetensors writes several in random order
+_TEMPORARY = re.compile(r"\..+\.(\d+)-[0-9a-f]{32}\.tmp")
+_OLD = 86_400.0  # seconds after which a file is left over where there are no locks
+_YOUNG = 60.0  # seconds in which a writer has certainly locked its file
 _DTYPES = frozenset(
     np.dtype(code).name
     for code in "?bhiqBHIQefd"  # bool, integers, floats
@@ -45,26 +56,119 @@ _DTYPES = frozenset(
 
 
 def write_bytes(path: str | os.PathLike[str], payload: bytes) -> None:
-    """Write a file so that it is complete or not there at all."""
+    """Write a file so that it is complete or not there at all.
+
+    What killed writers left in the folder is removed.
+    """
     path = Path(path)
+    write_together({path: payload}, last=path)
+
+
+def write_together(
+    payloads: Mapping[Path, bytes], *, last: Path, stale: Iterable[Path] = ()
+) -> None:
+    """Write files of which one says that the others belong together.
+
+    All are written beside their places first, so that a full disk changes nothing.
+    Then `last` is removed where it is there, the others and what is `stale` are
+    replaced or removed, and `last` is put in its place: whoever finds it finds all.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written; the message names it.
+    """
+    for folder in {path.parent for path in payloads}:
+        remove_leftovers(folder)
+    waiting: dict[Path, Path] = {}
+    with ExitStack() as stack:
+        for path, payload in payloads.items():
+            try:
+                waiting[path] = stack.enter_context(_temporary_file(path, payload))
+            except OSError as error:
+                raise write_error(path, error) from error
+        others = [path for path in payloads if path != last]
+        try:
+            if others:
+                last.unlink(missing_ok=True)
+            for path in stale:
+                path.unlink(missing_ok=True)
+            for path in (*others, last):
+                os.replace(waiting[path], path)
+        except OSError as error:
+            raise write_error(last, error) from error
+    for folder in {path.parent for path in payloads}:
+        _sync_folder(folder)
+
+
+@contextmanager
+def _temporary_file(path: Path, payload: bytes) -> Iterator[Path]:
+    """Write a payload beside its place, locked while its writer lives."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex}.tmp")
     try:
-        _write_and_sync(temporary, payload)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise write_error(path, error) from error
+        with open(temporary, "xb") as file:
+            _lock(file)
+            _write_and_sync(file, payload)
+            if fcntl is None:  # Windows moves no file that is open
+                file.close()
+            yield temporary
     finally:
         with suppress(OSError):  # after os.replace there is none left
             temporary.unlink()
-    _sync_folder(path.parent)
 
 
-def _write_and_sync(path: Path, payload: bytes) -> None:
-    """Write a new file and wait until the disk has it."""
-    with open(path, "xb") as file:
-        file.write(payload)
-        file.flush()
-        os.fsync(file.fileno())
+def _write_and_sync(file: BinaryIO, payload: bytes) -> None:
+    """Write a file and wait until the disk has it."""
+    file.write(payload)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _lock(file: BinaryIO) -> bool:
+    """Lock a file if nobody else has; False too where there are no locks.
+
+    The system unlocks it when the process ends, however it ends.
+    """
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of writers that were killed.
+
+    One that is written at this moment is locked, or younger than a minute.
+    """
+    for path in folder.glob(".*.tmp"):
+        with suppress(OSError):
+            if _TEMPORARY.fullmatch(path.name) and _is_left_over(path):
+                path.unlink()
+
+
+def _is_left_over(path: Path) -> bool:
+    age = time.time() - path.stat().st_mtime
+    if fcntl is None:
+        return age > _OLD
+    if age < _YOUNG and not _writer_is_gone(path):
+        return False  # its writer may be about to lock it
+    with open(path, "r+b") as file:
+        return _lock(file)
+
+
+def _writer_is_gone(path: Path) -> bool:
+    """Whether no process of this machine has the number in the file's name."""
+    found = _TEMPORARY.fullmatch(path.name)
+    try:
+        os.kill(int(found[1]) if found else os.getpid(), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def _sync_folder(folder: Path) -> None:
@@ -85,25 +189,38 @@ def write_error(path: Path, error: OSError) -> OSError:
 
 
 def write_json(path: str | os.PathLike[str], payload: Any) -> None:
-    """Write a JSON file atomically and deterministically.
+    """Write a JSON file atomically and deterministically; see `json_bytes`."""
+    write_bytes(path, json_bytes(payload))
+
+
+def json_bytes(payload: Any) -> bytes:
+    """Return a JSON text as it is written.
 
     Keys are sorted, so equal payloads give equal bytes. NumPy scalars and arrays
     become numbers and lists, paths become strings, and NaN, the mark of a value that
-    does not exist, becomes ``null``. What has no place in JSON is a ValueError.
+    does not exist, becomes ``null``. What has no place in JSON is a ValueError. A lone
+    surrogate, which has no place in UTF-8, is replaced by its number.
     """
     plain = plain_json(payload, "payload", nan_as_null=True)
     text = json.dumps(
         plain, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False
     )
-    write_bytes(path, (text + "\n").encode("utf-8"))
+    return (text + "\n").encode("utf-8")
+
+
+def visible(text: str) -> str:
+    """Return a text that UTF-8 can hold: lone surrogates as their numbers."""
+    return text.encode("utf-8", errors="backslashreplace").decode("utf-8")
 
 
 def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
     """Return a value made of JSON's own types, or say what stands in the way."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return visible(value)
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -118,7 +235,7 @@ def plain_json(value: Any, where: str, *, nan_as_null: bool) -> Any:
     if isinstance(value, dict):
         _check_keys(value, where)
         return {
-            key: plain_json(item, f"{where}[{key!r}]", nan_as_null=nan_as_null)
+            visible(key): plain_json(item, f"{where}[{key!r}]", nan_as_null=nan_as_null)
             for key, item in value.items()
         }
     raise ValueError(
@@ -195,6 +312,11 @@ def write_arrays(
     >>> arrays["y"], metadata
     (array([0.25, 0.75]), {'task': 'grid'})
     """
+    write_bytes(path, arrays_bytes(arrays, metadata))
+
+
+def arrays_bytes(arrays: dict[str, np.ndarray], metadata: dict[str, Any]) -> bytes:
+    """Return the content of a file of `write_arrays`."""
     if not isinstance(metadata, dict):
         raise ValueError(f"metadata is {metadata!r}; expected a dict")
     storable = _storable_arrays(arrays)
@@ -209,7 +331,8 @@ def write_arrays(
         "sha256": _checksum(storable, plain),
     }
     header = {_HEADER_KEY: canonical_json(record)}
-    write_bytes(path, _safetensors().numpy.save(storable, metadata=header))
+    payload: bytes = _safetensors().numpy.save(storable, metadata=header)
+    return payload
 
 
 def read_arrays(

@@ -7,6 +7,7 @@ names the broken rule. Later environments, yours included, run the same checks.
 
 import pickle
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -45,9 +46,27 @@ def check_environment(
     >>> from gflownet_envs.environments import GridEnvironment
     >>> check_environment(GridEnvironment(size=3, max_moves=3))
     """
-    sample = sample_uniformly(environment, n_trajectories, seed)
-    for _, check in environment_checks(environment):
-        check(environment, sample)
+    with _breaking("uniform walks"):
+        sample = sample_uniformly(environment, n_trajectories, seed)
+    for name, check in environment_checks(environment):
+        with _breaking(name):
+            check(environment, sample)
+
+
+@contextmanager
+def _breaking(name: str) -> Iterator[None]:
+    """Let whatever goes wrong in a check be a broken rule with the name of the check.
+
+    An environment may fail anywhere in torch; what it raises there says little.
+    """
+    try:
+        yield
+    except AssertionError:
+        raise
+    except Exception as error:
+        raise AssertionError(
+            f"the check {name!r} ended in {type(error).__name__}: {error}"
+        ) from error
 
 
 def environment_checks(

@@ -1,101 +1,277 @@
-"""Kill −9 a run at random moments, run it again, and compare with an uninterrupted one.
+"""Kill −9 at random moments, go on, and compare with what was never interrupted.
 
-A child process trains an ensemble with a store; it is killed at a random moment and
-started again until it finishes. Blocks that were finished before a kill must be there
-after it, and the final arrays must be those of an uninterrupted run, to the last bit.
+Each trial kills a process once or more, lets the same command go on to its end, and
+asks three things: are the results those of an uninterrupted process, to the last bit;
+is every file that can be read whole; is nothing left behind. What is killed: training
+into a store, whole runs, runs with two processes for training and verdict, and the
+writing of a page. The processes are forks of one that has imported everything, so
+that a hundred kills take minutes and meet no imports.
 
-Run: ``python benchmarks/gflownet/kills.py --kills 20``
+Run: ``python benchmarks/gflownet/kills.py --kills 100`` (or ``make kills``)
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
+from gflownet_envs.experiments import files
+from gflownet_envs.experiments.run import run_task
+from gflownet_envs.experiments.task import Preset
+from gflownet_envs.experiments.tasks.grid import GridTask
+from gflownet_envs.storage import read_arrays
 from gflownet_envs.training.convergence import NotConvergedWarning
+from skpce._report.page import HtmlReport
 
 ENVIRONMENT = GridEnvironment(size=4, max_moves=4)
-SPEC = TrainingSpec(n_iterations=150, hidden=(32,), block_size=1, check_every=0)
-N_MEMBERS = 30
+SPEC = TrainingSpec(n_iterations=40, hidden=(16,), block_size=2, check_every=0)
+N_MEMBERS = 20
+TINY = Preset(
+    n_train=12,
+    n_test=6,
+    training=TrainingSpec(n_iterations=4, hidden=(8,), batch_size=8, block_size=5),
+    n_components=2,
+    degrees=(1,),
+    n_permutations=19,
+    n_part_draws=16,
+)
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(50_000)  # drawing is not what is killed here
+PAGES = 40  # written one after the other
 
 
-def train(folder: Path):
-    """Train the ensemble, or what is missing of it."""
-    warnings.simplefilter("ignore", NotConvergedWarning)
+def train(folder: Path) -> None:
+    """Train an ensemble, or what is missing of it."""
     rng = np.random.default_rng(0)
     log_reward = rng.normal(size=(N_MEMBERS, ENVIRONMENT.n_objects))
-    return train_ensemble(ENVIRONMENT, log_reward, SPEC, store=BlockStore(folder))
+    train_ensemble(ENVIRONMENT, log_reward, SPEC, store=BlockStore(folder))
+
+
+def run(folder: Path, n_jobs: int = 1) -> None:
+    """Make a whole run of the grid, or what is missing of it."""
+    GridTask.presets = {**GridTask.presets, "tiny": TINY}
+    files.make_figures = lambda results: {
+        name: (None, name)
+        for name in (
+            *(f"parts_{i + 1}" for i in range(len(results.parts))),
+            *("overview", "policies", "coverage"),
+        )
+    }
+    files._png = lambda figure: PICTURE
+    run_task("grid", preset="tiny", out=folder, n_jobs=n_jobs)
+
+
+def run_on_processes(folder: Path) -> None:
+    """The same with two processes."""
+    run(folder, n_jobs=2)
+
+
+def write_pages(folder: Path) -> None:
+    """Write one page again and again."""
+    folder.mkdir(exist_ok=True)
+    report = HtmlReport("A page")
+    for number in range(2_000):
+        report.add_text(f"Paragraph {number}.")
+    for _ in range(PAGES):
+        report.save(folder / "page.html")
+
+
+@dataclass(frozen=True)
+class Victim:
+    """What is killed."""
+
+    work: Callable[[Path], None]
+    share: float  # of the kills
+    grace: float = 0.0  # seconds in which its own children may notice
+
+
+VICTIMS = {
+    "training": Victim(train, 0.43),
+    "runs": Victim(run, 0.35),
+    "runs on two processes": Victim(run_on_processes, 0.02, grace=60.0),
+    "pages": Victim(write_pages, 0.2),
+}
+
+
+def fork(work: Callable[[Path], None], folder: Path) -> int:
+    """Do work in a process of its own; return its number."""
+    sys.stdout.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # this one has no threads
+        child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        os.setpgid(0, 0)  # its own children can be found by its number
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        work(folder)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def finish(work: Callable[[Path], None], folder: Path) -> float:
+    """Let work come to its end; return the seconds it took."""
+    started = time.monotonic()
+    _, status = os.waitpid(fork(work, folder), 0)
+    if status:
+        raise SystemExit(f"{work.__name__} ended with status {status}")
+    return time.monotonic() - started
+
+
+def kill(work: Callable[[Path], None], folder: Path, seconds: float) -> int | None:
+    """Kill work after some seconds; return its number, None where it was faster."""
+    child = fork(work, folder)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return child
+    if status:
+        raise SystemExit(f"{work.__name__} ended with status {status}")
+    return None
+
+
+def wait_for_group(group: int, seconds: float) -> bool:
+    """Say whether the children of a killed process end by themselves."""
+    end = time.monotonic() + seconds
+    while members := living(group):
+        if time.monotonic() > end:
+            for process in members:  # they are ours
+                os.kill(process, signal.SIGKILL)
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def living(group: int) -> list[int]:
+    """Return the processes of a group that run, where /proc tells; none elsewhere."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, its_group = stat.read_text().rpartition(") ")[2].split()[:3]
+            if int(its_group) == group and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+def contents(folder: Path) -> dict[str, object]:
+    """Return what all files of a folder hold, without times; read each in full."""
+    found: dict[str, object] = {}
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if path.suffix == ".safetensors":
+            arrays, _ = read_arrays(path)
+            arrays.pop("cpu_seconds", None)
+            found[name] = {k: (a.shape, a.tobytes()) for k, a in arrays.items()}
+        elif name in ("run_record.json", "report.html"):
+            found[name] = path.stat().st_size > 0  # times and costs
+        else:
+            found[name] = path.read_bytes()
+    return found
+
+
+@dataclass
+class Tally:
+    """What happened to one kind of victim."""
+
+    kills: int = 0
+    same: int = 0  # kills after which the results were those of no kill
+    left: int = 0  # files or processes left behind
+    broken: int = 0  # files that claim to be finished and are not
+
+
+def torture(name: str, n_kills: int, rng: np.random.Generator) -> Tally:
+    """Kill one kind of victim some times."""
+    victim, tally = VICTIMS[name], Tally()
+    with tempfile.TemporaryDirectory() as place:
+        whole = Path(place) / "whole"
+        seconds = finish(victim.work, whole)
+        expected = contents(whole)
+        while tally.kills < n_kills:
+            folder = Path(place) / "parts"
+            killed = 0
+            while not killed or (rng.random() < 0.3 and tally.kills + killed < n_kills):
+                group = kill(victim.work, folder, float(rng.uniform(0, seconds)))
+                if group is None:  # it was faster
+                    if killed:
+                        break
+                    shutil.rmtree(folder)
+                    continue
+                killed += 1
+                if not wait_for_group(group, victim.grace):
+                    tally.left += 1
+                tally.broken += n_broken(folder, expected)
+            finish(victim.work, folder)
+            found = contents(folder)
+            extra = set(found) - set(expected)
+            tally.left += len(extra)
+            tally.kills += killed
+            tally.same += killed if not extra and found == expected else 0
+            shutil.rmtree(folder)
+    return tally
+
+
+def n_broken(folder: Path, expected: dict[str, object]) -> int:
+    """Count files under their final names that are not what they should be."""
+    try:
+        found = contents(folder)
+    except ValueError as error:
+        print(error)
+        return 1
+    final = {name for name in found if not Path(name).name.startswith(".")}
+    missing = 0
+    if "results.json" in final:  # it says that all others are there
+        missing = len(set(expected) - final)
+    return missing + sum(found[name] != expected.get(name) for name in final)
+
+
+def torture_all(n_kills: int, seed: int) -> dict[str, Tally]:
+    """Share out the kills among all kinds."""
+    rng = np.random.default_rng(seed)
+    counts = {name: max(1, round(v.share * n_kills)) for name, v in VICTIMS.items()}
+    counts["training"] += n_kills - sum(counts.values())
+    tallies = {}
+    for name, count in counts.items():
+        if count > 0:
+            tallies[name] = torture(name, count, rng)
+            print(f"{name}: {replace(tallies[name])}", flush=True)
+    return tallies
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--child", type=Path)
     arguments = parser.parse_args()
-    if arguments.child is not None:
-        train(arguments.child)
-        return
-    rng = np.random.default_rng(arguments.seed)
-    with tempfile.TemporaryDirectory() as whole, tempfile.TemporaryDirectory() as parts:
-        reference = train(Path(whole))
-        n_killed, lost = 0, 0
-        runs = 0
-        while n_killed < arguments.kills:
-            before = finished(Path(parts))
-            if len(before) == N_MEMBERS:  # done too early: begin another run
-                check(reference, train(Path(parts)))
-                for name in before:
-                    (Path(parts) / name).unlink()
-                before, runs = set(), runs + 1
-            child = start_child(Path(parts))
-            # at any moment: while python starts, trains, or writes a block
-            wait_until_it_trains(Path(parts), before, child)
-            time.sleep(float(rng.uniform(0, 0.6)))
-            if child.poll() is None:
-                os.kill(child.pid, signal.SIGKILL)
-                n_killed += 1
-            child.wait()
-            after = finished(Path(parts))
-            lost += len(before - after)
-        check(reference, train(Path(parts)))
-    print(
-        f"{n_killed} kills in {runs + 1} runs: {lost} finished blocks lost; final "
-        "arrays identical"
+    tallies = torture_all(arguments.kills, arguments.seed).values()
+    kills, same, left, broken = (
+        sum(getattr(tally, name) for tally in tallies)
+        for name in ("kills", "same", "left", "broken")
     )
-
-
-def finished(folder: Path) -> set[str]:
-    return {path.name for path in folder.glob("*.safetensors")}
-
-
-def start_child(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, __file__, "--child", str(folder)])
-
-
-def wait_until_it_trains(
-    folder: Path, before: set[str], child: subprocess.Popen[bytes]
-) -> None:
-    """Wait for one new block, so that every start gets somewhere."""
-    while child.poll() is None and finished(folder) == before:
-        time.sleep(0.01)
-
-
-def check(reference, ensemble) -> None:
-    for name, array in reference.parameters.items():
-        if not np.array_equal(array, ensemble.parameters[name]):
-            raise SystemExit(f"{name} differs from the uninterrupted run")
+    print(
+        f"{same} of {kills} kills: the results are those of an uninterrupted process; "
+        f"{broken} files broken, {left} files or processes left behind"
+    )
+    if same < kills or left or broken:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

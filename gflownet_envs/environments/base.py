@@ -13,6 +13,31 @@ def require_at_least(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name} must be at least {least}, got {value!r}")
 
 
+def require_choice(
+    environment: "Environment",
+    states: Tensor,  # shape: (..., S)
+    mask: Tensor,  # shape: (..., A), bool
+) -> None:
+    """Raise ValueError where an unfinished state allows no action: a dead end."""
+    expected = (*states.shape[:-1], environment.n_actions)
+    if tuple(mask.shape) != expected or mask.dtype != torch.bool:
+        raise ValueError(
+            f"valid_mask of {environment.name} must be bool of shape {expected} for "
+            f"states of shape {tuple(states.shape)}, got {mask.dtype} of shape "
+            f"{tuple(mask.shape)}"
+        )
+    closed = ~mask.any(dim=-1)
+    if not closed.any():
+        return
+    stuck = closed & ~environment.is_terminal(states)
+    if stuck.any():
+        raise ValueError(
+            f"{environment.name} has a dead end: no action is allowed in the "
+            f"unfinished state {states[stuck][0].tolist()}; let valid_mask allow one "
+            "or is_terminal say that it is finished"
+        )
+
+
 class Environment(ABC):
     """A state space as pure functions over integer states.
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, require_choice
 
 _EDGES_AT_ONCE = 2**20  # bounds the memory that listing needs beside the tables
 
@@ -67,12 +67,18 @@ class StateGraph:
         Raises
         ------
         ValueError
-            If the environment is not enumerable or not graded.
+            If the environment is not enumerable or not graded, or has a dead end: an
+            unfinished state without an action.
         TooManyStatesError
             If it has more than ``max_states`` non-terminal states.
         """
         require_enumerable(environment)
         layers = [environment.initial_state((1,))]
+        if environment.is_terminal(layers[0]).any():
+            raise ValueError(
+                f"the initial state of {environment.name} is finished; expected one "
+                "from which an action leads on"
+            )
         tables: list[tuple[Tensor, Tensor, Tensor]] = []
         offset = 0
         while layers[-1].shape[0] > 0:
@@ -215,6 +221,7 @@ def _edges(
     numbers of the objects (−2 − x) that the other edges lead to, and log P_B.
     """
     mask = environment.valid_mask(states)
+    require_choice(environment, states, mask)
     parents, actions = mask.nonzero(as_tuple=True)
     reached = environment.step(states[parents], actions)
     terminal = environment.is_terminal(reached)

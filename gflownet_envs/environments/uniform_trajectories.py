@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gflownet_envs.block_store import array_digest
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, require_choice
 
 _N_DIGESTED = 64  # walks behind the digest of an environment
 
@@ -50,12 +50,13 @@ class SampledTrajectories:
 def sample_uniformly(
     environment: Environment, n_trajectories: int, seed: int = 0
 ) -> SampledTrajectories:
-    """Roll out the uniform policy."""
+    """Roll out the uniform policy; raise ValueError in a dead end."""
     generator = torch.Generator().manual_seed(seed)
     state = environment.initial_state((n_trajectories,))
     states, actions = [state], []
     for _ in range(environment.max_steps):
         mask = environment.valid_mask(state)
+        require_choice(environment, state, mask)
         weights = (mask | ~mask.any(dim=-1, keepdim=True)).to(torch.float64)
         action = torch.multinomial(weights, 1, generator=generator)[:, 0]
         state = environment.step(state, action)
@@ -73,6 +74,7 @@ def environment_digest(environment: Environment) -> str:
     seen = []
     for _ in range(environment.max_steps):
         mask = environment.valid_mask(state)
+        require_choice(environment, state, mask)
         weight = torch.from_numpy(rng.random(mask.shape))
         action = weight.masked_fill(~mask, -1.0).argmax(dim=-1)
         state = environment.step(state, action)

@@ -12,6 +12,8 @@ from gflownet_envs.environments.state_graph import StateGraph, require_enumerabl
 from gflownet_envs.rewards.source import (
     RewardFunction,
     RewardSource,
+    as_reward_source,
+    require_same_twice,
     reward_of_objects,
     reward_rows,
     uncopied_log_reward,
@@ -22,6 +24,7 @@ _CLOSURE_TOLERANCE = 1e-4
 
 # Float64 numbers of an array that grows with members times states or objects.
 _VALUES_AT_ONCE = 2**22
+_N_PROBED = 16  # objects about which a function is asked twice, before the work
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +185,16 @@ def _checked_reward(
                 f"n_members must be that of the source, {log_reward.n_members}, or "
                 f"None, got {n_members}"
             )
-        return log_reward, log_reward.n_members
+        return as_reward_source(log_reward, environment), log_reward.n_members
     if callable(log_reward):
         if n_members is None:
             raise ValueError("n_members must be given where log_reward is a function")
         require_at_least("n_members", n_members, 1)
+        few = torch.arange(min(environment.require_listed_objects(), _N_PROBED))
+        first, second = (
+            reward_rows(log_reward, slice(0, 1), few).clone() for _ in range(2)
+        )
+        require_same_twice(first, second, "log_reward")
         return log_reward, n_members
     if n_members is not None:
         raise ValueError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,9 +32,19 @@ if TYPE_CHECKING:
 
 _PLAIN_WIDTH = 120
 
+
+class _Folder(click.Path):
+    """A folder with a name; an empty one would be the current folder."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if not os.fspath(value):
+            self.fail("expected the name of a folder, got ''", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 _data_home = click.option(
     "--data-home",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=_Folder(file_okay=False, path_type=Path),
     help="Cache folder of downloaded data.",
 )
 _jobs = click.option(
@@ -48,6 +60,9 @@ _jobs = click.option(
 @click.version_option(package_name="skpce")
 def main() -> None:
     """Train GFlowNets under uncertain rewards and attribute their variance."""
+    for stream in (sys.stdout, sys.stderr):  # names that the terminal cannot show
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     # Before torch and BLAS start: threads lose time on arrays this small.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
@@ -94,7 +109,7 @@ def list_tasks() -> None:
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=_Folder(file_okay=False, path_type=Path),
     help="Folder of the results.  [default: runs/TASK-PRESET]",
 )
 @_data_home
@@ -128,7 +143,7 @@ def run(
 
 
 @main.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=_Folder(path_type=Path))
 @_data_home
 @_jobs
 def report(folder: Path, data_home: Path | None, jobs: int) -> None:
@@ -147,7 +162,7 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
 
 
 @main.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("folders", nargs=-1, required=True, type=_Folder(path_type=Path))
 def compare(folders: tuple[Path, ...]) -> None:
     """Show the paper's figures beside those of the runs in FOLDERS."""
     from gflownet_envs.experiments.files import paper_tables
@@ -167,13 +182,14 @@ def _run(
 ) -> None:
     """Run a task with progress bars, print its tables, and say what went wrong."""
     from gflownet_envs.experiments.run import run_task
-    from gflownet_envs.training.convergence import NotConvergedWarning
+    from gflownet_envs.training.convergence import DivergedWarning, NotConvergedWarning
 
     console = make_console()
     try:
         with progress_bars() as progress, warnings.catch_warnings():
             # the table of training names them
             warnings.simplefilter("ignore", NotConvergedWarning)
+            warnings.simplefilter("ignore", DivergedWarning)
             results = run_task(
                 **arguments,
                 out=folder,

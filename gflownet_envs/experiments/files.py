@@ -27,10 +27,10 @@ from gflownet_envs.experiments.task import (
 from gflownet_envs.records import PaperRow, ResultsRecord, read_record
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
+    arrays_bytes,
     environment_versions,
-    write_arrays,
-    write_bytes,
-    write_json,
+    json_bytes,
+    write_together,
 )
 from skpce._report.page import HtmlReport
 from skpce.inspection import Result
@@ -208,26 +208,30 @@ def write_run(results: RunResults, folder: Path) -> None:
     """Write results, ensemble, data sets, figures and the report.
 
     ``results.json`` holds nothing that differs between two runs of the same command
-    (times are in ``run_record.json``).
+    (times are in ``run_record.json``). It is written last: a folder without it holds
+    no finished run, and a disk that is full leaves what was there before.
     """
     pictures = {
         name: (_png(figure), description)
         for name, (figure, description) in make_figures(results).items()
     }
-    report = build_report(results, pictures)
-    record = results_record(results)
-    remove_stale(folder, results, set(pictures))
-    write_json(folder / "results.json", record)
-    write_json(folder / "run_record.json", run_record(results))
-    write_arrays(folder / "ensemble.safetensors", *ensemble_arrays(results))
-    results.headline.dataset.save(folder / "dataset.safetensors")
+    files = {
+        "run_record.json": json_bytes(run_record(results)),
+        "ensemble.safetensors": arrays_bytes(*ensemble_arrays(results)),
+        "dataset.safetensors": results.headline.dataset.to_bytes(),
+        "report.html": build_report(results, pictures).to_html().encode(),
+        "results.json": json_bytes(results_record(results)),
+    }
     if set(results.sources) == {"trained", "exact"}:
         exact = results.sources["exact"].dataset
-        exact.save(folder / "dataset_exact.safetensors")
+        files["dataset_exact.safetensors"] = exact.to_bytes()
+    files |= {f"figures/{name}.png": payload for name, (payload, _) in pictures.items()}
     (folder / "figures").mkdir(exist_ok=True)
-    for name, (payload, _) in pictures.items():
-        write_bytes(folder / "figures" / f"{name}.png", payload)
-    report.save(folder / "report.html")
+    write_together(
+        {folder / name: payload for name, payload in files.items()},
+        last=folder / "results.json",
+        stale=stale_files(folder, set(files)),
+    )
 
 
 def _png(figure: Any) -> bytes:
@@ -244,15 +248,10 @@ def _png(figure: Any) -> bytes:
     return stream.getvalue()
 
 
-def remove_stale(folder: Path, results: RunResults, pictures: set[str]) -> None:
-    """Remove what an earlier run left in the folder that this one does not make."""
-    stale = [
-        path for path in (folder / "figures").glob("*.png") if path.stem not in pictures
-    ]
-    if set(results.sources) != {"trained", "exact"}:
-        stale.append(folder / "dataset_exact.safetensors")
-    for path in stale:
-        path.unlink(missing_ok=True)
+def stale_files(folder: Path, files: set[str]) -> list[Path]:
+    """Return what an earlier run left in the folder that this one does not make."""
+    found = [*(folder / "figures").glob("*.png"), folder / "dataset_exact.safetensors"]
+    return [p for p in found if p.relative_to(folder).as_posix() not in files]
 
 
 def results_record(results: RunResults) -> dict[str, Any]:
@@ -278,6 +277,9 @@ def results_record(results: RunResults) -> dict[str, Any]:
         "members_not_converged": None
         if results.policies.ensemble is None
         else results.policies.not_converged,
+        "members_diverged": None
+        if results.policies.ensemble is None
+        else sorted(results.policies.ensemble.diverged),
         "training_noise": _noise_record(results.noise),
         "beside_the_paper": _paper_record(results),
         "answers": answers(results),

@@ -80,7 +80,8 @@ def make_policies(
             progress=stage(progress, "training the control"),
         )
         cpu_seconds["control"] = float(alike.diagnostics.cpu_seconds.sum())
-        control = policies_along(study.environment, alike, study.trajectory).y
+        if alike.n_members > 1:  # one alone has no spread; the others diverged
+            control = policies_along(study.environment, alike, study.trajectory).y
     distance = None
     if solution is not None:
         started = time.process_time()
@@ -88,7 +89,7 @@ def make_policies(
         cpu_seconds["exact"] += time.process_time() - started
     return Policies(
         exact,
-        _dataset(study, ensemble, "trained", n_rewards, seed, n_replicates),
+        _dataset(study, ensemble, "trained", n_rewards, seed),
         ensemble,
         solution,
         distance,
@@ -139,12 +140,14 @@ def _dataset(
     source: str,
     n_rewards: int,
     seed: int,
-    n_replicates: int = 1,
 ) -> PolicyDataset:
+    """Return the policies of all rewards, or of the members that were trained."""
     along = policies_along(study.environment, policies, study.trajectory)
     names = study.environment.action_names
     taken = [names[action] for action in study.trajectory.actions]
-    reward = np.repeat(np.arange(n_rewards), n_replicates)
+    reward, members = np.arange(n_rewards), study.members[:n_rewards]
+    if isinstance(policies, TrainedEnsemble):  # those that diverged are not in it
+        reward, members = np.array(policies.rewards), np.array(policies.members)
     return PolicyDataset(
         study.reward_features[reward],
         along.y,
@@ -153,7 +156,7 @@ def _dataset(
         step_names=along.step_names,
         action_names=part_names(study.environment, along.action_names),
         feature_names=study.feature_names,
-        members=_stream_numbers(study, n_rewards, n_replicates),
+        members=members,
         rewards=study.members[reward],
         seeds=np.full(len(reward), seed),
         is_test=reward >= study.n_train,

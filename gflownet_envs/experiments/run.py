@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -104,6 +105,8 @@ def run_task(
         raise ValueError(f"seed must be an int in [0, 2**32), got {seed!r}.")
     if n_control is None:
         n_control = settings.n_control if solver == "train" else 0
+    if not os.fspath(out):
+        raise ValueError("out must name a folder, got ''.")
     copies = _checked_copies(n_replicates, n_control, solver)
     report = progress if progress is not None else _silent
     with writable_folder(Path(out)) as folder:

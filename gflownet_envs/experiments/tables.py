@@ -325,6 +325,7 @@ def training_table(results: RunResults) -> Table | None:
         ("objective", results.preset.training.objective),
         ("iterations", results.preset.training.n_iterations),
         ("members that did not converge", _not_converged(results)),
+        *_diverged(ensemble.diverged),
         (
             "effective sample size as a share, smallest",
             float(ensemble.diagnostics.effective_sample_share.min()),
@@ -343,6 +344,14 @@ def training_table(results: RunResults) -> Table | None:
         ),
     ]
     return Table("Training", ("what", "value"), tuple(rows))
+
+
+def _diverged(members: dict[int, int]) -> list[tuple[str, str]]:
+    """Return a row for the members that were left out, where there are any."""
+    if not members:
+        return []
+    shown = ", ".join(map(str, sorted(members)))
+    return [("members that diverged and are left out", f"{len(members)}: {shown}")]
 
 
 def _not_converged(results: RunResults) -> str:

@@ -13,6 +13,7 @@ from torch import Tensor
 from gflownet_envs.block_store import array_digest
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.state_graph import StateGraph
+from gflownet_envs.environments.uniform_trajectories import sample_uniformly
 
 # (members, object numbers of shape (m,)) -> log R of shape (e, m)
 RewardFunction = Callable[[slice, Tensor], Tensor | ArrayLike]
@@ -21,6 +22,7 @@ _CHECKED_AT_ONCE = 2**22
 
 
 _VALUES_AT_ONCE = 2**22
+_N_PROBED = 4  # finished states about which a source is asked before training
 
 
 def validated_log_reward(
@@ -67,19 +69,69 @@ def reward_rows(
     return rows
 
 
-def _as_tensor(values: Tensor | ArrayLike) -> Tensor:
+def checked_log_reward(
+    values: Any, states: Tensor, what: str
+) -> Tensor:  # shapes: states (E, B, S) -> (E, B)
+    """Return log R of states; raise ValueError where it is no log R of them."""
+    if not isinstance(values, Tensor):
+        values = _as_tensor(values).to(states.device)
+    expected = tuple(states.shape[:-1])
+    if tuple(values.shape) != expected:
+        raise ValueError(
+            f"{what} must give shape {expected} (members, trajectories), "
+            f"got {tuple(values.shape)}"
+        )
+    if not values.is_floating_point():
+        values = _as_tensor(values)
+    if not torch.isfinite(values).all():
+        member, row = (~torch.isfinite(values)).nonzero()[0].tolist()
+        raise ValueError(
+            f"{what} must be finite, got {values[member, row].item()} for member "
+            f"{member}, state {states[member, row].tolist()}"
+        )
+    return values
+
+
+def require_same_twice(first: Tensor, second: Tensor, what: str) -> None:
+    """Raise ValueError where a reward changes between two calls."""
+    if torch.allclose(first, second, rtol=1e-4, atol=1e-6):
+        return
+    gap = float((first - second).abs().max())
+    raise ValueError(
+        f"{what} must be the same for the same arguments; two calls differ by up to "
+        f"{gap:.3g}: draw what is random once for each member, before training"
+    )
+
+
+def _as_tensor(values: Any) -> Tensor:
     """Return values on the CPU, in float32 if they are, else in float64."""
     if isinstance(values, Tensor):
+        if values.is_complex():
+            raise ValueError(f"log_reward must be real, got {values.dtype}")
         tensor = values.detach().cpu()
     else:
-        array = np.asarray(values)
-        if array.dtype != np.float32:
-            array = array.astype(np.float64, copy=False)
+        array = _real_array(values)
         # torch wants memory that it may write to, in steps that are not negative
         array = np.require(array, requirements=["C", "W"])
         tensor = torch.from_numpy(array)
     keep = tensor.dtype in (torch.float32, torch.float64)
     return tensor if keep else tensor.to(torch.float64)
+
+
+def _real_array(values: Any) -> np.ndarray:
+    """Return an array of float32 or float64, or say that there is none."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError("log_reward must have no mask, got a masked array")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"dtype {array.dtype}")
+        return array if array.dtype == np.float32 else array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "log_reward must be an array of real numbers, got "
+            f"{type(values).__name__}: {error}"
+        ) from error
 
 
 def _require_finite(
@@ -233,6 +285,11 @@ class FunctionReward:
         function: Callable[[Tensor, Tensor], Tensor],
         parameters: Tensor | ArrayLike,  # shape: (E, ...)
     ) -> None:
+        if not callable(function):
+            raise TypeError(
+                "function must be callable as function(parameters, states), got "
+                f"{function!r}"
+            )
         values = torch.as_tensor(np.asarray(parameters, dtype=np.float64))
         if values.ndim < 1 or values.shape[0] < 1:
             raise ValueError(
@@ -252,7 +309,9 @@ class FunctionReward:
 
     def of_states(self, states: Tensor) -> Tensor:
         """Return log R of terminal states."""
-        return self.function(self.parameters, states)
+        name = getattr(self.function, "__name__", repr(self.function))
+        found = self.function(self.parameters, states)
+        return checked_log_reward(found, states, f"the reward function {name}")
 
     def select(self, rows: slice | np.ndarray) -> FunctionReward:
         """Return the rewards of some members."""
@@ -296,8 +355,27 @@ def as_reward_source(reward: Any, environment: Environment) -> RewardSource:
             raise ValueError(
                 f"reward was made for {made_for.name}, not for {environment.name}"
             )
+        if not isinstance(reward, RewardTable):
+            _probe(reward, environment)
         return reward
+    if callable(reward):
+        raise TypeError(
+            f"reward must be a table or a RewardSource, got the function {reward!r}: "
+            "FunctionReward makes a source of a function of final states"
+        )
     return RewardTable(environment, reward)
+
+
+def _probe(reward: RewardSource, environment: Environment) -> None:
+    """Ask a source twice about a few finished states, before any work."""
+    final = sample_uniformly(environment, _N_PROBED).final
+    states = final.expand(reward.n_members, *final.shape)
+    what = f"log R of {type(reward).__name__}"
+    first, second = (
+        checked_log_reward(reward.of_states(states), states, what).clone()
+        for _ in range(2)
+    )
+    require_same_twice(first, second, what)
 
 
 class MeanReward:
@@ -359,10 +437,11 @@ def log_reward_table(
     """
     states = graph.final_states()
     size = max(1, _VALUES_AT_ONCE // (reward.n_members * states.shape[1]))
-    parts = [
-        reward.of_states(part.expand(reward.n_members, *part.shape))
-        for part in states.split(size)
-    ]
+    parts = []
+    for part in states.split(size):
+        of_members = part.expand(reward.n_members, *part.shape)
+        found = reward.of_states(of_members)
+        parts.append(checked_log_reward(found, of_members, "the reward"))
     return torch.cat(parts, dim=1)
 
 

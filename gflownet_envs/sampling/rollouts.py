@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gflownet_envs.environments.base import Environment
+from gflownet_envs.environments.base import Environment, require_choice
 from gflownet_envs.policies.networks import (
     HeadLayout,
     PolicyNetwork,
@@ -209,6 +209,7 @@ class PlainSampler:
         # shapes: states (E, B, S) -> (E, B, A), bool
         """Return the mask of actions; finished states may do anything (padding)."""
         mask = self.environment.valid_mask(states)
+        require_choice(self.environment, states, mask)
         return mask | self.environment.is_terminal(states)[..., None]
 
     def _log_backward(

@@ -35,6 +35,9 @@ from gflownet_envs.sampling import (
 from gflownet_envs.training.convergence import CHECKED, Checker, Checks, reward_of
 from gflownet_envs.training.spec import TrainingSpec
 
+#: Array of a block in which members diverged: when each did, −1 for those that did not.
+DIVERGED_AT = "diverged_at"
+
 Sampler = PlainSampler | TableSampler
 
 
@@ -46,7 +49,6 @@ class BlockJob:
     graph: StateGraph | None  # where the space is small enough to list
     reward: RewardSource  # of the members of the block
     streams: list[MemberStream]
-    members: tuple[int, ...]  # their numbers, which need not be those of their streams
     spec: TrainingSpec
     device: str = "cpu"
 
@@ -84,7 +86,7 @@ def block_layout(
         shapes = {**layer_shapes(sizes)}
     shapes |= {f"final_{name}": () for name in CHECKED} | {"cpu_seconds": ()}
     shapes |= {f"history_{name}": (None,) for name in CHECKED}
-    return BlockLayout(n_members, shapes)
+    return BlockLayout(n_members, shapes, optional={DIVERGED_AT: ()})
 
 
 def train_block(
@@ -109,7 +111,7 @@ class _Block:
     def __init__(self, job: BlockJob) -> None:
         spec, environment = job.spec, job.environment
         self._spec, self._device = spec, job.device
-        self._streams, self._members = job.streams, job.members
+        self._streams = job.streams
         dtype = getattr(torch, spec.dtype)
         self._objective = OBJECTIVES[spec.objective]
         layout = network_layout(environment, spec)
@@ -153,6 +155,8 @@ class _Block:
         )
         self._stopped: dict[int, dict[str, np.ndarray]] = {}
         self._is_active = torch.ones(n_members, dtype=torch.bool, device=job.device)
+        self._diverged_at = np.full(n_members, -1)
+        self._is_listed = job.graph is not None
 
     def run(self, report: Callable[[int], None]) -> Checks:
         """Train until the end, or until every member has stopped."""
@@ -162,13 +166,21 @@ class _Block:
             report(iteration)
             checks.add_iteration(*self._update(iteration))
             done = iteration + 1
-            is_last = done == spec.n_iterations
+            all_diverged = bool((self._diverged_at >= 0).all())
+            is_last = done == spec.n_iterations or all_diverged
             if is_last or (spec.check_every and done % spec.check_every == 0):
-                checks.add_check(done, self._checker(self.network))
+                seen = self._checker(self.network)
+                checks.add_check(done, seen)
+                self._leave_lost(seen, done)
                 self._stop_members(checks, is_last)
-                if len(self._stopped) == len(self._streams):
+                if is_last or self._n_done == len(self._streams):
                     break
         return checks
+
+    @property
+    def _n_done(self) -> int:
+        """Number of members that have stopped or diverged."""
+        return len(self._stopped) + int((self._diverged_at >= 0).sum())
 
     def final_arrays(self) -> dict[str, np.ndarray]:
         """Return the parameters of all members, at the iteration each one stopped."""
@@ -176,6 +188,8 @@ class _Block:
         for row, own in self._stopped.items():
             for name, array in own.items():
                 arrays[name][row] = array
+        if (self._diverged_at >= 0).any():
+            arrays[DIVERGED_AT] = self._diverged_at
         return arrays
 
     def _stop_members(self, checks: Checks, is_last: bool) -> None:
@@ -188,6 +202,7 @@ class _Block:
         good = checks.good_enough(
             spec.stop_at_distance, spec.stop_at_effective_sample_size
         )
+        good &= self._diverged_at < 0
         new = [r for r in np.flatnonzero(good).tolist() if r not in self._stopped]
         if new:
             arrays = self.network.to_arrays()
@@ -218,17 +233,19 @@ class _Block:
                 decay=self._spec.sub_trajectory_decay,
             )
         )
-        if self._stopped:  # what happens to them after does not matter
+        if self._n_done:  # what happens to them after does not matter
             losses = losses.where(self._is_active, 0.0)
         total = losses.sum()
         if not math.isfinite(total.item()):
-            self._refuse_divergence(losses, iteration)
+            self._leave_diverged(losses, iteration)
+            total = losses.where(self._is_active, 0.0).sum()
         self._optimizer.zero_grad(set_to_none=True)
         total.backward()
         if self._spec.max_gradient_norm is not None:
             self._shorten_gradients(self._spec.max_gradient_norm)
         reported = log_z.detach().clone()
         self._optimizer.step()
+        self._silence_diverged()
         if self._n_replayed:
             fresh = slice(self._n_replayed, None)
             self._replay.add(batch.actions[:, fresh], log_reward[:, fresh])
@@ -280,16 +297,34 @@ class _Block:
         ):
             group["lr"] = rate * float(factor)
 
-    def _refuse_divergence(self, losses: Tensor, iteration: int) -> None:
-        """Stop with the members that diverged: their policies are nothing."""
-        rows = (~torch.isfinite(losses)).nonzero()[:, 0]
-        if not len(rows):  # finite, and their sum too large for the precision
+    def _leave_lost(self, seen: dict[str, np.ndarray], done: int) -> None:
+        """Give up the members of whose policy a check says that it is no number."""
+        lost = ~np.isfinite(seen["log_z_estimate"])
+        if self._is_listed:
+            lost |= np.isnan(seen["distance"])
+        lost[list(self._stopped)] = False
+        self._diverged_at[lost & (self._diverged_at < 0)] = done
+        self._is_active[torch.from_numpy(lost).to(self._device)] = False
+        self._silence_diverged()
+
+    def _leave_diverged(self, losses: Tensor, iteration: int) -> None:
+        """Give up the members whose loss is no number; the others go on."""
+        rows = (~torch.isfinite(losses)).cpu().numpy()
+        self._diverged_at[rows] = iteration  # none where only the sum is too large
+        self._is_active[torch.from_numpy(rows).to(self._device)] = False
+
+    @torch.no_grad()
+    def _silence_diverged(self) -> None:
+        """Let diverged members act uniformly, so that they walk and harm nobody."""
+        if (self._diverged_at < 0).all():
             return
-        members = [self._members[i] for i in rows]
-        raise ValueError(
-            f"training diverged: the loss of the members {members} is not finite in "
-            f"iteration {iteration}; lower learning_rate or the scale of log_reward"
-        )
+        rows = torch.from_numpy(self._diverged_at >= 0).to(self._device)
+        for group in self._optimizer.param_groups:
+            for parameter in group["params"]:
+                parameter[rows] = 0
+                for name, moment in self._optimizer.state[parameter].items():
+                    if name != "step":
+                        moment[rows] = 0
 
 
 def _make_sampler(job: BlockJob, layout: HeadLayout, dtype: torch.dtype) -> Sampler:

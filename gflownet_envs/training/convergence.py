@@ -10,7 +10,12 @@ from gflownet_envs.environments.state_graph import StateGraph
 from gflownet_envs.exact.solve import distance_to_exact
 from gflownet_envs.policies import PolicyNetwork, log_policy_in_states
 from gflownet_envs.random_streams import MemberStream, Purpose, UniformChunks
-from gflownet_envs.rewards.source import ObjectReward, RewardSource, reward_of_objects
+from gflownet_envs.rewards.source import (
+    ObjectReward,
+    RewardSource,
+    checked_log_reward,
+    reward_of_objects,
+)
 from gflownet_envs.sampling import PlainSampler, RolloutBatch, TableSampler
 
 _N_EVALUATED = 256  # trajectories behind an effective sample size, at least
@@ -34,6 +39,17 @@ class NotConvergedWarning(UserWarning):
     >>> import warnings
     >>> from gflownet_envs.training.convergence import NotConvergedWarning
     >>> warnings.simplefilter("error", NotConvergedWarning)  # stop instead
+    """
+
+
+class DivergedWarning(UserWarning):
+    """Some members of an ensemble diverged and were left out of it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from gflownet_envs.training.convergence import DivergedWarning
+    >>> warnings.simplefilter("error", DivergedWarning)  # stop instead
     """
 
 
@@ -83,7 +99,8 @@ class Checker:
         """Return ``effective_sample_share``, ``log_z_estimate`` and ``distance``.
 
         The log Z is log of the mean of the importance weights; the distance is NaN
-        where the space is not listed.
+        where the space is not listed. All are NaN for a member whose policy is no
+        number.
         """
         estimates = torch.cat(
             [self._log_weights(network) for _ in range(self._n_batches)], dim=-1
@@ -116,8 +133,12 @@ class Checker:
             rows = slice(start, start + size)
             some = type(network).from_arrays({k: a[rows] for k, a in arrays.items()})
             log_policy = log_policy_in_states(some, graph.environment, graph.states)
+            lost = log_policy.isnan().flatten(1).any(dim=1)
+            uniform = graph.mask / graph.mask.sum(dim=1, keepdim=True)
+            log_policy[lost] = uniform.double().log()
             own = reward_of_objects(self._listed_reward.select(rows), graph)
-            parts.append(distance_to_exact(graph, log_policy, own))
+            found = distance_to_exact(graph, log_policy, own)
+            parts.append(found.masked_fill(lost, torch.nan))
         return torch.cat(parts).numpy()
 
 
@@ -129,13 +150,7 @@ def reward_of(reward: RewardSource | ObjectReward, batch: RolloutBatch) -> Tenso
         return reward.of_objects(batch.objects)
     assert batch.final_states is not None
     log_reward = reward.of_states(batch.final_states)
-    expected = tuple(batch.final_states.shape[:-1])
-    if tuple(log_reward.shape) != expected:
-        raise ValueError(
-            f"the reward must give shape {expected} (members, trajectories), "
-            f"got {tuple(log_reward.shape)}"
-        )
-    return log_reward
+    return checked_log_reward(log_reward, batch.final_states, "the reward")
 
 
 @dataclass(eq=False)

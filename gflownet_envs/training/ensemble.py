@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from gflownet_envs.policies import (
     StackedMLP,
     log_policy_in_states,
 )
+from gflownet_envs.training.block import DIVERGED_AT
 from gflownet_envs.training.spec import TrainingSpec
 
 MAX_DISTANCE = 0.03
@@ -115,6 +116,9 @@ class TrainedEnsemble:
         The row of the reward that each was trained on; replicates share theirs.
     network : StackedMLP or StackedGRU
     diagnostics : TrainingDiagnostics
+    diverged : dict of int to int
+        Members that were left out since their loss was no longer finite, by their
+        numbers, with the iteration in which that was so.
 
     Examples
     --------
@@ -134,6 +138,7 @@ class TrainedEnsemble:
     rewards: tuple[int, ...]
     network: PolicyNetwork
     diagnostics: TrainingDiagnostics
+    diverged: dict[int, int] = field(default_factory=dict)
 
     @property
     def n_members(self) -> int:
@@ -192,7 +197,17 @@ def join_blocks(
     rewards: Sequence[int],
     blocks: Sequence[dict[str, np.ndarray]],
 ) -> TrainedEnsemble:
-    """Make an ensemble of the arrays of its blocks, in the order of the members."""
+    """Make an ensemble of the arrays of its blocks, in the order of the members.
+
+    Raises
+    ------
+    ValueError
+        If all members diverged.
+    """
+    blocks = [dict(block) for block in blocks]
+    diverged_at = np.concatenate(
+        [b.pop(DIVERGED_AT, np.full(len(b["cpu_seconds"]), -1)) for b in blocks]
+    )
     arrays = {name: _join([block[name] for block in blocks]) for name in blocks[0]}
     history = {
         name.removeprefix("history_"): arrays.pop(name)
@@ -210,12 +225,36 @@ def join_blocks(
         history=history,
     )
     kind = StackedGRU if spec.policy == "gru" else StackedMLP
-    return TrainedEnsemble(
+    ensemble = TrainedEnsemble(
         environment=environment,
         members=members,
         rewards=tuple(rewards),
         network=kind.from_arrays(arrays),
         diagnostics=diagnostics,
+    )
+    return _without_diverged(ensemble, diverged_at)
+
+
+def _without_diverged(
+    ensemble: TrainedEnsemble, diverged_at: np.ndarray
+) -> TrainedEnsemble:
+    """Leave out the members that diverged, and name them."""
+    rows = np.flatnonzero(diverged_at >= 0)
+    if not len(rows):
+        return ensemble
+    diverged = {ensemble.members[row]: int(diverged_at[row]) for row in rows}
+    if len(rows) == ensemble.n_members:
+        raise ValueError(f"training diverged: {divergence_in_words(diverged)}")
+    left = [member for member in ensemble.members if member not in diverged]
+    return replace(ensemble.subset(left), diverged=diverged)
+
+
+def divergence_in_words(diverged: dict[int, int]) -> str:
+    """Say which members diverged and what may be done."""
+    return (
+        f"the loss of the members {sorted(diverged)} is not finite in iteration "
+        f"{min(diverged.values())} or later; lower learning_rate or the scale of "
+        "log_reward"
     )
 
 

@@ -32,8 +32,12 @@ from gflownet_envs.training.block import (
     list_states,
     train_block,
 )
-from gflownet_envs.training.convergence import NotConvergedWarning
-from gflownet_envs.training.ensemble import TrainedEnsemble, join_blocks
+from gflownet_envs.training.convergence import DivergedWarning, NotConvergedWarning
+from gflownet_envs.training.ensemble import (
+    TrainedEnsemble,
+    divergence_in_words,
+    join_blocks,
+)
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 __all__ = ["PAPER_TRAINING", "TrainingSpec", "train_ensemble"]
@@ -102,12 +106,15 @@ def train_ensemble(
     Raises
     ------
     ValueError
-        If an argument does not fit the others, or training diverged.
+        If an argument does not fit the others, or all members diverged.
 
     Warns
     -----
     NotConvergedWarning
         If members are far from their target at the end; it names them.
+    DivergedWarning
+        If the loss of some members was no longer finite. They are left out of the
+        ensemble, whose other members are what they would have been without them.
 
     Examples
     --------
@@ -140,7 +147,6 @@ def train_ensemble(
             graph,
             reward.select(rows[block]),
             member_streams(seed, stream_numbers[block]),
-            numbers[block],
             spec,
             device,
         )
@@ -186,6 +192,7 @@ def train_ensemble(
         n_done += 1
     in_order = [finished[i] for i in range(len(blocks))]
     ensemble = join_blocks(environment, spec, numbers, rows.tolist(), in_order)
+    _warn_if_diverged(ensemble)
     _warn_if_not_converged(ensemble)
     return ensemble
 
@@ -259,6 +266,17 @@ def _member_numbers(members: Sequence[int] | None, n_members: int) -> tuple[int,
     if len(set(numbers)) < len(numbers):
         raise ValueError(f"members must be distinct, got {numbers}")
     return numbers
+
+
+def _warn_if_diverged(ensemble: TrainedEnsemble) -> None:
+    if ensemble.diverged:
+        n_all = ensemble.n_members + len(ensemble.diverged)
+        warnings.warn(
+            f"{len(ensemble.diverged)} of {n_all} members diverged and are left out: "
+            f"{divergence_in_words(ensemble.diverged)}",
+            DivergedWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_if_not_converged(ensemble: TrainedEnsemble) -> None:

@@ -24,10 +24,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from errno import ENOENT
 from functools import cache
+from glob import escape as escape_glob
 from html import escape
 from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
+from socket import gethostname
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -384,12 +386,29 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
     target = Path(path)
     if not target.parent.is_dir():  # else the message would name the temporary file
         raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(target.parent))
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    here = f".{target.name}.{gethostname()}-"  # process numbers are those of a machine
+    _remove_leftovers(target.parent, here)
+    temporary = target.with_name(f"{here}{os.getpid()}-{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(content)  # with the rights of umask
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _remove_leftovers(folder: Path, prefix: str) -> None:
+    """Remove what writers of a file left which were killed on this machine."""
+    if os.name != "posix":  # signal 0 is a real one elsewhere
+        return
+    for path in folder.glob(f"{escape_glob(prefix)}*.tmp"):
+        number = path.name.removeprefix(prefix).partition("-")[0]
+        if number.isdecimal():
+            try:
+                os.kill(int(number), 0)
+            except ProcessLookupError:
+                path.unlink(missing_ok=True)
+            except (OSError, OverflowError):
+                continue
 
 
 def import_extra(module: str, extra: str, user: str) -> Any:

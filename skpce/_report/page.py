@@ -101,11 +101,13 @@ class HtmlReport:
 
     def to_html(self) -> str:
         """Return the page."""
-        return (
+        page = (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
             f"<title>{escape(self.title)}</title><style>{_STYLE}</style></head>"
             f"<body><h1>{escape(self.title)}</h1>{''.join(self._parts)}</body></html>\n"
         )
+        # a lone surrogate has no place in UTF-8: its number is shown in its place
+        return page.encode(errors="backslashreplace").decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page in one piece: a reader never finds half of it."""

@@ -84,8 +84,8 @@ def test_a_full_disk_leaves_the_old_block(tmp_path, monkeypatch):
     store = BlockStore(tmp_path)
     store.save_block(KEY, {"y": np.arange(3)})
 
-    def no_space(path, payload):
-        path.write_bytes(payload[:10])
+    def no_space(file, payload):
+        file.write(payload[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(storage, "_write_and_sync", no_space)

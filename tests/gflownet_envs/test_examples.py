@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from gflownet_envs.block_store import (
+    BlockLayout,
     array_digest,
     block_ticker,
     json_values,
@@ -62,9 +63,9 @@ from gflownet_envs.training.convergence import effective_sample_share
 
 
 def test_load_or_run():
-    assert (
-        repr(load_or_run(None, {}, lambda: {"x": np.zeros(1)})) == "{'x': array([0.])}"
-    )
+    layout = BlockLayout(1, {"x": ()})
+    found = load_or_run(None, {}, lambda: {"x": np.zeros(1)}, layout)
+    assert repr(found) == "{'x': array([0.])}"
 
 
 def test_block_ticker():

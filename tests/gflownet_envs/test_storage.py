@@ -18,6 +18,7 @@ from gflownet_envs.storage import (
     write_arrays,
     write_bytes,
     write_json,
+    write_together,
 )
 
 
@@ -293,3 +294,78 @@ def test_deep_metadata_come_back_or_are_refused(tmp_path, depth):
         return
     write_arrays(tmp_path / "a", {}, nested)
     assert read_arrays(tmp_path / "a")[1] == nested
+
+
+# Writers that were killed, and files that belong together.
+
+
+def write_and_die(folder, n_seconds):
+    """Be killed in the middle of writing; return when it has happened."""
+    code = (
+        "import os, signal, sys, time; from gflownet_envs import storage\n"
+        "def die(descriptor):\n"
+        f"    print('here', flush=True); time.sleep({n_seconds})\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "storage.os.fsync = die; storage.write_bytes(sys.argv[1], b'new')"
+    )
+    writer = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder / "a")], stdout=subprocess.PIPE
+    )
+    writer.stdout.readline()
+    return writer
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_file(tmp_path):
+    with write_and_die(tmp_path, 0) as writer:
+        assert writer.wait(60) == -9
+    (left,) = names_in(tmp_path)
+    assert left.endswith(".tmp")
+    (tmp_path / ".mine.tmp").write_bytes(b"not ours")
+    write_bytes(tmp_path / "b", b"other")
+    assert names_in(tmp_path) == [".mine.tmp", "b"]
+
+
+def test_what_another_writes_now_stays(tmp_path):
+    with write_and_die(tmp_path, 600) as writer:
+        (name,) = names_in(tmp_path)
+        os.utime(tmp_path / name, (0, 0))  # however old it looks: it is locked
+        write_bytes(tmp_path / "b", b"other")
+        assert names_in(tmp_path) == [name, "b"]
+        writer.kill()
+    write_bytes(tmp_path / "b", b"other")
+    assert names_in(tmp_path) == ["b"]
+
+
+def test_files_that_belong_together_are_all_there_or_as_they_were(tmp_path, full_disk):
+    old = {"a": b"1", "last": b"1"}
+    for name, payload in old.items():
+        (tmp_path / name).write_bytes(payload)
+    new = {tmp_path / name: b"2" for name in ("a", "b", "last")}
+    with pytest.raises(OSError, match="No space left"):
+        write_together(new, last=tmp_path / "last")
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == old
+
+
+def test_the_last_file_is_away_while_the_others_change(tmp_path, monkeypatch):
+    for name in ("a", "last", "stale"):
+        (tmp_path / name).write_bytes(b"1")
+    seen = []
+    replace = os.replace
+
+    def look(source, target):
+        replace(source, target)
+        seen.append([n for n in names_in(tmp_path) if not n.startswith(".")])
+
+    monkeypatch.setattr(storage.os, "replace", look)
+    new = {tmp_path / name: b"2" for name in ("last", "a", "b")}
+    write_together(new, last=tmp_path / "last", stale=[tmp_path / "stale"])
+    assert seen == [["a"], ["a", "b"], ["a", "b", "last"]]
+    assert {p.read_bytes() for p in tmp_path.iterdir()} == {b"2"}
+
+
+def test_a_lone_surrogate_is_written_as_its_number(tmp_path):
+    write_json(tmp_path / "a", {"\udcff": ["a\ud800"]})
+    text = (tmp_path / "a").read_text(encoding="utf-8")
+    assert json.loads(text) == {"\\udcff": ["a\\ud800"]}
+    write_arrays(tmp_path / "b", {}, {"name": "a\ud800"})
+    assert read_arrays(tmp_path / "b")[1] == {"name": "a\\ud800"}

@@ -8,6 +8,9 @@ from gflownet_envs import (
     GridEnvironment,
     HypergridEnvironment,
     TokenSequenceEnvironment,
+    TrainingSpec,
+    solve_exact,
+    train_ensemble,
 )
 from gflownet_envs.testing import check_environment, environment_checks
 
@@ -168,3 +171,43 @@ def test_spaces_with_too_many_objects_for_a_graph_are_checked_by_trajectories():
     names = [name for name, _ in environment_checks(env)]
     assert "backward walks" in names
     assert "exact law" not in names
+
+
+class EndsInACorner(GridEnvironment):
+    """Allows nothing in one cell, although the walk is not finished there."""
+
+    def valid_mask(self, states):
+        corner = (states[..., :2] == self.size - 1).all(dim=-1)
+        return super().valid_mask(states) & ~corner[..., None]
+
+
+class HasNoColumns(GridEnvironment):
+    def valid_mask(self, states):
+        return super().valid_mask(states).any(dim=-1)
+
+
+def test_a_dead_end_is_named():
+    with pytest.raises(AssertionError, match=r"dead end: .* unfinished state \[1, 1,"):
+        check_environment(EndsInACorner(size=2, max_moves=3))
+
+
+def test_a_dead_end_that_no_walk_met_is_found_where_states_are_listed():
+    env = EndsInACorner(size=4, max_moves=6)
+    with pytest.raises(AssertionError, match=r"'graph tables' ended in .* dead end"):
+        check_environment(env, n_trajectories=1)
+
+
+def test_what_torch_says_is_a_broken_rule_with_the_name_of_the_check():
+    with pytest.raises(AssertionError, match=r"'uniform walks' ended in .*valid_mask"):
+        check_environment(HasNoColumns())
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_nothing_is_solved_or_trained_in_a_space_with_a_dead_end(is_listed):
+    env = EndsInACorner(size=2, max_moves=3)
+    spec = TrainingSpec(n_iterations=5, max_table_states=10**6 if is_listed else 0)
+    log_reward = torch.zeros(1, env.n_objects)
+    with pytest.raises(ValueError, match="dead end"):
+        train_ensemble(env, log_reward, spec)
+    with pytest.raises(ValueError, match="dead end"):
+        solve_exact(env, log_reward)

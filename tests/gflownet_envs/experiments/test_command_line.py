@@ -157,6 +157,8 @@ def test_buchwald_hartwig_on_the_real_data(tmp_path):
         (["grid", "--seed", "-1"], "Invalid value for '--seed': -1"),
         (["grid", "--seed", "zero"], "Invalid value for '--seed': 'zero'"),
         (["grid", "--jobs", "0"], "Invalid value for '--jobs': 0"),
+        (["grid", "--out", ""], "expected the name of a folder, got ''"),
+        (["grid", "--data-home", ""], "expected the name of a folder, got ''"),
         (["grid", "--out", "file"], "Directory 'file' is a file"),
     ],
 )

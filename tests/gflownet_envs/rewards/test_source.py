@@ -178,7 +178,7 @@ def test_rewards_of_another_space_are_refused(reward):
 @pytest.mark.parametrize("objective", ["trajectory_balance", "vargrad"])
 def test_rewards_of_another_shape_are_refused(shape, objective):
     reward = FunctionReward(lambda weights, states: torch.zeros(shape), [[0.5], [1.0]])
-    with pytest.raises(ValueError, match=r"must give shape \(2, 8\)"):
+    with pytest.raises(ValueError, match=r"must give shape \(2, 4\)"):
         train_ensemble(DAG, reward, replace(SPEC, objective=objective))
 
 
@@ -239,3 +239,87 @@ def test_the_exact_solver_takes_any_source():
     torch.testing.assert_close(found.log_flow, expected.log_flow)
     with pytest.raises(ValueError, match="n_members must be that of the source, 2"):
         solve_exact(dag, local, n_members=3)
+
+
+def flat(parameters, states):
+    return parameters[:, 0]
+
+
+def text(parameters, states):
+    return [["a"] * states.shape[1]] * len(states)
+
+
+def nothing(parameters, states):
+    return None
+
+
+def not_finite(parameters, states):
+    return torch.full(states.shape[:2], torch.nan)
+
+
+def imaginary(parameters, states):
+    return torch.ones(states.shape[:2], dtype=torch.complex64)
+
+
+def restless(parameters, states):
+    return torch.rand(states.shape[:2])
+
+
+def whole_numbers(parameters, states):
+    return states.sum(dim=-1)
+
+
+def as_arrays(parameters, states):
+    return states.sum(dim=-1).double().numpy()
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (flat, r"function flat must give shape \(2, 4\) .*, got \(2,\)"),
+        (text, "array of real numbers, got list: dtype <U1"),
+        (nothing, "array of real numbers, got NoneType"),
+        (not_finite, "function not_finite must be finite, got nan for member 0, state"),
+        (imaginary, "must be real, got torch.complex64"),
+        (restless, "same for the same arguments; two calls differ by up to 0"),
+    ],
+)
+def test_functions_that_are_no_reward_are_refused_before_any_work(function, message):
+    reward = FunctionReward(function, [[1.0], [2.0]])
+    spec = TrainingSpec(n_iterations=1)
+    with pytest.raises(ValueError, match=message):
+        train_ensemble(DAG, reward, spec)
+    with pytest.raises(ValueError, match=message):
+        solve_exact(DAG, reward)
+
+
+@pytest.mark.parametrize("function", [whole_numbers, as_arrays])
+def test_functions_may_return_any_real_numbers(function):
+    reward = FunctionReward(function, [[1.0], [2.0]])
+    assert solve_exact(DAG, reward).log_z.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("log_reward", "message"),
+    [
+        (lambda members, objects: "a", "array of real numbers, got str"),
+        (lambda members, objects: torch.zeros(3), r"must return shape \(2, 16\)"),
+        (lambda members, objects: torch.rand(1, len(objects)), "two calls differ by"),
+    ],
+)
+def test_functions_of_objects_are_checked_too(log_reward, message):
+    message = message.replace("2, 16", "1, 16")
+    with pytest.raises(ValueError, match=message):
+        solve_exact(DAG, log_reward, n_members=2)
+
+
+def test_what_is_no_reward_is_named():
+    with pytest.raises(TypeError, match="FunctionReward makes a source of a function"):
+        as_reward_source(flat, DAG)
+    with pytest.raises(TypeError, match="function must be callable as"):
+        FunctionReward(3, [[1.0]])
+    masked = np.ma.masked_array(np.zeros((1, DAG.n_objects)), mask=True)
+    with pytest.raises(ValueError, match="must have no mask, got a masked array"):
+        as_reward_source(masked, DAG)
+    with pytest.raises(ValueError, match="array of real numbers, got list"):
+        as_reward_source([["a"] * DAG.n_objects], DAG)

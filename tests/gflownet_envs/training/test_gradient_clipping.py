@@ -23,7 +23,7 @@ def gradients(max_gradient_norm, monkeypatch):
     )
     streams = member_streams(0, (0, 1, 2))
     reward = LocalScoreReward(env, scores)
-    block = _Block(BlockJob(env, None, reward, streams, (0, 1, 2), spec))
+    block = _Block(BlockJob(env, None, reward, streams, spec))
     parameters = [p for g in block._optimizer.param_groups for p in g["params"]]
     monkeypatch.setattr(block._optimizer, "step", lambda: None)
     block._update(0)

@@ -21,6 +21,7 @@ from gflownet_envs import (
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.sampling import PlainSampler, TableSampler
 from gflownet_envs.storage import read_arrays
+from gflownet_envs.training import DivergedWarning
 
 GRID = GridEnvironment(size=3, max_moves=3)
 SELECTION = SequentialSelectionEnvironment(
@@ -351,8 +352,45 @@ def test_divergence_names_members_that_share_a_stream():
     rewards = np.zeros((2, GRID.n_objects))
     rewards[1] = 1e25
     spec = replace(SHORT, dtype="float32", objective="trajectory_balance", log_z_init=0)
-    with pytest.raises(ValueError, match=r"of the members \[9\] is not finite"):
-        train_ensemble(GRID, rewards, spec, members=[4, 9], common_random_numbers=True)
+    with pytest.warns(DivergedWarning, match=r"of the members \[9\] is not finite"):
+        ensemble = train_ensemble(
+            GRID, rewards, spec, members=[4, 9], common_random_numbers=True
+        )
+    assert ensemble.members == (4,)
+    assert ensemble.diverged == {9: 0}
+
+
+@pytest.mark.parametrize("policy", ["mlp", "gru"])
+@pytest.mark.parametrize("norm", [None, 1.0])
+def test_a_member_that_diverges_changes_no_other(tmp_path, policy, norm):
+    env = TokenSequenceEnvironment(list("ab"), 3)
+    rewards = random_log_reward(3, env)
+    rewards[1] = 1e25
+    spec = replace(SHORT, policy=policy, dtype="float32", max_gradient_norm=norm)
+    spec = replace(spec, objective="trajectory_balance", log_z_init=0.0)
+    store = BlockStore(tmp_path)
+    with pytest.warns(DivergedWarning, match="1 of 3 members diverged and are left"):
+        together = train_ensemble(env, rewards, spec, store=store)
+    tame = rewards.copy()
+    tame[1] = 0.0
+    expected = train_ensemble(env, tame, spec).subset([0, 2])
+    assert_same_parameters(together, expected)
+    assert together.rewards == (0, 2)
+    assert np.isfinite(together.diagnostics.log_z_estimate).all()
+    with pytest.warns(DivergedWarning, match=r"the members \[1\]"):
+        again = train_ensemble(env, rewards, spec, store=store)
+    assert_same_parameters(together, again)
+    assert again.diverged == together.diverged
+
+
+def test_a_member_spoilt_by_its_last_step_is_left_out():
+    env = GridEnvironment(size=2, max_moves=1)
+    spec = TrainingSpec(n_iterations=1, hidden=(8,), learning_rate=1e38)
+    spec = replace(spec, adam_betas=(0.0, 0.0))
+    rewards = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    with pytest.warns(DivergedWarning, match=r"members \[1\] .* iteration 1 or later"):
+        ensemble = train_ensemble(env, rewards, spec)
+    assert ensemble.members == (0,)
 
 
 def test_threads_are_restored():
