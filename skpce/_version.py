@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 __version__ = "0.1.0.dev0"
 
 #: Where scikit-learn's pictures of estimators lead to, see `_doc_link_template`.
-DOC_LINK_TEMPLATE = "https://skpce.github.io/skpce/api/generated/{estimator_module}.{estimator_name}.html"
+DOC_LINK_TEMPLATE = "https://github.com/skpce/skpce/blob/main/docs/api/index.rst"
 
 
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib")

@@ -253,7 +253,7 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
     if paper is not None:
         print_table(console, paper)
     for found in results.parts:
-        print_table(console, tables.parts_table(found))
+        print_table(console, tables.parts_table(found, brief=True))
     print_table(console, tables.cost_table(results))
     for source in results.sources.values():
         console.print()

@@ -26,8 +26,11 @@ from skpce.inspection import ResultRow
 _MOST_PARTS, _MOST_PAIRS = 6, 3
 
 
-def parts_table(found: PartFindings) -> Table:
-    """What each named part explains of each step: the leading parts, largest first."""
+def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
+    """What each named part explains of each step: the leading parts, largest first.
+
+    The brief table fits a terminal.
+    """
     effects, rows = found.effects, []
     for place, row in enumerate(effects.steps):
         if np.isnan(row.first).any():
@@ -51,23 +54,26 @@ def parts_table(found: PartFindings) -> Table:
                 if rank == 0
                 else ("", *cells, *[""] * len(of_step))
             )
+    columns = (
+        "step",
+        "part",
+        "alone (first order)",
+        "with interactions (total)",
+        "variance if only it varies",
+        "fall if it is fixed",
+        "supported",
+        "variance ratio",
+        "training noise",
+    )
+    shown = range(len(columns)) if not brief else (0, 1, 2, 3, 6)
+    names = ("step", "part", "alone", "total", "", "", "supported")
     return Table(
         f"Named parts: {found.named.title}. Shares of the variance of each step, ± "
         f"standard error, the {_MOST_PARTS} largest of {len(effects.part_names)} "
         "parts; variance ratio: recombined members over the members as they are. "
         f"{' '.join(effects.notes)}",
-        (
-            "step",
-            "part",
-            "alone (first order)",
-            "with interactions (total)",
-            "variance if only it varies",
-            "fall if it is fixed",
-            "supported",
-            "variance ratio",
-            "training noise",
-        ),
-        tuple(rows),
+        tuple(names[i] if brief else columns[i] for i in shown),
+        tuple(tuple(row[i] for i in shown) for row in rows),
     )
 
 
