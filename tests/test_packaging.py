@@ -140,7 +140,7 @@ def test_the_conda_recipe_needs_what_the_distribution_needs():
 def test_the_citation_is_of_this_version():
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {skpce.__version__}\n" in text
-    for key in ("title", "abstract", "authors", "license", "repository-code", "url"):
+    for key in ("title", "abstract", "authors", "license", "repository-code"):
         assert f"\n{key}:" in text, key
 
 
