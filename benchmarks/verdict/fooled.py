@@ -180,11 +180,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ensembles", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--kinds", nargs="*", help="kinds that have one of these words")
     arguments = parser.parse_args()
     for title, cases in (("null ensemble", NULL), ("with a signal", SIGNAL)):
         print(f"\n| {title} | attributable | rate | 95 % interval | seconds |")
         print("| --- | --- | --- | --- | --- |")
         for name, make in cases.items():
+            if arguments.kinds and not any(word in name for word in arguments.kinds):
+                continue
             row = rate(name, make, arguments.ensembles, arguments.jobs)
             print(row, flush=True)
 
