@@ -20,14 +20,14 @@ def answers(results: RunResults) -> list[str]:
         return [_why_none(results)]
     steps = results.parts[0].effects.step_names
     sentences = [_answer(results.parts, place) for place in range(len(steps))]
-    return [*filter(None, sentences), _basis(results.parts)]
+    return [*sentences, _basis(results.parts)]
 
 
 def _answer(findings: tuple[PartFindings, ...], place: int) -> str:
     """Answer for one step from the first split that supports it."""
     row = findings[0].effects.steps[place]
     if np.isnan(row.first).any():
-        return ""
+        return f"{_shown(row.step)}: no choice, or no variance between members."
     supported = [f for f in findings if f.effects.steps[place].supported]
     if not supported:
         return f"{_shown(row.step)}: no answer. {_not_supported(findings[0], row)}"
