@@ -11,6 +11,7 @@ from typing import Any
 EXTRA_OF = {
     "torch": "torch",
     "safetensors": "torch",
+    "msgspec": "torch",
     "matplotlib": "plot",
     "pooch": "data",
     "pandas": "frames",
@@ -19,7 +20,7 @@ EXTRA_OF = {
     "rdkit": "chem",
 }
 #: What a run needs before it starts: a missing library must not end it after training.
-OF_A_RUN = ("torch", "safetensors", "matplotlib")
+OF_A_RUN = ("torch", "safetensors", "msgspec", "matplotlib")
 
 
 def import_extra(module: str, user: str) -> Any:

@@ -89,7 +89,8 @@ def share_colors(n_inputs: int) -> list[str]:
 
 def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
     """Return a name on short lines: ``$`` starts no formula, ``_`` hides nothing."""
-    text = " ".join(str(name).split())
+    shown = str(name).encode(errors="backslashreplace").decode()  # a lone surrogate
+    text = " ".join(shown.split())
     lines = textwrap.wrap(text, width, max_lines=max_lines, placeholder=" …")
     if lines and lines[-1].strip() == "…":  # a word longer than the line
         lines = textwrap.wrap(text, width)[:max_lines]

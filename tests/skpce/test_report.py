@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from skpce._report.page import HtmlReport
+from skpce.plotting import _style as style
 
 PNG = b"\x89PNG any bytes"
 EVIL = "<script>alert(\"1\")</script> & 'x'"
@@ -94,3 +95,10 @@ def test_a_failing_save_leaves_the_old_page(tmp_path, monkeypatch, failing):
         HtmlReport("new").save(path)
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_lone_surrogate_in_a_name_is_shown_by_its_number():
+    page = HtmlReport("a\ud800")
+    page.add_text("b\udcff")
+    assert "<h1>a\\ud800</h1><p>b\\udcff</p>" in page.to_html()
+    assert style.label("c\ud800") == "c\\ud800"
