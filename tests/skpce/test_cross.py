@@ -120,7 +120,7 @@ def test_diptest(sample, seed):
     assert dip == pytest.approx(diptest.dipstat(values), abs=1e-12)
     # Their p-value is interpolated in another table, with quantiles for each n.
     ours, theirs = dip_p_value(dip, len(values)), diptest.diptest(values)[1]
-    assert ours == pytest.approx(theirs, rel=0.5, abs=0.005)
+    assert ours == pytest.approx(theirs, rel=0.5, abs=0.01)
 
 
 @pytest.fixture
