@@ -45,7 +45,7 @@ def test_two_runs_give_the_same_bytes_and_another_seed_others(tiny, run_tiny, tm
 
 
 def test_results_have_no_times(tiny):
-    assert not re.search(rrb"seconds|\btime\b", read_results(tiny[0]))
+    assert not re.search(rb"seconds|\btime\b", read_results(tiny[0]))
     record = json.loads((tiny[0] / "run_record.json").read_text())
     assert set(record["cpu_seconds"]) >= {"training", "exact", "surrogate", "verdict"}
     assert record["cpu_seconds"]["verdict"] > 0
