@@ -19,6 +19,7 @@ from tests.golden.surface import surface_of
 
 ADDED: set[str] = {
     "gflownet_envs.training.DivergedWarning",
+    "gflownet_envs.training.TrainedEnsemble",
     "gflownet_envs.policies.gru_shapes",
     "gflownet_envs.policies.layer_shapes",
     "gflownet_envs.datasets.fetch_learning_curves",
