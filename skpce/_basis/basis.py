@@ -48,6 +48,8 @@ _SMALLEST_BLOCK = 64
 # Largest product of functions: 1 - leverage is about the inverse of its square, and
 # the square of that is a number too.
 _LARGEST_PRODUCT = 1e60
+# Features that are fitted by nothing may be as large as numbers are.
+_LARGEST_FEATURE = 1e300
 
 # More functions of one input than this are refused; no number of samples tells them
 # apart.
@@ -131,6 +133,7 @@ class PolynomialBasis:
         X: FloatArray,  # shape: (n_samples, n_features)
         columns: FloatArray,  # shape: (n_columns, n_samples), filled
         slope_of: int | None = None,
+        largest_product: float = _LARGEST_PRODUCT,
     ) -> None:
         """Fill every column, with derivatives of the functions of ``slope_of``."""
         largest = self.multi_indices.max(axis=0, initial=0).tolist()
@@ -141,7 +144,7 @@ class PolynomialBasis:
                 evaluate = self.laws[i].differentiate
             with np.errstate(over="ignore", invalid="ignore"):
                 tables[i] = evaluate(X[:, i], largest[i])
-            self._refuse_overflow(tables[i], X[:, i], i)
+            self._refuse_overflow(tables[i], X[:, i], i, largest_product)
         columns[0] = 1.0
         for start, stop, parent, feature, exponent in self._plan[1]:
             factor = tables[feature][exponent]
@@ -151,16 +154,14 @@ class PolynomialBasis:
                 parents = columns[parent : parent + stop - start]
                 np.multiply(parents, factor, out=columns[start:stop])
 
-    @cached_property
-    def _largest_factor(self) -> float:
-        """The largest value of a function with which no product overflows."""
-        width = int((self.multi_indices > 0).sum(axis=1).max(initial=1))
-        return float(_LARGEST_PRODUCT ** (1.0 / max(width, 1)))
-
-    def _refuse_overflow(self, table: FloatArray, column: FloatArray, i: int) -> None:
+    def _refuse_overflow(
+        self, table: FloatArray, column: FloatArray, i: int, largest_product: float
+    ) -> None:
         """Refuse inputs at which the functions of one input, or products, overflow."""
         height = np.abs(table).max(axis=0, initial=0.0)  # NaN where it overflows
-        high = ~(height <= self._largest_factor) & np.isfinite(column)
+        width = int((self.multi_indices > 0).sum(axis=1).max(initial=1))
+        largest = largest_product ** (1.0 / max(width, 1))
+        high = ~(height <= largest) & np.isfinite(column)
         if high.any():
             value = column[np.argmax(high)]
             law = self.laws[i]
@@ -179,13 +180,20 @@ class PolynomialBasis:
         slopes[:, self.multi_indices[:, feature] == 0] = 0.0
         return slopes
 
-    def evaluate(self, X: FloatArray, slope_of: int | None = None) -> FloatArray:
+    def evaluate(
+        self,
+        X: FloatArray,
+        slope_of: int | None = None,
+        largest_product: float = _LARGEST_PRODUCT,
+    ) -> FloatArray:
         """Return the design matrix of shape (n_samples, n_terms)."""
         columns = np.empty((len(self.multi_indices), len(X)))
         if self._plan[0] == len(columns):
-            self._fill(X, columns, slope_of)
+            self._fill(X, columns, slope_of, largest_product)
         else:  # by blocks, so that columns that are no terms stay small
-            for rows, design in self.blocks(X, slope_of=slope_of):
+            for rows, design in self.blocks(
+                X, slope_of=slope_of, largest_product=largest_product
+            ):
                 columns[:, rows] = design.T
         return columns.T
 
@@ -195,6 +203,7 @@ class PolynomialBasis:
         *,
         max_entries: int = _BLOCK_ENTRIES,
         slope_of: int | None = None,
+        largest_product: float = _LARGEST_PRODUCT,
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of at least 64 rows of the design matrix.
 
@@ -207,7 +216,7 @@ class PolynomialBasis:
             rows = slice(start, min(start + size, len(X)))
             n_rows = rows.stop - start
             columns = buffer[: n_columns * n_rows].reshape(n_columns, n_rows)
-            self._fill(X[rows], columns, slope_of)
+            self._fill(X[rows], columns, slope_of, largest_product)
             yield rows, columns[:n_terms].T
 
     def combine(
@@ -439,7 +448,7 @@ def transform(self: Any, X: ArrayLike) -> FloatArray:
     values = validated(self, X, reset=False)
     # Not by ``checked_inputs``, for the warning is to name the line of the caller.
     self.basis_.warn_outside(values, input_names(self))
-    return self.basis_.evaluate(values)
+    return self.basis_.evaluate(values, largest_product=_LARGEST_FEATURE)
 
 
 def checked_inputs(estimator: Any, X: ArrayLike) -> FloatArray:

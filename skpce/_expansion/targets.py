@@ -25,6 +25,8 @@ class FailedSamplesWarning(UserWarning):
 
 def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return targets with zeros in place of NaN, and where these were."""
+    if y is None:
+        raise ValueError("This fit requires y to be passed, but the target y is None.")
     values = np.asarray(y)
     if values.dtype.kind == "O":  # nullable types of pandas, None among numbers
         with suppress(ValueError):
