@@ -41,10 +41,9 @@ from ._compositions.log_ratio import (
     learn_geometry,
     log_ratios_of,
 )
+from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import (
-    checked_policies,
     column_labels,
-    d2_kl_deviance,
     refuse_nan,
     refuse_ragged,
 )

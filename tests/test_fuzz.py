@@ -20,6 +20,7 @@ PACKAGES = (
     "skpce.ensembles",
     "skpce.inspection",
     "skpce.metrics",
+    "skpce.plotting",
     "skpce.sample_size",
 )
 
@@ -46,6 +47,8 @@ def test_a_slice_has_nothing_unexplained():
 
 def test_everything_public_is_played():
     played = set(FUNCTIONS) | set(EXEMPT)
+    # what makes an object in another way, such as SobolDisplay.from_fit
+    played -= {name for name in played if name.count(".") > 2}
     for package in PACKAGES:
         module = importlib.import_module(package)
         for name in module.__all__:

@@ -92,7 +92,7 @@ def count_terms(
     >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
     133
     """
-    check_real("count_terms", "stop_above", stop_above, closed="both")
+    check_real("count_terms", "stop_above", stop_above, low=1, closed="both")
     options = (q, interaction_order, anisotropy, largest, categorical)
     cut = _Truncation.checked("count_terms", n_features, degree, *options)
     return cut.count(stop_above)
@@ -232,7 +232,8 @@ def check_multi_indices(
         )
     if rows.shape[1] != n_features:
         raise ValueError(
-            f"{name} has {rows.shape[1]} columns but X has {n_features} features."
+            f"{name} must have a column for each of the {n_features} features of X. "
+            f"Got {rows.shape[1]} columns instead."
         )
     bad = ~((rows >= 0) & (rows == np.floor(rows)) & (rows < 2**31))
     if bad.any():
@@ -244,7 +245,9 @@ def check_multi_indices(
     distinct, times = np.unique(rows, axis=0, return_counts=True)
     if len(distinct) < len(rows):
         repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
-        raise ValueError(f"{name} has the row {repeated} more than once.")
+        raise ValueError(
+            f"{name} has the row {repeated} more than once; expected each row once."
+        )
     return rows.astype(np.int64)
 
 

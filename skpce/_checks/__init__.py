@@ -36,7 +36,7 @@ import numpy as np
 import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from .numbers import (
@@ -59,6 +59,9 @@ from .numbers import (
 )
 from .numbers import (
     refuse_no_numbers as refuse_no_numbers,
+)
+from .numbers import (
+    refuse_not_finite as refuse_not_finite,
 )
 from .numbers import (
     validated as validated,
@@ -157,6 +160,12 @@ def check_boolean(owner: str, name: str, value: Any) -> None:
         raise fail(owner, name, "a bool", value)
 
 
+def check_rows(owner: str, name: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` has rows; of what is left to others."""
+    if not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0:
+        raise fail(owner, name, "a table with a row for each member", value)
+
+
 def check_alphas(owner: str, value: Any) -> None:
     """Raise ``ValueError`` unless ``value`` is None or positive finite numbers."""
     if value is None:
@@ -225,12 +234,13 @@ def checked_sample_weight(
         return np.ones(X.shape[0])
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
-    refuse_no_numbers(sample_weight, name)
-    weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name=name
-    )
+    weights = as_floats(sample_weight, name)
     if weights.shape != (X.shape[0],):
-        raise ValueError(f"{name}.shape == {weights.shape}, expected {(X.shape[0],)}!")
+        raise ValueError(
+            f"{name}.shape == {weights.shape}, expected {(X.shape[0],)}, a weight for "
+            "each row of X!"
+        )
+    refuse_not_finite(weights, name)
     if np.any(weights < 0):
         raise ValueError(
             f"{name} must be non-negative; the smallest is {weights.min()!r}."
@@ -261,7 +271,10 @@ def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[
         return list(seen)
     names = [str(name) for name in np.asarray(input_features, dtype=object)]
     if list(seen) not in (_positions(len(seen)), names):
-        raise ValueError("input_features is not equal to feature_names_in_")
+        raise ValueError(
+            "input_features is not equal to feature_names_in_; expected "
+            f"{list(seen)}. Got {names}."
+        )
     if len(names) != len(seen):
         raise ValueError(
             "input_features should have length equal to number of features "

@@ -137,9 +137,9 @@ def _geometry_of(
         for name, value in given.items():
             if value is not None:
                 raise ValueError(
-                    f"The {name!r} parameter of {owner} goes with level='coordinate' "
-                    f"only. Got {value!r} with level={level!r}, whose indices do not "
-                    "depend on coordinates."
+                    f"The {name!r} parameter of {owner} must be left out unless "
+                    f"level='coordinate'. Got {value!r} with level={level!r}, whose "
+                    "indices do not depend on coordinates."
                 )
         return replace(geometry, log_ratio="clr")
     wanted = geometry.log_ratio if coordinates is None else coordinates
@@ -360,7 +360,8 @@ def noise_corrected_sobol_indices(
     n_members = len(fitted.weights)
     if n_members < _FEWEST_MEMBERS:
         raise ValueError(
-            f"{owner} needs at least {_FEWEST_MEMBERS} members. Got {n_members}."
+            f"{owner} needs a fit with at least {_FEWEST_MEMBERS} members in X. Got "
+            f"{n_members}."
         )
     rows = index_level(fitted, owner, level)
     generator = fitted.generator(random_state)

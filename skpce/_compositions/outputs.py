@@ -233,7 +233,8 @@ def read_outputs(
         parts, of_real = table[:, :n_parts], table[:, n_parts:]
         if hasattr(y, "iloc"):
             parts, of_real = y.iloc[:, :n_parts], y.iloc[:, n_parts:]
-        geometry = composition_geometry(parts, steps, mask, owner)
+        name = "y without its outputs"
+        geometry = composition_geometry(parts, steps, mask, owner, name)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     scales = np.ones(real.n_parts)
     if standardize:
@@ -253,6 +254,8 @@ def read_numbers(y: Any, name: str = "y") -> FloatArray:
     values = given.astype(np.float64)
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
+    if not values.size:
+        raise ValueError(f"{name} is empty; expected a value for each member.")
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise ValueError(

@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import assert_all_finite, check_array
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
     IndexArray,
     as_floats,
+    fail,
+    finite_floats,
     import_pandas,
+    refuse_extremes,
+    refuse_not_finite,
     refuse_other_names,
 )
 from . import figures
@@ -155,6 +158,7 @@ class Expansion:
                 f"coefficients has shape {values.shape}; expected (n_outputs, "
                 f"{n_terms}), one column for each term of the basis."
             )
+        refuse_extremes(values, "coefficients")
         outputs = checked_names("output_names", output_names, "y", len(values))
         positions = None
         if groups is None:
@@ -308,7 +312,7 @@ class Expansion:
         array([[0.9, 0.1]])
         """
         if isinstance(groups, Mapping):
-            groups, group_names = groups_of_outputs(groups, self.output_names)
+            groups, group_names = groups_of_outputs(groups, self.output_names, "groups")
         same_groups = groups is None and self.groups is None
         return self._with(
             groups=groups,
@@ -349,8 +353,13 @@ class Expansion:
         >>> expansion.mapped([[1.0, -1.0]], ["difference"])([[3.0, 2.0]]).round(6)
         array([[1.]])
         """
+        expected = f"finite numbers of shape (n_new_outputs, {self.n_outputs})"
+        combined = finite_floats("mapped", "matrix", matrix, expected)
+        if combined.ndim != 2 or combined.shape[1] != self.n_outputs:
+            raise fail("mapped", "matrix", expected, matrix)
+        refuse_extremes(combined, "matrix")
         return self._with(
-            coefficients=as_floats(matrix, "matrix") @ self.coefficients,
+            coefficients=combined @ self.coefficients,
             output_names=output_names,
             groups=groups,
             group_names=group_names,
@@ -573,17 +582,15 @@ class Expansion:
         are not finite; warns of values outside the support of their distribution.
         """
         refuse_other_names("X", getattr(X, "columns", None), self.input_names)
-        values = check_array(
-            X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
-        )
-        if values.shape[1] != self.n_inputs:
+        values = as_floats(X, "X")
+        if values.ndim != 2 or values.shape[1] != self.n_inputs:
             raise ValueError(
-                f"X has {values.shape[1]} features; the expansion has {self.n_inputs} "
-                f"inputs ({', '.join(self.input_names[:5])})."
+                f"X has shape {values.shape}; expected {self.n_inputs} features, those "
+                f"of the expansion: {', '.join(self.input_names[:5])}."
             )
         positions = range(self.n_inputs) if features is None else features
         chosen = values[:, list(positions)]
-        assert_all_finite(chosen, input_name="X")
+        refuse_not_finite(chosen, "X")
         for column, i in zip(chosen.T, positions, strict=True):
             self.basis.laws[i].warn_outside(column, self.input_names[i])
         return chosen

@@ -66,8 +66,9 @@ def check_predictive(
         raise fail(owner, "residual", f"one of {listed} or None", residual)
     if X is not None and inputs is not None:
         raise ValueError(
-            f"{owner} takes X, inputs of members that are known, or inputs=, a law of "
-            "unknown ones, not both."
+            f"{owner} expects X, inputs of members that are known, or inputs=, a law "
+            "of "
+            "unknown ones. Got both."
         )
 
 
@@ -136,7 +137,8 @@ def interval(
         return PredictionInterval(*bounds)
     if calibration is not None:
         raise ValueError(
-            f"{owner} takes calibration= with method='conformal' alone; the residuals "
+            f"{owner} expects calibration=None unless method='conformal'; the "
+            "residuals "
             "of method='residual' are those of the fit."
         )
     sampler = predictive.input_sampler(owner, inputs)
@@ -458,7 +460,8 @@ def predict_interval(
     if predictive.parts and joint is not None:
         raise ValueError(
             f"{predictive.owner}.predict_interval has no joint residuals of targets "
-            f"that different samples have (NaN in y). Got joint={joint!r}."
+            "that different samples have (NaN in y); expected joint=False. Got "
+            f"joint={joint!r}."
         )
     arguments: dict[str, Any] = {
         "inputs": inputs,

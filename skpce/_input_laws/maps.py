@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import assert_all_finite
 
 from .._checks import (
     FloatArray,
@@ -24,6 +23,7 @@ from .._checks import (
     input_names,
     make_generator,
     method_of,
+    refuse_not_finite,
     validated,
     validated_array,
 )
@@ -84,7 +84,7 @@ class IsoprobabilisticMap:
             empirical one goes on.
         """
         values = as_floats(X, "X")
-        assert_all_finite(values, input_name="X")
+        refuse_not_finite(values, "X")
         for i, name in enumerate(self.names):
             if isinstance(self.columns[i], DistributionMap):  # others go on beyond data
                 self.laws[i].warn_outside(values[:, i], name)
@@ -124,6 +124,12 @@ class IsoprobabilisticMap:
         inputs : ndarray of shape (n_samples, n_features)
             In the units of the inputs.
         """
+        scores = validated_array(scores, "scores")
+        if scores.shape[1] != len(self.names):
+            raise ValueError(
+                f"scores has {scores.shape[1]} columns; expected {len(self.names)}, "
+                "one per input."
+            )
         columns = zip(self.columns, scores.T, strict=True)
         return np.column_stack([one.from_normal(column) for one, column in columns])
 

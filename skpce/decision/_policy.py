@@ -209,7 +209,8 @@ class ThompsonPolicy(BaseEstimator):
             n_given = self.inputs.particles.shape[1]
             if n_given != len(laws):
                 raise ValueError(
-                    f"The belief has {n_given} inputs; the surrogate has {len(laws)}."
+                    f"The belief has {n_given} inputs; expected {len(laws)}, as the "
+                    "surrogate has."
                 )
             refuse_other_names("The belief", self.inputs.names, names)
             return replace(self.inputs, names=names, laws=laws)
@@ -356,8 +357,8 @@ class ThompsonPolicy(BaseEstimator):
     def _refuse_both(self, owner: str, others: tuple[Any, ...]) -> None:
         if any(other is not None for other in others):
             raise ValueError(
-                f"{owner} takes log_likelihood alone, or observed, outcome and "
-                "noise_sd, not both."
+                f"{owner} expects log_likelihood alone, or observed, outcome and "
+                "noise_sd. Got both."
             )
         if self.method == "kalman":
             raise ValueError(

@@ -353,6 +353,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self : PLSTransformer
             The fitted transformer.
         """
+        check_integer(type(self).__name__, "n_components", self.n_components, low=1)
         inputs, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:

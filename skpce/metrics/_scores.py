@@ -460,6 +460,8 @@ def ks_indistinguishable_fraction(
             f"parts of y_true, of shape {np.shape(y_true)}. Draws at given inputs "
             "have another axis: draw without X."
         )
+    if not np.isfinite(drawn).all():
+        raise ValueError("y_samples has NaN or infinite entries; expected numbers.")
     tables = y_true, drawn[:, np.newaxis]
     geometry, observed, draws = read_draws(owner, *tables, steps, mask)
     parts = geometry.active_parts

@@ -192,6 +192,11 @@ class MainEffectsDisplay:
             effects = _expansion_effects(curves, grids, shown)
             unit = _unit(curves) if fitted is None else fitted.geometry.log_ratio
         labels = curves.output_names
+        if not labels:
+            raise ValueError(
+                "The pipeline has no step with a choice; expected at least one that "
+                "can vary."
+            )
         chosen = _chosen_targets(targets, labels, effects)
         good = Support.of(expansion, verdict).supported
         if good is not None:
@@ -348,8 +353,9 @@ def _chosen_targets(
         else:
             listed = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
             raise ValueError(
-                f"target {target!r} is none of {listed} nor a position from 0 to "
-                f"{len(labels) - 1}."
+                f"targets has {target!r}; expected one of {listed} or a position from "
+                "0 "
+                f"to {len(labels) - 1}."
             )
     if not chosen:
         raise ValueError(f"targets={targets!r} is empty; expected one or more.")

@@ -160,7 +160,9 @@ def test_later_samples_must_fit(data):
     before = pce.coefficients_
     with pytest.raises(ValueError, match="3 features"):
         pce.partial_fit(X[:, :2], y)
-    with pytest.raises(ValueError, match="1 targets but the samples before had 2"):
+    with pytest.raises(
+        ValueError, match="1 targets; expected 2, as in the samples before"
+    ):
         pce.partial_fit(X, y[:, 0])
     assert pce.coefficients_ is before
 

@@ -55,7 +55,9 @@ def read_members(
     if np.ndim(X) != 2:
         raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
+        raise ValueError(
+            f"X has {len(X)} members and y has {len(y)}; expected as many."
+        )
     y = _without_nullable_types(y)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
@@ -84,7 +86,7 @@ def read_members(
     if not hasattr(y, "columns") and not hasattr(y, "iloc"):
         y = np.asarray(y, dtype=np.float64)
     if len(X) < 4:
-        raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
+        raise ValueError(f"A verdict needs at least 4 members in X; got {len(X)}.")
     return X, y, read, steps
 
 
@@ -198,8 +200,9 @@ def check_replicates(X: Any, reward: Any) -> None:
         row = int(np.argmax(differs))
         raise ValueError(
             f"Members {int(first[group][row])} and {row} have the reward "
-            f"{labels[row].item()!r} but other rows of X. Replicates share their "
-            "inputs: give X before any embedding that is random."
+            f"{labels[row].item()!r} and other rows of X; expected the same: "
+            "replicates "
+            "share their inputs, X before any embedding that is random."
         )
 
 
@@ -230,6 +233,8 @@ def make_splits(
         else:
             splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
     else:
+        if isinstance(cv, (bool, np.bool_)):
+            raise ValueError(f"cv must be an int or a splitter. Got {cv!r} instead.")
         splitter = check_cv(cv)
     try:
         splits = list(splitter.split(X, groups=reward))
@@ -353,8 +358,9 @@ def reward_groups(
     names, group = np.unique(labels[weights > 0], return_inverse=True)
     if unweighted and len(names) == len(labels):
         raise ValueError(
-            "reward has no replicates: every member has a label of its own, so the "
-            "noise of training cannot be separated from the effect of the reward."
+            "reward has no replicates; expected at least two members with one label: "
+            "where every member has its own, the noise of training cannot be separated "
+            "from the effect of the reward."
         )
     if unweighted and len(names) < 2:
         raise ValueError(

@@ -35,6 +35,7 @@ from ..._checks import (
     check_boolean,
     check_integer,
     fail,
+    listed,
     make_generator,
 )
 from ..._compositions.outputs import Outputs
@@ -257,14 +258,14 @@ def _checked_sets(sets: Any, names: Sequence[str]) -> dict[str, IndexArray]:
         raise fail(OWNER, "sets", "a dict of names to names of parts, or None", sets)
     found = {}
     for name, members in sets.items():
-        listed = [] if isinstance(members, str) else list(members)
-        if not listed or not set(listed) <= set(names):
-            known = ", ".join(map(repr, names))
+        known = ", ".join(map(repr, names))
+        expected = f"a sequence of some of the parts {known}"
+        chosen = listed(members, f"The set {name!r} of sets", expected)
+        if not chosen or not all(one in names for one in chosen):
             raise ValueError(
-                f"The set {name!r} is {members!r}; expected a sequence of some of the "
-                f"parts {known}."
+                f"The set {name!r} of sets is {members!r}; expected {expected}."
             )
-        found[str(name)] = np.array([i for i, n in enumerate(names) if n in listed])
+        found[str(name)] = np.array([i for i, n in enumerate(names) if n in chosen])
     return found
 
 

@@ -178,7 +178,9 @@ def part_effects_from_members(
 def _check_outputs(y: Any, outputs: Outputs, n_members: int) -> None:
     """Raise ``ValueError`` for y of other members, with NaN, or of two kinds."""
     if len(y) != n_members:
-        raise ValueError(f"y has {len(y)} members; the parts have {n_members}.")
+        raise ValueError(
+            f"y has {len(y)} members; expected {n_members}, as the parts have."
+        )
     if outputs.n_steps and not outputs.are_compositions:
         raise ValueError(
             "y has compositions and real outputs; expected one of them. Call "
@@ -202,7 +204,10 @@ def _rotated(parts: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, IndexArray]
         tables.append(left[:, :rank] * singular[:rank])
         sizes.append(rank)
     if not any(sizes):
-        raise ValueError("None of the parts varies between the members.")
+        raise ValueError(
+            "None of the parts varies between the members; expected one or more that "
+            "do."
+        )
     return np.hstack(tables), np.array(sizes)
 
 

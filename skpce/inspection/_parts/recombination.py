@@ -61,7 +61,8 @@ def read_parts(owner: str, parts: Any) -> dict[str, NDArray[Any]]:
         array = np.asarray(values)
         if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
             raise ValueError(
-                f"The part {name!r} has values that are no finite numbers."
+                f"The part {name!r} of parts has values that are no finite numbers; "
+                "expected finite ones."
             )
         found[name] = array
     sizes = {name: len(array) if array.ndim else 0 for name, array in found.items()}
