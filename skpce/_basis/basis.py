@@ -166,7 +166,7 @@ class PolynomialBasis:
             value = column[np.argmax(high)]
             law = self.laws[i]
             raise ValueError(
-                f"X has {value!r} in column {i}, where polynomials of degree "
+                f"X has {float(value)!r} in column {i}, where polynomials of degree "
                 f"{len(table) - 1} overflow; expected values nearer to its "
                 f"distribution, which is about {law.location:.6g} with the scale "
                 f"{law.scale:.6g}."

@@ -24,7 +24,6 @@ References
 from __future__ import annotations
 
 import math
-import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -41,6 +40,7 @@ from .._checks import (
     check_integer,
     check_positive_weights,
     check_real,
+    memory,
 )
 
 # Distinct costs in a first, coarse count.
@@ -515,9 +515,6 @@ def _round_up(costs: list[FloatArray], limit: float, n_steps: int) -> list[Float
 # A fit needs about three arrays of the size of the design matrix, of 8 bytes each.
 _BYTES_PER_ENTRY = 3 * 8
 
-# The share of the physical memory that they may take.
-_SHARE = 0.75
-
 
 def basis_advice(*, anisotropy: bool) -> str:  # True for an estimator that has it
     """Return a sentence on how to make a truncation set smaller."""
@@ -530,13 +527,13 @@ def basis_advice(*, anisotropy: bool) -> str:  # True for an estimator that has 
 
 def terms_that_fit(n_samples: int) -> float:
     """Return the largest number of terms that :func:`check_design_fits` accepts."""
-    return _available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
+    return memory.available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
 
 
 def rows_held_in_blocks(n_samples: int) -> int:
     """Return the number of rows in memory when the design matrix is never whole."""
     # Sums over blocks are matrices as high as wide: no saving with fewer rows.
-    return min(n_samples, math.isqrt(int(_available_memory() / _BYTES_PER_ENTRY)))
+    return min(n_samples, math.isqrt(int(memory.available_memory() / _BYTES_PER_ENTRY)))
 
 
 def check_design_fits(
@@ -549,24 +546,6 @@ def check_design_fits(
     needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
     raise ValueError(
         f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
-        f"{needed / 2**30:.3g} GiB, more than the {_available_memory() / 2**30:.3g} "
-        f"GiB that it may use here. {advice}"
+        f"{needed / 2**30:.3g} GiB, more than the "
+        f"{memory.available_memory() / 2**30:.3g} GiB that it may use here. {advice}"
     )
-
-
-def refuse_memory(owner: str, needed: float, what: str) -> None:
-    """Raise ``ValueError`` when so many bytes are more than may be used."""
-    if needed > _available_memory():
-        raise ValueError(
-            f"{owner} needs about {needed / 2**30:.3g} GiB for {what}, more than the "
-            f"{_available_memory() / 2**30:.3g} GiB that it may use here."
-        )
-
-
-def _available_memory() -> float:
-    """Return the bytes that a fit may use, of 8 GiB where the system reports none."""
-    try:
-        physical = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        physical = 8.0 * 2**30
-    return _SHARE * physical

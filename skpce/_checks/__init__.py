@@ -39,11 +39,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
+from .memory import (
+    refuse_memory as refuse_memory,
+)
 from .numbers import (
     FloatArray as FloatArray,
 )
 from .numbers import (
     as_floats as as_floats,
+)
+from .numbers import (
+    binary_scales as binary_scales,
+)
+from .numbers import (
+    correlations_of as correlations_of,
 )
 from .numbers import (
     floats_with_nan as floats_with_nan,
@@ -147,6 +156,17 @@ def check_real(
         raise fail(owner, name, f"a float in the range {interval}", value)
 
 
+def check_draws(
+    owner: str, name: str, value: Any, *, low: int = 1, each: int = 1
+) -> None:
+    """Refuse what is no number of draws, and draws that exceed the memory.
+
+    Each draw takes ``each`` numbers, of which a few copies are in use.
+    """
+    check_integer(owner, name, value, low=low)
+    refuse_memory(owner, 32.0 * min(int(value), 10**30) * each, f"{name}={value}")
+
+
 def check_option(owner: str, name: str, value: Any, options: Collection[str]) -> None:
     """Raise ``ValueError`` unless ``value`` is one of the named options."""
     if not isinstance(value, str) or value not in options:
@@ -162,7 +182,9 @@ def check_boolean(owner: str, name: str, value: Any) -> None:
 
 def check_rows(owner: str, name: str, value: Any) -> None:
     """Raise ``ValueError`` unless ``value`` has rows; of what is left to others."""
-    if not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0:
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        raise fail(owner, name, "a table with a row for each member", value)
+    if getattr(value, "ndim", 1) == 0:
         raise fail(owner, name, "a table with a row for each member", value)
 
 
@@ -187,7 +209,7 @@ def check_positive_weights(
     if weights.ndim == 1 and len(weights) != n_features:
         raise ValueError(
             f"The {name!r} parameter of {owner} has {len(weights)} entries but there "
-            f"are {n_features} features. Give one weight per feature."
+            f"are {n_features} features in X. Give one weight per feature."
         )
     if weights.ndim != 1 or not np.all((weights > 0) & np.isfinite(weights)):
         raise fail(owner, name, expected, value)
@@ -243,13 +265,13 @@ def checked_sample_weight(
     refuse_not_finite(weights, name)
     if np.any(weights < 0):
         raise ValueError(
-            f"{name} must be non-negative; the smallest is {weights.min()!r}."
+            f"{name} must be non-negative; the smallest is {float(weights.min())!r}."
         )
     if not np.any(weights > 0):
         raise ValueError(f"{name} must not be all zero: no sample is left.")
     if np.isfinite(largest) and weights.sum() > largest:
         raise ValueError(
-            f"{name} adds up to {weights.sum()!r}; weights are frequencies, of "
+            f"{name} adds up to {float(weights.sum())!r}; weights are frequencies, of "
             f"which at most {largest:g} are expected. Rescale them."
         )
     return weights

@@ -168,6 +168,17 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
         )
 
 
+def binary_scales(values: FloatArray) -> FloatArray:
+    """Return a power of two of the size of each column: division changes no digit."""
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    return np.exp2(np.frexp(largest)[1].astype(np.float64))
+
+
+def correlations_of(values: FloatArray) -> FloatArray:
+    """Return the correlations of columns that vary, whatever their units are."""
+    return np.atleast_2d(np.corrcoef(values / binary_scales(values), rowvar=False))
+
+
 def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """Return X, or X and y, as scikit-learn's ``validate_data`` does, in floats.
 

@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from .._checks import (
     FloatArray,
     IndexArray,
+    check_draws,
     check_integer,
     check_option,
     check_real,
@@ -301,7 +302,8 @@ def sobol_interval(
     owner = "sobol_interval"
     rows = index_level(fitted, owner, level, coordinates, reference)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    check_integer(owner, "n_resamples", n_resamples, low=1)
+    each = len(fitted.weights)
+    check_draws(owner, "n_resamples", n_resamples, each=each)
     check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
     generator = fitted.generator(random_state)
     return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)

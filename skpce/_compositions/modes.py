@@ -16,7 +16,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
-from .._checks import FloatArray, IndexArray, check_real, fail
+from .._checks import FloatArray, IndexArray, binary_scales, check_real, fail
 from .._expansion.prediction import check_predictive
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
@@ -238,7 +238,7 @@ def separating_rule(
     best: Any = None
     best_accuracy = -np.inf
     # Trees read their inputs in single precision; powers of two change no digit.
-    scales = np.exp2(np.frexp(np.abs(X).max(axis=0))[1].astype(np.float64))
+    scales = binary_scales(X)
     X = X / scales
     for depth in range(1, _DEEPEST + 1):
         tree = DecisionTreeClassifier(

@@ -251,7 +251,13 @@ def read_numbers(y: Any, name: str = "y") -> FloatArray:
             f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
             "where a member failed."
         )
-    values = given.astype(np.float64)
+    try:
+        values = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} has entries that are no numbers; expected real numbers, NaN where "
+            "a member failed."
+        ) from None
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
     if not values.size:

@@ -27,6 +27,7 @@ from . import figures
 from .indices import SobolIndices, checked_features, sobol_indices
 from .moments import marginal_basis
 from .targets import (
+    checked_coefficients,
     checked_groups,
     checked_names,
     groups_of_outputs,
@@ -151,14 +152,8 @@ class Expansion:
                 "basis must be the basis_ of a fitted estimator. Got "
                 f"{type(basis).__name__} instead."
             )
-        values = as_floats(coefficients, "coefficients")
         n_terms, n_inputs = basis.multi_indices.shape
-        if values.ndim != 2 or values.shape[1] != n_terms:
-            raise ValueError(
-                f"coefficients has shape {values.shape}; expected (n_outputs, "
-                f"{n_terms}), one column for each term of the basis."
-            )
-        refuse_extremes(values, "coefficients")
+        values = checked_coefficients(coefficients, n_terms)
         outputs = checked_names("output_names", output_names, "y", len(values))
         positions = None
         if groups is None:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from .._checks import (
     FloatArray,
     IndexArray,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     fail,
@@ -56,7 +56,7 @@ def check_predictive(
     noise: Any = "constant",
 ) -> None:
     """Raise ``ValueError`` for bad arguments of draws."""
-    check_integer(owner, "n_samples", n_samples, low=1)
+    check_draws(owner, "n_samples", n_samples)
     check_option(owner, "noise", noise, NOISES)
     known = residual is None or (
         isinstance(residual, str) and residual in RESIDUAL_LAWS
@@ -67,8 +67,7 @@ def check_predictive(
     if X is not None and inputs is not None:
         raise ValueError(
             f"{owner} expects X, inputs of members that are known, or inputs=, a law "
-            "of "
-            "unknown ones. Got both."
+            "of unknown ones. Got both."
         )
 
 

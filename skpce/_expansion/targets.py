@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, IndexArray, as_floats, floats_with_nan, listed
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    as_floats,
+    floats_with_nan,
+    listed,
+    refuse_not_finite,
+)
 from .._solvers.problem import q2_from_sums
 
 
@@ -166,6 +173,29 @@ def one_per_output(name: str, given: ArrayLike | None, size: int) -> FloatArray 
     if values.shape != (size,):
         raise ValueError(
             f"{name} has shape {values.shape}; expected ({size},), one per output."
+        )
+    return values
+
+
+# Of larger coefficients the variance, a sum of squares, is infinite.
+_LARGEST_COEFFICIENT = 1e140
+
+
+def checked_coefficients(
+    coefficients: Any, n_terms: int
+) -> FloatArray:  # shape: (n_outputs, n_terms)
+    """Return finite coefficients, one for each output and term."""
+    values = as_floats(coefficients, "coefficients")
+    if values.ndim != 2 or values.shape[1] != n_terms:
+        raise ValueError(
+            f"coefficients has shape {values.shape}; expected (n_outputs, {n_terms}), "
+            "one column for each term of the basis."
+        )
+    refuse_not_finite(values, "coefficients")
+    if np.abs(values).max(initial=0.0) > _LARGEST_COEFFICIENT:
+        raise ValueError(
+            f"coefficients has {np.abs(values).max():g}; expected numbers up to "
+            f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
         )
     return values
 

@@ -15,7 +15,7 @@ from .._checks import (
     as_floats,
     at_least_one_copy,
     attribute_of,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     checked_sample_weight,
@@ -148,7 +148,8 @@ class IsoprobabilisticMap:
         inputs : ndarray of shape (n_samples, n_features)
             Dependent as in the data.
         """
-        check_integer(f"{self.owner}.sample", "n_samples", n_samples, low=1)
+        owner = f"{self.owner}.sample"
+        check_draws(owner, "n_samples", n_samples, each=len(self.columns))
         noise = make_generator(random_state).normal(
             size=(int(n_samples), self.scores.n_noise)
         )

@@ -34,7 +34,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     check_boolean,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     fail,
@@ -195,8 +195,8 @@ class ThompsonPolicy(BaseEstimator):
         check_option(owner, "rule", self.rule, RULES)
         check_option(owner, "method", self.method, METHODS)
         check_boolean(owner, "greedy", self.greedy)
-        check_integer(owner, "n_particles", self.n_particles, low=2)
-        check_integer(owner, "n_draws", self.n_draws, low=1)
+        check_draws(owner, "n_particles", self.n_particles, low=2)
+        check_draws(owner, "n_draws", self.n_draws)
         share = {"low": 0.0, "high": 1.0}
         check_real(owner, "resample_below", self.resample_below, **share, closed="left")
         check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")

@@ -377,6 +377,12 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 pls = pls.set_output(transform="default").fit(inputs, targets)
             defined = bool(np.isfinite(pls.x_rotations_).all())
         except ValueError as error:
+            if "n_components" in str(error):
+                raise ValueError(
+                    f"X has shape {inputs.shape}, too few for n_components="
+                    f"{self.n_components!r}; expected at most {min(inputs.shape)} "
+                    "components."
+                ) from None
             if "NaN" not in str(error):
                 raise
             defined = False

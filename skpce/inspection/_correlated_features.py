@@ -13,7 +13,7 @@ from scipy.stats import norm
 from .._checks import (
     FloatArray,
     IndexArray,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     make_generator,
@@ -188,7 +188,7 @@ def original_space_indices(
     (array([[0.8, 0.8, 0.2]]), array([[0.4, 0.4, 0.2]]))
     """
     owner = "original_space_indices"
-    check_integer(owner, "n_samples", n_samples, low=_BATCHES * 256)
+    check_draws(owner, "n_samples", n_samples, low=_BATCHES * 256)
     check_real(owner, "max_correlation", max_correlation, low=0, high=1, closed="both")
     reading = numeric_expansion_of(owner, pipeline, X, min_q2)
     expansion = reading.expansion

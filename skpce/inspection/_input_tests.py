@@ -13,7 +13,13 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray, as_floats, validated_array
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    as_floats,
+    correlations_of,
+    validated_array,
+)
 from ._ensembles.cross_fit import Split, take
 from ._reading import last_and_inputs
 from ._result import Result
@@ -202,7 +208,7 @@ def smallest_p_value(p_values: FloatArray) -> float:
 def _correlation(values: FloatArray, varying: NDArray[np.bool_]) -> FloatArray:
     found = np.full((len(varying), len(varying)), np.nan)
     if len(values) > 2 and varying.any():
-        some = np.atleast_2d(np.corrcoef(values[:, varying], rowvar=False))
+        some = correlations_of(values[:, varying])
         found[np.ix_(varying, varying)] = some
     return found
 

@@ -20,6 +20,7 @@ from .._checks import (
     as_floats,
     check_option,
     check_real,
+    check_rows,
     listed,
     refuse_extremes,
     refuse_other_names,
@@ -140,6 +141,8 @@ def expansion_of(
 
     Real outputs have the groups of columns that are given, else those of a verdict.
     """
+    if X is not None:
+        check_rows("The reading of a pipeline", "X", X)
     steps, last, names = _taken_apart(pipeline, None)
     expansion, problem, compositions = _fitted_parts(last)
     names = list(expansion.input_names) if names is None else names

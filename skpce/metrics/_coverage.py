@@ -55,7 +55,7 @@ def _read(
             draws = "n_draws, " * n_before
             raise ValueError(
                 f"{name} has shape {array.shape}; expected ({draws}{shape[0]}, "
-                f"{shape[1]}) as in y_true, or ({draws}1, {shape[1]})."
+                f"{shape[1]}) as in {first}, or ({draws}1, {shape[1]})."
             )
         if not array.size:
             raise ValueError(

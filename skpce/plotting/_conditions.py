@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from .._checks import (
     FloatArray,
@@ -15,9 +16,11 @@ from .._checks import (
     check_option,
     check_real,
     check_rows,
+    fail,
     is_position,
     listed,
     make_generator,
+    refuse_extremes,
 )
 from .._compositions.log_ratio import composition_geometry
 from ..inspection._ensembles.cross_fit import take, with_parameters
@@ -160,6 +163,8 @@ class ConvergenceDisplay:
         check_real(owner, "test_size", test_size, low=0, high=1)
         for name, table in (("X", X), ("y", y)):
             check_rows(owner, name, table)
+            if issparse(table):
+                raise fail(owner, name, "a dense table", table)
         inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
         targets: Any = y if hasattr(y, "iloc") else np.asarray(y)
         if len(inputs) != len(targets):
@@ -414,6 +419,7 @@ class EmbeddingDisplay:
                 f"X has shape {np.shape(inputs)}; expected (n_members, n_features) "
                 "with two or more members."
             )
+        refuse_extremes(inputs, "X")
         law, data = _quantiles(reading.expansion.basis.laws, inputs, random_state)
         shown = _correlation(inputs), law, data, reading.expansion.input_names
         display = cls(*shown, explained_variance_ratio=_retained_variance(reading))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
+    check_draws,
     check_integer,
     check_option,
     is_position,
@@ -168,7 +169,7 @@ class MainEffectsDisplay:
         owner = "MainEffectsDisplay.from_estimator"
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_points", n_points, low=2)
-        check_integer(owner, "n_samples", n_samples, low=1)
+        check_draws(owner, "n_samples", n_samples)
         reading = expansion_of(
             pipeline, X, input_features, outputs=outputs, verdict=verdict
         )

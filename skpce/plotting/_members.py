@@ -375,7 +375,7 @@ class CoverageDisplay:
             As in :meth:`plot`.
         """
         levels = _checked_levels(levels)
-        check_rows("CoverageDisplay", "X", X)
+        check_rows("CoverageDisplay", "X", X)  # not None
         reading = expansion_of(pipeline, X, outputs=outputs)
         if reading.problem is None:
             raise ValueError(
@@ -397,7 +397,7 @@ class CoverageDisplay:
                 )
                 coverages[name].append(_mean_of_known(score(*interval)))
         what = "values" if is_real else "probabilities"
-        display = cls(levels, coverages, n_members=len(inputs), quantity=what)
+        display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
@@ -491,14 +491,14 @@ _Score = Callable[[Any, Any], FloatArray]
 def _score_of_steps(reading: Reading, y: ArrayLike) -> _Score:
     assert reading.compositions is not None  # of a surrogate
     geometry = reading.compositions.geometry
-    policies = checked_policies(y, reading.estimator, len(reading.inputs))
+    policies = checked_policies(y, reading.estimator, np.shape(reading.inputs)[0])
     layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
     return partial(marginal_coverage_score, policies, **layout)
 
 
 def _score_of_outputs(reading: Reading, y: ArrayLike) -> _Score:
     names = reading.expansion.output_names
-    values = checked_outputs(y, names, len(reading.inputs))
+    values = checked_outputs(y, names, np.shape(reading.inputs)[0])
     groups = group_matrix(reading.expansion).argmax(axis=0)
 
     def score(lower: Any, upper: Any) -> FloatArray:

@@ -140,7 +140,7 @@ def _thompson(rng: Generator) -> Drawn:
 
     given = {
         "surrogate": surrogate,
-        "rule": draw.one_of(rng, ["draw", "average"]),
+        "rule": draw.one_of(rng, ["draw", "mean", "vote"]),
         "greedy": bool(rng.random() < 0.5),
         "n_particles": 20,
         "n_draws": 5,

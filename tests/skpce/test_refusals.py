@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pytest
 from scipy.stats import norm, uniform
@@ -60,6 +62,54 @@ def policies(data):
     logits = np.outer(data[0][:, 0], [1.0, -1.0, 0.5])
     parts = np.exp(logits)
     return parts / parts.sum(axis=1, keepdims=True)
+
+
+class TestLabels:
+    """What a verdict is given beside X and y: labels of rewards, and an order."""
+
+    @pytest.fixture
+    def repeated(self):
+        rng = np.random.default_rng(0)
+        X = np.repeat(rng.normal(size=(N // 2, 2)), 2, axis=0)
+        return PolynomialChaosRegressor(1), X, X[:, 0] + rng.normal(size=N)
+
+    @pytest.mark.parametrize(
+        "reward",
+        [
+            np.repeat(np.arange(N // 2), 2) + 1j,
+            [{"a": 1}] * N,
+            np.full(N, "NaT", dtype="datetime64[D]"),
+            np.ma.array(np.arange(N) // 2, mask=np.arange(N) == 0),
+            [None] * N,
+            [None, "a"] * (N // 2),
+        ],
+    )
+    def test_labels_that_are_none(self, repeated, reward):
+        with pytest.raises(ValueError, match=r"^reward .*(expected|; give)"):
+            verdict(*repeated, reward=reward, n_permutations=19)
+
+    @pytest.mark.parametrize("kind", [date.fromordinal, str, float])
+    def test_labels(self, repeated, kind):
+        labels = [kind(i // 2 + 1) for i in range(N)]
+        found = verdict(*repeated, reward=labels, n_permutations=19, random_state=0)
+        assert len(found.attributable) == 1
+        with pytest.raises(ValueError, match=r"Members .* have the reward .* the same"):
+            verdict(*repeated, reward=labels[1:] + labels[:1])
+
+    @pytest.mark.parametrize(
+        "order",
+        [
+            np.full(N, "NaT", dtype="datetime64[D]"),
+            np.full(N, np.inf),
+            np.full(N, np.nan),
+            np.ma.array(np.arange(N), mask=np.arange(N) == 0),
+            np.arange(N) + 1j,
+            ["a"] * N,
+        ],
+    )
+    def test_orders_that_are_none(self, repeated, order):
+        with pytest.raises(ValueError, match=r"^order .*(must be|; give)"):
+            verdict(*repeated, order=order, n_permutations=19)
 
 
 class TestSubsets:

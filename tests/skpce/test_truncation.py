@@ -178,7 +178,7 @@ def test_too_large_is_refused_before_building(monkeypatch):
 
 
 def test_an_explicit_set_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr("skpce._basis.index_sets._available_memory", lambda: 1000.0)
+    monkeypatch.setattr("skpce._checks.memory.available_memory", lambda: 1000.0)
     with pytest.raises(ValueError, match=r"3 terms; .*Give fewer 'multi_indices'"):
         PolynomialChaosFeatures(multi_indices=[[1], [2]]).fit(np.zeros((20, 1)))
 

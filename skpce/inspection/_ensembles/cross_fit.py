@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from ..._checks import FloatArray, IndexArray, _controller
+from ..._checks import FloatArray, IndexArray, _controller, check_draws
 from ..._compositions.log_ratio import LogRatioGeometry, log_ratios_of
 from ..._compositions.outputs import Outputs
 from ..._input_laws import InputOutsideSupportWarning
@@ -254,6 +254,8 @@ class Permutations:
         labels = np.arange(n_members) if reward is None else np.asarray(reward)
         names, first, group = np.unique(labels, return_index=True, return_inverse=True)
         n_groups = len(names)
+        owner = "The permutation test"
+        check_draws(owner, "n_permutations", n_permutations, each=n_members)
         orders = np.empty((n_permutations, n_members), dtype=np.int64)
         sizes = np.bincount(group)
         equal = np.ptp(sizes) == 0

@@ -266,7 +266,9 @@ def check_dimensions(candidates: Sequence[Candidate], n_training: int) -> None:
 
 def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
     is_integer = isinstance(inner_cv, (int, np.integer)) and inner_cv is not True
-    if not is_integer and not hasattr(inner_cv, "split"):
+    if not is_integer and (
+        isinstance(inner_cv, (str, bytes)) or not hasattr(inner_cv, "split")
+    ):
         raise fail(
             OWNER, "inner_cv", "an int or a splitter, as it divides many sets", inner_cv
         )

@@ -200,9 +200,8 @@ def check_replicates(X: Any, reward: Any) -> None:
         row = int(np.argmax(differs))
         raise ValueError(
             f"Members {int(first[group][row])} and {row} have the reward "
-            f"{labels[row].item()!r} and other rows of X; expected the same: "
-            "replicates "
-            "share their inputs, X before any embedding that is random."
+            f"{_plain(labels[row])!r} and other rows of X; expected the same: "
+            "replicates share their inputs, X before any embedding that is random."
         )
 
 
@@ -245,6 +244,8 @@ def make_splits(
             "cv must be an int, a splitter, or pairs of the members for training and "
             f"for testing. Got {cv!r} instead."
         ) from None
+    if not splits:
+        raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
     _refuse_leaks(splits, reward)
     return splits
 
@@ -258,14 +259,18 @@ def check_order(order: Any, n_members: int) -> None:
     """Refuse positions that cannot be sorted, or are not one for each member."""
     if order is None:
         return
+    if np.ma.is_masked(order):
+        raise ValueError("order is masked; give the position of each member.")
     values = np.asarray(order)
     if values.shape != (n_members,) or values.dtype.kind not in "fiubMm":
         raise ValueError(
             f"order must be {n_members} numbers or dates, one for each member. Got "
             f"shape {values.shape} and type {values.dtype}."
         )
-    if np.isnan(values).any() if values.dtype.kind == "f" else False:
-        raise ValueError("order has NaN; give the position of each member.")
+    if not np.isfinite(values).all():  # NaT is not finite
+        raise ValueError(
+            "order has NaN, NaT or infinity; give the position of each member."
+        )
 
 
 def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
@@ -320,7 +325,7 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
         shared = np.intersect1d(labels[train], labels[test])
         if shared.size:
             raise ValueError(
-                f"cv puts members of the reward {shared[0].item()!r} both into "
+                f"cv puts members of the reward {_plain(shared[0])!r} both into "
                 "training and into test; use a splitter that respects groups, such "
                 "as sklearn.model_selection.GroupKFold, or an int."
             )
@@ -328,8 +333,10 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
 
 def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     """Return labels that can be sorted; refuse missing and mixed ones."""
+    if np.ma.is_masked(reward):
+        raise ValueError("reward is masked; give one label per member.")
     labels = np.asarray(reward)
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
+    if labels.dtype.kind in "fMm" and np.isnan(labels).any():
         raise ValueError("reward has NaN labels; give one label per member.")
     kinds = {type(label).__name__ for label in labels.ravel().tolist()}
     if labels.dtype.kind == "O" and len(kinds) > 1:
@@ -339,12 +346,30 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
         )
     if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
         raise ValueError("reward has missing labels (None); give one per member.")
+    if labels.dtype.kind in "cV" or not _can_be_sorted(labels):
+        raise ValueError(
+            f"reward has labels of the type {type(labels.flat[0]).__name__}; expected "
+            "numbers, text or dates."
+        )
     if labels.shape != (n_members,):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({n_members},), one label "
             "per member."
         )
     return labels
+
+
+def _can_be_sorted(labels: NDArray[Any]) -> bool:
+    try:
+        np.unique(labels)
+    except TypeError:
+        return False
+    return True
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as an object of Python, for messages."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def reward_groups(
@@ -364,7 +389,7 @@ def reward_groups(
         )
     if unweighted and len(names) < 2:
         raise ValueError(
-            f"reward has one label only, {names[0].item()!r}; the share of training "
+            f"reward has one label only, {_plain(names[0])!r}; the share of training "
             "noise needs at least two rewards (or control= for one fixed reward)."
         )
     if len(names) < 2 or weights.sum() <= len(names):

@@ -33,6 +33,7 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     check_boolean,
+    check_draws,
     check_integer,
     fail,
     listed,
@@ -212,6 +213,7 @@ def part_effects(
     n_parts, n_members = len(named), source.n_members
     together = _checked_sets(sets, source.names)
     n_each = n_parts + 2 + len(together) + shapley * (n_parts - 2)
+    check_draws(OWNER, "n_draws", n_draws, low=16, each=n_each)
     n_solutions = n_members + n_draws * n_each
     n_solutions += 2 * n_members * n_parts * dependent
     solver = Solver(source, batch_size, n_solutions, progress)

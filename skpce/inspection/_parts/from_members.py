@@ -12,7 +12,13 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from ..._checks import FloatArray, IndexArray, check_integer, make_generator
+from ..._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    make_generator,
+    refuse_extremes,
+)
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._expansion.indices import closed_index, total_index
 from ..._regressor import PolynomialChaosRegressor
@@ -186,7 +192,9 @@ def _check_outputs(y: Any, outputs: Outputs, n_members: int) -> None:
             "y has compositions and real outputs; expected one of them. Call "
             f"{OWNER} for each."
         )
-    refuse_failed(np.asarray(y, dtype=np.float64).reshape(n_members, -1), "y")
+    values = np.asarray(y, dtype=np.float64).reshape(n_members, -1)
+    refuse_failed(values, "y")
+    refuse_extremes(values, "y")
 
 
 def _rotated(parts: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, IndexArray]:
