@@ -35,6 +35,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
@@ -180,8 +181,10 @@ def check_boolean(owner: str, name: str, value: Any) -> None:
         raise fail(owner, name, "a bool", value)
 
 
-def check_rows(owner: str, name: str, value: Any) -> None:
+def check_rows(owner: str, name: str, value: Any, *, dense: bool = True) -> None:
     """Raise ``ValueError`` unless ``value`` has rows; of what is left to others."""
+    if dense and issparse(value):
+        raise fail(owner, name, "a dense table", value)
     if isinstance(value, str) or not hasattr(value, "__len__"):
         raise fail(owner, name, "a table with a row for each member", value)
     if getattr(value, "ndim", 1) == 0:

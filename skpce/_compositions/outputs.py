@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    as_floats,
+    fail,
+    refuse_extremes,
+)
 from .._expansion.targets import (
     numbered_outputs,
     output_labels,
@@ -354,4 +361,5 @@ def checked_outputs(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
         )
     refuse_other_outputs(y, names, what)
+    refuse_extremes(values, what)
     return values.reshape(len(values), -1)

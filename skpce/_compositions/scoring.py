@@ -29,10 +29,10 @@ def checked_policies(
         values = values[:, np.newaxis]
     layout = surrogate.geometry_.layout
     n_rows = len(values) if n_members is None else n_members
-    if values.shape != (n_rows, layout.n_parts):
+    if values.shape != (n_rows, layout.n_parts) or not values.size:
         raise ValueError(
             f"{name} has shape {np.shape(y)}; expected {(n_rows, layout.n_parts)}: "
-            "the members of X and the parts seen in fit."
+            "the members of X, one or more, and the parts seen in fit."
         )
     if np.isinf(values).any():
         raise ValueError(f"{name} has infinite entries; expected probabilities.")

@@ -406,7 +406,8 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"The 'correlation' parameter of {owner} has shape {given.shape} and "
                 f"diagonal {np.diag(given).tolist()!r}; expected a symmetric matrix of "
-                f"shape ({n_features}, {n_features}) with ones on its diagonal."
+                f"shape ({n_features}, {n_features}), a row for each column of X, with "
+                "ones on its diagonal."
             )
 
     maps_ = attribute_of("_map", lambda m: m.columns)

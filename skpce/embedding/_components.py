@@ -167,7 +167,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
         # scikit-learn's global output setting must not reach the scores
         self.pca_.set_output(transform="default")
-        scores = self.pca_.fit_transform(values)
+        with np.errstate(invalid="ignore"):  # constant columns are refused below
+            scores = self.pca_.fit_transform(values)
         self._refuse_rounding()
         train, held_out = split_rows(len(values), self.validation_fraction, rng)
         with one_torch_thread(torch):

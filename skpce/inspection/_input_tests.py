@@ -17,7 +17,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     as_floats,
-    correlations_of,
+    binary_scales,
     validated_array,
 )
 from ._ensembles.cross_fit import Split, take
@@ -113,6 +113,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     (np.float64(0.16), np.float64(0.56))
     """
     inputs = validated_array(X, "X")
+    inputs = inputs / binary_scales(inputs)  # no test depends on the units
     n_members, n_features = inputs.shape
     laws = np.full(n_features, np.nan)
     if law_p_values is not None:
@@ -208,7 +209,7 @@ def smallest_p_value(p_values: FloatArray) -> float:
 def _correlation(values: FloatArray, varying: NDArray[np.bool_]) -> FloatArray:
     found = np.full((len(varying), len(varying)), np.nan)
     if len(values) > 2 and varying.any():
-        some = correlations_of(values[:, varying])
+        some = np.atleast_2d(np.corrcoef(values[:, varying], rowvar=False))
         found[np.ix_(varying, varying)] = some
     return found
 

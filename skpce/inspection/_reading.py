@@ -142,7 +142,7 @@ def expansion_of(
     Real outputs have the groups of columns that are given, else those of a verdict.
     """
     if X is not None:
-        check_rows("The reading of a pipeline", "X", X)
+        check_rows("The reading of a pipeline", "X", X, dense=False)
     steps, last, names = _taken_apart(pipeline, None)
     expansion, problem, compositions = _fitted_parts(last)
     names = list(expansion.input_names) if names is None else names

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from .._checks import (
     FloatArray,
@@ -16,7 +15,6 @@ from .._checks import (
     check_option,
     check_real,
     check_rows,
-    fail,
     is_position,
     listed,
     make_generator,
@@ -163,8 +161,6 @@ class ConvergenceDisplay:
         check_real(owner, "test_size", test_size, low=0, high=1)
         for name, table in (("X", X), ("y", y)):
             check_rows(owner, name, table)
-            if issparse(table):
-                raise fail(owner, name, "a dense table", table)
         inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
         targets: Any = y if hasattr(y, "iloc") else np.asarray(y)
         if len(inputs) != len(targets):

@@ -126,6 +126,9 @@ def some_parameters(rng: Generator, name: str, share: float = 0.35) -> dict[str,
     }
     if found.get("q", 1.0) != 1.0:
         found["truncation"] = "hyperbolic"
+    if name == "PolynomialChaosRegressor" and rng.random() < 0.1:
+        found |= {"distribution": stats.norm(0, 1), "solver": "ridge"}
+        found |= {"criterion": "gcv", "regressor": None}  # it has partial_fit
     return found
 
 
@@ -173,6 +176,8 @@ def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
         else draw.one_of(rng, ["parameter", "X", "y", "weights", "method"])
     )
     kind = CLASSES[name]
+    if spoiled == "weights" and weights is None:
+        weights = np.ones(len(X))
     sound = partial(_fit, kind, given, table, answers, weights)
     wrong = {"weights": "sample_weight"}.get(spoiled, spoiled)
     if spoiled == "parameter":
@@ -183,7 +188,7 @@ def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
     elif spoiled == "y":
         answers = draw.corrupted(rng, y)
     elif spoiled == "weights":
-        weights = draw.corrupted(rng, np.ones(len(X)))
+        weights = draw.corrupted(rng, weights)
     arguments = named(kind) | named(kind.fit) | named(skpce.PolynomialChaosRegressor)
     described = (
         f"{name}({given}).fit(X {draw.shown(table)}, y {draw.shown(answers)}, "
@@ -548,6 +553,7 @@ def _methods_of_surrogate(
 ) -> list[Method]:
     at = X[: int(rng.integers(1, len(X) + 1))]
     level, seed = draw.one_of(rng, [0.5, 0.9]), a_seed(rng)
+    steps = fitted.geometry_.layout.widths  # other ones where they were spoiled
     size, step = int(rng.integers(1, 30)), int(rng.integers(len(steps)))
     action = int(rng.integers(steps[step]))
     answers: Any = y[: len(at)]
@@ -625,6 +631,7 @@ def _methods_of_surrogate(
         ),
         ("predict_frame", lambda: fitted.predict_frame(at), true.nothing),
         ("sobol_frame", lambda: fitted.sobol_frame(), true.nothing),
+        ("inverse_transform", round_trip, on_simplex),
         ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
         (
             "save_model",
@@ -654,6 +661,7 @@ def _methods_of_log_ratio(
 ) -> list[Method]:
     at: Any = draw.corrupted(rng, y) if spoil else y
     size = len(fitted.get_feature_names_out())
+    steps = fitted.geometry_.layout.widths  # other ones where they were spoiled
     far = rng.normal(size=(3, size)) * 10.0 ** rng.uniform(-3, 6)
     far = draw.corrupted(rng, far) if spoil else far
     return [

@@ -16,6 +16,7 @@ from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
 from tests.fuzz.decisions import DECISIONS
 from tests.fuzz.displays import DISPLAYS
+from tests.fuzz.embeddings import EMBEDDINGS
 from tests.fuzz.estimators import a_seed, named
 from tests.fuzz.inspections import INSPECTIONS
 from tests.fuzz.judge import Case, Outcome, judge
@@ -369,6 +370,7 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     **INSPECTIONS,
     **DECISIONS,
     **DISPLAYS,
+    **EMBEDDINGS,
     "skpce.Expansion": _expansion,
     "skpce.build_multi_indices": _build,
     "skpce.count_terms": _count,
@@ -429,9 +431,5 @@ EXEMPT: Mapping[str, str] = {
             *("skpce.metrics.KSComparison", "skpce.sample_size.RequiredEnsembleSize"),
         ],
         "a result, made by the calls and read by their invariants",
-    ),
-    **dict.fromkeys(
-        ["skpce.embedding.BetaVAE", "skpce.embedding.NormalizingFlow"],
-        "trains a network; its arguments are in tests/skpce/test_embedding_common.py",
     ),
 }

@@ -27,6 +27,7 @@ from skpce.decision import InputBelief
 from skpce.embedding import PLSTransformer
 from skpce.inspection import (
     Result,
+    input_tests,
     original_space_indices,
     part_effects,
     shapley_effects,
@@ -278,6 +279,12 @@ class TestNamed:
             with pytest.raises((ValueError, TypeError), match="scores"):
                 model.from_scores(scores)
 
+    def test_nothing_goes_with_y(self):
+        """Matching pursuit may stop before its first column."""
+        X = np.array([[1.0], [1.0 + 1e-12]])
+        model = PolynomialChaosRegressor(2, solver="omp", distribution=norm(0, 1))
+        assert np.isfinite(model.fit(X, [0.0, 1.0]).coefficients_).all()
+
     def test_combinations_of_outputs(self, fitted):
         for matrix in (3.0, [[np.nan]], np.ones((1, 2)), [[1e200]]):
             with pytest.raises(
@@ -330,3 +337,73 @@ def test_embeddings_with_other_laws(data):
     )
     assert found.shapley is None
     assert np.isfinite(found.first_order).all()
+
+
+class TestMemory:
+    """Counts of draws are compared with the memory before anything is drawn."""
+
+    MANY = 10**12
+
+    @pytest.mark.parametrize(
+        ("method", "name"),
+        [
+            ("sobol_interval", "n_resamples"),
+            ("sample", "n_samples"),
+            ("predict_interval", "n_samples"),
+            ("lipschitz_estimate", "n_samples"),
+        ],
+    )
+    def test_methods(self, fitted, method, name):
+        given = {"X": None} if method == "predict_interval" else {}
+        with pytest.raises(ValueError, match=f"GiB for {name}=.*; expected less"):
+            getattr(fitted, method)(**given, **{name: self.MANY})
+
+    @pytest.mark.parametrize("name", ["n_resamples", "n_permutations"])
+    def test_surrogates(self, name, data, policies):
+        model = CompositionalPCESurrogate(1, steps=(3,), **{name: 10**10})
+        with pytest.raises(ValueError, match=f"GiB for {name}="):
+            model.fit(data[0], policies)
+
+    @pytest.mark.parametrize("name", ["n_samples", "n_held_out"])
+    def test_models(self, name, fitted, data):
+        with pytest.raises(ValueError, match=f"GiB for {name}="):
+            sobol_indices(fitted, data[0], **{name: self.MANY})
+
+    def test_inspections(self, fitted, data):
+        with pytest.raises(ValueError, match="GiB for n_samples="):
+            original_space_indices(fitted, data[0], n_samples=self.MANY)
+        with pytest.raises(ValueError, match="GiB for n_permutations="):
+            verdict(PolynomialChaosRegressor(1), *data, n_permutations=self.MANY)
+        parts = {"a": data[0], "b": data[0]}
+        with pytest.raises(ValueError, match="GiB for n_draws="):
+            part_effects(lambda z: z.sum(axis=1), parts, n_draws=self.MANY)
+
+    def test_maps(self, data):
+        with pytest.raises(ValueError, match="GiB for n_samples="):
+            NatafTransformer().fit(data[0]).sample(self.MANY)
+
+
+class TestUnits:
+    """Correlations and standard scores do not depend on the unit of X."""
+
+    @pytest.mark.parametrize("unit", [1e-250, 1e-60, 1e60])
+    def test_input_tests(self, unit, data):
+        X = data[0]
+        first, second = (input_tests(table) for table in (X, X * unit))
+        for name in ("pearson", "dependence_p_values", "normality_p_values"):
+            pair = getattr(first, name), getattr(second, name)
+            np.testing.assert_allclose(*pair, rtol=1e-7)
+
+    def test_scores_that_hardly_vary(self, data):
+        """With a frozen law 1e-250 is the middle of the distribution."""
+        found = NatafTransformer(norm(0, 1)).fit(data[0] * 1e-60)
+        assert np.isfinite(found.transform(data[0] * 1e-60)).all()
+
+
+def test_parts_of_other_shapes(data):
+    X = data[0]
+    model = np.sum
+    with pytest.raises(ValueError, match=r"parts have the shapes .*; expected"):
+        part_effects(model, {"a": X, "b": X[:, :2]}, n_draws=16)
+    with pytest.raises(ValueError, match=r"part .b. of parts has .*expected"):
+        part_effects(model, {"a": X, "b": X * 1e200}, n_draws=16)
