@@ -339,6 +339,20 @@ def test_embeddings_with_other_laws(data):
     assert np.isfinite(found.first_order).all()
 
 
+@pytest.mark.parametrize("kind", ["normal", "uniform", "exponential", "gamma", "beta"])
+@pytest.mark.parametrize("value", [5e19, -3.0, 0.0])
+def test_moments_beside_a_constant_column(kind, value):
+    """Excess kurtosis is at least skewness squared minus 2, whatever the constant."""
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=30), np.full(30, value)]
+    law = ["normal", kind]
+    fitted = PolynomialChaosRegressor(2, distribution=law).fit(X, X[:, 0] ** 2)
+    found = fitted.moments()
+    assert found.kurtosis >= found.skewness**2 - 2.0
+    expected = PolynomialChaosRegressor(2).fit(X[:, :1], X[:, 0] ** 2).moments()
+    np.testing.assert_allclose(found.kurtosis, expected.kurtosis, rtol=0.05)
+
+
 class TestMemory:
     """Counts of draws are compared with the memory before anything is drawn."""
 

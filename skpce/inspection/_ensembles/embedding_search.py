@@ -325,6 +325,8 @@ class Trial(BaseEstimator):
         """Score the pipeline; a search cannot choose by what is not finite."""
         X, y = take(self.members.X, rows), take(self.members.y, rows)
         with self._naming(self.setting):
+            if isinstance(self.scoring, type):
+                raise ValueError(f"scoring is the class {self.scoring.__name__}")
             scorer = check_scoring(self.pipeline_, self.scoring)
             score = float(scorer(self.pipeline_, X, y))
             if not np.isfinite(score):

@@ -335,7 +335,12 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     """Return labels that can be sorted; refuse missing and mixed ones."""
     if np.ma.is_masked(reward):
         raise ValueError("reward is masked; give one label per member.")
-    labels = np.asarray(reward)
+    try:
+        labels = np.asarray(reward)
+    except ValueError:
+        raise ValueError(
+            "reward has entries of different length; give one label per member."
+        ) from None
     if labels.dtype.kind in "fMm" and np.isnan(labels).any():
         raise ValueError("reward has NaN labels; give one label per member.")
     kinds = {type(label).__name__ for label in labels.ravel().tolist()}
@@ -377,8 +382,10 @@ def reward_groups(
     weights: FloatArray,  # shape: (n_members,)
 ) -> IndexArray:
     """Number the rewards of members of positive weight; refuse them without repeats."""
-    labels, unweighted = np.asarray(reward), bool(np.all(weights == 1))
-    if unweighted or labels.shape != weights.shape:
+    unweighted = bool(np.all(weights == 1))
+    known = isinstance(reward, np.ndarray) and reward.shape == weights.shape
+    labels = reward if known else _reward_labels(reward, len(weights))
+    if unweighted:
         labels = _reward_labels(reward, len(weights))
     names, group = np.unique(labels[weights > 0], return_inverse=True)
     if unweighted and len(names) == len(labels):
