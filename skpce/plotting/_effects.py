@@ -15,6 +15,7 @@ from .._checks import (
     check_integer,
     check_option,
     is_position,
+    listed,
     make_generator,
 )
 from .._compositions.fitted import FittedCompositions
@@ -346,17 +347,16 @@ def _chosen_targets(
     if isinstance(targets, (str, Integral)):
         targets = [targets]
     chosen = []
-    for target in targets:
+    for target in listed(targets, "targets", "None, or names or positions of targets"):
         if isinstance(target, str) and target in labels:
             chosen.append(list(labels).index(target))
         elif is_position(target, len(labels)):
             chosen.append(int(target))
         else:
-            listed = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
+            shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
             raise ValueError(
-                f"targets has {target!r}; expected one of {listed} or a position from "
-                "0 "
-                f"to {len(labels) - 1}."
+                f"targets has {target!r}; expected one of {shown} or a position from "
+                f"0 to {len(labels) - 1}."
             )
     if not chosen:
         raise ValueError(f"targets={targets!r} is empty; expected one or more.")

@@ -19,6 +19,7 @@ from skpce import (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
     count_terms,
+    load_model,
     pack_steps,
     report,
     save_model,
@@ -351,6 +352,26 @@ def test_moments_beside_a_constant_column(kind, value):
     assert found.kurtosis >= found.skewness**2 - 2.0
     expected = PolynomialChaosRegressor(2).fit(X[:, :1], X[:, 0] ** 2).moments()
     np.testing.assert_allclose(found.kurtosis, expected.kurtosis, rtol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
+def test_solvers_of_targets_with_gaps(data, tmp_path):
+    """Each target chose a solver, those that lack samples too."""
+    X, y = data
+    Y = np.c_[y, X[:, 0] * X[:, 1], X[:, 2] ** 2]
+    Y[:5, 1] = np.nan
+    fitted = PolynomialChaosRegressor(2, solver="auto", distribution=norm(0, 1)).fit(
+        X, Y
+    )
+    assert len(fitted.solver_) == 3
+    for k in range(3):
+        has = ~np.isnan(Y[:, k])
+        alone = PolynomialChaosRegressor(2, solver="auto", distribution=norm(0, 1))
+        alone = alone.fit(X[has], Y[has, k])
+        assert fitted.solver_[k] == alone.solver_[0]
+    save_model(fitted, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
 class TestMemory:
