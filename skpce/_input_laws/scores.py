@@ -319,10 +319,10 @@ def checked_correlation(
         involved = np.argsort(-np.abs(vectors[:, 0]))[:2]
         first, second = (names[i] for i in sorted(involved))
         raise ValueError(
-            f"{owner} found scores of X with a singular correlation (smallest eigenvalue "
-            f"{values[0]:.2g}; {first} and {second} take part most); expected a "
-            "positive definite one. Give a larger shrinkage, leave columns out, or put "
-            "a PCA before."
+            f"{owner} found scores of X with a singular correlation (smallest "
+            f"eigenvalue {values[0]:.2g}; {first} and {second} take part most); "
+            "expected a positive definite one. Give a larger shrinkage, leave columns "
+            "out, or put a PCA before."
         )
     return correlation
 
