@@ -28,6 +28,7 @@ from skpce.decision import InputBelief
 from skpce.embedding import PLSTransformer
 from skpce.inspection import (
     Result,
+    compare_embeddings,
     input_tests,
     original_space_indices,
     part_effects,
@@ -443,6 +444,12 @@ class TestUnits:
         """With a frozen law 1e-250 is the middle of the distribution."""
         found = NatafTransformer(norm(0, 1)).fit(data[0] * 1e-60)
         assert np.isfinite(found.transform(data[0] * 1e-60)).all()
+
+
+def test_comparisons_of_what_does_not_vary(data):
+    X, y = np.zeros((N, 2)), data[1]
+    with pytest.raises(ValueError, match="X has no column that varies; expected"):
+        compare_embeddings({"pca": PCA(whiten=True)}, X, y, dimensions=(1,))
 
 
 def test_parts_of_other_shapes(data):

@@ -312,9 +312,7 @@ class Trial(BaseEstimator):
         pipeline = self.candidate.pipeline(self.setting)
         key = (self.setting.dimension, rows.tobytes())
         if key not in self.embeddings:
-            # NaN, of what does not vary, is refused by the surrogate
-            unnamed = replace(self.setting, degree=None)
-            with self._naming(unnamed), np.errstate(invalid="ignore"):
+            with self._naming(replace(self.setting, degree=None)):
                 inputs = pipeline[:1].fit_transform(X, y)
             self.embeddings[key] = pipeline.steps[0], inputs
         pipeline.steps[0], inputs = self.embeddings[key]
