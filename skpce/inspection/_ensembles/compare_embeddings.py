@@ -305,8 +305,8 @@ def compare_embeddings(
         surrogate, X, y, zero_replacement=zero_replacement, owner=OWNER, **scale
     )
     refuse_failed(read.coordinates(policies), "y")
-    rows = np.asarray(table)
-    if not (rows[:1] != rows).any():
+    members = np.asarray(table)
+    if bool((members[:1] == members).all()):
         raise ValueError("X has no column that varies; expected at least one.")
     every = np.arange(len(table)), np.arange(read.n_groups)
     fit = make_cross_fit(
