@@ -122,7 +122,8 @@ def _unpack(rng: Generator) -> Drawn:
     _, y, steps = policies(rng)
 
     def faults(found: Any) -> true.Faults:
-        if not np.array_equal(np.hstack(found), given["y"], equal_nan=True):
+        y = np.asarray(given["y"], dtype=float)
+        if not np.array_equal(np.hstack(found), y, equal_nan=True):
             yield "the steps are not the columns of y"
 
     given = {"y": y, "steps": steps}
