@@ -32,6 +32,7 @@ ADDED: set[str] = {
     "skpce.FailedSamplesWarning",
     "skpce.decision.DependentInputsWarning",
     "skpce.decision.knowledge_gradient",
+    "skpce.decision.measure_next",
     "skpce.decision.value_of_information",
     "skpce.inspection.Result",
     "skpce.inspection.part_effects",

@@ -2,6 +2,7 @@
 
 from ._belief import DegenerateBeliefWarning, InputBelief
 from ._knowledge_gradient import knowledge_gradient
+from ._measure import measure_next
 from ._policy import Decision, ThompsonPolicy
 from ._value.value_of_information import (
     DependentInputsWarning,
@@ -15,5 +16,6 @@ __all__ = [
     "InputBelief",
     "ThompsonPolicy",
     "knowledge_gradient",
+    "measure_next",
     "value_of_information",
 ]
