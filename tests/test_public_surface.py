@@ -43,6 +43,7 @@ ADDED: set[str] = {
     "skpce.inspection.noise_test",
     "skpce.load_model",
     "skpce.plotting.PartEffectsDisplay",
+    "skpce.plotting.ValueOfInformationDisplay",
     "skpce.save_model",
 }
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""

@@ -98,13 +98,13 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
         raise ValueError(f"X of {OWNER} must be a table of members. Got {X!r}.")
     refuse_no_numbers(X, "X")
     values, names = _utilities(surrogate, X, utility)
-    reading = _reading(surrogate, X, values)
+    reading, was_fitted = _reading(surrogate, X, values)
     table = as_floats(reading.inputs, "X")
     regressor = _regressor_like(reading.estimator)
     contrasts = values - values.mean(axis=1, keepdims=True)
     contrasts[np.abs(contrasts) <= _rounding(values)] = 0.0
     expansion, problem = reading.expansion, reading.problem
-    if not _is_fit_to(reading, values):
+    if not was_fitted or not _is_fit_to(reading, values):
         expansion = quiet_fit(clone(regressor), table, values).expansion_
         problem = quiet_fit(clone(regressor), table, contrasts)._problem
     assert problem is not None  # of a fit
@@ -184,16 +184,20 @@ def _rounding(values: FloatArray) -> FloatArray:  # shape: (n_members, 1)
     return 4.0 * np.finfo(float).eps * size
 
 
-def _reading(surrogate: Any, X: Any, values: FloatArray) -> Reading:
-    """Read a fitted pipeline, or one that is fitted to the utilities for it."""
+def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]:
+    """Read a fitted pipeline, or one that is fitted to the utilities for it.
+
+    Also return whether it was fitted. What all actions share would weigh in the
+    penalties of a fit to the utilities, so that only one that is given is used itself.
+    """
     _, last = final_estimator(surrogate)
     try:
         check_is_fitted(surrogate)
     except NotFittedError:
         if isinstance(last, CompositionalPCESurrogate):
             raise
-        surrogate = clone(surrogate).fit(X, values)
-    return expansion_of(surrogate, X)
+        return expansion_of(quiet_fit(clone(surrogate), X, values), X), False
+    return expansion_of(surrogate, X), True
 
 
 def _regressor_like(last: Any) -> Any:
@@ -213,7 +217,7 @@ def _is_fit_to(reading: Reading, values: FloatArray) -> bool:
     return targets.shape == values.shape and np.allclose(targets, values, 1e-12, 0.0)
 
 
-def quiet_fit(regressor: Any, table: FloatArray, targets: FloatArray) -> Any:
+def quiet_fit(regressor: Any, table: Any, targets: FloatArray) -> Any:
     """Fit; an action whose utility does not vary is no reason to warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantTargetWarning)

@@ -19,6 +19,8 @@ from ..._checks import (
 from ..._expansion.indices import closed_index
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._ensembles.conditions import holm
+from ...inspection._ensembles.dependent_members import MemberGroups
+from ...inspection._ensembles.members import without_replicates
 from ...inspection._reading import column_groups
 from ...inspection._result import Result, cautions_in_words
 from .bound import HeldOut
@@ -257,7 +259,7 @@ def value_of_information(
     }
     columns |= _spreads(rows, soft, int(n_resamples), generator)
     columns["integration_error"] = np.array([w.standard_error for w in worths])
-    held_out, reasons = _held_out(
+    held_out, reasons, groups_of_members = _held_out(
         *(given, players, soft, cv, n_permutations),
         *(confidence_level, significance_level, generator),
     )
@@ -278,7 +280,10 @@ def value_of_information(
     for name in ("value", "share_of_evpi", "evsi", "net_benefit"):
         if name in columns:
             columns[name] = np.where(failed, np.nan, columns[name])
-    cautions = _cautions(given, form, n_permutations, significance_level, len(players))
+    cautions = _cautions(given, form, groups_of_members)
+    cautions += _permutation_caution(
+        int(n_permutations), len(players), float(significance_level)
+    )
     return _table(given, tuple(players), columns, reasons, evpi, cautions)
 
 
@@ -383,13 +388,13 @@ def _held_out(
     confidence_level: float,
     significance_level: float,
     generator: np.random.Generator,
-) -> tuple[dict[str, FloatArray], list[tuple[str, ...]]]:
-    """Return what held-out members say, and why rows are not supported."""
+) -> tuple[dict[str, FloatArray], list[tuple[str, ...]], MemberGroups | None]:
+    """Return what held-out members say, why rows are not supported, and copies."""
     names = ("cross_fitted", "cross_fitted_error", "lower_bound", "p_value")
     found = np.full((4, len(players)), np.nan)
     if given.members is None:
-        return dict(zip(names, found, strict=True)), [()] * len(players)
-    refused = ""
+        return dict(zip(names, found, strict=True)), [()] * len(players), None
+    refused, groups = "", None
     if given.members.looks_at_y:
         refused = "the embedding was fitted to y, so that no member is held out from it"
     elif not given.members.contrasts.any():
@@ -399,7 +404,7 @@ def _held_out(
             *(given.members, cv, int(n_permutations), float(confidence_level)),
             *(temperature, generator),
         )
-        refused = held_out.refused
+        refused, groups = held_out.refused, held_out.groups
     for place, features in enumerate(() if refused else players.values()):
         bound = held_out.bound(features)
         found[:, place] = (
@@ -412,7 +417,7 @@ def _held_out(
     reasons = [
         (refused,) if refused else _reason(p, significance_level) for p in found[3]
     ]
-    return dict(zip(names, found, strict=True)), reasons
+    return dict(zip(names, found, strict=True)), reasons, groups
 
 
 def _reason(p_value: float, level: float) -> tuple[str, ...]:
@@ -438,33 +443,41 @@ def _variance_shares(
     )
 
 
-def _cautions(
-    given: DecisionProblem,
-    form: str,
-    n_permutations: int,
-    significance_level: float,
-    n_rows: int,
+def _permutation_caution(
+    n_permutations: int, n_rows: int, significance_level: float
 ) -> tuple[str, ...]:
-    """Warn of dependent inputs, and say what weakens the reading."""
+    """Caution when no row could be supported."""
+    smallest = n_rows / (n_permutations + 1)
+    if not n_permutations or smallest <= significance_level:
+        return ()
+    return (
+        f"with {n_permutations} permutations the smallest possible p-value of "
+        f"{n_rows} rows is {min(smallest, 1.0):.2g}: none can be supported",
+    )
+
+
+def _cautions(
+    given: DecisionProblem, form: str, groups: MemberGroups | None
+) -> tuple[str, ...]:
+    """Warn of dependent inputs, and say what was done about dependent members."""
     if given.members is None:
         return ()
-    found = []
-    smallest = n_rows / (n_permutations + 1)
-    if n_permutations and smallest > significance_level:
-        found.append(
-            f"with {n_permutations} permutations the smallest possible p-value of "
-            f"{n_rows} rows is {min(smallest, 1.0):.2g}: none can be supported"
-        )
+    found: tuple[str, ...] = ()
     inputs = given.members.inputs
-    seen = None if inputs.shape[1] < 2 else dependence_seen(inputs, given.inputs)
-    if seen is not None and form == "marginal":
-        words = (
-            f"{seen}, and form='marginal' assumes that inputs are independent; "
-            "form='regression' does not"
-        )
-        warnings.warn(f"{words}.", DependentInputsWarning, stacklevel=3)
-        found.append(words)
-    return tuple(found)
+    if groups is not None:
+        found = () if groups.reason else (groups.caution,)
+        inputs = inputs[without_replicates(len(inputs), groups.labels)]
+    seen = None
+    if form == "marginal" and inputs.shape[1] > 1:
+        seen = dependence_seen(inputs, given.inputs)
+    if seen is None:
+        return found
+    words = (
+        f"{seen}, and form='marginal' assumes that inputs are independent; "
+        "form='regression' does not"
+    )
+    warnings.warn(f"{words}.", DependentInputsWarning, stacklevel=3)
+    return (*found, words)
 
 
 def _table(
