@@ -24,7 +24,8 @@ the same sample:
   generalised cross-validation), which is the method of Strong et al., mgcv in R;
 - ``voiage.evppi`` as it is by default.
 
-Columns are the mean over repetitions and the root mean squared error to the truth.
+The last row is no model but ``u = (0, z^2 - 1)`` with a normal z, whose conditional mean
+is not linear. Columns are the mean over repetitions and the root mean squared error to the truth.
 Packages that are not installed are left out.
 """
 
@@ -136,6 +137,14 @@ def by_voiage(t: np.ndarray, benefits: np.ndarray) -> list[float]:
     return found
 
 
+def of_square(method: Callable[..., list[float]], size: int, seed: int) -> float:
+    """Return what a method finds for ``(0, z^2 - 1)``, in place of the first row."""
+    rng = np.random.default_rng(seed)
+    t = rng.normal(MEAN, DEVIATION, size=(size, len(MEAN)))
+    z = (t[:, ROWS["t5"]] - MEAN[ROWS["t5"]]) / DEVIATION[ROWS["t5"]]
+    return method(t, np.column_stack([0.0 * z, z**2 - 1.0]))[0]
+
+
 def version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
@@ -177,6 +186,11 @@ def main() -> None:
             rmse = np.sqrt(np.square(one - value).mean())
             cells.append(f"{one.mean():.0f} ({rmse:.0f})")
         print(f"| {name} | {value:.1f} ± {error:.1f} |", " | ".join(cells), "|")
+    cells = [
+        f"{np.mean([of_square(m, options.size, s) for s in range(3)]):.3f}"
+        for m in methods.values()
+    ]
+    print("| $(0, z^2 - 1)$ | 0.484 |", " | ".join(cells), "|")
     mean = {name: s / options.repetitions for name, s in seconds.items()}
     print("| CPU s | |", " | ".join(f"{mean[name]:.2f}" for name in methods), "|")
 

@@ -67,15 +67,16 @@ class Members:
 
     def regressor_of(self, features: list[int]) -> Any:
         """Return a regressor with the settings, for some of the inputs alone."""
-        basis = self.problem.basis
-        indices = basis.multi_indices[basis.terms_within(features)][:, features]
-        given = check_distribution(
-            OWNER, self.regressor.distribution, self.inputs.shape[1]
-        )
-        changes: dict[str, Any] = {"distribution": [given[i] for i in features]}
-        if not isinstance(self.regressor, PolynomialChaosRegressor):
-            return clone(self.regressor).set_params(**changes)
-        changes |= {"multi_indices": indices, "anisotropy": None}
+        known = self.regressor.get_params(deep=False)
+        n_inputs = self.inputs.shape[1]
+        laws = check_distribution(OWNER, known["distribution"], n_inputs)
+        changes: dict[str, Any] = {"distribution": [laws[i] for i in features]}
+        if known["anisotropy"] is not None:
+            changes["anisotropy"] = np.asarray(known["anisotropy"])[features]
+        if known.get("multi_indices") is not None:
+            basis = self.problem.basis
+            rows = basis.multi_indices[basis.terms_within(features)]
+            changes["multi_indices"] = rows[:, features]
         return clone(self.regressor).set_params(**changes)
 
     def fit(self, features: list[int]) -> Any:
