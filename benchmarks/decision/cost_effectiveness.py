@@ -24,8 +24,9 @@ the same sample:
   generalised cross-validation), which is the method of Strong et al., mgcv in R;
 - ``voiage.evppi`` as it is by default.
 
-The last row is no model but ``u = (0, z^2 - 1)`` with a normal z, whose conditional mean
-is not linear. Columns are the mean over repetitions and the root mean squared error to the truth.
+The last row is no model but ``u = (0, z^2 - 1)`` with a normal z, whose conditional
+mean is not linear. Columns are the mean over repetitions and the root mean squared
+error to the truth.
 Packages that are not installed are left out.
 """
 
