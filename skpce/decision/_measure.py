@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import FloatArray, IndexArray, check_option, fail, finite_floats
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    check_option,
+    fail,
+    finite_floats,
+    listed,
+)
 from .._input_laws import NormalLaw
 from .._input_laws.tabulated import EmpiricalLaw
 from ..inspection._result import Result
@@ -171,7 +178,7 @@ def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
 def _labels(names: Any, n_columns: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"outcome{i}" for i in range(n_columns))
-    if isinstance(names, str) or len(names) != n_columns:
+    if isinstance(names, str) or len(listed(names, "names")) != n_columns:
         raise fail(OWNER, "names", f"None or {n_columns} names", names)
     return tuple(str(name) for name in names)
 

@@ -32,6 +32,7 @@ References
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,7 +47,12 @@ from ..._expansion.targets import ConstantTargetWarning
 from ..._input_laws import InputOutsideSupportWarning
 from ..._input_laws.pieces import quantiles, rule_of_pieces
 from ...inspection._ensembles.conditions import permutation_p_values
-from ...inspection._ensembles.cross_fit import CrossFit, Permutations, factorise
+from ...inspection._ensembles.cross_fit import (
+    CrossFit,
+    Permutations,
+    Split,
+    factorise,
+)
 from ...inspection._ensembles.dependent_members import (
     MemberGroups,
     find_member_groups,
@@ -94,9 +100,9 @@ class HeldOut:
         """Draw folds and permutations; dependent members stay together."""
         X, y = members.inputs, members.contrasts
         outputs = read_outputs(y, OWNER, outputs={"utility": y.shape[1]})
-        fit = CrossFit(
-            members.regressor, X, y, make_splits(cv, X, None, generator), outputs
-        )
+        splits = make_splits(cv, X, None, generator)
+        _refuse_others(cv, splits, len(X))
+        fit = CrossFit(members.regressor, X, y, splits, outputs)
         fitted = quiet_fit(clone(members.regressor), X, y)
         groups = find_member_groups(fit, fitted, _quiet_residuals(fit))
         labels, kind = None, ""
@@ -240,6 +246,17 @@ class HeldOut:
                 said = whole.predict(X[test])
             controls[test] = _taken_less_fixed(said, predicted[test]) - expected
         return controls
+
+
+def _refuse_others(cv: Any, splits: Sequence[Split], n_members: int) -> None:
+    """Refuse folds that do not hold out each member once."""
+    held_out = [test for _, test in splits]
+    every = np.concatenate([np.empty(0, dtype=np.int64), *held_out])
+    if not np.array_equal(np.sort(every), np.arange(n_members)):
+        raise ValueError(
+            f"The 'cv' parameter of {OWNER} must hold out each member once, as KFold "
+            f"does. Got {cv!r} instead."
+        )
 
 
 def _best(scores: FloatArray) -> IndexArray:

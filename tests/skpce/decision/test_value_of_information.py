@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 from scipy.special import softmax
 from sklearn.decomposition import PCA
+from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -338,6 +339,9 @@ def test_the_same_seed_gives_the_same_numbers(members):
 
 
 BAD = [
+    ({"cv": ()}, "cv"),
+    ({"cv": ShuffleSplit(3, random_state=0)}, "cv"),
+    ({"cv": 1000}, "cv"),
     ({"decision": "best"}, "decision"),
     ({"decision": "softmax", "temperature": 0.0}, "temperature"),
     ({"form": "joint"}, "form"),
