@@ -34,6 +34,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,12 @@ from scipy.special import softmax, xlogy
 from scipy.stats import t as student
 from sklearn.base import clone
 
+from ..._basis.basis import PolynomialBasis
 from ..._checks import FloatArray, IndexArray
 from ..._compositions.outputs import read_outputs
+from ..._expansion.expansion import Expansion
 from ..._expansion.targets import ConstantTargetWarning
-from ..._input_laws import InputOutsideSupportWarning
-from ..._input_laws.pieces import quantiles, rule_of_pieces
+from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
 from ...inspection._ensembles.conditions import permutation_p_values
 from ...inspection._ensembles.cross_fit import (
     CrossFit,
@@ -233,19 +235,25 @@ class HeldOut:
         """Return what the expansion of the other folds says, less its known mean."""
         X, y = self.members.inputs, self.members.contrasts
         controls = np.zeros_like(predicted)
-        for train, test in self.fit.splits:
-            regressor = self.members.regressor_of(features)
+        folds = zip(self.fit.splits, self._whole_fits, strict=True)
+        regressor = self.members.regressor_of(features)
+        for (train, test), (whole, said) in folds:
             rule = quiet_fit(regressor, X[train][:, features], y[train])
-            whole = quiet_fit(clone(self.members.regressor), X[train], y[train])
-            own = whole.expansion_.marginal(features)
-            points, masses = _points_of_rule(rule.expansion_)
-            known = own.basis.combine(points, own.coefficients)
-            expected = masses @ _taken_less_fixed(known, rule.predict(points))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", InputOutsideSupportWarning)
-                said = whole.predict(X[test])
+            own = whole.marginal(features)
+            expected = _mean_under_rule(own, rule.expansion_)
             controls[test] = _taken_less_fixed(said, predicted[test]) - expected
         return controls
+
+    @cached_property
+    def _whole_fits(self) -> list[tuple[Expansion, FloatArray]]:
+        """Return the expansion of all inputs of each fold, and what it says of it."""
+        X, y, found = self.members.inputs, self.members.contrasts, []
+        for train, test in self.fit.splits:
+            whole = quiet_fit(clone(self.members.regressor), X[train], y[train])
+            expansion = whole.expansion_
+            said = expansion.basis.combine(X[test], expansion.coefficients)
+            found.append((expansion, said))
+        return found
 
 
 def _refuse_others(cv: Any, splits: Sequence[Split], n_members: int) -> None:
@@ -275,17 +283,31 @@ def _quiet_residuals(fit: CrossFit) -> FloatArray:
         return fit.residuals()
 
 
-def _points_of_rule(expansion: Any) -> tuple[FloatArray, FloatArray]:
+def _mean_under_rule(
+    utilities: Expansion, scores: Expansion
+) -> FloatArray:  # shape: (n_actions,)
+    """Return the mean utility of the action of the best score, less that of each."""
+    basis, rule = utilities.basis, scores.basis
+    law = basis.laws[0]
+    if len(basis.laws) > 1 or law.atoms(1) is not None:
+        points, masses = _points_of(basis)
+        known = basis.combine(points, utilities.coefficients)
+        said = rule.combine(points, scores.coefficients)
+        return np.asarray(masses @ _taken_less_fixed(known, said))
+    found = upper_envelope(
+        law, by_degree(rule.multi_indices[:, 0], scores.coefficients)
+    )
+    edges = law.location + law.scale * found.edges
+    table = by_degree(basis.multi_indices[:, 0], utilities.coefficients)
+    means = means_of_pieces(law, edges, table.shape[1] - 1)
+    return np.asarray(np.sum(table[found.owners] * means) - table[:, 0])
+
+
+def _points_of(basis: PolynomialBasis) -> tuple[FloatArray, FloatArray]:
     """Return points and masses at which the mean under a rule is accurate."""
-    basis = expansion.basis
     laws, degrees = basis.laws, basis.multi_indices.max(axis=0).tolist()
     if len(laws) == 1:
-        law = laws[0]
-        edges = np.empty(0)
-        if law.atoms(max(degrees[0], 1)) is None:
-            table = by_degree(basis.multi_indices[:, 0], expansion.coefficients)
-            edges = upper_envelope(law, table).edges * law.scale + law.location
-        points, masses = rule_of_pieces(law, edges, degrees[0])
+        points, masses = rule_of_pieces(laws[0], np.empty(0), degrees[0])
         return points[:, np.newaxis], masses
     uniforms = sobol_points(len(laws), _RULE_POINTS, np.random.default_rng(0))
     columns = zip(laws, uniforms.T, degrees, strict=True)

@@ -70,14 +70,17 @@ class Members:
         known = self.regressor.get_params(deep=False)
         n_inputs = self.inputs.shape[1]
         laws = check_distribution(OWNER, known["distribution"], n_inputs)
+        # A copy of frozen distributions takes longer than a fit.
         changes: dict[str, Any] = {"distribution": [laws[i] for i in features]}
+        if known.get("regressor") is not None:
+            changes["regressor"] = clone(known["regressor"])
         if known["anisotropy"] is not None:
             changes["anisotropy"] = np.asarray(known["anisotropy"])[features]
         if known.get("multi_indices") is not None:
             basis = self.problem.basis
             rows = basis.multi_indices[basis.terms_within(features)]
             changes["multi_indices"] = rows[:, features]
-        return clone(self.regressor).set_params(**changes)
+        return type(self.regressor)(**known | changes)
 
     def fit(self, features: list[int]) -> Any:
         """Fit the contrasts to some of the inputs alone."""
