@@ -100,7 +100,9 @@ def measure_next(
     -----
     A belief of few particles far apart knows too well which of them an observation
     points to: the gradient is then that of knowing the particle. Use as many particles
-    as make their distances small next to the noise.
+    as make their distances small next to the noise. Where there are many actions, the
+    best of many means over few particles is too large as well; compare it with
+    ``"linear_knowledge_gradient"``, which smooths.
 
     Examples
     --------

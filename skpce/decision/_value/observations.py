@@ -195,8 +195,8 @@ class _Signal:
     def crossings(self, edges: FloatArray) -> FloatArray:
         """Return where another action becomes the best one."""
         grid = _cut(edges, 4)
-        values = np.sort(self.at(grid)[1], axis=0)[-2:]
-        gap = values[1] - values[0]
+        values = np.partition(self.at(grid)[1], -2, axis=0)
+        gap = values[-1] - values[-2]
         # Between two points at which the lead is smallest it may be lost and regained.
         lowest = np.flatnonzero((gap[1:-1] <= gap[:-2]) & (gap[1:-1] <= gap[2:])) + 1
         near = [_cut(grid[i - 1 : i + 2], 16) for i in lowest]

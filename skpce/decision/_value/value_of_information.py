@@ -147,8 +147,9 @@ def value_of_information(
         flip_probability : float
             Probability that another action is taken than without knowing.
         evsi : float
-            Expected value of ``n_observations`` noisy observations. NaN for an input
-            that is no number or has no ``noise_sd``. Only with ``n_observations``.
+            Expected value of ``n_observations`` noisy observations of each input of the
+            row. NaN for an input that is no number or has no ``noise_sd``, and for
+            several inputs with ``form="regression"``. Only with ``n_observations``.
         net_benefit : float
             ``evsi``, or ``value``, less the cost. Only with ``costs``.
         supported : bool
