@@ -52,8 +52,7 @@ def measure_next(
     ----------
     belief : InputBelief
         Particles and weights.
-    by : {"knowledge_gradient", "linear_knowledge_gradient", "evppi", "variance"}, \
-            default="knowledge_gradient"
+    by : str, default="knowledge_gradient"
         By what the candidates are ranked.
 
         - ``"knowledge_gradient"``: what one noisy observation is worth, exact for the
