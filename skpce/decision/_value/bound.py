@@ -16,7 +16,8 @@ decision has a policy :math:`\pi` in place of an action, and
 
 Where the distributions of the inputs are given, not learned, the expansion of the other
 folds is a control variate [2]_: its mean under the rule is known, and only what it
-misses has to be averaged over members.
+misses has to be averaged over members. It is left out where fewer than ten members
+would check it, such as for a rule that leaves the best fixed action far out alone.
 
 Under the hypothesis that utilities do not depend on the inputs, members may exchange
 their utilities. The test compares the cross-fitted gain with that of permutations.
@@ -64,6 +65,9 @@ from .decision_problem import OWNER, Members, quiet_fit
 from .envelope import upper_envelope
 from .expected_value import by_degree, sobol_points
 
+# With fewer members for whom a rule leaves an action, they check too little of what the
+# expansion says of it.
+_FEWEST_CHECKS = 10
 # Points at which a rule of several inputs is valued under given distributions.
 _RULE_POINTS = 2**13
 
@@ -140,7 +144,9 @@ class HeldOut:
         predicted = fit.y - residuals
         gained = self._gains(predicted)
         if self.has_known_laws and self.temperature is None:
-            gained = gained - self._controls(features, predicted)
+            elsewhere = _best(predicted) != np.arange(predicted.shape[1])
+            checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
+            gained = gained - np.where(checked, self._controls(features, predicted), 0)
         estimate, error, lower = self._limits(gained)
         p_value = np.nan
         if len(self.permutations.orders):

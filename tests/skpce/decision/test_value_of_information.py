@@ -526,3 +526,20 @@ def test_bad_measurements_are_named(changes, words):
     given = {"belief": InputBelief(np.eye(2)), "outcome": lambda x: x, "noise_sd": 1.0}
     with pytest.raises(ValueError, match=words):
         measure_next(**given | changes)
+
+
+def test_what_no_member_checks_is_not_claimed():
+    """Far out another action is best, where no held-out member is."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 1))
+        utility = np.column_stack([X[:, 0] - 4.0, 0.0 * X[:, 0]])
+        found = value_of_information(
+            PolynomialChaosRegressor(1, distribution=stats.norm(0, 1)),
+            *(X, utility + 0.3 * rng.normal(size=utility.shape)),
+            n_permutations=0,
+            n_resamples=0,
+            random_state=seed,
+        )
+        assert found.plug_in[0] > 0
+        assert found.lower_bound[0] == 0.0
