@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    as_floats,
+    fail,
+    refuse_extremes,
+)
 from .._expansion.targets import (
     numbered_outputs,
     output_labels,
@@ -234,7 +241,8 @@ def read_outputs(
         parts, of_real = table[:, :n_parts], table[:, n_parts:]
         if hasattr(y, "iloc"):
             parts, of_real = y.iloc[:, :n_parts], y.iloc[:, n_parts:]
-        geometry = composition_geometry(parts, steps, mask, owner)
+        name = "y without its outputs"
+        geometry = composition_geometry(parts, steps, mask, owner, name)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     scales = np.ones(real.n_parts)
     if standardize:
@@ -251,9 +259,17 @@ def read_numbers(y: Any, name: str = "y") -> FloatArray:
             f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
             "where a member failed."
         )
-    values = given.astype(np.float64)
+    try:
+        values = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} has entries that are no numbers; expected real numbers, NaN where "
+            "a member failed."
+        ) from None
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
+    if not values.size:
+        raise ValueError(f"{name} is empty; expected a value for each member.")
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise ValueError(
@@ -346,4 +362,5 @@ def checked_outputs(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
         )
     refuse_other_outputs(y, names, what)
+    refuse_extremes(values, what)
     return values.reshape(len(values), -1)

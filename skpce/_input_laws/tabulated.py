@@ -450,7 +450,10 @@ class CategoricalLaw(InputLaw):
         return np.where(levels[position] == column, position, -1)
 
     def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
-        raise ValueError("A categorical input has no derivative.")
+        raise ValueError(
+            "An input with distribution='categorical' has no derivative; expected "
+            "inputs that are numbers."
+        )
 
     def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
         return self.table.points, self.table.masses

@@ -230,8 +230,9 @@ class SobolDisplay:
         lowest = float(shares.min(initial=0.0))
         if is_stacked and lowest < 0.0:
             raise ValueError(
-                f"kind='stacked' cannot show a share of {lowest:.3g}; kind='bars' and "
-                "kind='heatmap' can."
+                f"kind='stacked' cannot show a share of {lowest:.3g}; expected "
+                "kind='bars' "
+                "or kind='heatmap'."
             )
         each = 0.55 if is_stacked else 0.3 + 0.14 * len(names)
         height = max(1.4 + each * n_steps, 0.9 + 0.24 * len(names))

@@ -49,6 +49,7 @@ from ..._compositions.outputs import read_outputs
 from ..._expansion.expansion import Expansion
 from ..._expansion.targets import ConstantTargetWarning
 from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
+from ...inspection._closed_form.permuted_fits import factorise
 from ...inspection._ensembles.conditions import permutation_p_values
 from ...inspection._ensembles.cross_fit import CrossFit, Permutations, Split
 from ...inspection._ensembles.dependent_members import (
@@ -56,7 +57,6 @@ from ...inspection._ensembles.dependent_members import (
     find_member_groups,
 )
 from ...inspection._ensembles.members import divides, make_splits
-from ...inspection._ensembles.permuted_fits import factorise
 from .decision_problem import OWNER, Members, quiet_fit
 from .envelope import upper_envelope
 from .expected_value import by_degree, sobol_points

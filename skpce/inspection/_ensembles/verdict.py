@@ -20,6 +20,7 @@ from ..._checks import (
     fail,
     make_generator,
 )
+from .._closed_form.permuted_fits import factorise, factorise_wide
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
 from .._reading import final_estimator
@@ -54,7 +55,6 @@ from .members import (
     repetition_caution,
     without_replicates,
 )
-from .permuted_fits import factorise, factorise_wide
 from .training_noise import split_variance
 
 
