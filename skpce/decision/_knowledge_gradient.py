@@ -81,7 +81,12 @@ def knowledge_gradient(
     size = len(means)
     expected = f"a symmetric table of shape ({size}, {size}), not negative"
     spread = finite_floats(OWNER, "covariance", covariance, expected)
-    if spread.shape != (size, size) or np.diag(spread).min() < 0:
+    if spread.shape != (size, size):
+        raise ValueError(
+            f"The 'mean' and 'covariance' parameters of {OWNER} do not agree: {size} "
+            f"alternatives and shape {spread.shape}; expected {(size, size)}."
+        )
+    if np.diag(spread).min() < 0:
         raise fail(OWNER, "covariance", expected, covariance)
     if not np.allclose(spread, spread.T, rtol=1e-8, atol=1e-12 * np.abs(spread).max()):
         raise fail(OWNER, "covariance", expected, covariance)

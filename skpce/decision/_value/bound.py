@@ -112,10 +112,10 @@ class HeldOut:
             labels, kind = groups.labels, groups.kind
             n_folds = min(cv, groups.n_groups)
             fit = replace(fit, splits=make_splits(n_folds, X, labels, generator))
-        permutations = Permutations.draw(
-            len(X), labels, n_permutations, generator, kind
-        )
-        return cls(members, fit, groups, permutations, confidence_level, temperature)
+        drawn = Permutations(np.empty((0, len(X)), dtype=np.int64), True)
+        if n_permutations:
+            drawn = Permutations.draw(len(X), labels, n_permutations, generator, kind)
+        return cls(members, fit, groups, drawn, confidence_level, temperature)
 
     @property
     def refused(self) -> str:
