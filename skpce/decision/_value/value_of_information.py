@@ -126,7 +126,7 @@ def value_of_information(
         value : float
             The EVPPI of the expansion, NaN where it is not supported.
         plug_in : float
-            The same, whether supported or not. Noise in a fit makes it too large.
+            The same, supported or not. Noise makes it too large, a penalty too small.
         standard_error, low, high : float
             Bootstrap standard error of ``plug_in`` over members, and the 5 % and 95 %
             quantiles of the resamples. They contain neither bias nor truncation. NaN
