@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from .._checks import (
     FloatArray,
@@ -25,6 +25,7 @@ from .._checks import (
     import_pandas,
     one_thread_if_small,
 )
+from .._checks.workers import workers
 from .._expansion import indices as kernels
 from .._expansion.indices import SobolIndices
 from .._expansion.intervals import SobolInterval
@@ -423,7 +424,7 @@ def bootstrap_indices(
     size = n_terms * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
     blocks = [counts[start : start + step] for start in range(0, len(counts), step)]
-    draws = Parallel(n_jobs=fitted.n_jobs)(
+    draws = workers(fitted.n_jobs)(
         delayed(_resampled_indices)(fitted, solver, linear, level, block)
         for block in blocks
     )
@@ -457,7 +458,7 @@ def permutation_p_values(
     observed = fitted.step_press(fitted.fit.loo_residuals)
     linear = fitted.problem.linear
     orders = [generator.permutation(len(linear.design)) for _ in range(n_permutations)]
-    residuals = Parallel(n_jobs=fitted.n_jobs)(
+    residuals = workers(fitted.n_jobs)(
         delayed(_permuted_press)(fitted, linear, order) for order in orders
     )
     exceed = np.sum(np.asarray(residuals) <= observed, axis=0)

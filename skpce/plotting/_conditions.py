@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
@@ -17,6 +17,7 @@ from .._checks import (
     is_position,
     make_generator,
 )
+from .._checks.workers import workers
 from .._compositions.log_ratio import composition_geometry
 from ..inspection._ensembles.cross_fit import take, with_parameters
 from ..inspection._reading import Reading, expansion_of, final_estimator
@@ -171,7 +172,7 @@ class ConvergenceDisplay:
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
         refit = _Refit.of(pipeline, inputs, targets, quantity, step, outputs)
-        found = Parallel(n_jobs=n_jobs)(
+        found = workers(n_jobs)(
             delayed(refit.curve)(order, n_test, chosen) for order in orders
         )
         values = np.array([rows for rows, _, _ in found])

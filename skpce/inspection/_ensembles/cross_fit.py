@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 from ..._checks import FloatArray, IndexArray, _controller
+from ..._checks.workers import workers
 from ..._compositions.log_ratio import LogRatioGeometry, log_ratios_of
 from ..._compositions.outputs import Outputs
 from ..._input_laws import InputOutsideSupportWarning
@@ -188,7 +189,7 @@ def run_in_order(
 ) -> list[Any]:
     """Return the results of tasks, each given to ``done``, which may stop them all."""
     with _controller().limit(limits=1):
-        return _collected(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), done)
+        return _collected(workers(n_jobs, return_as="generator")(tasks), done)
 
 
 def _collected(
