@@ -33,6 +33,7 @@ from gflownet_envs.storage import (
     write_together,
 )
 from skpce._report.page import HtmlReport
+from skpce.plotting._fonts import choose_fonts
 from skpce.inspection import Result
 
 #: Points per inch of a picture, and how hard it is compressed (9 is hardest).
@@ -239,6 +240,7 @@ def _png(figure: Any) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
+    choose_fonts(figure)
     figure.set_dpi(_DPI)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()

@@ -34,6 +34,7 @@ from ._style import (
     make_panels,
     name_columns,
     output_q2,
+    readable,
     series_style,
 )
 
@@ -211,7 +212,7 @@ class ConvergenceDisplay:
             ax.set_title("\n".join(notes), fontsize=9)
         legend_right(ax)
         hide_spines(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
 
@@ -417,7 +418,7 @@ class EmbeddingDisplay:
         self._plot_quantiles(self.axes_[1], kwargs)
         if shares is not None:
             self._plot_retained_variance(self.axes_[2], shares)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
     def _plot_correlation(self, ax: Any) -> None:

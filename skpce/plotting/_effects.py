@@ -23,8 +23,8 @@ from .._expansion.moments import main_effects
 from ..inspection import Result
 from ..inspection._reading import expansion_of, group_matrix
 from ._style import (
-    NO_VARIANCE,
     NOT_SUPPORTED,
+    NO_VARIANCE,
     Support,
     check_position,
     color,
@@ -34,6 +34,7 @@ from ._style import (
     legend_right,
     make_axes,
     make_panels,
+    readable,
 )
 
 QUANTITIES = ("probability", "log_ratio")
@@ -231,7 +232,7 @@ class MainEffectsDisplay:
             else:
                 axes.set_ylabel(label(f"change of {self.quantity}", 32))
         legend_right(self.axes_[n_columns - 1])
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
     def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
@@ -478,7 +479,7 @@ class InteractionDisplay:
         self.image_ = draw_heat_map(ax, shown, names, names, **style)
         ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
         ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
     def _heads(self) -> list[str]:

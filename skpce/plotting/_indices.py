@@ -15,8 +15,8 @@ from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
     HATCH,
-    NO_VARIANCE,
     NOT_SUPPORTED,
+    NO_VARIANCE,
     Support,
     check_position,
     draw_heat_map,
@@ -25,6 +25,7 @@ from ._style import (
     legend_right,
     make_axes,
     make_panels,
+    readable,
     refuse_other_steps,
     refused,
     share_colors,
@@ -452,7 +453,7 @@ class RewardEffectsDisplay:
             )
         else:
             self._plot_bars(ax, measure, n_shown, kwargs)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
     def _plot_bars(

@@ -22,6 +22,7 @@ from ._style import (
     label,
     make_axes,
     points_across,
+    readable,
     text_width,
 )
 
@@ -267,7 +268,7 @@ class PartEffectsDisplay:
         if left_out:
             heads.append(f"the {len(order)} parts with the largest total index")
         ax.set_title("\n".join(heads), fontsize=10, loc="left")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
     @property
