@@ -46,7 +46,7 @@ def test_the_extras_are_there_and_all_has_those_of_users():
     (everything,) = extras["all"]
     assert everything == f"skpce[{','.join(e for e in extras if e in of_users)}]"
     assert names_of(extras["torch"]) == {"torch", "safetensors", "msgspec"}
-    assert names_of(extras["frames"]) == {"pandas"}
+    assert names_of(extras["frames"]) == {"narwhals", "pandas"}
     assert names_of(extras["cli"]) == {"click", "rich"}
 
 

@@ -33,8 +33,8 @@ from gflownet_envs.storage import (
     write_together,
 )
 from skpce._report.page import HtmlReport
-from skpce.plotting._fonts import choose_fonts
 from skpce.inspection import Result
+from skpce.plotting._fonts import choose_fonts
 
 #: Points per inch of a picture, and how hard it is compressed (9 is hardest).
 _DPI, _COMPRESSION = 150, 4

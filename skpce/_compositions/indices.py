@@ -22,9 +22,9 @@ from .._checks import (
     check_option,
     check_real,
     chosen_names,
-    import_pandas,
     one_thread_if_small,
 )
+from .._checks.frames import make_frame
 from .._checks.workers import workers
 from .._expansion import indices as kernels
 from .._expansion.indices import SobolIndices
@@ -502,14 +502,13 @@ def sobol_frame(
 
     Returns
     -------
-    frame : pandas.DataFrame
+    frame : data frame of pandas or polars
         Columns ``step``, ``coordinate`` (for actions and coordinates), ``input``,
         ``first_order``, ``total_order``, ``shapley`` (shares of the variance of
         the expansion), ``first_order_share``, ``total_order_share`` (shares of
         the total variance: times the leave-one-out Q² of the step or of the
         trajectory, at least 0), ``unexplained_share``; with intervals ``low``
-        and ``high`` of the total index, ``first_low`` and ``first_high``. Needs
-        pandas.
+        and ``high`` of the total index, ``first_low`` and ``first_high``.
 
     Raises
     ------
@@ -564,4 +563,4 @@ def sobol_frame(
         for prefix, (low, high) in pairs:
             columns[f"{prefix}low"] = low.ravel()
             columns[f"{prefix}high"] = high.ravel()
-    return import_pandas().DataFrame(columns)
+    return make_frame(columns, columns.values())

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail
+from .._checks.frames import is_table, take_columns
 from .._expansion.targets import (
     numbered_outputs,
     output_labels,
@@ -231,8 +232,10 @@ def read_outputs(
     if steps is not None:
         n_parts = _split_columns(y, table.shape[1], outputs, owner)
         parts, of_real = table[:, :n_parts], table[:, n_parts:]
-        if hasattr(y, "iloc"):
-            parts, of_real = y.iloc[:, :n_parts], y.iloc[:, n_parts:]
+        if is_table(y):
+            every = np.arange(table.shape[1])
+            parts = take_columns(y, every[:n_parts])
+            of_real = take_columns(y, every[n_parts:])
         geometry = composition_geometry(parts, steps, mask, owner)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     scales = np.ones(real.n_parts)

@@ -17,9 +17,9 @@ from .._checks import (
     FloatArray,
     IndexArray,
     as_floats,
-    import_pandas,
     refuse_other_names,
 )
+from .._checks.frames import make_frame
 from . import figures
 from .indices import SobolIndices, checked_features, sobol_indices
 from .moments import marginal_basis
@@ -474,9 +474,9 @@ class Expansion:
 
         Returns
         -------
-        frame : pandas.DataFrame
-            One row per term and one column per output; the index holds the names of
-            the terms. Needs pandas.
+        frame : data frame of pandas or polars
+            One row per term and one column per output; the index, or the first
+            column in polars, holds the names of the terms.
 
         Examples
         --------
@@ -490,9 +490,8 @@ class Expansion:
         1        3.0
         He1(x0)  2.0
         """
-        return import_pandas().DataFrame(
-            self.coefficients.T, index=self.term_names, columns=list(self.output_names)
-        )
+        terms = ("", self.term_names)
+        return make_frame(self.output_names, self.coefficients, index=terms)
 
     def __repr__(self) -> str:
         return (

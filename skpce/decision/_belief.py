@@ -42,10 +42,10 @@ from .._checks import (
     checked_sample_weight,
     fail,
     finite_floats,
-    import_pandas,
     listed,
     refuse_other_names,
 )
+from .._checks.frames import make_frame
 from .._input_laws import InputLaw
 
 # Tails outside the interval of the table.
@@ -204,7 +204,7 @@ class InputBelief:
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
         columns = {"input": np.array(self.names, dtype=object), "mean": self.mean}
         columns |= {"sd": self.standard_deviation, "low": low, "high": high}
-        return import_pandas().DataFrame(columns)
+        return make_frame(columns, columns.values())
 
     def __str__(self) -> str:
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
@@ -449,8 +449,7 @@ def _as_function(
     if names is None:
         return outcome.predict
     refuse_other_names(f"{owner}: the outcome", names, inputs)
-    frame = import_pandas().DataFrame
-    return lambda inputs: outcome.predict(frame(inputs, columns=names))
+    return lambda inputs: outcome.predict(make_frame(names, inputs.T))
 
 
 def _columns(owner: str, which: Any, n_values: int) -> IndexArray:

@@ -14,7 +14,8 @@ from sklearn.base import clone
 
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, as_floats, validated_array
-from ._ensembles.cross_fit import Split, take
+from .._checks.frames import take
+from ._ensembles.cross_fit import Split
 from ._reading import last_and_inputs
 from ._result import Result
 

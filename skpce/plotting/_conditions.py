@@ -17,9 +17,10 @@ from .._checks import (
     is_position,
     make_generator,
 )
+from .._checks.frames import as_table, take
 from .._checks.workers import workers
 from .._compositions.log_ratio import composition_geometry
-from ..inspection._ensembles.cross_fit import take, with_parameters
+from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
     UNEXPLAINED_COLOR,
@@ -158,8 +159,7 @@ class ConvergenceDisplay:
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_repeats", n_repeats, low=1)
         check_real(owner, "test_size", test_size, low=0, high=1)
-        inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
-        targets: Any = y if hasattr(y, "iloc") else np.asarray(y)
+        inputs, targets = as_table(X), as_table(y)
         if len(inputs) != len(targets):
             raise ValueError(f"X has {len(inputs)} members but y has {len(targets)}.")
         n_test = round(test_size * len(inputs))

@@ -23,8 +23,8 @@ from .._expansion.moments import main_effects
 from ..inspection import Result
 from ..inspection._reading import expansion_of, group_matrix
 from ._style import (
-    NOT_SUPPORTED,
     NO_VARIANCE,
+    NOT_SUPPORTED,
     Support,
     check_position,
     color,

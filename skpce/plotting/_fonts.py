@@ -1,10 +1,10 @@
 """Fonts for names in any writing, and what is shown where none is installed.
 
 Matplotlib's own font has no Chinese, Japanese or Korean characters, nor many others: it
-draws boxes and warns at each of them. Here every character that the font in use lacks is
-looked up in the fonts of the machine, those below first; a text gets the families that
-it needs behind its own. A character that no font has is shown by its number, with one
-warning that says what to do.
+draws boxes and warns at each of them. Here every character that the font in use lacks
+is looked up in the fonts of the machine, those below first; a text gets the families
+that it needs behind its own. A character that no font has is shown by its number, with
+one warning that says what to do.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PREFERRED_FAMILIES = (
 
 _NO_FONT = (
     "Names hold characters that no installed font has: figures show their numbers, "
-    "such as \\u4e2d, instead. Install a font that has them, for example Noto Sans CJK, "
-    "and remove matplotlib's list of fonts (matplotlib.get_cachedir())."
+    "such as \\u4e2d, instead. Install a font that has them, for example Noto Sans "
+    "CJK, and remove matplotlib's list of fonts (matplotlib.get_cachedir())."
 )
 
 

@@ -15,8 +15,8 @@ from ..inspection._reading import expansion_of, renamed
 from ._style import (
     COLORS,
     HATCH,
-    NOT_SUPPORTED,
     NO_VARIANCE,
+    NOT_SUPPORTED,
     Support,
     check_position,
     draw_heat_map,

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..._checks import FloatArray, check_boolean, fail, make_generator
+from ..._checks.frames import take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
@@ -24,7 +25,6 @@ from .cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
-    take,
     with_parameters,
 )
 from .embedding_search import (

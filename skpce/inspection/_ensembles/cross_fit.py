@@ -22,6 +22,7 @@ from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 from ..._checks import FloatArray, IndexArray, _controller
+from ..._checks.frames import take
 from ..._checks.workers import workers
 from ..._compositions.log_ratio import LogRatioGeometry, log_ratios_of
 from ..._compositions.outputs import Outputs
@@ -33,11 +34,6 @@ from ..._surrogate import CompositionalPCESurrogate
 from .._reading import Reading, expansion_of, final_estimator
 
 Split = tuple[IndexArray, IndexArray]
-
-
-def take(table: Any, rows: IndexArray) -> Any:
-    """Take rows of an array or data frame."""
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
 def with_parameters(pipeline: Any, **parameters: Any) -> Any:

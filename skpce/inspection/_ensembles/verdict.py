@@ -20,6 +20,7 @@ from ..._checks import (
     fail,
     make_generator,
 )
+from ..._checks.frames import take
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
 from .._reading import final_estimator
@@ -39,7 +40,6 @@ from .cross_fit import (
     factorise,
     group_q2,
     permuted_q2,
-    take,
     with_parameters,
 )
 from .dependent_members import find_member_groups

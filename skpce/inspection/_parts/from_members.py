@@ -13,11 +13,11 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from ..._checks import FloatArray, IndexArray, check_integer, make_generator
+from ..._checks.frames import take
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._expansion.indices import closed_index, total_index
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
-from .._ensembles.cross_fit import take
 from .._ensembles.dispersion import jackknife_error
 from .._ensembles.training_noise import refuse_failed
 from .._ensembles.verdict import verdict
