@@ -42,6 +42,14 @@ def copied(rng: np.random.Generator, jitter: float, n_inputs: int, degree: int) 
     return PolynomialChaosRegressor(degree), X, y
 
 
+def large_groups(rng: np.random.Generator, jitter: float, times: int) -> Case:
+    """Twenty members, many times each, in any order."""
+    X, y = (np.repeat(rng.normal(size=(20, k)), times, axis=0) for k in (2, 1))
+    order = rng.permutation(len(X))
+    X, y = (v[order] + jitter * rng.normal(size=v.shape) for v in (X, y))
+    return PolynomialChaosRegressor(4), X, y
+
+
 def copied_behind_pca(rng: np.random.Generator) -> Case:
     _, X, y = copied(rng, 1e-6, 100, 2)
     pca = PCA(15, whiten=True)
@@ -132,8 +140,10 @@ def walking_signal(rng: np.random.Generator) -> Case:
 NULL: dict[str, Callable[[np.random.Generator], Case]] = {
     "near-copies, jitter 1e-6, degree 4": lambda rng: copied(rng, 1e-6, 2, 4),
     "near-copies, jitter 0.05, degree 4": lambda rng: copied(rng, 0.05, 2, 4),
+    "near-copies, fifteen of each, jitter 0.02": lambda r: large_groups(r, 0.02, 15),
     "near-copies behind PCA(15)": copied_behind_pca,
     "exact copies": lambda rng: copied(rng, 0.0, 2, 4),
+    "exact copies, ten of each": lambda rng: large_groups(rng, 0.0, 10),
     "two random walks": walks,
     "autoregressions, 0.8": autoregressions,
     "batches, in order": batches,

@@ -36,8 +36,8 @@ def _answer(findings: tuple[PartFindings, ...], place: int) -> str:
     sentence = f"{_shown(row.step)}: {_shares(chosen, found)}"
     if chosen is not findings[0]:
         sentence += (
-            f" (split: {chosen.named.title}; the first split gives no answer here, as "
-            f"its parts depend on one another)"
+            f" (split: {chosen.named.title}; the first split gives no answer here: "
+            f"{', '.join(row.reasons)})"
         )
     return f"{sentence}.{_noise(chosen, place)}"
 

@@ -180,6 +180,7 @@ def leading_entries(named: NamedParts, effects: Result, **known: Any) -> Result 
         labels={name: named.entries[name].labels for name in part_of.values()},
         names={name: named.entries[name].names for name in part_of.values()},
         n_best=named.n_verified,
+        n_verifying=named.n_verifying,
         **known,
     )
 

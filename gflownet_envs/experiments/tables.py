@@ -20,7 +20,7 @@ from skpce._report.page import (
     share_columns,
     without_rounding,
 )
-from skpce.inspection import ResultRow
+from skpce.inspection import Result, ResultRow
 
 # Parts of a step that have a row of their own, the largest ones; pairs of parts.
 _MOST_PARTS, _MOST_PAIRS = 6, 3
@@ -117,13 +117,14 @@ def entries_table(found: PartFindings) -> Table | None:
     """What matters most in the leading part of each step; None where not known."""
     if found.entries is None:
         return None
+    kinds = {name: entries.noun for name, entries in found.named.entries.items()}
     rows = [
         (
             row.step if rank == 0 else "",
-            row.part[rank] if rank == 0 else "",
+            f"{row.part[rank]}: {kinds[row.part[rank]]}" if rank == 0 else "",
             row.entry[rank],
-            f"{row.alone[rank]:.1%}",
-            f"{1.0 - row.left[rank]:.1%}",
+            _with_error(row.alone[rank], row.alone_error[rank]),
+            _with_error(1.0 - row.left[rank], row.left_error[rank]),
         )
         for row in found.entries.rows
         for rank in range(len(row.entry))
@@ -131,10 +132,18 @@ def entries_table(found: PartFindings) -> Table | None:
     ]
     return Table(
         "What matters most in the leading part of each step, verified by solving "
-        f"again: {found.named.title}",
+        f"again ({_verifying(found.entries)}), ± standard error: {found.named.title}",
         ("step", "part", "entry", "variance if only it varies", "fall if it is fixed"),
         tuple(rows),
     )
+
+
+def _verifying(entries: Result) -> str:
+    """Say how many members were solved again."""
+    n_members, n_verifying = entries.n_members, entries.n_verifying
+    if n_verifying == n_members:
+        return f"{n_members} members"
+    return f"{n_verifying} of {n_members} members"
 
 
 def verdict_table(results: RunResults) -> Table:

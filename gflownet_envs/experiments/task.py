@@ -130,6 +130,8 @@ class NamedParts:
         What a part is made of, where that can be pointed at.
     n_verified : int
         Leading entries of each choice that are verified by solving again; 0 for none.
+    n_verifying : int or None
+        Members that are solved again for it; None for all.
     batch_size : int
         Rewards that are solved at once.
     freezes : bool
@@ -143,6 +145,7 @@ class NamedParts:
     phrases: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, PartEntries] = field(default_factory=dict)
     n_verified: int = 10
+    n_verifying: int | None = None
     batch_size: int = 256
     freezes: bool = True
 

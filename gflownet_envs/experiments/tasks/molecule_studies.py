@@ -232,9 +232,7 @@ def _toy_parts(
     log_reward = reward(slice(0, reward.n_members), torch.arange(n_objects)).numpy()
     sums = descriptors[environment.object_levels().numpy()].sum(axis=1)
     return (
-        sequence_parts(
-            environment, log_reward, nouns=("fragment", "fragments"), n_verified=3
-        ),
+        sequence_parts(environment, log_reward, nouns=("fragment", "fragments")),
         feature_parts(
             environment,
             log_reward,

@@ -82,7 +82,7 @@ def process_reward_study(
     some = slice(0, min(_N_EXCHANGED, len(members)))
     n_objects = environment.require_listed_objects()
     is_large = n_objects > _N_LARGE
-    cost: Any = {"n_verified": 0 if is_large else 10, "freezes": not is_large}
+    cost: Any = {"n_verifying": 10 if is_large else None, "freezes": not is_large}
     log_reward = reward(some, torch.arange(n_objects)).numpy()
     named_parts = (
         sequence_parts(
@@ -102,6 +102,7 @@ def process_reward_study(
             names,
             n_members=some.stop,
             seed=seed,
+            batch_size=64,
             **cost,
         ),
     )

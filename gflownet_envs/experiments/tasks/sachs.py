@@ -72,6 +72,7 @@ _MAPK_EDGES = (("Raf", "Mek"), ("Mek", "Erk"), ("PKA", "P38"))
 # single nodes of two
 _BLOCKS = (("PIP3", "PIP2"), ("Raf", "Mek"), ("PKA", "Erk", "Akt"), ("P38", "Jnk"))
 _SOLVED_AT_ONCE = 16  # rewards of recombined parts
+_N_VERIFYING = 8  # members; a solution takes a fifth of a second
 _N_SAMPLED = 256  # graphs of each trained member behind its edge marginals
 
 
@@ -277,7 +278,7 @@ def _named_parts(
     settings: Any = {
         "batch_size": _SOLVED_AT_ONCE,
         "freezes": False,
-        "n_verified": 0,  # a solution takes a quarter of a second
+        "n_verifying": _N_VERIFYING,
     }
     known: dict[str, Callable[[], NamedParts]] = {
         "regressions": lambda: regression_parts(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -232,9 +233,7 @@ def sequence_parts(
     *,
     nouns: tuple[str, str],
     kinds: Mapping[str, np.ndarray] | None = None,
-    n_verified: int = 3,
-    batch_size: int = 256,
-    freezes: bool = True,
+    **settings: Any,
 ) -> NamedParts:
     """Split log R by length, position and neighbouring positions.
 
@@ -262,9 +261,7 @@ def sequence_parts(
         parts.reward,
         {name: phrases[name] for name in split},
         parts.entries(),
-        n_verified=n_verified,
-        batch_size=batch_size,
-        freezes=freezes,
+        **settings,
     )
 
 
@@ -286,9 +283,7 @@ def seen_parts(
     *,
     n_members: int,
     seed: int,
-    n_verified: int = 3,
-    batch_size: int = 64,
-    freezes: bool = True,
+    **settings: Any,
 ) -> NamedParts:
     """Split what the reward models saw by groups of the labelled problems.
 
@@ -319,7 +314,5 @@ def seen_parts(
             )
             for name, own in groups.items()
         },
-        n_verified=n_verified,
-        batch_size=batch_size,
-        freezes=freezes,
+        **settings,
     )

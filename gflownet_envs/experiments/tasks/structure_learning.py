@@ -60,6 +60,7 @@ from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
 
 _STANDARDIZE = "global"
 _SOLVED_AT_ONCE = 64  # rewards of recombined parts, 29,281 graphs each
+_N_VERIFYING = 20  # members that are solved again to verify what matters most
 
 
 @dataclass(frozen=True)
@@ -234,10 +235,11 @@ def _named_parts(
     order = topological_order(environment.node_names, edges)
     triangular = TriangularSamples(samples, order)
     settings: Any = {"batch_size": _SOLVED_AT_ONCE, "freezes": False}
+    settings |= {"n_verifying": _N_VERIFYING}
     plain = settings | {"n_verified": 0}
     pairs = list(combinations(environment.node_names, 2))
     return (
-        regression_parts(environment, triangular, reward, n_verified=1, **settings),
+        regression_parts(environment, triangular, reward, **settings),
         pair_parts(environment, triangular, pairs, reward, **plain),
         node_parts(environment, scores, reward, **plain),
         edge_parts(environment, scores, reward, **plain),

@@ -47,6 +47,22 @@ def with_parameters(pipeline: Any, **parameters: Any) -> Any:
     return copy
 
 
+def seeded(pipeline: Any, generator: np.random.Generator) -> Any:
+    """Clone a pipeline and seed what has no ``random_state``: each fit is the same.
+
+    Without a seed a randomised decomposition differs from fit to fit, so that every
+    permutation had to be fitted with a decomposition of its own.
+    """
+    copy = clone(pipeline)
+    draws = generator.spawn(1)[0]  # the generator itself stays where it is
+    seeds = {
+        name: int(draws.integers(np.iinfo(np.int32).max))
+        for name, value in sorted(copy.get_params(deep=True).items())
+        if value is None and name.split("__")[-1] == "random_state"
+    }
+    return copy.set_params(**seeds)
+
+
 @dataclass(frozen=True)
 class CrossFit:
     """A pipeline, cloned and fitted in every fold, and its data."""

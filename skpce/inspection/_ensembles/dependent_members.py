@@ -11,24 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
-from scipy.special import digamma
-from sklearn.neighbors import NearestNeighbors
 
 from ..._checks import FloatArray, IndexArray
 from .._input_tests import numeric
 from .._reading import last_and_inputs
 from .cross_fit import CrossFit
+from .near_copies import labels_of_copies
 
 # Groups that a verdict needs; with fewer no permutation test has power.
 _LEAST_GROUPS = 8
-# Share of the members, and number, that has to be in excess of one for each group.
-_LEAST_EXCESS, _LEAST_MEMBERS = 0.05, 3
-# False discovery rate at which a member has a neighbour that is too near.
-_LEVEL = 0.1
-# Neighbours that show the local density.
-_NEIGHBOURS = 8
 # Significance level of each test of a series, and permutations behind it.
 _SERIES_LEVEL, _N_ORDERS = 0.01, 999
 
@@ -85,6 +76,19 @@ def find_member_groups(
     return copies if series is None else series
 
 
+def _near_copies(tables: list[FloatArray], outputs: FloatArray) -> MemberGroups | None:
+    """Return the groups of members that are nearer than independent ones would be."""
+    labels = labels_of_copies(tables, outputs)
+    if labels is None:
+        return None
+    sizes = np.bincount(labels)
+    words = (
+        f"{int(sizes[sizes > 1].sum())} members are near-copies of others (groups of "
+        f"up to {sizes.max()}), nearer than independent members would be"
+    )
+    return MemberGroups(labels, kind="copies", words=words)
+
+
 def _series_of_groups(
     copies: MemberGroups,
     tables: list[FloatArray],
@@ -137,70 +141,6 @@ def _scaled(values: FloatArray, groups: IndexArray | None = None) -> FloatArray:
         total = np.bincount(groups[varies], weights=variance)
         variance = total[groups[varies]]
     return np.asarray(centred / np.sqrt(variance))
-
-
-def _near_copies(tables: list[FloatArray], outputs: FloatArray) -> MemberGroups | None:
-    """Return the groups of members that are nearer than independent ones would be."""
-    n_members = len(outputs)
-    links = []
-    for inputs in tables:
-        weight = np.sqrt(max(inputs.shape[1], 1) / max(outputs.shape[1], 1))
-        joint = np.hstack([inputs, outputs * min(weight, 1.0)])
-        links.append(_too_near(joint))
-        if len(np.unique(inputs, axis=0)) > _LEAST_GROUPS * 4:
-            links.append(_too_near(inputs))
-    pairs = np.concatenate([*links, np.zeros((0, 2), dtype=np.int64)])
-    graph = coo_matrix(
-        (np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_members,) * 2
-    )
-    n_groups, labels = connected_components(graph, directed=False)
-    if n_members - n_groups < max(_LEAST_MEMBERS, _LEAST_EXCESS * n_members):
-        return None
-    sizes = np.bincount(labels)
-    words = (
-        f"{int(sizes[sizes > 1].sum())} members are near-copies of others (groups of "
-        f"up to {sizes.max()}), nearer than independent members would be"
-    )
-    return MemberGroups(labels, kind="copies", words=words)
-
-
-def _too_near(points: FloatArray) -> IndexArray:  # shapes: (n, d) -> (n_pairs, 2)
-    r"""Return pairs that are too near for the density around them.
-
-    Where the density is about constant within the 2k-th neighbour, volumes
-    :math:`V_j \propto r_j^D` of balls that reach the j-th neighbour make
-    :math:`V_1 / V_k` the smallest of k - 1 uniform numbers, with the dimension D from
-    :math:`E \log (V_{2k} / V_k) = \psi(2k) - \psi(k)` (Facco et al., Scientific
-    Reports 7, 2017). Members are tested by the p-value of this ratio at a false
-    discovery rate, and linked to all that are within the distance it allows.
-    """
-    n_points = len(points)
-    k = min(_NEIGHBOURS, (n_points - 1) // 2)
-    if k < 2:
-        return np.zeros((0, 2), dtype=np.int64)
-    distance, place = NearestNeighbors(n_neighbors=2 * k).fit(points).kneighbors()
-    near, far = distance[:, k - 1], distance[:, 2 * k - 1]
-    known = near > 0
-    if not known.any():
-        return np.zeros((0, 2), dtype=np.int64)
-    growth = float(np.log(far[known] / near[known]).mean())
-    if not growth > 0:
-        return np.zeros((0, 2), dtype=np.int64)
-    dimension = (digamma(2 * k) - digamma(k)) / growth
-    ratio = np.ones(n_points)
-    ratio[known] = (distance[known, 0] / near[known]) ** dimension
-    p_values = 1.0 - (1.0 - ratio) ** (k - 1)
-    ordered = np.sort(p_values)
-    limits = _LEVEL * np.arange(1, n_points + 1) / n_points
-    passed = np.flatnonzero(ordered <= limits)
-    if not passed.size:
-        return np.zeros((0, 2), dtype=np.int64)
-    allowed = 1.0 - (1.0 - limits[passed[-1]]) ** (1.0 / (k - 1))
-    reach = near * allowed ** (1.0 / dimension)
-    rows, columns = np.nonzero(distance <= reach[:, np.newaxis])
-    others = place[rows, columns]
-    mutual = distance[rows, columns] <= reach[others]
-    return np.column_stack([rows[mutual], others[mutual]])
 
 
 def _series(

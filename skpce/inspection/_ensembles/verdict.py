@@ -40,6 +40,7 @@ from .cross_fit import (
     factorise,
     group_q2,
     permuted_q2,
+    seeded,
     with_parameters,
 )
 from .dependent_members import find_member_groups
@@ -284,6 +285,7 @@ def verdict(
     )
     check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
+    pipeline = seeded(pipeline, generator)
     table, y, read, steps = read_members(
         pipeline,
         *(X, y),

@@ -15,6 +15,8 @@ from .._result import Result
 from .recombination import Recombination, Solver, read_parts, sum_of_parts
 
 OWNER = "part_entries"
+# What solving again says of an entry.
+_VERIFIED = ("alone", "alone_error", "left", "left_error")
 
 
 def part_entries(
@@ -26,6 +28,7 @@ def part_entries(
     names: Any = None,
     candidates: Any = None,
     n_best: int = 10,
+    n_verifying: int | None = None,
     combine: Callable[[Mapping[str, NDArray[Any]]], Any] | None = None,
     steps: Any = None,
     outputs: Any = None,
@@ -60,6 +63,9 @@ def part_entries(
         between the members. For several parts a dict.
     n_best : int, default=10
         Number of leading entries of each output that are verified.
+    n_verifying : int or None, default=None
+        Members for which the leading entries are solved again, in even steps through
+        all; None means all. Fewer members cost less and have larger standard errors.
     combine : callable or None, default=None
         Maps parts of several members, by name, to their inputs; None adds them up.
     steps, outputs, mask, zero_replacement, standardize
@@ -72,8 +78,9 @@ def part_entries(
     Returns
     -------
     entries : Result
-        One row per output (or step) and ``rank``, of shape (n_outputs, n_ranks);
-        ``print`` gives the leading ones in words. The columns are
+        One row per output (or step) and ``rank``, of shape (n_outputs, n_ranks), in
+        the order of ``alone``; ``print`` gives the leading ones in words. The columns
+        are
 
         entry, part : ndarray of str
             Name of the entry and of its part; empty where an output has fewer.
@@ -86,10 +93,12 @@ def part_entries(
             Variance when this entry is fixed at its mean in every member and all else
             is as it is, over the variance of the members: the variance falls by
             ``1 - left``, or grows where that is negative.
+        alone_error, left_error : ndarray of float
+            Standard errors of both, which are ratios of variances of the same members.
 
         Of the whole: ``screening``, a dict of the name of each part to a Result with
-        the share ``screened`` of all its candidates; ``n_members`` and
-        ``n_solutions``.
+        the share ``screened`` of all its candidates; ``n_members``, ``n_verifying``
+        and ``n_solutions``.
 
     Raises
     ------
@@ -114,10 +123,14 @@ def part_entries(
     the output: the leading term is exact for an entry of one value.
 
     *Verification* has no such approximation and needs no independence. ``alone`` and
-    ``1 - left`` differ where entries interact or depend on one another.
+    ``1 - left`` differ where entries interact or depend on one another. With squared
+    deviations :math:`a_i` of the members as they are, and :math:`b_i` of the same
+    members with one entry fixed or varying, the ratio :math:`r = \bar b / \bar a` has
+    the standard error of the mean of :math:`(b_i - r a_i) / \bar a`.
 
     *Cost*: a solution of each member, one of the mean, one for each candidate, and two
-    of each member for every entry that is among the leading ones of any output.
+    of each verifying member for every entry that is among the leading ones of any
+    output.
 
     Examples
     --------
@@ -138,6 +151,8 @@ def part_entries(
     """
     check_integer(OWNER, "n_best", n_best, low=1)
     check_integer(OWNER, "batch_size", batch_size, low=1)
+    if n_verifying is not None:
+        check_integer(OWNER, "n_verifying", n_verifying, low=3)
     if not callable(model):
         raise fail(OWNER, "model", "callable", model)
     if combine is not None and not callable(combine):
@@ -153,9 +168,10 @@ def part_entries(
     source = Recombination(model, named, combine or sum_of_parts)
     n_candidates = sum(len(one.candidates) for one in entries.values())
     n_screened = source.n_members + 1 + n_candidates
-    most = n_screened + 2 * source.n_members * n_candidates
+    rows = _in_even_steps(source.n_members, n_verifying)
+    most = n_screened + 2 * len(rows) * n_candidates
     solver = Solver(source, batch_size, most, progress)
-    variance = solver.of_all_members(
+    y = solver.read_members(
         OWNER,
         steps=steps,
         outputs=outputs,
@@ -163,13 +179,21 @@ def part_entries(
         zero_replacement=zero_replacement,
         standardize=standardize,
     )
+    variance = solver.variance_of(y)
     part_of = _part_of_outputs(part, solver.outputs.names)
     screened = _screened(solver, entries, variance)
     leading = _leading(screened, entries, part_of, n_best)
     verified = list(dict.fromkeys(pair for row in leading for pair in row))
-    solver.n_solutions = n_screened + 2 * source.n_members * len(verified)
-    shares = {pair: _verified(solver, entries, *pair, variance) for pair in verified}
-    return _table(solver, entries, part_of, leading, screened, shares)
+    solver.n_solutions = n_screened + 2 * len(rows) * len(verified)
+    squares = np.where(variance > 0, solver.squares_of(y[rows]), np.nan)
+    shares = {
+        pair: _verified(solver, entries, *pair, rows, squares) for pair in verified
+    }
+    ranked = [
+        sorted(pairs, key=lambda pair: -shares[pair]["alone"][group])
+        for group, pairs in zip(part_of, leading, strict=True)
+    ]
+    return _table(solver, entries, part_of, ranked, screened, shares, len(rows))
 
 
 @dataclass(frozen=True)
@@ -345,21 +369,45 @@ def _verified(
     entries: Mapping[str, _Entries],
     name: str,
     entry: int,
-    variance: FloatArray,  # shape: (n_groups,)
-) -> tuple[FloatArray, FloatArray]:  # each of shape (n_groups,)
+    rows: IndexArray,  # of the verifying members
+    squares: FloatArray,  # of these members as they are, shape: (n_rows, n_groups)
+) -> dict[str, FloatArray]:  # each of shape (n_groups,)
     """Return the variance with one entry varying, and with it fixed at its mean."""
-    parts, means = solver.source.parts, solver.source.means
+    parts = {key: values[rows] for key, values in solver.source.parts.items()}
+    means = {key: values[rows] for key, values in solver.source.means.items()}
     shape = parts[name].shape
     one = entries[name]
     columns = one.elements[entry]
-    varying = np.array(means[name], dtype=np.float64).reshape(len(one.values), -1)
-    fixed = one.values.copy()
+    varying = np.array(means[name], dtype=np.float64).reshape(len(rows), -1)
+    fixed = one.values[rows]
     fixed[:, columns] = varying[:, columns]
-    varying[:, columns] = one.values[:, columns]
-    return (
-        solver.share_of({**means, name: varying.reshape(shape)}, variance),
-        solver.share_of({**parts, name: fixed.reshape(shape)}, variance),
-    )
+    varying[:, columns] = one.values[np.ix_(rows, columns)]
+    chosen = {
+        "alone": {**means, name: varying.reshape(shape)},
+        "left": {**parts, name: fixed.reshape(shape)},
+    }
+    found = {}
+    for key, values in chosen.items():
+        own = solver.squares_of(solver.outputs.coordinates(solver.of_parts(values)))
+        found[key], found[f"{key}_error"] = _ratio(own, squares)
+    return found
+
+
+def _in_even_steps(n_members: int, n_chosen: int | None) -> IndexArray:
+    """Return positions of members in even steps."""
+    if n_chosen is None or n_chosen >= n_members:
+        return np.arange(n_members)
+    return np.arange(n_chosen) * n_members // n_chosen
+
+
+def _ratio(
+    own: FloatArray, whole: FloatArray
+) -> tuple[FloatArray, FloatArray]:  # shapes: twice (n, n_groups) -> (n_groups,)
+    """Return the ratio of two means of the same members, and its standard error."""
+    mean = whole.mean(axis=0)
+    ratio = own.mean(axis=0) / mean
+    deviation = (own - ratio * whole) / mean
+    return ratio, deviation.std(axis=0, ddof=1) / np.sqrt(len(own))
 
 
 def _table(
@@ -368,13 +416,14 @@ def _table(
     part_of: Mapping[int, str],
     leading: Sequence[Sequence[tuple[str, int]]],
     screened: Mapping[str, FloatArray],
-    shares: Mapping[tuple[str, int], tuple[FloatArray, FloatArray]],
+    shares: Mapping[tuple[str, int], Mapping[str, FloatArray]],
+    n_verifying: int,
 ) -> Result:
     """Put the leading entries into words."""
     outputs = solver.outputs
     names = tuple(outputs.names[group] for group in part_of)
     shape = (len(names), max(map(len, leading)))
-    numbers = {key: np.full(shape, np.nan) for key in ("screened", "alone", "left")}
+    numbers = {key: np.full(shape, np.nan) for key in ("screened", *_VERIFIED)}
     words = {key: np.full(shape, "", dtype=object) for key in ("entry", "part")}
     for row, (group, found) in enumerate(zip(part_of, leading, strict=True)):
         for rank, (name, entry) in enumerate(found):
@@ -382,10 +431,11 @@ def _table(
             words["entry"][place], words["part"][place] = one.names[entry], name
             position = one.candidates.index(entry)
             numbers["screened"][place] = screened[name][position, group]
-            alone, left = shares[name, entry]
-            numbers["alone"][place], numbers["left"][place] = alone[group], left[group]
+            for key in _VERIFIED:
+                numbers[key][place] = shares[name, entry][key][group]
     columns = words | numbers
     n_members = solver.source.n_members
+    few = f", {n_verifying} of them verifying" if n_verifying < n_members else ""
     return Result(
         {outputs.noun: names, "rank": tuple(range(1, shape[1] + 1))},
         columns,
@@ -396,11 +446,13 @@ def _table(
         ),
         facts=tuple(_in_words(columns, row) for row in range(len(names))),
         notes=(
-            f"Of {n_members} members, {solver.n_done} solutions. Alone: only the entry "
-            "varies; without: fall of the variance with the entry fixed at its mean.",
+            f"Of {n_members} members{few}, {solver.n_done} solutions. Alone: only the "
+            "entry varies; without: fall of the variance with the entry fixed at its "
+            "mean. ±: standard error.",
         ),
         figures={
             "n_members": n_members,
+            "n_verifying": n_verifying,
             "n_solutions": solver.n_done,
             "screening": {
                 name: Result(
@@ -420,9 +472,10 @@ def _table(
 def _in_words(columns: Mapping[str, NDArray[Any]], row: int) -> str:
     """Name the leading entries, with what they explain."""
     return "; ".join(
-        f"{entry}: alone {alone:.1%}, without {1 - left:z.1%}"
-        for entry, alone, left in zip(
-            *(columns[name][row, :3] for name in ("entry", "alone", "left")),
+        f"{entry}: alone {alone:.1%} ± {alone_error:.1%}, without {1 - left:z.1%} "
+        f"± {left_error:.1%}"
+        for entry, alone, alone_error, left, left_error in zip(
+            *(columns[name][row, :3] for name in ("entry", *_VERIFIED)),
             strict=True,
         )
         if entry

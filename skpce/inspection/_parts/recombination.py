@@ -103,13 +103,28 @@ class Solver:
     def of_all_members(
         self, owner: str, **columns: Any
     ) -> FloatArray:  # shape: (n_groups,)
-        """Solve for the members as they are, and return the variance of each group.
+        """Solve for the members as they are, and return the variance of each group."""
+        return self.variance_of(self.read_members(owner, **columns))
+
+    def read_members(
+        self, owner: str, **columns: Any
+    ) -> FloatArray:  # shape: (n_members, n_coordinates)
+        """Solve for the members as they are, and return the coordinates of y.
 
         Reads from y what its columns are, as ``columns`` say.
         """
         y = self.of_parts(self.source.parts)
         self.outputs = read_outputs(y, owner, **columns)
-        return self.variance_of(self.outputs.coordinates(y))
+        return self.outputs.coordinates(y)
+
+    def squares_of(
+        self,
+        coordinates: FloatArray,  # shape: (n, n_coordinates)
+    ) -> FloatArray:  # shape: (n, n_groups)
+        """Return squared distances from the mean in each group; 0 for rounding."""
+        varies = self.outputs.spread(coordinates) > 0
+        centred = np.where(varies, coordinates - coordinates.mean(axis=0), 0.0)
+        return self.outputs.sum_by_group(np.square(centred))
 
     def variance_of(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -11,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.inspection import verdict
 from skpce.inspection._ensembles.cross_fit import Permutations
-from skpce.inspection._ensembles.dependent_members import _too_near
+from skpce.inspection._ensembles.near_copies import labels_of_copies, too_near
 
 QUICK = {"n_permutations": 99, "random_state": 0}
 
@@ -34,7 +36,56 @@ def test_copies_of_members_by_chance_are_not_attributable(jitter, seed):
     found = verdict(PolynomialChaosRegressor(4), X, y, **QUICK)
     assert not any(found.attributable)
     assert cautions(found, "near-copies")
-    assert "that of 2" in cautions(found, "near-copies")[0]  # 20 groups, or nearly
+    n_groups = int(re.search(r"that of (\d+)", cautions(found, "near-copies")[0])[1])
+    assert 15 <= n_groups <= 25  # 20, or nearly
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-6, 0.05])
+@pytest.mark.parametrize("times", [10, 15])
+def test_large_groups_of_copies(times, jitter):
+    rng = np.random.default_rng(times)
+    X, y = copies(rng, jitter=0.0, times=times)
+    order = rng.permutation(len(X))
+    X, y = X[order] + jitter * rng.normal(size=X.shape), y[order]
+    found = verdict(PolynomialChaosRegressor(4), X, y, **QUICK)
+    assert not any(found.attributable)
+    assert cautions(found, "near-copies")
+
+
+def test_one_input_in_all_digits_and_repeated_settings():
+    """A few settings of several columns are copies; a design of levels is none."""
+    rng = np.random.default_rng(0)
+    one = np.repeat(rng.normal(size=(20, 1)), 4, axis=0)
+    assert labels_of_copies([one], rng.normal(size=(80, 1))).max() == 19
+    settings = np.repeat(rng.normal(size=(6, 2)), 10, axis=0)
+    assert labels_of_copies([settings], rng.normal(size=(60, 1))).max() == 5
+    crossed = rng.integers(0, 3, size=(60, 2)).astype(float)
+    assert labels_of_copies([crossed], rng.normal(size=(60, 1))) is None
+    rounded = np.round(rng.normal(size=(100, 1)), 1)
+    assert labels_of_copies([rounded], rounded + rng.normal(size=(100, 1))) is None
+
+
+def test_repeated_levels_are_copies_where_outputs_repeat_with_them():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.integers(0, 9, size=(20, 2)), 3, axis=0).astype(float)
+    y = np.repeat(rng.normal(size=(20, 1)), 3, axis=0)
+    assert labels_of_copies([X], y).max() == 19
+    accuracy = rng.integers(90, 100, size=(60, 1)) / 100  # (values repeat by chance)
+    levels = rng.integers(0, 2, size=(60, 2)).astype(float)
+    assert labels_of_copies([levels], accuracy) is None
+
+
+@pytest.mark.parametrize("n_modes", [2, 4])
+def test_a_few_modes_are_no_copies(n_modes):
+    """Independent members from well separated modes; deviation 1, distance about 15."""
+    n_found = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        modes = np.repeat(15 * rng.normal(size=(n_modes, 2)), 100 // n_modes, axis=0)
+        X = modes + rng.normal(size=(100, 2))
+        y = X[:, :1] + 0.3 * rng.normal(size=(100, 1))
+        n_found += labels_of_copies([X / X.std(axis=0)], y / y.std()) is not None
+    assert n_found <= 5
 
 
 def test_copies_behind_an_embedding():
@@ -148,14 +199,14 @@ def test_a_bad_order(order, words):
 
 
 @pytest.mark.parametrize("n_dimensions", [1, 2, 5])
-def test_independent_points_are_seldom_too_near(n_dimensions):
+def test_independent_points_are_seldomtoo_near(n_dimensions):
     """The false discovery rate: some pair in at most a quarter of the samples."""
     rng = np.random.default_rng(0)
     samples = [rng.normal(size=(60, n_dimensions)) for _ in range(60)]
-    assert np.mean([len(_too_near(points)) > 0 for points in samples]) < 0.25
+    assert np.mean([len(too_near(points)) > 0 for points in samples]) < 0.25
     doubled = [np.vstack([points, points + 1e-6]) for points in samples[:5]]
     for points in doubled:
-        pairs = {tuple(sorted(pair)) for pair in _too_near(points).tolist()}
+        pairs = {tuple(sorted(pair)) for pair in too_near(points).tolist()}
         assert {(i, i + 60) for i in range(60)} <= pairs
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skpce import CompositionalPCESurrogate
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce._compositions.outputs import read_outputs
 from skpce.inspection import input_tests, verdict
 from skpce.inspection._ensembles.conditions import holm
@@ -439,3 +439,19 @@ def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own():
     found = verdict(surrogate, X, y, n_permutations=19, random_state=0)
     assert len(found.steps) == 2
     assert all(step.q2 > 0.8 for step in found.steps)
+
+
+def test_a_randomised_decomposition_is_the_same_in_every_fit():
+    """PCA of many columns draws numbers; seeded, its permutations have a closed form."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 12)) @ rng.normal(size=(12, 600))
+    y = X[:, :1] / X[:, 0].std() + 0.3 * rng.normal(size=(40, 1))
+    model = make_pipeline(
+        PCA(3, whiten=True, svd_solver="randomized"), PolynomialChaosRegressor(1)
+    )
+    first, second = (
+        verdict(model, X, y, n_permutations=39, random_state=3) for _ in range(2)
+    )
+    assert first.closed_form
+    np.testing.assert_array_equal(first.q2, second.q2)
+    assert model.named_steps["pca"].random_state is None  # the caller's own is as it was
