@@ -442,7 +442,7 @@ def test_the_steps_of_a_surrogate_on_another_regressor_are_its_own():
 
 
 def test_a_randomised_decomposition_is_the_same_in_every_fit():
-    """PCA of many columns draws numbers; seeded, its permutations have a closed form."""
+    """PCA of many columns draws numbers; seeded, permutations have a closed form."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 12)) @ rng.normal(size=(12, 600))
     y = X[:, :1] / X[:, 0].std() + 0.3 * rng.normal(size=(40, 1))
@@ -454,4 +454,4 @@ def test_a_randomised_decomposition_is_the_same_in_every_fit():
     )
     assert first.closed_form
     np.testing.assert_array_equal(first.q2, second.q2)
-    assert model.named_steps["pca"].random_state is None  # the caller's own is as it was
+    assert model.named_steps["pca"].random_state is None  # the caller's is as it was
