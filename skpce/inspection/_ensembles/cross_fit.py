@@ -22,6 +22,7 @@ from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 from ..._checks import FloatArray, IndexArray, _controller
+from ..._checks.callbacks import without_callbacks
 from ..._checks.frames import take
 from ..._checks.workers import workers
 from ..._compositions.log_ratio import LogRatioGeometry, log_ratios_of
@@ -37,8 +38,8 @@ Split = tuple[IndexArray, IndexArray]
 
 
 def with_parameters(pipeline: Any, **parameters: Any) -> Any:
-    """Clone a pipeline and set those parameters that its last estimator has."""
-    copy = clone(pipeline)
+    """Clone a pipeline, without callbacks, and set what its last estimator has."""
+    copy = without_callbacks(clone(pipeline))
     prefix, last = final_estimator(copy)
     known = last.get_params(deep=False)
     copy.set_params(
