@@ -36,7 +36,12 @@ from .._expansion.noise_correction import (
 )
 from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
 from .._solvers import LinearProblem
-from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
+from .._solvers.problem import (
+    LOG_RATIO_FLOOR,
+    q2_from_sums,
+    sum_rows,
+    weighted_spread,
+)
 from .fitted import FittedCompositions, map_rows
 from .log_ratio import (
     LOG_RATIOS,
@@ -74,10 +79,13 @@ class IndexLevel:
     steps: IndexArray  # shape: (n_rows,); -1 for all steps
     names: tuple[str, ...]  # one per row
 
-    @property
-    def member(self) -> FloatArray:
-        """Ones where a target counts for a row; shape (n_rows, n_targets)."""
-        return (np.arange(len(self.steps))[:, np.newaxis] == self.groups).astype(float)
+    def sums(
+        self,
+        values: FloatArray,  # shape: (..., n_targets, n_terms)
+    ) -> FloatArray:  # shape: (..., n_rows, n_terms)
+        """Add up the targets of each row."""
+        sums = sum_rows(np.moveaxis(values, -2, 0), self.groups, len(self.steps))
+        return np.moveaxis(sums, 0, -2)
 
     def coefficients(
         self,
@@ -96,7 +104,7 @@ class IndexLevel:
     ) -> SobolIndices:
         """Return the indices of each row, which adds the squares of its targets."""
         squares = np.square(self.coefficients(clr_coefficients))
-        return kernels.sobol_indices(np.sqrt(self.member @ squares), multi_indices)
+        return kernels.sobol_indices(np.sqrt(self.sums(squares)), multi_indices)
 
 
 def index_level(
@@ -370,7 +378,7 @@ def noise_corrected_sobol_indices(
     for fits in coefficients_of_halves(problem, linear, n_splits, generator):
         first, second = rows.coefficients(fitted.clr_coefficients(fits))
         products += first * second
-    return signed_indices(rows.member @ products / n_splits, fitted.basis.multi_indices)
+    return signed_indices(rows.sums(products) / n_splits, fitted.basis.multi_indices)
 
 
 def unexplained_share(

@@ -6,13 +6,12 @@ coordinates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import block_diag, helmert
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
@@ -371,9 +370,65 @@ def clr_of(
 
 def sum_by_step(per_active: FloatArray, geometry: LogRatioGeometry) -> FloatArray:
     """Add up values of active parts; NaN for a step without choice."""
-    sums = np.zeros(geometry.layout.n_steps)
-    np.add.at(sums, geometry.step_of_active, per_active)
+    n_steps = geometry.layout.n_steps
+    sums = np.bincount(geometry.step_of_active, per_active, n_steps)
     return np.where(geometry.has_choice, sums, np.nan)
+
+
+# Up to so many parts the maps are matrices, which is faster; beyond, sums step by step.
+_MOST_DENSE = 256
+
+
+@dataclass(frozen=True)
+class CoordinateRun:
+    r"""Neighbouring steps with equally many parts, and their coordinates of one kind.
+
+    The isometric log-ratios are
+    :math:`z_k = (\sum_{j<k} c_j - k c_k) / \sqrt{k (k + 1)}` for k = 1, ..., K - 1,
+    the rows of Helmert's matrix, as cumulative sums.
+    """
+
+    log_ratio: str
+    n_parts: int
+    place: int  # of the reference part
+    n_steps: int = 1
+
+    def is_like(self, other: CoordinateRun) -> bool:
+        """Return whether the steps are mapped alike."""
+        return (self.n_parts, self.place) == (other.n_parts, other.place)
+
+    @property
+    def n_coordinates(self) -> int:
+        """Number of coordinates of a step."""
+        return self.n_parts if self.log_ratio == "clr" else self.n_parts - 1
+
+    @cached_property
+    def _order(self) -> FloatArray:  # shape: (n_parts - 1,)
+        return np.arange(1.0, self.n_parts)
+
+    def coordinates(self, clr: FloatArray) -> FloatArray:
+        """Map clr values of shape (..., n_parts)."""
+        if self.log_ratio == "clr":
+            return clr
+        if self.log_ratio == "alr":
+            against = clr - clr[..., self.place, np.newaxis]
+            return np.delete(against, self.place, axis=-1)
+        k = self._order
+        before = np.cumsum(clr[..., :-1], axis=-1)
+        return np.asarray((before - k * clr[..., 1:]) / np.sqrt(k * (k + 1.0)))
+
+    def from_coordinates(self, values: FloatArray) -> FloatArray:
+        """Map coordinates to clr values of shape (..., n_parts), which sum to zero."""
+        if self.log_ratio == "ilr":
+            k = self._order
+            scaled = values / np.sqrt(k * (k + 1.0))
+            found = np.zeros((*values.shape[:-1], self.n_parts))
+            found[..., :-1] = np.cumsum(scaled[..., ::-1], axis=-1)[..., ::-1]
+            found[..., 1:] -= k * scaled
+            return found
+        if self.log_ratio == "alr":
+            values = np.insert(values, self.place, 0.0, axis=-1)
+        return np.asarray(values - values.mean(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -416,27 +471,9 @@ class LogRatioGeometry:
     @cached_property
     def step_of_coordinate(self) -> IndexArray:
         """Step of each coordinate; shape (n_coordinates,)."""
-        counts = [len(matrix) for matrix in self._matrices]
+        fewer = 0 if self.log_ratio == "clr" else 1
+        counts = [max(parts.size - fewer, 0) for parts in self._step_parts]
         return np.repeat(np.arange(self.layout.n_steps), counts)
-
-    @cached_property
-    def _matrices(self) -> list[FloatArray]:
-        """Per step the matrix from clr to coordinates."""
-        pairs = zip(self._step_parts, self.layout.slices, strict=True)
-        return [self._matrix(parts, columns) for parts, columns in pairs]
-
-    def _matrix(self, parts: IndexArray, columns: slice) -> FloatArray:
-        n_parts = len(parts)
-        if n_parts == 0:
-            return np.zeros((0, 0))
-        if self.log_ratio == "clr":
-            return np.eye(n_parts)
-        if self.log_ratio == "ilr":
-            return helmert(n_parts)
-        reference = self._reference_position(parts, columns)
-        others = np.delete(np.eye(n_parts), reference, axis=0)
-        others[:, reference] = -1.0
-        return others
 
     def _reference_position(self, parts: IndexArray, columns: slice) -> int:
         wanted = columns.start + self.reference
@@ -446,21 +483,36 @@ class LogRatioGeometry:
         return int(found[0]) if found.size else len(parts) - 1
 
     @cached_property
-    def _to_coordinates(self) -> FloatArray:
-        return block_diag(np.zeros((0, 0)), *self._matrices)
+    def _runs(self) -> list[CoordinateRun]:
+        """Neighbouring steps of one size, which are mapped at once."""
+        runs: list[CoordinateRun] = []
+        for parts, columns in zip(self._step_parts, self.layout.slices, strict=True):
+            if not parts.size:
+                continue
+            place = self._reference_position(parts, columns)
+            one = CoordinateRun(self.log_ratio, len(parts), place)
+            if runs and runs[-1].is_like(one):
+                one = replace(one, n_steps=runs.pop().n_steps + 1)
+            runs.append(one)
+        return runs
 
     @cached_property
-    def _from_coordinates(self) -> FloatArray:
-        # The pseudo-inverse of a full-rank map onto coordinates of the zero-sum space
-        # is its inverse there; clr itself is projected onto that space.
-        inverses = [np.zeros((0, 0))]
-        for matrix in self._matrices:
-            n_parts = matrix.shape[1]
-            centring = np.eye(n_parts) - 1.0 / max(n_parts, 1)
-            # Of alr, the parts that are measured against the reference.
-            isometry = self.log_ratio != "alr"
-            inverses.append(centring @ (matrix.T if isometry else matrix.T > 0))
-        return block_diag(*inverses)
+    def _matrices(self) -> tuple[FloatArray, FloatArray]:
+        """Both maps as matrices, where there are few parts."""
+        to = self._mapped(np.eye(self.active_parts.size), inverse=False)
+        return to, self._mapped(np.eye(self.n_coordinates), inverse=True)
+
+    def _mapped(self, values: FloatArray, *, inverse: bool) -> FloatArray:
+        """Map the last axis run by run."""
+        pieces, start = [values[..., :0]], 0
+        for run in self._runs:
+            width = run.n_coordinates if inverse else run.n_parts
+            piece = values[..., start : start + run.n_steps * width]
+            shaped = piece.reshape(*values.shape[:-1], run.n_steps, width)
+            image = run.from_coordinates(shaped) if inverse else run.coordinates(shaped)
+            pieces.append(image.reshape(*values.shape[:-1], -1))
+            start += run.n_steps * width
+        return pieces[1] if len(pieces) == 2 else np.concatenate(pieces, axis=-1)
 
     @property
     def n_coordinates(self) -> int:
@@ -470,12 +522,13 @@ class LogRatioGeometry:
     def clr(self, compositions: FloatArray) -> FloatArray:
         """Return centred log-ratios; shape (n_members, n_active)."""
         logs = np.log(compositions[:, self.active_parts])
-        for columns in self._active_slices:
+        for columns in self.active_slices:
             logs[:, columns] -= logs[:, columns].mean(axis=1, keepdims=True)
         return logs
 
     @cached_property
-    def _active_slices(self) -> list[slice]:
+    def active_slices(self) -> list[slice]:
+        """Columns of the active parts of each step that has a choice."""
         ends = np.cumsum([parts.size for parts in self._step_parts])
         return [
             slice(int(end) - parts.size, int(end))
@@ -487,11 +540,15 @@ class LogRatioGeometry:
         """Map clr values (..., n_active) to coordinates (..., n_coordinates)."""
         if self.log_ratio == "clr":
             return clr
-        return clr @ self._to_coordinates.T
+        if self.active_parts.size <= _MOST_DENSE:
+            return clr @ self._matrices[0]
+        return self._mapped(clr, inverse=False)
 
     def from_coordinates(self, coordinates: FloatArray) -> FloatArray:
         """Map coordinates (..., n_coordinates) to clr values (..., n_active)."""
-        return coordinates @ self._from_coordinates.T
+        if self.active_parts.size <= _MOST_DENSE:
+            return coordinates @ self._matrices[1]
+        return self._mapped(coordinates, inverse=True)
 
     def compositions(self, clr: FloatArray) -> FloatArray:
         """Return the softmax of clr values (..., n_active); shape (..., n_parts).
@@ -500,7 +557,7 @@ class LogRatioGeometry:
         """
         values = np.zeros((*clr.shape[:-1], self.mask.size))
         values[..., self.mask] = 1.0
-        for columns in self._active_slices:
+        for columns in self.active_slices:
             parts = self.active_parts[columns]
             values[..., parts] = softmax(clr[..., columns], axis=-1)
         return values

@@ -23,7 +23,7 @@ from .._expansion.targets import (
     output_labels,
     refuse_other_outputs,
 )
-from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
+from .._solvers.problem import LOG_RATIO_FLOOR, sum_rows, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
 from .steps import StepLayout, refuse_ragged, resolve_layout
 
@@ -151,8 +151,9 @@ class Outputs:
         values: FloatArray,  # shape: (..., n_coordinates)
     ) -> FloatArray:  # shape: (..., n_groups)
         """Add up what belongs to the coordinates of each group."""
-        member = self.group_of_coordinate[:, np.newaxis] == np.arange(self.n_groups)
-        return values @ member.astype(np.float64)
+        last = np.moveaxis(values, -1, 0)
+        sums = sum_rows(last, self.group_of_coordinate, self.n_groups)
+        return np.moveaxis(sums, 0, -1)
 
     def spread(
         self,

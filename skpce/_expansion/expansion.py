@@ -20,6 +20,7 @@ from .._checks import (
     refuse_other_names,
 )
 from .._checks.frames import make_frame
+from .._solvers.problem import sum_rows
 from . import figures
 from .indices import SobolIndices, checked_features, sobol_indices
 from .moments import marginal_basis
@@ -553,9 +554,8 @@ class Expansion:
         """
         if self.groups is None:
             return self.coefficients
-        sums = np.zeros((self.n_groups, len(self.multi_indices)))
-        np.add.at(sums, self.groups, np.square(self.coefficients))
-        return np.sqrt(sums, out=sums)
+        squares = np.square(self.coefficients)
+        return np.sqrt(sum_rows(squares, self.groups, self.n_groups))
 
     def _with(self, **changes: Any) -> Expansion:
         """Return another expansion, whose Q² is not known."""

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh, svd
+from scipy.sparse import csr_array
 
 from .._checks import FloatArray, IndexArray
 
@@ -515,6 +516,18 @@ def _factorize_rows(
     return vectors[:, large], np.sqrt(squares[large]), np.zeros((0, 0))
 
 
+def sum_rows(
+    values: FloatArray,  # shape: (n, ...)
+    groups: IndexArray,  # shape: (n,), from 0 to n_groups - 1
+    n_groups: int,
+) -> FloatArray:  # shape: (n_groups, ...)
+    """Add up the rows of each group."""
+    places = groups, np.arange(len(groups))
+    member = csr_array((np.ones(len(groups)), places), shape=(n_groups, len(groups)))
+    sums: FloatArray = member @ values.reshape(len(groups), -1)
+    return sums.reshape(n_groups, *values.shape[1:])
+
+
 # Scores that differ by less, relatively, are a tie: the heavier penalty wins.
 _TIE_TOLERANCE = 1e-6
 
@@ -528,8 +541,7 @@ def best_penalties(
     if len(labels) == len(groups):
         pooled = scores[:, np.argsort(group_of)]
     else:
-        pooled = np.zeros((len(scores), len(labels)))
-        np.add.at(pooled.T, group_of, scores.T)
+        pooled = sum_rows(scores.T, group_of, len(labels)).T
     pooled = np.where(np.isnan(pooled), np.inf, pooled)
     tied = pooled <= pooled.min(axis=0) * (1.0 + _TIE_TOLERANCE)
     best = len(pooled) - 1 - np.argmax(tied[::-1], axis=0)  # the last that is tied

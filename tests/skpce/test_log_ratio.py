@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.linalg import helmert
 from scipy.special import softmax
 from sklearn.base import clone
 
-from skpce import ClosureWarning, LogRatioTransformer
+from skpce import ClosureWarning, CompositionalPCESurrogate, LogRatioTransformer
+from skpce._compositions import log_ratio as log_ratio_module
+from skpce._compositions.steps import StepLayout
 
 KINDS = ("alr", "clr", "ilr")
 WIDTHS = (4, 2, 1, 5)
@@ -238,3 +241,54 @@ def test_a_row_of_zeros_becomes_uniform_under_renormalize():
         fitted = LogRatioTransformer("clr").fit([[0.0, 0.0], [0.5, 0.5]])
     with pytest.warns(ClosureWarning, match="sums to 0"):
         np.testing.assert_array_equal(fitted.transform([[0.0, 0.0]]), [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
+@pytest.mark.parametrize("reference", [0, -1])
+def test_maps_without_matrices(log_ratio, reference, monkeypatch):
+    """Cumulative sums step by step are the products with Helmert's matrices."""
+    rng = np.random.default_rng(0)
+    widths = (3, 3, 1, 5, 5, 5, 2, 4)
+    n_parts = sum(widths)
+    layout = StepLayout(widths, tuple("abcdefgh"), tuple(map(str, range(n_parts))))
+    mask = np.ones(n_parts, dtype=bool)
+    mask[[4, 10]] = False
+    geometry = log_ratio_module.LogRatioGeometry(layout, mask, log_ratio, reference)
+    clr = rng.normal(size=(4, 7, geometry.active_parts.size))
+    centred = log_ratio_module.LogRatioGeometry(layout, mask, "clr", -1)
+    clr = centred.from_coordinates(clr)
+    dense = geometry.to_coordinates(clr)
+    back = geometry.from_coordinates(dense)
+    monkeypatch.setattr(log_ratio_module, "_MOST_DENSE", -1)
+    np.testing.assert_allclose(geometry.to_coordinates(clr), dense, atol=1e-14)
+    np.testing.assert_allclose(geometry.from_coordinates(dense), back, atol=1e-14)
+    np.testing.assert_allclose(back, clr, atol=1e-13)
+
+
+def test_isometric_coordinates_are_those_of_helmert():
+    layout = StepLayout((300,), ("step",), tuple(map(str, range(300))))
+    mask = np.ones(300, dtype=bool)
+    geometry = log_ratio_module.LogRatioGeometry(layout, mask, "ilr", -1)
+    clr = np.random.default_rng(0).normal(size=(3, 300))
+    expected = clr @ helmert(300).T
+    np.testing.assert_allclose(geometry.to_coordinates(clr), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("log_ratio", ["alr", "clr", "ilr"])
+def test_a_fit_of_many_parts_is_that_of_matrices(log_ratio, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    y = softmax(rng.normal(size=(40, 2, 90)) + X[:, :1, np.newaxis], axis=2)
+    y = y.reshape(40, -1)
+    found = []
+    for most in (-1, 10**6):
+        monkeypatch.setattr(log_ratio_module, "_MOST_DENSE", most)
+        model = CompositionalPCESurrogate(2, steps=(90, 90), log_ratio=log_ratio)
+        model.fit(X, y)
+        indices = [
+            model.sobol_indices(level).total_order
+            for level in ("coordinate", "step", "trajectory")
+        ]
+        found.append([*indices, model.predict(X), model.expansion_.q2])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)

@@ -1,9 +1,6 @@
 """Refit a whole pipeline in every fold, for y as given or permuted.
 
 Folds and permutations hold the members of one reward together.
-Permuting y leaves the inputs of each fold as they are. Where no transformer
-looks at y, the design matrices of all permutations are then those of the given data,
-and the ridge path of all permuted targets comes from one singular value decomposition.
 """
 
 from __future__ import annotations
@@ -12,27 +9,20 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import delayed
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 from ..._checks import FloatArray, IndexArray, _controller
 from ..._checks.callbacks import without_callbacks
 from ..._checks.frames import take
 from ..._checks.workers import workers
-from ..._compositions.log_ratio import LogRatioGeometry, log_ratios_of
 from ..._compositions.outputs import Outputs
 from ..._input_laws import InputOutsideSupportWarning
-from ..._regressor import PolynomialChaosRegressor
-from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
-from ..._solvers.ridge import PathSolver, SharedDesign
-from ..._surrogate import CompositionalPCESurrogate
-from .._reading import Reading, expansion_of, final_estimator
+from .._reading import final_estimator
 
 Split = tuple[IndexArray, IndexArray]
 
@@ -128,10 +118,18 @@ def group_q2(
     outputs: Outputs,
 ) -> FloatArray:  # shape: (n_groups,)
     """Return Q² per group; NaN for a group without choice or variance."""
+    pair = outputs.sum_by_group(errors), outputs.sum_by_group(deviations)
+    return _q2_of_members(*pair)
+
+
+def _q2_of_members(
+    errors: FloatArray,  # shape: (n_members, n_groups)
+    deviations: FloatArray,  # shape: (n_members, n_groups)
+) -> FloatArray:  # shape: (n_groups,)
+    """Return Q² of the members that were held out; NaN without variance."""
     held_out = ~np.isnan(errors).any(axis=1)
-    press = outputs.sum_by_group(errors[held_out].sum(axis=0))
-    spread = outputs.sum_by_group(deviations[held_out].sum(axis=0))
-    return 1.0 - press / np.where(spread > 0, spread, np.nan)
+    press, spread = errors[held_out].sum(axis=0), deviations[held_out].sum(axis=0)
+    return np.asarray(1.0 - press / np.where(spread > 0, spread, np.nan))
 
 
 def bootstrap_q2(
@@ -162,6 +160,17 @@ def bootstrap_q2(
     return np.vstack([group_q2(errors, deviations, outputs), interval])
 
 
+class ClosedFits(Protocol):
+    """Fits of every permutation without refits."""
+
+    @property
+    def permutations_at_once(self) -> int:
+        """How many permutations to solve in one call."""
+
+    def group_errors(self, orders: IndexArray) -> FloatArray:
+        """Return squared errors of each order, (n_orders, n_members, n_groups)."""
+
+
 # Enough to pay for sending a task to a process, few enough to show progress.
 _PERMUTATIONS_PER_TASK = 8
 
@@ -169,14 +178,15 @@ _PERMUTATIONS_PER_TASK = 8
 def permuted_q2(
     fit: CrossFit,
     permutations: Permutations,
-    closed: PermutedFits | None,
-    deviations: FloatArray,
+    closed: ClosedFits | None,
+    deviations: FloatArray,  # shape: (n_members, n_coordinates)
     n_jobs: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[FloatArray, float]:  # shape: (n_permutations, n_groups); CPU seconds
     """Return Q² of every permutation, in their order, and the CPU time of all."""
     orders = permutations.orders
     size = _PERMUTATIONS_PER_TASK if closed is None else closed.permutations_at_once
+    deviations = fit.outputs.sum_by_group(deviations)
     parts = (
         replace(permutations, orders=orders[start : start + size])
         for start in range(0, len(orders), size)
@@ -223,24 +233,21 @@ def _collected(
 
 def _q2_of_orders(
     fit: CrossFit,
-    closed: PermutedFits | None,
-    deviations: FloatArray,
+    closed: ClosedFits | None,
+    deviations: FloatArray,  # shape: (n_members, n_groups)
     permutations: Permutations,
 ) -> tuple[list[FloatArray], float]:
     started = time.process_time()
     with threadpool_limits(1):  # threads lose time on fits this small
         errors: Iterable[FloatArray] = (
-            one.squared_errors() for one in permutations.fits(fit)
+            fit.outputs.sum_by_group(one.squared_errors())
+            for one in permutations.fits(fit)
         )
         if closed is not None:
-            errors = closed.squared_errors(permutations.orders)
+            errors = closed.group_errors(permutations.orders)
         pairs = zip(errors, permutations.deviations(deviations), strict=True)
-        q2 = [group_q2(error, own, fit.outputs) for error, own in pairs]
+        q2 = [_q2_of_members(error, own) for error, own in pairs]
     return q2, time.process_time() - started
-
-
-# Residuals on the paths of all permutations that are solved at once.
-_LARGEST_PATH = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -303,173 +310,3 @@ def _within(sizes: IndexArray, generator: np.random.Generator) -> IndexArray:
         own = np.flatnonzero(sizes == size)
         moved[own] = generator.permutation(own)
     return moved
-
-
-@dataclass(frozen=True)
-class FoldFactors:
-    """One fold of a ridge, factorised."""
-
-    train: IndexArray
-    test: IndexArray
-    design: SharedDesign  # of the training rows
-    held_out: FloatArray  # (n_test, n_terms): design matrix of the test rows
-    solver: PathSolver
-    fitted: LogRatioGeometry | None  # coordinates of the solver; None: y as it is
-    groups: IndexArray  # (n_targets,): targets of one number share a penalty
-
-    def predict(
-        self,
-        values: FloatArray,  # shape: (n_permutations, n_train, n_columns)
-    ) -> FloatArray:  # shape: (n_permutations, n_test, n_columns)
-        """Fit each permutation of the training rows and predict the test rows.
-
-        Columns are those of y, or centred log-ratios.
-        """
-        n_permutations, n_train = values.shape[:2]
-        targets = values if self.fitted is None else self.fitted.to_coordinates(values)
-        coefficients = self.solver.fit_sets(
-            self.design, targets.transpose(1, 0, 2), self.groups
-        )
-        columns = values.transpose(1, 0, 2).reshape(n_train, -1)
-        spread = self._spread(columns, n_permutations)
-        flat = coefficients.reshape(-1, coefficients.shape[2])
-        slopes = without_slopes(flat, spread.ravel()).reshape(coefficients.shape)
-        by_term = slopes.transpose(0, 2, 1)
-        if self.fitted is not None:
-            by_term = self.fitted.from_coordinates(by_term)
-        return self.held_out @ by_term
-
-    def _spread(
-        self, columns: FloatArray, n_permutations: int
-    ) -> FloatArray:  # shape: (n_permutations, n_targets)
-        """Return the sum of squares behind each target; 0 where it is rounding."""
-        once = np.ones(len(columns))
-        if self.fitted is None:
-            return weighted_spread(columns, once).reshape(n_permutations, -1)
-        spread = weighted_spread(columns, once, LOG_RATIO_FLOOR)
-        step = self.fitted.step_of_active
-        by_step = np.zeros((n_permutations, self.fitted.layout.n_steps))
-        np.add.at(by_step.T, step, spread.reshape(n_permutations, -1).T)
-        return by_step[:, self.fitted.step_of_coordinate]
-
-
-@dataclass(frozen=True)
-class PermutedFits:
-    """All folds of a ridge, factorised."""
-
-    fit: CrossFit
-    folds: tuple[FoldFactors, ...]
-    values: FloatArray  # (n_members, n_columns): y, or clr as the surrogate takes it
-
-    def squared_errors(
-        self, orders: IndexArray
-    ) -> FloatArray:  # shape: (n_permutations, n_members, n_coordinates)
-        """Return ``CrossFit.squared_errors`` of each order of y."""
-        outputs = self.fit.outputs
-        observed = outputs.coordinates(self.fit.y)
-        errors = np.full((len(orders), *observed.shape), np.nan)
-        for fold in self.folds:
-            predicted = fold.predict(self.values[orders[:, fold.train]])
-            if outputs.geometry is not None:
-                predicted = outputs.geometry.compositions(predicted)
-            rows = predicted.reshape(-1, predicted.shape[-1])
-            found = outputs.coordinates(rows, "prediction")
-            found = found.reshape(*predicted.shape[:2], -1)
-            errors[:, fold.test] = np.square(observed[orders[:, fold.test]] - found)
-        return errors
-
-    @property
-    def permutations_at_once(self) -> int:
-        """How many permutations to solve in one call."""
-        fold = self.folds[0]
-        path = len(fold.solver.alphas) * len(self.values) * max(len(fold.groups), 1)
-        return max(1, _LARGEST_PATH // path)
-
-
-def factorise(fit: CrossFit, errors: FloatArray) -> PermutedFits | None:
-    """Factorise every fold; None where a closed form does not hold.
-
-    It holds for expansions with a ridge or least squares, alone or behind transformers
-    that do not look at y: they say so in their tags, and give the same output with y,
-    without it and with permuted y, in every fold. As a last check the closed form must
-    reproduce ``errors``, those of the refits with the data as they are.
-    """
-    outputs = fit.outputs
-    last = fit.pipeline[-1] if isinstance(fit.pipeline, Pipeline) else fit.pipeline
-    of_kind = (
-        CompositionalPCESurrogate
-        if outputs.are_compositions
-        else PolynomialChaosRegressor
-    )
-    if type(last) is not of_kind or not len(outputs.group_of_coordinate):
-        return None
-    folds = []
-    for train, test in fit.splits:
-        inputs = _inputs_without_y(fit, train, test)
-        if inputs is None:
-            return None
-        model = clone(last).fit(inputs[0], take(fit.y, train))
-        fold = _factorise_fold(expansion_of(model), train, test, inputs[1])
-        if fold is None:
-            return None
-        folds.append(fold)
-    values = np.asarray(fit.y, dtype=np.float64).reshape(len(fit.X), -1)
-    if outputs.geometry is not None:
-        values = log_ratios_of(
-            values,
-            outputs.geometry,
-            closure=last.closure,
-            zero_replacement=last.zero_replacement,
-            name="y",
-        )
-    found = PermutedFits(fit, tuple(folds), values)
-    given = np.arange(len(values))[np.newaxis]
-    same = np.allclose(
-        found.squared_errors(given)[0], errors, rtol=1e-6, atol=1e-9, equal_nan=True
-    )
-    return found if same else None
-
-
-def _factorise_fold(
-    model: Reading, train: IndexArray, test: IndexArray, held_out: Any
-) -> FoldFactors | None:
-    """Factorise the design of a fitted expansion; None where its solver cannot."""
-    problem, compositions = model.problem, model.compositions
-    assert problem is not None  # of a fit
-    if not isinstance(problem.solver, PathSolver) or problem.samples is None:
-        return None
-    linear = problem.linear
-    return FoldFactors(
-        train,
-        test,
-        SharedDesign(linear.design, linear.weights, linear.exponents),
-        problem.basis.evaluate(np.asarray(held_out, dtype=np.float64)),
-        problem.solver,
-        None if compositions is None else compositions.fitted_geometry,
-        problem.groups,
-    )
-
-
-def _inputs_without_y(
-    fit: CrossFit, train: IndexArray, test: IndexArray
-) -> tuple[Any, Any] | None:
-    """Transform the rows of a fold; None if a transformer looks at y, or may do so."""
-    X, held_out = take(fit.X, train), take(fit.X, test)
-    if not isinstance(fit.pipeline, Pipeline) or len(fit.pipeline) == 1:
-        return X, held_out
-    before = fit.pipeline[:-1]
-    steps = [step for _, step in before.steps if step not in (None, "passthrough")]
-    if any(get_tags(step).target_tags.required for step in steps):
-        return None
-    outputs = []
-    for y in (take(fit.y, train), None, take(fit.y, train[::-1])):
-        model = clone(before)
-        try:
-            outputs.append((model.fit_transform(X, y), model.transform(held_out)))
-        except (AttributeError, TypeError, ValueError):
-            return None  # cannot do without y
-    for other in outputs[1:]:
-        for one, two in zip(outputs[0], other, strict=True):
-            if not np.array_equal(np.asarray(one), np.asarray(two)):
-                return None
-    return outputs[0]

@@ -38,7 +38,6 @@ from .cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
-    factorise,
     group_q2,
     permuted_q2,
     seeded,
@@ -56,6 +55,7 @@ from .members import (
     repetition_caution,
     without_replicates,
 )
+from .permuted_fits import factorise, factorise_wide
 from .training_noise import split_variance
 
 
@@ -410,7 +410,8 @@ def _measure(
     """Refit in all folds and permutations."""
     n_members = len(fit.X)
     fitted = clone(fit.pipeline).fit(fit.X, fit.y)
-    residuals = fit.residuals()
+    wide = factorise_wide(fit) if closed_form else None
+    residuals = fit.residuals() if wide is None else wide[1]
     groups, units, dependent, refused = None, reward, "", ""
     if reward is None:
         groups = find_member_groups(fit, fitted, residuals, order)
@@ -421,7 +422,8 @@ def _measure(
             n_folds = min(int(cv), groups.n_groups)
             splits = make_splits(n_folds, fit.X, units, generator)
             fit = replace(fit, splits=splits)
-            residuals = fit.residuals()
+            wide = factorise_wide(fit) if closed_form else None
+            residuals = fit.residuals() if wide is None else wide[1]
         elif not refused and divides(fit.splits, units):
             refused = f"{groups.words}, and cv divides them"
     errors = np.square(residuals)
@@ -430,7 +432,9 @@ def _measure(
         n_members, units, n_permutations, generator, dependent
     )
     exact = closed_form and permutations.moves_policies
-    closed = factorise(fit, errors) if exact else None
+    closed = None
+    if exact:
+        closed = factorise(fit, errors) if wide is None else wide[0]
     permuted, cpu_seconds = permuted_q2(
         fit, permutations, closed, deviations, n_jobs, progress
     )
@@ -442,7 +446,7 @@ def _measure(
         "q2_low": low,
         "q2_high": high,
         "mean_only_q2": group_q2(fit.mean_only_errors(), deviations, fit.outputs),
-        "degree_one_q2": _degree_one_q2(fit, deviations),
+        "degree_one_q2": _degree_one_q2(fit, deviations, closed_form),
         "p_value": permutation_p_values(q2, permuted),
     }
     once = without_replicates(n_members, None if dependent == "series" else units)
@@ -567,9 +571,13 @@ def training_noise(
     return splits[0, 2:]
 
 
-def _degree_one_q2(fit: CrossFit, deviations: FloatArray) -> FloatArray:
+def _degree_one_q2(
+    fit: CrossFit, deviations: FloatArray, closed_form: bool
+) -> FloatArray:
     _, last = final_estimator(fit.pipeline)
     if "degree" not in last.get_params(deep=False):
         return np.full(fit.outputs.n_groups, np.nan)
     linear = replace(fit, pipeline=with_parameters(fit.pipeline, degree=1))
-    return group_q2(linear.squared_errors(), deviations, fit.outputs)
+    wide = factorise_wide(linear) if closed_form else None
+    residuals = linear.residuals() if wide is None else wide[1]
+    return group_q2(np.square(residuals), deviations, fit.outputs)

@@ -64,8 +64,9 @@ def part_entries(
     n_best : int, default=10
         Number of leading entries of each output that are verified.
     n_verifying : int or None, default=None
-        Members for which the leading entries are solved again, in even steps through
-        all; None means all. Fewer members cost less and have larger standard errors.
+        Members that are solved, in even steps through all; None means all. Fewer
+        members cost less and have larger standard errors; means and deviations of the
+        entries are those of all members.
     combine : callable or None, default=None
         Maps parts of several members, by name, to their inputs; None adds them up.
     steps, outputs, mask, zero_replacement, standardize
@@ -128,9 +129,9 @@ def part_entries(
     members with one entry fixed or varying, the ratio :math:`r = \bar b / \bar a` has
     the standard error of the mean of :math:`(b_i - r a_i) / \bar a`.
 
-    *Cost*: a solution of each member, one of the mean, one for each candidate, and two
-    of each verifying member for every entry that is among the leading ones of any
-    output.
+    *Cost*: a solution of each verifying member, one of the mean, one for each
+    candidate, and two of each verifying member for every entry that is among the
+    leading ones of any output.
 
     Examples
     --------
@@ -167,12 +168,13 @@ def part_entries(
     }
     source = Recombination(model, named, combine or sum_of_parts)
     n_candidates = sum(len(one.candidates) for one in entries.values())
-    n_screened = source.n_members + 1 + n_candidates
     rows = _in_even_steps(source.n_members, n_verifying)
+    n_screened = len(rows) + 1 + n_candidates
     most = n_screened + 2 * len(rows) * n_candidates
     solver = Solver(source, batch_size, most, progress)
     y = solver.read_members(
         OWNER,
+        rows,
         steps=steps,
         outputs=outputs,
         mask=mask,
@@ -185,7 +187,7 @@ def part_entries(
     leading = _leading(screened, entries, part_of, n_best)
     verified = list(dict.fromkeys(pair for row in leading for pair in row))
     solver.n_solutions = n_screened + 2 * len(rows) * len(verified)
-    squares = np.where(variance > 0, solver.squares_of(y[rows]), np.nan)
+    squares = np.where(variance > 0, solver.squares_of(y), np.nan)
     shares = {
         pair: _verified(solver, entries, *pair, rows, squares) for pair in verified
     }

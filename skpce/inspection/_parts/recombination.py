@@ -104,16 +104,17 @@ class Solver:
         self, owner: str, **columns: Any
     ) -> FloatArray:  # shape: (n_groups,)
         """Solve for the members as they are, and return the variance of each group."""
-        return self.variance_of(self.read_members(owner, **columns))
+        every = np.arange(self.source.n_members)
+        return self.variance_of(self.read_members(owner, every, **columns))
 
     def read_members(
-        self, owner: str, **columns: Any
-    ) -> FloatArray:  # shape: (n_members, n_coordinates)
-        """Solve for the members as they are, and return the coordinates of y.
+        self, owner: str, rows: IndexArray, **columns: Any
+    ) -> FloatArray:  # shape: (n_rows, n_coordinates)
+        """Solve for members as they are, and return the coordinates of y.
 
         Reads from y what its columns are, as ``columns`` say.
         """
-        y = self.of_parts(self.source.parts)
+        y = self.of_parts({name: own[rows] for name, own in self.source.parts.items()})
         self.outputs = read_outputs(y, owner, **columns)
         return self.outputs.coordinates(y)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
@@ -15,7 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from skpce import CompositionalPCESurrogate
 from skpce._compositions.outputs import read_outputs
 from skpce.inspection import verdict
-from skpce.inspection._ensembles.cross_fit import CrossFit, Permutations, factorise
+from skpce.inspection._ensembles import permuted_fits
+from skpce.inspection._ensembles.cross_fit import CrossFit, Permutations
+from skpce.inspection._ensembles.permuted_fits import factorise
 
 WIDTHS = (3, 2, 4)
 
@@ -24,12 +27,12 @@ def surrogate(degree=2, **parameters):
     return CompositionalPCESurrogate(degree, steps=WIDTHS, **parameters)
 
 
-def cross_fit(pipeline, X, y, n_folds=4):
+def cross_fit(pipeline, X, y, n_folds=4, steps=WIDTHS):
     folds = np.arange(len(X)) % n_folds
     splits = [
         (np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(n_folds)
     ]
-    outputs = read_outputs(y, "test", steps=WIDTHS)
+    outputs = read_outputs(y, "test", steps=steps)
     return CrossFit(pipeline, X, y, splits, outputs)
 
 
@@ -146,3 +149,106 @@ def test_permutations_of_replicates_move_rewards_whole():
     drawn = Permutations.draw(6, unequal, 50, np.random.default_rng(0))
     assert not drawn.moves_policies
     assert len(np.unique(drawn.orders, axis=0)) == 6
+
+
+# What a Gram matrix serves: one penalty a step, in an isometric system.
+WITH_GRAM = ("alone", "ols", "alr", "frozen", "pca", "two", "passthrough", "select")
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_products_of_members_are_enough(ensemble, name, monkeypatch):
+    X, y = ensemble
+    fit = cross_fit(PIPELINES[name], X, y)
+    monkeypatch.setattr(permuted_fits, "_COLUMNS_A_ROW", np.inf)
+    closed = factorise(fit, fit.squared_errors())
+    assert (closed.gram is not None) == (name in WITH_GRAM)
+    orders = Permutations.draw(60, None, 6, np.random.default_rng(0)).orders
+    sums = fit.outputs.sum_by_group
+    for order, errors in zip(orders, closed.group_errors(orders), strict=True):
+        np.testing.assert_allclose(
+            errors, sums(fit.permuted(order).squared_errors()), rtol=1e-7, atol=1e-10
+        )
+    np.testing.assert_allclose(closed.residuals(), fit.residuals(), atol=1e-9)
+
+
+def many_steps(n_steps, n_parts, n_members=40, noise=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_members, 2))
+    z = X @ rng.normal(size=(2, n_steps * n_parts))
+    z = z + noise * rng.normal(size=z.shape)
+    z = z.reshape(n_members, n_steps, n_parts)
+    return X, softmax(z, axis=2).reshape(n_members, -1), (n_parts,) * n_steps
+
+
+@pytest.mark.parametrize(("n_steps", "n_parts"), [(30, 3), (1, 400), (26, 12)])
+def test_many_steps_and_many_parts(n_steps, n_parts):
+    """More steps than penalties, more parts than members, maps without matrices."""
+    X, y, steps = many_steps(n_steps, n_parts)
+    model = CompositionalPCESurrogate(2, steps=steps)
+    options = {"n_permutations": 39, "random_state": 0}
+    closed = verdict(model, X, y, **options)
+    refits = verdict(model, X, y, closed_form=False, **options)
+    assert (closed.closed_form, refits.closed_form) == (True, False)
+    for name in ("q2", "q2_low", "q2_high", "p_value", "mean_only_q2"):
+        np.testing.assert_allclose(
+            closed.columns[name], refits.columns[name], atol=1e-9, err_msg=name
+        )
+
+
+def test_a_wide_table_is_not_refitted(monkeypatch):
+    """Residuals of the closed form, checked with the refit of one fold."""
+    X, y, steps = many_steps(2, 300)
+    model = CompositionalPCESurrogate(2, steps=steps)
+    options = {"n_permutations": 39, "random_state": 0}
+    refits = verdict(model, X, y, **options)
+    n_fitted = []
+    fit = CompositionalPCESurrogate.fit
+    monkeypatch.setattr(
+        CompositionalPCESurrogate,
+        "fit",
+        lambda *args: n_fitted.append(np.shape(args[2])[1]) or fit(*args),
+    )
+    monkeypatch.setattr(permuted_fits, "_WIDE", 1000)
+    wide = verdict(model, X, y, **options)
+    assert n_fitted.count(600) == 3  # all members, a fold, and a fold of degree 1
+    assert wide.attributable == refits.attributable
+    for name in ("q2", "q2_low", "degree_one_q2", "p_value"):
+        np.testing.assert_allclose(
+            wide.columns[name], refits.columns[name], atol=1e-10, err_msg=name
+        )
+
+
+def test_replaced_zeros_need_the_columns():
+    """A prediction that is a replaced zero is not a sum of members."""
+    X, y, steps = many_steps(1, 40, noise=0.1)
+    y = softmax(8.0 * np.log(y), axis=1)
+    y[y < 1e-12] = 0.0
+    y /= y.sum(axis=1, keepdims=True)
+    X = X**3  # predictions of the outermost members are far outside
+    model = CompositionalPCESurrogate(3, steps=steps, solver="ols")
+    fit = cross_fit(model, X, y, steps=steps)
+    closed = factorise(fit, fit.squared_errors())
+    assert not closed.is_far_from_zeros
+    orders = Permutations.draw(40, None, 4, np.random.default_rng(0)).orders
+    sums = fit.outputs.sum_by_group
+    differ = 0
+    without, _ = closed.gram.group_errors(orders)
+    pairs = zip(orders, closed.group_errors(orders), without, strict=True)
+    for order, errors, other in pairs:
+        expected = sums(fit.permuted(order).squared_errors())
+        np.testing.assert_allclose(errors, expected, rtol=1e-7, atol=1e-10)
+        differ += np.abs(other - expected).max() > 1e-3
+    assert differ  # the products alone would have been wrong
+
+
+def test_constant_members_and_single_differences():
+    """Where the training members do not vary, their columns are looked at."""
+    X, y, steps = many_steps(1, 60)
+    y[1:] = y[1]  # one member differs: folds without it have no variance
+    fit = cross_fit(CompositionalPCESurrogate(1, steps=steps), X, y, steps=steps)
+    closed = factorise(fit, fit.squared_errors())
+    orders = Permutations.draw(40, None, 4, np.random.default_rng(0)).orders
+    sums = fit.outputs.sum_by_group
+    for order, errors in zip(orders, closed.group_errors(orders), strict=True):
+        expected = sums(fit.permuted(order).squared_errors())
+        np.testing.assert_allclose(errors, expected, rtol=1e-7, atol=1e-10)
