@@ -221,7 +221,7 @@ class SobolDisplay:
             self._plot_heat_map(ax, kwargs)
         else:
             self._plot_bars(ax, kind == "stacked", kwargs)
-        self.figure_: Any = self.ax_.figure
+        self.ax_, self.figure_ = readable(self.ax_)
         return self
 
     def _plot_bars(self, ax: Any, is_stacked: bool, kwargs: dict[str, Any]) -> None:

@@ -227,8 +227,7 @@ class PartEffectsDisplay:
         room = self._points_of_the_bar(ax)
         for row, (output, position) in enumerate(zip(shown, positions, strict=True)):
             self._write(ax, output, position, row, room)
-        self.ax_: Any = ax
-        self.figure_: Any = ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
     def plot_pairs(

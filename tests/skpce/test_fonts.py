@@ -6,8 +6,21 @@ import warnings
 import numpy as np
 import pytest
 
-from skpce import CompositionalPCESurrogate
-from skpce.plotting import PrismDisplay, StepVarianceDisplay
+from skpce.inspection import Result
+from skpce.metrics import policy_fragility
+from skpce.plotting import (
+    ConvergenceDisplay,
+    CoverageDisplay,
+    EmbeddingDisplay,
+    InteractionDisplay,
+    MainEffectsDisplay,
+    PartEffectsDisplay,
+    PolicyDistributionDisplay,
+    PrismDisplay,
+    SobolDisplay,
+    StepVarianceDisplay,
+)
+from skpce.plotting._fonts import choose_fonts
 from skpce.plotting._style import label
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -22,16 +35,6 @@ NAME = "\ue9a1\ue9a2 flow"
 def _close_figures():
     yield
     plt.close("all")
-
-
-@pytest.fixture
-def fitted(ensemble):
-    X, y = ensemble
-    frame = pytest.importorskip("pandas").DataFrame(
-        X, columns=[NAME, *(f"x{i}" for i in range(1, X.shape[1]))]
-    )
-    steps = {NAME: 3, "second": 2, "third": 4}
-    return CompositionalPCESurrogate(1, steps=steps).fit(frame, y), y
 
 
 @pytest.fixture
@@ -69,21 +72,50 @@ def shown_names(figure):
     return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text()]
 
 
-@pytest.mark.parametrize("display", [PrismDisplay, StepVarianceDisplay])
-def test_an_installed_font_is_used(fitted, font, display):
+LINE = np.linspace(-1, 1, 5)
+FLOWS = [[0.3, 0.0], [0.1, 0.2], [0.05, 0.0], [0.15, 0.2]]
+INPUTS = [NAME, "x1"]
+
+
+def displays():
+    """Every display, with names of steps, inputs and outputs that need a font."""
+    fragility = policy_fragility([[0.9, 0.1], [0.5, 0.5]], steps={NAME: 2})
+    effects = Result(
+        {"output": (NAME,), "part": tuple(INPUTS)},
+        {"first": np.array([[0.5, 0.2]]), "first_error": np.array([[0.1, 0.1]])},
+    )
+    loadings, points = np.eye(2), np.c_[LINE, LINE]
+    return {
+        "prism": PrismDisplay(FLOWS, INPUTS, [NAME, "b"]),
+        "variance": StepVarianceDisplay(fragility),
+        "effects": MainEffectsDisplay([LINE], [LINE[:, np.newaxis]], INPUTS, [NAME]),
+        "pairs": InteractionDisplay([[0.5, 0], [0.2, 0.1]], 0.1, 0.1, INPUTS),
+        "embedding": EmbeddingDisplay(loadings, points, points, INPUTS),
+        "convergence": ConvergenceDisplay([10, 20], np.full((1, 2, 1), 0.4), [NAME]),
+        "sobol": SobolDisplay(np.array([[0.7, 0.2]]), [0.4], [NAME], INPUTS),
+        "coverage": CoverageDisplay([0.5, 0.9], {NAME: [0.4, 0.8]}, n_members=9),
+        "policies": PolicyDistributionDisplay.from_samples(
+            {NAME: np.array([[0.2, 0.8], [0.4, 0.6]])}, INPUTS
+        ),
+        "parts": PartEffectsDisplay(effects),
+    }
+
+
+@pytest.mark.parametrize("name", displays())
+def test_an_installed_font_is_used(font, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        figure = display.from_estimator(*fitted).figure_
+        figure = displays()[name].plot().figure_
     found = [text for text in shown_names(figure) if "\ue9a1" in text.get_text()]
     assert found
     assert all(font in text.get_fontfamily() for text in found)
     assert matplotlib.rcParams["font.family"] == ["sans-serif"]
 
 
-@pytest.mark.parametrize("display", [PrismDisplay, StepVarianceDisplay])
-def test_without_a_font_numbers_and_advice_are_shown(fitted, display):
+@pytest.mark.parametrize("name", displays())
+def test_without_a_font_numbers_and_advice_are_shown(name):
     with pytest.warns(UserWarning, match=r"Install a font .* Noto Sans CJK") as found:
-        figure = display.from_estimator(*fitted).figure_
+        figure = displays()[name].plot().figure_
     assert {str(w.message) for w in found} == {str(found[0].message)}  # shown once
     texts = [text.get_text() for text in shown_names(figure)]
     assert any(r"\ue9a1\ue9a2 flow" in " ".join(text.split()) for text in texts)
@@ -96,8 +128,6 @@ def test_chinese_names_are_never_boxes():
         warnings.simplefilter("ignore")
         names = [label(name) for name in ("学习率", "学習率", "학습률", "แดง", "سرعة")]
         ax.bar(names, np.ones(5))
-        from skpce.plotting._fonts import choose_fonts
-
         choose_fonts(figure)
     shown_names(figure)
     assert len(set(names)) == 5
