@@ -315,7 +315,9 @@ class PolynomialChaosRegressor(
         first = getattr(self, "_problem", None) is None or self._problem.sums is None
         if hasattr(self, "_problem") and self._problem.lacks_targets:
             raise ValueError(
-                "partial_fit cannot go on from a fit whose samples lack targets (NaN)."
+                "partial_fit cannot go on from a fit whose y has NaN; expected a fit "
+                "of "
+                "samples that have each target."
             )
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=first)
@@ -410,8 +412,8 @@ class PolynomialChaosRegressor(
             self._labels_of_y = tuple(output_labels(named, targets.shape[1]))
         elif targets.shape[1] != self.expansion_.n_outputs:
             raise ValueError(
-                f"y has {targets.shape[1]} targets but the samples before had "
-                f"{self.expansion_.n_outputs}."
+                f"y has {targets.shape[1]} targets; expected "
+                f"{self.expansion_.n_outputs}, as in the samples before."
             )
         used = weights > 0
         if used.all():

@@ -23,6 +23,7 @@ from ._checks import (
     check_option,
     check_real,
     fail,
+    listed,
     method_of,
     unchanged_on_failure,
     validated,
@@ -186,7 +187,7 @@ class PolynomialChaosRegressorCV(
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, (Sequence, np.ndarray)):
                 raise fail(owner, name, "a sequence", value)
-            if len(value) == 0:
+            if not listed(value, name):
                 raise fail(owner, name, "a sequence that is not empty", value)
         for degree in self.degrees:
             check_integer(owner, "degrees", degree)

@@ -22,6 +22,7 @@ from ._checks import (
     Samples,
     attribute_of,
     check_boolean,
+    check_draws,
     check_integer,
     check_real,
     checked_sample_weight,
@@ -41,10 +42,9 @@ from ._compositions.log_ratio import (
     learn_geometry,
     log_ratios_of,
 )
+from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import (
-    checked_policies,
     column_labels,
-    d2_kl_deviance,
     refuse_nan,
     refuse_ragged,
 )
@@ -282,6 +282,9 @@ class CompositionalPCESurrogate(
         refuse_ragged(y)
         refuse_nan(y)
         inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
+        for name in ("n_resamples", "n_permutations"):
+            value = getattr(self, name)
+            check_draws(owner, name, value, low=0, each=len(inputs))
         parameters = BasisParameters.of(self)
         parameters.check(inputs.shape[1])
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)

@@ -166,7 +166,7 @@ class PolynomialBasis:
             value = column[np.argmax(high)]
             law = self.laws[i]
             raise ValueError(
-                f"X has {value!r} in column {i}, where polynomials of degree "
+                f"X has {float(value)!r} in column {i}, where polynomials of degree "
                 f"{len(table) - 1} overflow; expected values nearer to its "
                 f"distribution, which is about {law.location:.6g} with the scale "
                 f"{law.scale:.6g}."
@@ -305,8 +305,9 @@ class BasisParameters:
         check_option(owner, "truncation", self.truncation, TRUNCATIONS)
         if self.truncation == "total_degree" and self.q != 1.0:
             raise ValueError(
-                f"The 'q' parameter of {owner} is {self.q!r} but has an effect only "
-                "with truncation='hyperbolic'; 'total_degree' means q=1.0."
+                f"The 'q' parameter of {owner} must be 1.0 with "
+                "truncation='total_degree'; it has an effect with "
+                f"truncation='hyperbolic'. Got {self.q!r} instead."
             )
 
     def learn(
@@ -337,8 +338,8 @@ class BasisParameters:
         same = np.array_equal(wanted, basis.multi_indices)
         if not same or list(learned) != list(basis.laws):
             raise ValueError(
-                "partial_fit cannot change the basis: degree, truncation or "
-                "distribution differ from those of the samples before. Call fit."
+                "partial_fit cannot change the basis; expected the degree, truncation "
+                "and distribution of the samples before. Call fit for others."
             )
 
     def _index_set(
@@ -373,8 +374,8 @@ def explicit_multi_indices(
         if needed > law.largest_degree:
             raise ValueError(
                 f"The 'multi_indices' parameter of {owner} has the entry {needed} "
-                f"for {name}, whose distribution has functions up to "
-                f"{law.largest_degree:g} only."
+                f"for {name}; expected at most {law.largest_degree:g}, the largest "
+                "degree of a function of its distribution."
             )
     if rows.any(axis=1).all():
         rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])

@@ -24,7 +24,6 @@ References
 from __future__ import annotations
 
 import math
-import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -41,6 +40,7 @@ from .._checks import (
     check_integer,
     check_positive_weights,
     check_real,
+    memory,
 )
 
 # Distinct costs in a first, coarse count.
@@ -92,7 +92,7 @@ def count_terms(
     >>> count_terms(10, 4, anisotropy=[1] * 3 + [2] * 7)
     133
     """
-    check_real("count_terms", "stop_above", stop_above, closed="both")
+    check_real("count_terms", "stop_above", stop_above, low=1, closed="both")
     options = (q, interaction_order, anisotropy, largest, categorical)
     cut = _Truncation.checked("count_terms", n_features, degree, *options)
     return cut.count(stop_above)
@@ -232,7 +232,8 @@ def check_multi_indices(
         )
     if rows.shape[1] != n_features:
         raise ValueError(
-            f"{name} has {rows.shape[1]} columns but X has {n_features} features."
+            f"{name} must have a column for each of the {n_features} features of X. "
+            f"Got {rows.shape[1]} columns instead."
         )
     bad = ~((rows >= 0) & (rows == np.floor(rows)) & (rows < 2**31))
     if bad.any():
@@ -244,7 +245,9 @@ def check_multi_indices(
     distinct, times = np.unique(rows, axis=0, return_counts=True)
     if len(distinct) < len(rows):
         repeated = distinct[np.argmax(times > 1)].astype(np.int64).tolist()
-        raise ValueError(f"{name} has the row {repeated} more than once.")
+        raise ValueError(
+            f"{name} has the row {repeated} more than once; expected each row once."
+        )
     return rows.astype(np.int64)
 
 
@@ -512,9 +515,6 @@ def _round_up(costs: list[FloatArray], limit: float, n_steps: int) -> list[Float
 # A fit needs about three arrays of the size of the design matrix, of 8 bytes each.
 _BYTES_PER_ENTRY = 3 * 8
 
-# The share of the physical memory that they may take.
-_SHARE = 0.75
-
 
 def basis_advice(*, anisotropy: bool) -> str:  # True for an estimator that has it
     """Return a sentence on how to make a truncation set smaller."""
@@ -527,13 +527,13 @@ def basis_advice(*, anisotropy: bool) -> str:  # True for an estimator that has 
 
 def terms_that_fit(n_samples: int) -> float:
     """Return the largest number of terms that :func:`check_design_fits` accepts."""
-    return _available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
+    return memory.available_memory() / (_BYTES_PER_ENTRY * max(n_samples, 1))
 
 
 def rows_held_in_blocks(n_samples: int) -> int:
     """Return the number of rows in memory when the design matrix is never whole."""
     # Sums over blocks are matrices as high as wide: no saving with fewer rows.
-    return min(n_samples, math.isqrt(int(_available_memory() / _BYTES_PER_ENTRY)))
+    return min(n_samples, math.isqrt(int(memory.available_memory() / _BYTES_PER_ENTRY)))
 
 
 def check_design_fits(
@@ -546,24 +546,6 @@ def check_design_fits(
     needed = _BYTES_PER_ENTRY * max(n_rows, 1) * n_terms
     raise ValueError(
         f"The basis of {owner} has at least {n_terms} terms; {fit} needs about "
-        f"{needed / 2**30:.3g} GiB, more than the {_available_memory() / 2**30:.3g} "
-        f"GiB that it may use here. {advice}"
+        f"{needed / 2**30:.3g} GiB, more than the "
+        f"{memory.available_memory() / 2**30:.3g} GiB that it may use here. {advice}"
     )
-
-
-def refuse_memory(owner: str, needed: float, what: str) -> None:
-    """Raise ``ValueError`` when so many bytes are more than may be used."""
-    if needed > _available_memory():
-        raise ValueError(
-            f"{owner} needs about {needed / 2**30:.3g} GiB for {what}, more than the "
-            f"{_available_memory() / 2**30:.3g} GiB that it may use here."
-        )
-
-
-def _available_memory() -> float:
-    """Return the bytes that a fit may use, of 8 GiB where the system reports none."""
-    try:
-        physical = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        physical = 8.0 * 2**30
-    return _SHARE * physical

@@ -35,15 +35,25 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 import threadpoolctl
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
+from .memory import (
+    refuse_memory as refuse_memory,
+)
 from .numbers import (
     FloatArray as FloatArray,
 )
 from .numbers import (
     as_floats as as_floats,
+)
+from .numbers import (
+    binary_scales as binary_scales,
+)
+from .numbers import (
+    correlations_of as correlations_of,
 )
 from .numbers import (
     floats_with_nan as floats_with_nan,
@@ -59,6 +69,9 @@ from .numbers import (
 )
 from .numbers import (
     refuse_no_numbers as refuse_no_numbers,
+)
+from .numbers import (
+    refuse_not_finite as refuse_not_finite,
 )
 from .numbers import (
     validated as validated,
@@ -144,6 +157,17 @@ def check_real(
         raise fail(owner, name, f"a float in the range {interval}", value)
 
 
+def check_draws(
+    owner: str, name: str, value: Any, *, low: int = 1, each: int = 1
+) -> None:
+    """Refuse what is no number of draws, and draws that exceed the memory.
+
+    Each draw takes ``each`` numbers, of which a few copies are in use.
+    """
+    check_integer(owner, name, value, low=low)
+    refuse_memory(owner, 32.0 * min(int(value), 10**30) * each, f"{name}={value}")
+
+
 def check_option(owner: str, name: str, value: Any, options: Collection[str]) -> None:
     """Raise ``ValueError`` unless ``value`` is one of the named options."""
     if not isinstance(value, str) or value not in options:
@@ -155,6 +179,16 @@ def check_boolean(owner: str, name: str, value: Any) -> None:
     """Raise ``ValueError`` unless ``value`` is a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise fail(owner, name, "a bool", value)
+
+
+def check_rows(owner: str, name: str, value: Any, *, dense: bool = True) -> None:
+    """Raise ``ValueError`` unless ``value`` has rows; of what is left to others."""
+    if dense and issparse(value):
+        raise fail(owner, name, "a dense table", value)
+    if isinstance(value, str) or not hasattr(value, "__len__"):
+        raise fail(owner, name, "a table with a row for each member", value)
+    if getattr(value, "ndim", 1) == 0:
+        raise fail(owner, name, "a table with a row for each member", value)
 
 
 def check_alphas(owner: str, value: Any) -> None:
@@ -178,7 +212,7 @@ def check_positive_weights(
     if weights.ndim == 1 and len(weights) != n_features:
         raise ValueError(
             f"The {name!r} parameter of {owner} has {len(weights)} entries but there "
-            f"are {n_features} features. Give one weight per feature."
+            f"are {n_features} features in X. Give one weight per feature."
         )
     if weights.ndim != 1 or not np.all((weights > 0) & np.isfinite(weights)):
         raise fail(owner, name, expected, value)
@@ -225,21 +259,22 @@ def checked_sample_weight(
         return np.ones(X.shape[0])
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], sample_weight)
-    refuse_no_numbers(sample_weight, name)
-    weights = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name=name
-    )
+    weights = as_floats(sample_weight, name)
     if weights.shape != (X.shape[0],):
-        raise ValueError(f"{name}.shape == {weights.shape}, expected {(X.shape[0],)}!")
+        raise ValueError(
+            f"{name}.shape == {weights.shape}, expected {(X.shape[0],)}, a weight for "
+            "each row of X!"
+        )
+    refuse_not_finite(weights, name)
     if np.any(weights < 0):
         raise ValueError(
-            f"{name} must be non-negative; the smallest is {weights.min()!r}."
+            f"{name} must be non-negative; the smallest is {float(weights.min())!r}."
         )
     if not np.any(weights > 0):
         raise ValueError(f"{name} must not be all zero: no sample is left.")
     if np.isfinite(largest) and weights.sum() > largest:
         raise ValueError(
-            f"{name} adds up to {weights.sum()!r}; weights are frequencies, of "
+            f"{name} adds up to {float(weights.sum())!r}; weights are frequencies, of "
             f"which at most {largest:g} are expected. Rescale them."
         )
     return weights
@@ -261,7 +296,10 @@ def chosen_names(input_features: ArrayLike | None, seen: Sequence[str]) -> list[
         return list(seen)
     names = [str(name) for name in np.asarray(input_features, dtype=object)]
     if list(seen) not in (_positions(len(seen)), names):
-        raise ValueError("input_features is not equal to feature_names_in_")
+        raise ValueError(
+            "input_features is not equal to feature_names_in_; expected "
+            f"{list(seen)}. Got {names}."
+        )
     if len(names) != len(seen):
         raise ValueError(
             "input_features should have length equal to number of features "

@@ -83,7 +83,7 @@ def refuse_no_numbers(value: Any, name: str) -> None:
             f"{name} is a masked array, and its mask would be lost; expected an array "
             "without masked entries: leave their rows out, or fill them in."
         )
-    for label, kind, described in _types_of(value):
+    for label, kind, described in _types_of(value, name):
         if kind in _KINDS:
             where = "" if label is None else f" in the column {label!r}"
             raise ValueError(
@@ -110,7 +110,7 @@ def _refuse_other_arrays(value: Any, name: str) -> None:
         )
 
 
-def _types_of(value: Any) -> Iterator[tuple[Any, str, str]]:
+def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, str]]:
     """Yield the kind of entries by its letter, before it their column, then a name."""
     if hasattr(value, "columns") and hasattr(value, "dtypes"):
         kinds = [getattr(dtype, "kind", "O") for dtype in value.dtypes]
@@ -120,8 +120,11 @@ def _types_of(value: Any) -> Iterator[tuple[Any, str, str]]:
             return
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError):  # rows of different length, left to the caller
-        return
+    except (TypeError, ValueError):  # rows of different length
+        raise ValueError(
+            f"{name} has rows of different length; expected an array, whose rows have "
+            "the same."
+        ) from None
     if array.dtype.kind != "O":
         yield None, array.dtype.kind, str(array.dtype)
         return
@@ -131,14 +134,14 @@ def _types_of(value: Any) -> Iterator[tuple[Any, str, str]]:
                 yield None, kind, type(entry).__name__
 
 
-def listed(value: Any, name: str) -> list[Any]:
+def listed(value: Any, name: str, expected: str = "a sequence") -> list[Any]:
     """Return the entries of a sequence; refuse text, and what has no entries."""
     if not isinstance(value, (str, bytes)):
         try:
             return list(value)
         except TypeError:
             pass
-    raise ValueError(f"{name} must be a sequence. Got {value!r} instead.")
+    raise ValueError(f"{name} must be {expected}. Got {value!r} instead.")
 
 
 def as_floats(value: Any, name: str) -> FloatArray:
@@ -152,6 +155,14 @@ def as_floats(value: Any, name: str) -> FloatArray:
         ) from None
 
 
+def refuse_not_finite(values: FloatArray, name: str) -> None:
+    """Refuse NaN and infinity."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"Input {name} contains NaN or infinity; expected finite numbers."
+        )
+
+
 def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> None:
     """Refuse numbers whose squares overflow, and columns whose variance underflows."""
     if not values.size:
@@ -160,7 +171,7 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
     if large.any():
         place = tuple(np.argwhere(large)[0].tolist())
         raise ValueError(
-            f"{name} has {values[place]!r} in row {place[0]}"
+            f"{name} has {float(values[place])!r} in row {place[0]}"
             + (f", column {place[1]}" if len(place) > 1 else "")
             + f"; expected numbers up to {LARGEST_NUMBER:g}, whose variance and its "
             "square are numbers too. Rescale it."
@@ -172,10 +183,22 @@ def refuse_extremes(values: FloatArray, name: str, *, varying: bool = False) -> 
     if faint.any():
         column = int(np.argmax(faint))
         raise ValueError(
-            f"{name} varies by {spread[column]!r} in column {column}; expected at "
+            f"{name} varies by {float(spread[column])!r} in column {column}; expected "
+            "at "
             f"least {SMALLEST_SPREAD:g}, so that no square of a variance is 0. "
             "Rescale it."
         )
+
+
+def binary_scales(values: FloatArray) -> FloatArray:
+    """Return a power of two of the size of each column: division changes no digit."""
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    return np.exp2(np.frexp(largest)[1].astype(np.float64))
+
+
+def correlations_of(values: FloatArray) -> FloatArray:
+    """Return the correlations of columns that vary, whatever their units are."""
+    return np.atleast_2d(np.corrcoef(values / binary_scales(values), rowvar=False))
 
 
 def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
@@ -186,7 +209,8 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """
     for value, name in zip((X, *y), ("X", "y"), strict=False):
         refuse_no_numbers(value, name)
-    found = validate_data(estimator, X, *y, dtype=np.float64, **options)
+    with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
+        found = validate_data(estimator, X, *y, dtype=np.float64, **options)
     for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
         refuse_extremes(values, name)
     return found
@@ -195,6 +219,16 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 def validated_array(values: Any, name: str, **options: Any) -> FloatArray:
     """Return a table as scikit-learn's ``check_array`` does, in floats."""
     refuse_no_numbers(values, name)
-    table = check_array(values, dtype=np.float64, input_name=name, **options)
+    options = {"ensure_all_finite": False, "input_name": name} | options
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
+            table = check_array(values, dtype=np.float64, **options)
+    except (TypeError, ValueError) as error:
+        shape = np.shape(values)
+        raise ValueError(
+            f"{name} must be a table of numbers. Got {type(values).__name__} of shape "
+            f"{shape}: {error}"
+        ) from None
+    refuse_not_finite(table, name)
     refuse_extremes(table, name)
     return table

@@ -18,6 +18,7 @@ from joblib import delayed
 from .._checks import (
     FloatArray,
     IndexArray,
+    check_draws,
     check_integer,
     check_option,
     check_real,
@@ -146,9 +147,9 @@ def _geometry_of(
         for name, value in given.items():
             if value is not None:
                 raise ValueError(
-                    f"The {name!r} parameter of {owner} goes with level='coordinate' "
-                    f"only. Got {value!r} with level={level!r}, whose indices do not "
-                    "depend on coordinates."
+                    f"The {name!r} parameter of {owner} must be left out unless "
+                    f"level='coordinate'. Got {value!r} with level={level!r}, whose "
+                    "indices do not depend on coordinates."
                 )
         return replace(geometry, log_ratio="clr")
     wanted = geometry.log_ratio if coordinates is None else coordinates
@@ -310,7 +311,8 @@ def sobol_interval(
     owner = "sobol_interval"
     rows = index_level(fitted, owner, level, coordinates, reference)
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
-    check_integer(owner, "n_resamples", n_resamples, low=1)
+    each = len(fitted.weights)
+    check_draws(owner, "n_resamples", n_resamples, each=each)
     check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
     generator = fitted.generator(random_state)
     return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
@@ -369,7 +371,8 @@ def noise_corrected_sobol_indices(
     n_members = len(fitted.weights)
     if n_members < _FEWEST_MEMBERS:
         raise ValueError(
-            f"{owner} needs at least {_FEWEST_MEMBERS} members. Got {n_members}."
+            f"{owner} needs a fit with at least {_FEWEST_MEMBERS} members in X. Got "
+            f"{n_members}."
         )
     rows = index_level(fitted, owner, level)
     generator = fitted.generator(random_state)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import assert_all_finite, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     BoolArray,
@@ -29,6 +29,7 @@ from .._checks import (
     input_names,
     method_of,
     refuse_extremes,
+    refuse_not_finite,
     validated,
 )
 from .._model_file.state import plain_state, restore_state
@@ -96,10 +97,10 @@ def learn_geometry(
 ) -> LogRatioGeometry:
     """Return the coordinates that an estimator takes of a table of compositions."""
     owner = type(estimator).__name__
-    layout = resolve_layout(y, estimator.steps, values.shape[1], owner)
+    layout = resolve_layout(y, estimator.steps, values.shape[1], owner, name=name)
     check_parameters_of(estimator, layout)
     refuse_negative(values, layout, name)
-    mask = resolve_mask(estimator.mask, values, layout, owner)
+    mask = resolve_mask(estimator.mask, values, layout, owner, name)
     return LogRatioGeometry(layout, mask, estimator.log_ratio, int(estimator.reference))
 
 
@@ -122,7 +123,7 @@ def inverse_transform(geometry: LogRatioGeometry, X: ArrayLike) -> FloatArray:
         If the number of columns is not the number of coordinates.
     """
     coordinates = as_floats(X, "X")
-    assert_all_finite(coordinates, input_name="X")
+    refuse_not_finite(coordinates, "X")
     refuse_extremes(coordinates, "X")
     if coordinates.ndim != 2 or coordinates.shape[1] != geometry.n_coordinates:
         raise ValueError(
@@ -343,9 +344,13 @@ def composition_geometry(
     refuse_nan(y, name)
     values = as_floats(y, name)
     if values.ndim != 2:
-        raise ValueError(f"{name} must be 2-D, got shape {values.shape}.")
-    layout = resolve_layout(y, steps, values.shape[1], owner)
-    mask = resolve_mask(mask, values, layout, owner)
+        raise ValueError(
+            f"{name} must be 2-D, (n_members, n_parts), for steps= and mask= to speak "
+            f"of its columns. Got shape {values.shape}."
+        )
+    refuse_extremes(np.where(np.isfinite(values), values, 0.0), name)
+    layout = resolve_layout(y, steps, values.shape[1], owner, name=name)
+    mask = resolve_mask(mask, values, layout, owner, name)
     return LogRatioGeometry(layout, mask, "clr", -1)
 
 

@@ -16,7 +16,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.mixture import GaussianMixture
 from sklearn.tree import DecisionTreeClassifier
 
-from .._checks import FloatArray, IndexArray, check_real, fail
+from .._checks import FloatArray, IndexArray, binary_scales, check_real, fail
 from .._expansion.prediction import check_predictive
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
@@ -237,6 +237,9 @@ def separating_rule(
         return "", float("nan"), nothing
     best: Any = None
     best_accuracy = -np.inf
+    # Trees read their inputs in single precision; powers of two change no digit.
+    scales = binary_scales(X)
+    X = X / scales
     for depth in range(1, _DEEPEST + 1):
         tree = DecisionTreeClassifier(
             max_depth=depth,
@@ -248,10 +251,10 @@ def separating_rule(
         if best is None or accuracy > best_accuracy + _WORTH_A_LEVEL:
             best, best_accuracy = tree, float(accuracy)
     used = best.tree_.feature[best.tree_.feature >= 0]
-    return _in_words(best.tree_, names), best_accuracy, np.unique(used)
+    return _in_words(best.tree_, names, scales), best_accuracy, np.unique(used)
 
 
-def _in_words(tree: Any, names: Sequence[str]) -> str:
+def _in_words(tree: Any, names: Sequence[str], scales: FloatArray) -> str:
     """Join the conditions of the leaves in which the upper component prevails."""
     clauses = []
 
@@ -260,8 +263,9 @@ def _in_words(tree: Any, names: Sequence[str]) -> str:
             if np.argmax(tree.value[node, 0]) == 1:
                 clauses.append(" and ".join(conditions))
             return
-        name = names[tree.feature[node]]
-        threshold = f"{tree.threshold[node]:.3g}"
+        feature = tree.feature[node]
+        name = names[feature]
+        threshold = f"{tree.threshold[node] * scales[feature]:.3g}"
         threshold = "0" if float(threshold) == 0.0 else threshold
         descend(tree.children_left[node], [*conditions, f"{name} <= {threshold}"])
         descend(tree.children_right[node], [*conditions, f"{name} > {threshold}"])
@@ -294,8 +298,8 @@ def _column_of(
     column = columns.start + _position(owner, "action", action, labels)
     if column not in geometry.active_parts:
         raise ValueError(
-            f"{owner}: {layout.describe_column(column)} is masked or without choice; "
-            "its probability does not vary."
+            f"{owner} expects a step and an action whose probability varies; "
+            f"{layout.describe_column(column)} is masked or without choice."
         )
     return column
 

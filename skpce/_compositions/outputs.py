@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail
+from .._checks import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    as_floats,
+    fail,
+    refuse_extremes,
+)
 from .._checks.frames import is_table, take_columns
 from .._expansion.targets import (
     numbered_outputs,
@@ -237,7 +244,8 @@ def read_outputs(
             every = np.arange(table.shape[1])
             parts = take_columns(y, every[:n_parts])
             of_real = take_columns(y, every[n_parts:])
-        geometry = composition_geometry(parts, steps, mask, owner)
+        name = "y without its outputs"
+        geometry = composition_geometry(parts, steps, mask, owner, name)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)
     scales = np.ones(real.n_parts)
     if standardize:
@@ -254,9 +262,17 @@ def read_numbers(y: Any, name: str = "y") -> FloatArray:
             f"{name} has values of the type {given.dtype}; expected real numbers, NaN "
             "where a member failed."
         )
-    values = given.astype(np.float64)
+    try:
+        values = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} has entries that are no numbers; expected real numbers, NaN where "
+            "a member failed."
+        ) from None
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} must be 1-D or 2-D, got shape {values.shape}.")
+    if not values.size:
+        raise ValueError(f"{name} is empty; expected a value for each member.")
     infinite = int(np.isinf(values).sum())
     if infinite:
         raise ValueError(
@@ -349,4 +365,5 @@ def checked_outputs(
             f"{what} has {len(values)} members; expected {n_members}, those of X."
         )
     refuse_other_outputs(y, names, what)
+    refuse_extremes(values, what)
     return values.reshape(len(values), -1)

@@ -20,7 +20,8 @@ from .._expansion.predictive import OutputSpace, Predictive
 from .._expansion.problem import FittedProblem
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
-from .steps import checked_policies, replace_zeros
+from .scoring import checked_policies
+from .steps import replace_zeros
 
 # Smallest probability that has a logit; the largest is one rounding below 1.
 _SMALLEST = 1e-300

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import FloatArray, check_integer
+from .._checks import FloatArray, check_draws
 from .._expansion.indices import SobolIndices
 from .fitted import FittedCompositions
 
@@ -150,7 +150,8 @@ def probability_sobol_indices(
     >>> surrogate.probability_sobol_indices().step_total_order.round(1)
     array([[0., 1.]])
     """
-    check_integer("probability_sobol_indices", "n_samples", n_samples, low=2)
+    each = fitted.geometry.layout.n_parts * len(fitted.basis.laws)
+    check_draws("probability_sobol_indices", "n_samples", n_samples, low=2, each=each)
     generator = fitted.generator(random_state)
     first, second = (fitted.basis.sample(n_samples, generator) for _ in range(2))
     layout = fitted.geometry.layout

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from scipy.special import rel_entr
 
 from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail, listed
 
@@ -94,8 +93,10 @@ def _refuse_text(y: Any, name: str) -> None:
     """Raise ``ValueError`` for text, which is often the labels of a classifier."""
     try:
         values = np.asarray(y).ravel()
-    except ValueError:  # rows of different length: left to scikit-learn's own message
-        return
+    except ValueError:
+        raise ValueError(
+            f"{name} has rows of different length; {_EXPECTED_SHAPE}."
+        ) from None
     entries = values.tolist() if values.dtype.kind in "USO" else []
     text = [entry for entry in entries if isinstance(entry, (str, bytes))]
     if text:
@@ -108,16 +109,21 @@ def _refuse_text(y: Any, name: str) -> None:
 
 def refuse_nan(y: Any, name: str = "y") -> None:
     """Raise ``ValueError`` for NaN, which is often the padding of ragged steps."""
-    values = np.asarray(y)
+    values = as_floats(y, name) if isinstance(y, (list, tuple)) else np.asarray(y)
     if values.dtype.kind == "f" and np.isnan(values).any():
         raise ValueError(
-            f"Input {name} contains NaN. Steps of different width are not padded: "
-            f"{_EXPECTED_SHAPE}."
+            f"Input {name} contains NaN; expected numbers. Steps of different width "
+            f"are not padded: {_EXPECTED_SHAPE}."
         )
 
 
 def resolve_layout(
-    y: Any, steps: Any, n_columns: int, owner: str, parameter: str = "steps"
+    y: Any,
+    steps: Any,
+    n_columns: int,
+    owner: str,
+    parameter: str = "steps",
+    name: str = "y",
 ) -> StepLayout:
     """Return the steps from the parameter, or from the columns of a data frame.
 
@@ -138,7 +144,8 @@ def resolve_layout(
     if sum(widths) != n_columns:
         raise ValueError(
             f"The {parameter!r} parameter of {owner} sums to {sum(widths)} columns "
-            f"({' + '.join(map(str, widths))}) but y has {n_columns}."
+            f"({' + '.join(map(str, widths))}); expected {n_columns}, the number of "
+            f"columns of {name}."
         )
     names = tuple(map(str, steps)) if named else _names_for(labels, widths, parameter)
     if len(set(names)) < len(names):
@@ -308,7 +315,10 @@ def pack_steps(
         blocks = [policies[:, step, parts] for step, parts in enumerate(exists)]
     else:
         if mask is not None:
-            raise ValueError("mask= goes with a 3-D array only.")
+            raise ValueError(
+                "mask must be None unless policies is a 3-D array. "
+                f"Got mask={mask!r} instead."
+            )
         values = policies.values() if isinstance(policies, Mapping) else policies
         blocks = [as_floats(b, "policies") for b in listed(values, "policies")]
     shapes = [block.shape for block in blocks]
@@ -318,7 +328,10 @@ def pack_steps(
             f"the shapes {shapes}."
         )
     if len({shape[0] for shape in shapes}) > 1:
-        raise ValueError(f"The steps differ in their number of members: {shapes}.")
+        raise ValueError(
+            "policies must have the same number of members in each step. Got the "
+            f"shapes {shapes}."
+        )
     return np.hstack(blocks), tuple(shape[1] for shape in shapes)
 
 
@@ -427,9 +440,9 @@ def _judge_closure(
     distance = abs(total - 1.0)
     if closure == "strict" and distance > _STRICT_TOLERANCE:
         raise ValueError(
-            f"Row {row} of {where} sums to {total:.9g}, not to 1 (closure='strict' "
-            f"allows {_STRICT_TOLERANCE:g}). closure='renormalize' divides each row "
-            f"by its sum.{advice}"
+            f"Row {row} of {where} sums to {total:.9g}; closure='strict' expects 1, up "
+            f"to {_STRICT_TOLERANCE:g}. closure='renormalize' divides each row by its "
+            f"sum.{advice}"
         )
     if distance > _WARNING_TOLERANCE:
         warnings.warn(
@@ -454,10 +467,11 @@ def resolve_mask(
     values: FloatArray,  # shape: (n_members, n_parts)
     layout: StepLayout,
     owner: str,
+    name: str = "y",
 ) -> BoolArray:  # shape: (n_parts,)
     """Return which parts are possible: given, or inferred from columns of zeros."""
     if isinstance(mask, str) and mask == "infer":
-        refuse_negative(values, layout, "y")
+        refuse_negative(values, layout, name)
         flags = np.asarray(np.any(values > 0, axis=0))
     else:
         flags = _checked_flags(mask, layout, owner)
@@ -465,27 +479,32 @@ def resolve_mask(
         if not flags[columns].any():
             raise ValueError(
                 f"No part of step {layout.step_names[step]!r} is possible: the mask "
-                "is False for each, or every row is all zero."
+                f"is False for each, or every row of {name} is zero there; expected at "
+                "least one part that is possible."
             )
     return flags
 
 
 def _checked_flags(mask: Any, layout: StepLayout, owner: str) -> BoolArray:
-    flags = np.asarray(mask)
+    expected = f"'infer' or {layout.n_parts} bools, True where a part is possible"
+    try:
+        flags = np.asarray(mask)
+    except ValueError:  # rows of different length
+        raise fail(owner, "mask", expected, mask) from None
     if flags.dtype != bool or flags.ndim not in (1, 2):
-        expected = f"'infer' or {layout.n_parts} bools, True where a part is possible"
         raise fail(owner, "mask", expected, mask)
     if flags.ndim == 2:
         if np.any(flags != flags[:1]):
             raise ValueError(
-                f"The 'mask' parameter of {owner} differs between members. Members "
-                "with other possible parts are on other simplices; fit them separately."
+                f"The 'mask' parameter of {owner} differs between members; expected "
+                "the same for all. Members with other possible parts are on other "
+                "simplices. Fit them separately."
             )
         flags = flags[0]
     if flags.shape != (layout.n_parts,):
         raise ValueError(
-            f"The 'mask' parameter of {owner} has {flags.size} entries but y has "
-            f"{layout.n_parts} columns."
+            f"The 'mask' parameter of {owner} has {flags.size} entries; expected "
+            f"{layout.n_parts}, one for each column of y."
         )
     return flags
 
@@ -502,7 +521,7 @@ def refuse_masked(
         row, column = np.unravel_index(int(np.argmax(offending)), values.shape)
         raise ValueError(
             f"{name} has {float(values[row, column])!r} in row {row}, "
-            f"{layout.describe_column(int(column))}, which is masked (always 0)."
+            f"{layout.describe_column(int(column))}, which is masked; expected 0."
         )
 
 
@@ -525,76 +544,3 @@ def replace_zeros(
             zero[:, columns], zero_replacement, closed[:, columns] * (1.0 - added)
         )
     return replaced
-
-
-def checked_policies(
-    y: Any, surrogate: Any, n_members: int | None = None, name: str = "y"
-) -> FloatArray:  # shape: (n_members, n_parts)
-    """Return policies to compare with a fitted surrogate, closed to one."""
-    refuse_ragged(y, name)
-    refuse_nan(y, name)
-    values = as_floats(y, name)
-    if values.ndim == 1:
-        values = values[:, np.newaxis]
-    layout = surrogate.geometry_.layout
-    n_rows = len(values) if n_members is None else n_members
-    if values.shape != (n_rows, layout.n_parts):
-        raise ValueError(
-            f"{name} has shape {values.shape}; expected {(n_rows, layout.n_parts)}: "
-            "the members of X and the parts seen in fit."
-        )
-    if np.isinf(values).any():
-        raise ValueError(f"{name} has infinite entries; expected probabilities.")
-    _refuse_other_columns(y, surrogate, name)
-    refuse_masked(values, surrogate.mask_, layout, name)
-    return close_compositions(values, layout, surrogate.closure, name)
-
-
-def _refuse_other_columns(y: Any, surrogate: Any, name: str) -> None:
-    """Refuse columns labelled neither as in ``fit`` nor as by ``predict_frame``."""
-    layout = surrogate.geometry_.layout
-    seen, given = surrogate._labels_of_y, column_labels(y, layout.n_parts)
-    if not seen or not given:
-        return  # one of the two has no names to compare
-    steps = [layout.step_names[step] for step in layout.step_of_part]
-    if given in (seen, list(zip(steps, layout.part_names, strict=True))):
-        return
-    pairs = enumerate(zip(given, seen, strict=True))
-    position = next(at for at, (found, wanted) in pairs if found != wanted)
-    raise ValueError(
-        f"Column {position} of {name} is {label_text(given[position])!r}; expected "
-        f"{label_text(seen[position])!r}: the columns seen in fit, in the same order."
-    )
-
-
-def mean_kl_divergence(
-    y_true: FloatArray,  # shape: (n_members, n_parts), steps closed to one
-    y_pred: FloatArray,  # shape: (n_members, n_parts)
-    weights: FloatArray,  # shape: (n_members,)
-) -> float:
-    """Return the weighted mean over members of ``KL(true || predicted)``, in nats.
-
-    It is summed over the steps; a prediction of 0 counts as the smallest positive
-    float.
-    """
-    floor = np.where(y_true > 0, np.finfo(np.float64).tiny, 0.0)
-    divergence = rel_entr(y_true, np.maximum(y_pred, floor)).sum(axis=1)
-    return float(np.average(divergence, weights=weights))
-
-
-def d2_kl_deviance(
-    y_true: FloatArray,  # shape: (n_members, n_parts), steps closed to one
-    y_pred: FloatArray,  # shape: (n_members, n_parts)
-    weights: FloatArray,  # shape: (n_members,)
-) -> float:
-    """Return ``1 - KL(y || prediction) / KL(y || mean of y)``.
-
-    Where all members are alike: 1 for a perfect prediction and 0 otherwise.
-    """
-    mean = np.average(y_true, axis=0, weights=weights)
-    baseline = mean_kl_divergence(y_true, np.broadcast_to(mean, y_true.shape), weights)
-    deviance = mean_kl_divergence(y_true, y_pred, weights)
-    rounding = 10 * np.finfo(np.float64).eps * y_true.shape[1]
-    if baseline > rounding:
-        return 1.0 - deviance / baseline
-    return 1.0 if deviance <= rounding else 0.0

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import assert_all_finite, check_array
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
     FloatArray,
     IndexArray,
     as_floats,
+    fail,
+    finite_floats,
+    refuse_extremes,
+    refuse_not_finite,
     refuse_other_names,
 )
 from .._checks.frames import make_frame
@@ -25,6 +28,7 @@ from . import figures
 from .indices import SobolIndices, checked_features, sobol_indices
 from .moments import marginal_basis
 from .targets import (
+    checked_coefficients,
     checked_groups,
     checked_names,
     groups_of_outputs,
@@ -149,13 +153,8 @@ class Expansion:
                 "basis must be the basis_ of a fitted estimator. Got "
                 f"{type(basis).__name__} instead."
             )
-        values = as_floats(coefficients, "coefficients")
         n_terms, n_inputs = basis.multi_indices.shape
-        if values.ndim != 2 or values.shape[1] != n_terms:
-            raise ValueError(
-                f"coefficients has shape {values.shape}; expected (n_outputs, "
-                f"{n_terms}), one column for each term of the basis."
-            )
+        values = checked_coefficients(coefficients, n_terms)
         outputs = checked_names("output_names", output_names, "y", len(values))
         positions = None
         if groups is None:
@@ -309,7 +308,7 @@ class Expansion:
         array([[0.9, 0.1]])
         """
         if isinstance(groups, Mapping):
-            groups, group_names = groups_of_outputs(groups, self.output_names)
+            groups, group_names = groups_of_outputs(groups, self.output_names, "groups")
         same_groups = groups is None and self.groups is None
         return self._with(
             groups=groups,
@@ -350,8 +349,13 @@ class Expansion:
         >>> expansion.mapped([[1.0, -1.0]], ["difference"])([[3.0, 2.0]]).round(6)
         array([[1.]])
         """
+        expected = f"finite numbers of shape (n_new_outputs, {self.n_outputs})"
+        combined = finite_floats("mapped", "matrix", matrix, expected)
+        if combined.ndim != 2 or combined.shape[1] != self.n_outputs:
+            raise fail("mapped", "matrix", expected, matrix)
+        refuse_extremes(combined, "matrix")
         return self._with(
-            coefficients=as_floats(matrix, "matrix") @ self.coefficients,
+            coefficients=combined @ self.coefficients,
             output_names=output_names,
             groups=groups,
             group_names=group_names,
@@ -572,17 +576,15 @@ class Expansion:
         are not finite; warns of values outside the support of their distribution.
         """
         refuse_other_names("X", getattr(X, "columns", None), self.input_names)
-        values = check_array(
-            X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
-        )
-        if values.shape[1] != self.n_inputs:
+        values = as_floats(X, "X")
+        if values.ndim != 2 or values.shape[1] != self.n_inputs:
             raise ValueError(
-                f"X has {values.shape[1]} features; the expansion has {self.n_inputs} "
-                f"inputs ({', '.join(self.input_names[:5])})."
+                f"X has shape {values.shape}; expected {self.n_inputs} features, those "
+                f"of the expansion: {', '.join(self.input_names[:5])}."
             )
         positions = range(self.n_inputs) if features is None else features
         chosen = values[:, list(positions)]
-        assert_all_finite(chosen, input_name="X")
+        refuse_not_finite(chosen, "X")
         for column, i in zip(chosen.T, positions, strict=True):
             self.basis.laws[i].warn_outside(column, self.input_names[i])
         return chosen

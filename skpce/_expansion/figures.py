@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray, as_floats, check_integer, make_generator
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    as_floats,
+    check_draws,
+    check_integer,
+    make_generator,
+)
 from . import indices as kernels
 from .indices import (
     DerivativeSensitivity,
@@ -177,7 +184,8 @@ def lipschitz_estimate(
     """
     points: Any = X
     if X is None:
-        check_integer("lipschitz_estimate", "n_samples", n_samples, low=1)
+        each = len(self.input_names) * max(len(self.coefficients), 1)
+        check_draws("lipschitz_estimate", "n_samples", n_samples, each=each)
         generator = make_generator(random_state)
         points = self.basis.sample(int(n_samples), generator)
     shape = (-1, len(self.coefficients), len(self.input_names))

@@ -23,7 +23,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import BoolArray, FloatArray, IndexArray
+from .._checks import BoolArray, FloatArray, IndexArray, listed
 from .._checks.frames import make_frame
 from .._input_laws import InputLaw
 
@@ -41,11 +41,7 @@ def checked_features(features: Any, names: Sequence[str]) -> list[int]:
     """Return the positions of chosen inputs, in the order of the inputs."""
     if isinstance(features, (str, Integral)):
         features = [features]
-    if not isinstance(features, Iterable):
-        raise ValueError(
-            "features must be one or more inputs, by position or by name. "
-            f"Got {features!r}."
-        )
+    features = listed(features, "features", "one or more inputs, by position or name")
     chosen = [_position(feature, names) for feature in features]
     if not chosen or len(set(chosen)) < len(chosen):
         raise ValueError(
@@ -390,8 +386,8 @@ def _lower_degrees(law: InputLaw, degree: int) -> FloatArray:
     """Return ``D`` with ``D[k, l]`` the part of ``psi_l`` in ``psi_k'``."""
     if not law.is_polynomial:
         raise ValueError(
-            f"{type(law).__name__} is a law without derivatives; the derivative-based "
-            "measure needs inputs that are numbers."
+            "An input with distribution='categorical' has no derivative; the "
+            "derivative-based measure needs inputs that are numbers."
         )
     nodes, weights = law.quadrature(degree + 1)
     slopes = law.differentiate(nodes, degree)

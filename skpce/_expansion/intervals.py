@@ -33,7 +33,7 @@ import numpy as np
 from .._checks import (
     FloatArray,
     IndexArray,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     make_generator,
@@ -170,7 +170,7 @@ def sobol_interval(
     owner = "sobol_interval"
     check_real(owner, "confidence_level", confidence_level, low=0, high=1)
     check_option(owner, "method", method, INTERVAL_METHODS)
-    check_integer(owner, "n_resamples", n_resamples, low=1)
+    check_draws(owner, "n_resamples", n_resamples, each=len(problem.basis.laws))
     problem.require_samples(owner)
     generator = make_generator(random_state)
     draws = method, n_resamples, confidence_level

@@ -40,8 +40,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from .._basis.basis import PolynomialBasis
-from .._basis.index_sets import refuse_memory
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws import InputLaw
 
 # Pairs of terms, products, and numbers in one block of work.

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from .._checks import (
     FloatArray,
     IndexArray,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     fail,
@@ -56,7 +56,7 @@ def check_predictive(
     noise: Any = "constant",
 ) -> None:
     """Raise ``ValueError`` for bad arguments of draws."""
-    check_integer(owner, "n_samples", n_samples, low=1)
+    check_draws(owner, "n_samples", n_samples)
     check_option(owner, "noise", noise, NOISES)
     known = residual is None or (
         isinstance(residual, str) and residual in RESIDUAL_LAWS
@@ -66,8 +66,8 @@ def check_predictive(
         raise fail(owner, "residual", f"one of {listed} or None", residual)
     if X is not None and inputs is not None:
         raise ValueError(
-            f"{owner} takes X, inputs of members that are known, or inputs=, a law of "
-            "unknown ones, not both."
+            f"{owner} expects X, inputs of members that are known, or inputs=, a law "
+            "of unknown ones. Got both."
         )
 
 
@@ -136,7 +136,8 @@ def interval(
         return PredictionInterval(*bounds)
     if calibration is not None:
         raise ValueError(
-            f"{owner} takes calibration= with method='conformal' alone; the residuals "
+            f"{owner} expects calibration=None unless method='conformal'; the "
+            "residuals "
             "of method='residual' are those of the fit."
         )
     sampler = predictive.input_sampler(owner, inputs)
@@ -458,7 +459,8 @@ def predict_interval(
     if predictive.parts and joint is not None:
         raise ValueError(
             f"{predictive.owner}.predict_interval has no joint residuals of targets "
-            f"that different samples have (NaN in y). Got joint={joint!r}."
+            "that different samples have (NaN in y); expected joint=False. Got "
+            f"joint={joint!r}."
         )
     arguments: dict[str, Any] = {
         "inputs": inputs,

@@ -15,7 +15,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
-from sklearn.utils import assert_all_finite
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
@@ -24,6 +23,7 @@ from .._checks import (
     as_floats,
     fail,
     make_generator,
+    refuse_not_finite,
     refuse_other_names,
 )
 from .._input_laws import check_distribution, learn_input_laws
@@ -167,7 +167,7 @@ class Predictive:
     def checked(self, X: ArrayLike) -> FloatArray:
         """Return finite inputs; warn of those outside their distributions."""
         values = as_floats(X, "X")
-        assert_all_finite(values, input_name="X")
+        refuse_not_finite(values, "X")
         self.basis.warn_outside(values, self.names)
         return values
 
@@ -262,7 +262,10 @@ def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:
             f"(n_rows, {n_features}) with at least one row."
         )
     if not np.all(np.isfinite(rows)):
-        raise ValueError(f"The 'inputs' parameter of {owner} contains NaN or infinity.")
+        raise ValueError(
+            f"The 'inputs' parameter of {owner} contains NaN or infinity; expected "
+            "finite numbers."
+        )
     return rows
 
 

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, IndexArray, as_floats, floats_with_nan, listed
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    as_floats,
+    floats_with_nan,
+    listed,
+    refuse_not_finite,
+)
 from .._solvers.problem import q2_from_sums
 
 
@@ -170,11 +177,37 @@ def one_per_output(name: str, given: ArrayLike | None, size: int) -> FloatArray 
     return values
 
 
+# Of larger coefficients the variance, a sum of squares, is infinite.
+_LARGEST_COEFFICIENT = 1e140
+
+
+def checked_coefficients(
+    coefficients: Any, n_terms: int
+) -> FloatArray:  # shape: (n_outputs, n_terms)
+    """Return finite coefficients, one for each output and term."""
+    values = as_floats(coefficients, "coefficients")
+    if values.ndim != 2 or values.shape[1] != n_terms:
+        raise ValueError(
+            f"coefficients has shape {values.shape}; expected (n_outputs, {n_terms}), "
+            "one column for each term of the basis."
+        )
+    refuse_not_finite(values, "coefficients")
+    if np.abs(values).max(initial=0.0) > _LARGEST_COEFFICIENT:
+        raise ValueError(
+            f"coefficients has {np.abs(values).max():g}; expected numbers up to "
+            f"{_LARGEST_COEFFICIENT:g}, whose squares add up. Rescale y."
+        )
+    return values
+
+
 def checked_groups(
     groups: Any, names: Sequence[str] | None, n_outputs: int
 ) -> IndexArray:
     """Return the group of each output; refuse another number of them."""
-    values = np.asarray(groups)
+    try:
+        values = np.asarray(groups)
+    except ValueError:  # rows of different length
+        values = np.zeros(0)  # refused with the others
     whole = values.dtype.kind in "iu" and values.shape == (n_outputs,)
     n_groups = np.inf if names is None else len(names)
     if not whole or (values < 0).any() or (values >= n_groups).any():
@@ -186,48 +219,50 @@ def checked_groups(
 
 
 def groups_of_outputs(
-    outputs: Any, names: Sequence[str]
+    outputs: Any,
+    names: Sequence[str],
+    name: str = "outputs",  # of the argument
 ) -> tuple[IndexArray, list[str]]:
     """Return the group of each column, and the names of the groups."""
     if isinstance(outputs, Mapping):
         labels, entries = [str(name) for name in outputs], list(outputs.values())
     elif isinstance(outputs, (list, tuple, np.ndarray)):
-        entries = list(outputs)
+        entries = listed(outputs, name, _EXPECTED)
         labels = [f"output{i}" for i in range(len(entries))]
     else:
-        raise ValueError(f"outputs must be {_EXPECTED}. Got {outputs!r}.")
+        raise ValueError(f"{name} must be {_EXPECTED}. Got {outputs!r}.")
     groups = np.full(len(names), -1, dtype=np.int64)
     start = 0
     for group, entry in enumerate(entries):
-        columns = _columns_of(entry, start, names)
+        columns = _columns_of(entry, start, names, name)
         start += len(columns)
         if not columns or (groups[columns] >= 0).any():
             raise ValueError(
-                f"outputs={outputs!r}: {labels[group]!r} must have one or more columns "
+                f"{name}={outputs!r}: {labels[group]!r} must have one or more columns "
                 "that no other output has."
             )
         groups[columns] = group
     if (groups < 0).any():
         left = [names[i] for i in np.flatnonzero(groups < 0)[:5]]
         raise ValueError(
-            f"outputs={outputs!r} has {start} of {len(names)} columns; expected each "
+            f"{name}={outputs!r} has {start} of {len(names)} columns; expected each "
             f"of them once, also {', '.join(left)}."
         )
     return groups, labels
 
 
-def _columns_of(entry: Any, start: int, names: Sequence[str]) -> list[int]:
+def _columns_of(entry: Any, start: int, names: Sequence[str], name: str) -> list[int]:
     """Return the positions of the columns of one output; a number takes the next."""
     known = list(names)
     if isinstance(entry, Integral) and not isinstance(entry, bool):
         if not 0 < int(entry) <= len(known) - start:
             raise ValueError(
-                f"outputs has an output of {entry} columns after the first {start} of "
+                f"{name} has an output of {entry} columns after the first {start} of "
                 f"{len(known)}; expected at least one, and no more than there are."
             )
         return list(range(start, start + int(entry)))
     if isinstance(entry, str) or not isinstance(entry, (Sequence, range, np.ndarray)):
-        raise ValueError(f"outputs must be {_EXPECTED}. Got {entry!r} in it.")
+        raise ValueError(f"{name} must be {_EXPECTED}. Got {entry!r} in it.")
     columns = []
     for column in entry:
         is_position = isinstance(column, Integral) and not isinstance(column, bool)
@@ -238,11 +273,11 @@ def _columns_of(entry: Any, start: int, names: Sequence[str]) -> list[int]:
         else:
             shown = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
             raise ValueError(
-                f"outputs has the column {column!r}; expected one of {shown} or a "
+                f"{name} has the column {column!r}; expected one of {shown} or a "
                 f"position from 0 to {len(known) - 1}."
             )
     if len(set(columns)) < len(columns):
-        raise ValueError(f"outputs has a column twice: {entry!r}.")
+        raise ValueError(f"{name} has a column twice: {entry!r}; expected each once.")
     return columns
 
 

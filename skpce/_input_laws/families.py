@@ -206,9 +206,10 @@ def weighted_moments(column: FloatArray, weights: FloatArray) -> tuple[float, fl
 
 
 def positive_scale(scale: float, column: FloatArray) -> float:
-    """Return the scale, or 1 for a column that is constant up to rounding."""
-    rounding = 10 * np.finfo(float).eps * float(np.max(np.abs(column), initial=0.0))
-    return float(scale) if scale > rounding else 1.0
+    """Return the scale; for a constant column 1, or more where 1 would be rounding."""
+    largest = float(np.max(np.abs(column), initial=0.0))
+    rounding = 10 * np.finfo(float).eps * largest
+    return float(scale) if scale > rounding else max(1.0, 1e-6 * largest)
 
 
 def is_frozen(specification: Any) -> bool:
@@ -372,7 +373,7 @@ class GammaLaw(InputLaw):
         low, mean, variance = _moments_above_smallest(column, weights)
         deviation = float(np.sqrt(variance))
         if positive_scale(deviation, column[weights > 0]) != deviation:  # constant
-            return cls(low, 1.0)
+            return cls(low, positive_scale(0.0, column[weights > 0]))
         return cls(low, variance / mean, shape=mean**2 / variance)
 
     @classmethod
@@ -449,7 +450,7 @@ class BetaLaw(BoundedLaw):
         low, high = float(present.min()), float(present.max())
         middle, half = _middle_and_half(low, high)
         if positive_scale(half, present) != half:  # constant
-            return cls(middle, 1.0)
+            return cls(middle, positive_scale(0.0, present))
         mean, variance = weighted_moments((column - low) / (high - low), weights)
         total = mean * (1.0 - mean) / variance - 1.0
         first = max(mean * total, _SMALLEST_SHAPE)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import assert_all_finite
 
 from .._checks import (
     FloatArray,
     as_floats,
     at_least_one_copy,
     attribute_of,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     checked_sample_weight,
@@ -24,6 +23,7 @@ from .._checks import (
     input_names,
     make_generator,
     method_of,
+    refuse_not_finite,
     validated,
     validated_array,
 )
@@ -84,7 +84,7 @@ class IsoprobabilisticMap:
             empirical one goes on.
         """
         values = as_floats(X, "X")
-        assert_all_finite(values, input_name="X")
+        refuse_not_finite(values, "X")
         for i, name in enumerate(self.names):
             if isinstance(self.columns[i], DistributionMap):  # others go on beyond data
                 self.laws[i].warn_outside(values[:, i], name)
@@ -124,6 +124,12 @@ class IsoprobabilisticMap:
         inputs : ndarray of shape (n_samples, n_features)
             In the units of the inputs.
         """
+        scores = validated_array(scores, "scores")
+        if scores.shape[1] != len(self.names):
+            raise ValueError(
+                f"scores has {scores.shape[1]} columns; expected {len(self.names)}, "
+                "one per input."
+            )
         columns = zip(self.columns, scores.T, strict=True)
         return np.column_stack([one.from_normal(column) for one, column in columns])
 
@@ -142,7 +148,8 @@ class IsoprobabilisticMap:
         inputs : ndarray of shape (n_samples, n_features)
             Dependent as in the data.
         """
-        check_integer(f"{self.owner}.sample", "n_samples", n_samples, low=1)
+        owner = f"{self.owner}.sample"
+        check_draws(owner, "n_samples", n_samples, each=len(self.columns))
         noise = make_generator(random_state).normal(
             size=(int(n_samples), self.scores.n_noise)
         )
@@ -399,7 +406,8 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"The 'correlation' parameter of {owner} has shape {given.shape} and "
                 f"diagonal {np.diag(given).tolist()!r}; expected a symmetric matrix of "
-                f"shape ({n_features}, {n_features}) with ones on its diagonal."
+                f"shape ({n_features}, {n_features}), a row for each column of X, with "
+                "ones on its diagonal."
             )
 
     maps_ = attribute_of("_map", lambda m: m.columns)

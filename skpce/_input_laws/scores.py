@@ -28,7 +28,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, softmax
 from sklearn.neighbors import NearestNeighbors
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray
+from .._checks import FloatArray, IndexArray, correlations_of
 from . import EmpiricalLaw, InputLaw, NormalLaw
 
 
@@ -287,10 +287,10 @@ _SMALLEST_EIGENVALUE = 1e-8
 
 
 def standardized(scores: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return scores of mean 0 and variance 1; zeros for a constant column."""
+    """Return scores of mean 0 and variance 1; 0 where that is rounding."""
     centred = scores - np.average(scores, axis=0, weights=weights)
     spread = np.sqrt(np.average(np.square(centred), axis=0, weights=weights))
-    varies = np.ptp(scores[weights > 0], axis=0) > 0  # a mean of copies is rounded
+    varies = (np.ptp(scores[weights > 0], axis=0) > 0) & (spread > 0)
     return np.where(varies, centred / np.where(varies, spread, 1.0), 0.0)
 
 
@@ -319,10 +319,10 @@ def checked_correlation(
         involved = np.argsort(-np.abs(vectors[:, 0]))[:2]
         first, second = (names[i] for i in sorted(involved))
         raise ValueError(
-            f"{owner} found scores with a singular correlation (smallest eigenvalue "
-            f"{values[0]:.2g}; {first} and {second} take part most); expected a "
-            "positive definite one. Give a larger shrinkage, leave columns out, or put "
-            "a PCA before."
+            f"{owner} found scores of X with a singular correlation (smallest "
+            f"eigenvalue {values[0]:.2g}; {first} and {second} take part most); "
+            "expected a positive definite one. Give a larger shrinkage, leave columns "
+            "out, or put a PCA before."
         )
     return correlation
 
@@ -597,4 +597,4 @@ def _correlations(X: FloatArray) -> tuple[IndexArray, FloatArray]:
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0) if len(X) > 2 else np.arange(0)
     if len(varying) < 2:
         return varying, np.zeros((0, 0))
-    return varying, np.triu(np.abs(np.corrcoef(X[:, varying], rowvar=False)), k=1)
+    return varying, np.triu(np.abs(correlations_of(X[:, varying])), k=1)

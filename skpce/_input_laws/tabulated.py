@@ -443,7 +443,10 @@ class CategoricalLaw(InputLaw):
         return np.where(levels[position] == column, position, -1)
 
     def differentiate(self, column: FloatArray, degree: int) -> FloatArray:
-        raise ValueError("A categorical input has no derivative.")
+        raise ValueError(
+            "An input with distribution='categorical' has no derivative; expected "
+            "inputs that are numbers."
+        )
 
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return the levels and their frequencies, for any number of nodes."""

@@ -106,6 +106,11 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     check_path("save_model", path)
+    if public_path(type(estimator)) is None:
+        raise ValueError(
+            f"estimator is {shown(estimator)}; expected one that a model file holds: "
+            f"{_HELD}."
+        )
     writer = _FileWriter()
     model = writer.other(estimator, "the model")
     head = {
@@ -289,6 +294,12 @@ def _array_of(name: str, content: bytes) -> Any:
 
 _REFUSED = "a model file does not hold"
 
+# Names of the estimators that it holds.
+_HELD = " and, of scikit-learn, ".join(
+    ", ".join(path.rpartition(".")[2] for path in paths)
+    for paths in (OURS, OF_SCIKIT_LEARN)
+)
+
 
 class _FileWriter(Writer):
     """Writes estimators as records, and their arrays apart, by name."""
@@ -302,7 +313,10 @@ class _FileWriter(Writer):
 
     def array(self, value: Any, where: str) -> Any:
         if value.dtype.kind not in _DTYPES or not value.dtype.isnative:
-            raise ValueError(f"{where} is an array of {value.dtype}, which {_REFUSED}")
+            raise ValueError(
+                f"{where} is an array of {value.dtype}, which {_REFUSED}; expected "
+                "numbers or text in the byte order of this machine"
+            )
         if id(value) not in self._name_of_array:
             name = base = where.replace(" ", "_").removeprefix("skpce.")
             number = 1
@@ -320,19 +334,19 @@ class _FileWriter(Writer):
         if hasattr(value, "dist"):
             raise ValueError(
                 f"{where} is {type(value.dist).__name__} {value.dist.name!r}, no "
-                "distribution of scipy.stats by its name, from which a model file "
-                "could make it again"
+                "distribution of scipy.stats by its name; expected one that its name "
+                "and its parameters make again"
             )
         if isinstance(value, BaseEstimator):
-            ours, others = (
-                ", ".join(path.rpartition(".")[2] for path in paths)
-                for paths in (OURS, OF_SCIKIT_LEARN)
-            )
             raise ValueError(
                 f"{where} is a {type(value).__name__}, which {_REFUSED}. It holds "
-                f"{ours} and, of scikit-learn, {others}"
+                f"{_HELD}; expected one of these"
             )
-        raise ValueError(f"{where} is {shown(value)}, which {_REFUSED}")
+        raise ValueError(
+            f"{where} is {shown(value)}, which {_REFUSED}; expected numbers, text, "
+            "arrays of them, lists, dicts, distributions of scipy.stats and estimators "
+            "that it holds"
+        )
 
     def _estimator(self, estimator: Any, path: str) -> dict[str, Any]:
         owner = type(estimator).__name__
@@ -349,7 +363,8 @@ class _FileWriter(Writer):
         for name in attributes:
             if path in OURS or name == "_metadata_request":
                 raise ValueError(
-                    f"the attribute {name!r} of {owner} is one that {_REFUSED}"
+                    f"estimator has the attribute {name!r} of {owner}, which "
+                    f"{_REFUSED}; expected those of its class alone"
                 )
         return {
             "kind": path,

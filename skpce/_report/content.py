@@ -9,7 +9,7 @@ import numpy as np
 
 from .._checks import FloatArray
 from .._compositions.outputs import Outputs, checked_outputs
-from .._compositions.steps import checked_policies
+from .._compositions.scoring import checked_policies
 from .._input_laws.scores import SurrogateDiagnostics
 from ..inspection import Result
 from ..inspection._reading import Reading

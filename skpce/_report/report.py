@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .._checks import check_integer, fail
+from .._checks import check_integer, check_rows, fail
 from ..inspection import Result
 from ..inspection._reading import expansion_of
 from . import compositions, sections
@@ -96,8 +96,7 @@ def report(
     (True, True)
     """
     _check_arguments(path, title, date, random_state)
-    if not hasattr(X_test, "__len__"):
-        raise fail("report", "X_test", "a table of members", X_test)
+    check_rows("report", "X_test", X_test)
     reading = expansion_of(
         pipeline, X_test, input_features, outputs=outputs, verdict=verdict
     )
@@ -150,6 +149,6 @@ def _check_arguments(path: Any, title: Any, date: Any, random_state: Any) -> Non
     if target.is_dir():
         raise ValueError(f"path={str(path)!r} is a folder; expected that of a file.")
     if not target.parent.is_dir():
-        raise ValueError(f"path={str(path)!r} is in a folder that does not exist.")
+        raise ValueError(f"path={str(path)!r} must be in a folder that exists.")
     if not os.access(target.parent, os.W_OK):
-        raise ValueError(f"path={str(path)!r} is in a folder that is not writable.")
+        raise ValueError(f"path={str(path)!r} must be in a folder that can be written.")

@@ -64,10 +64,17 @@ class ExternalSolver(CoefficientSolver):
         if np.any(problem.weights != 1.0):
             require_weights(self.regressor, "samples")
             options["sample_weight"] = problem.weights[rows]
-        fitted = [
-            clone(self.regressor).fit(design, targets[:, k], **options)
-            for k in range(targets.shape[1])
-        ]
+        try:
+            fitted = [
+                clone(self.regressor).fit(design, targets[:, k], **options)
+                for k in range(targets.shape[1])
+            ]
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"The 'regressor' parameter is {self.regressor!r}, which refuses "
+                f"{len(design)} samples of {design.shape[1]} terms; expected one that "
+                f"can be fitted to them. It says: {error}"
+            ) from error
         return np.array([self._row_of(model, design) for model in fitted])
 
     def _row_of(self, model: Any, design: FloatArray) -> FloatArray:
@@ -134,8 +141,8 @@ def require_weights(regressor: Any, what: str) -> None:
     """Raise ``ValueError`` for a regressor that takes no weights."""
     if not has_fit_parameter(regressor, "sample_weight"):
         raise ValueError(
-            f"{type(regressor).__name__}.fit takes no sample_weight; got weights that "
-            f"differ between {what}."
+            f"{type(regressor).__name__}.fit takes no sample_weight; expected a "
+            f"'regressor' that does, or weights that are equal for all {what}."
         )
 
 

@@ -178,6 +178,10 @@ def join_fits(parts: Sequence[LinearFit], positions: Sequence[IndexArray]) -> Li
     }
     for name in _COLUMNS:
         joined[name] = np.hstack([getattr(part, name) for part in parts])[:, order]
+    names = [part.solver_names for part in parts if part.solver_names is not None]
+    if len(names) == len(parts):
+        flat = [name for of_part in names for name in of_part]
+        joined["solver_names"] = tuple(flat[k] for k in order)
     factors: list[LeverageFactor] = []
     numbers = []
     for part in parts:

@@ -220,7 +220,7 @@ def _solve_one_by_one(
 
 def _is_accurate(matrices: FloatArray, penalty: float) -> BoolArray:
     """Check the condition by a cheap bound, then by eigenvalues where it fails."""
-    trace = np.einsum("bii->b", matrices)
+    trace = np.maximum(np.einsum("bii->b", matrices), 0.0)  # of zeros, rounding
     accurate = penalty > _SMALLEST_RATIO * (trace + penalty)
     doubtful = np.flatnonzero(~accurate)
     if len(doubtful):

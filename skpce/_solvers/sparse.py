@@ -111,6 +111,8 @@ class MatchingPursuitSolver(NestedSolver):
     def order(self, columns: FloatArray, target: FloatArray, size: int) -> IndexArray:
         path = orthogonal_mp(columns, target, n_nonzero_coefs=size, return_path=True)
         path = path.reshape(columns.shape[1], -1)
+        if not path.shape[1]:  # no column goes with the target
+            return np.zeros(0, dtype=np.int64)
         entered = np.argmax(path != 0.0, axis=1)
         active = np.flatnonzero(np.any(path != 0.0, axis=1))
         return active[np.argsort(entered[active], kind="stable")]

@@ -43,6 +43,7 @@ from .._checks import (
     fail,
     finite_floats,
     listed,
+    refuse_extremes,
     refuse_other_names,
 )
 from .._checks.frames import make_frame
@@ -110,6 +111,7 @@ class InputBelief:
         particles = finite_floats(owner, "particles", self.particles, expected)
         if particles.ndim != 2:
             raise fail(owner, "particles", expected, self.particles)
+        refuse_extremes(particles, "particles")
         weights = checked_sample_weight(
             self.weights, particles, "weights", largest=math.inf
         )
@@ -289,7 +291,8 @@ def _refuse_impossible(belief: InputBelief, logs: FloatArray) -> None:
     if np.all(np.isneginf(logs[belief.weights > 0])):
         raise ValueError(
             "What was observed is impossible at every particle: the log-likelihood is "
-            f"-inf at all {len(logs)}. Check the likelihood, or widen the belief."
+            f"-inf at all {len(logs)}; expected observed values that noise_sd or "
+            "log_likelihood makes possible at one or more of them."
         )
 
 
@@ -389,8 +392,8 @@ def read_observation(
         found = predicted.reshape(len(predicted), -1)
         if len(found) != len(inputs):
             raise ValueError(
-                f"{owner}: the outcome returned {len(found)} rows for {len(inputs)} "
-                "rows of inputs."
+                f"{owner}: the outcome returned {len(found)} rows; expected "
+                f"{len(inputs)}, one for each row of inputs."
             )
         if columns is not None:
             width = found.shape[1]
@@ -399,11 +402,14 @@ def read_observation(
             found = found[:, columns]
         if found.shape[1] != len(values):
             raise ValueError(
-                f"{owner}: the outcome has {found.shape[1]} columns but "
-                f"{len(values)} values were observed; which= picks columns."
+                f"{owner}: the outcome has {found.shape[1]} columns; expected "
+                f"{len(values)}, one for each observed value; which= picks columns."
             )
         if not np.isfinite(found).all():
-            raise ValueError(f"{owner}: the outcome is not finite at some inputs.")
+            raise ValueError(
+                f"{owner}: the outcome is not finite at some inputs; expected finite "
+                "values."
+            )
         return found
 
     return Observation(values, np.broadcast_to(noise**2, values.shape), checked)
@@ -422,7 +428,10 @@ def checked_log_likelihood(owner: str, log_likelihood: Any) -> LogLikelihood:
                 f"shape {inputs.shape}; expected {(len(inputs),)}, one value a row."
             )
         if np.isnan(found).any() or np.any(found == np.inf):
-            raise ValueError(f"{owner}: log_likelihood returned NaN or inf.")
+            raise ValueError(
+                f"{owner}: log_likelihood returned NaN or inf; expected numbers or "
+                "-inf."
+            )
         return found
 
     return checked

@@ -34,7 +34,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     check_boolean,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     fail,
@@ -195,8 +195,8 @@ class ThompsonPolicy(BaseEstimator):
         check_option(owner, "rule", self.rule, RULES)
         check_option(owner, "method", self.method, METHODS)
         check_boolean(owner, "greedy", self.greedy)
-        check_integer(owner, "n_particles", self.n_particles, low=2)
-        check_integer(owner, "n_draws", self.n_draws, low=1)
+        check_draws(owner, "n_particles", self.n_particles, low=2)
+        check_draws(owner, "n_draws", self.n_draws)
         share = {"low": 0.0, "high": 1.0}
         check_real(owner, "resample_below", self.resample_below, **share, closed="left")
         check_real(owner, "shrinkage", self.shrinkage, **share, closed="both")
@@ -209,7 +209,8 @@ class ThompsonPolicy(BaseEstimator):
             n_given = self.inputs.particles.shape[1]
             if n_given != len(laws):
                 raise ValueError(
-                    f"The belief has {n_given} inputs; the surrogate has {len(laws)}."
+                    f"The belief has {n_given} inputs; expected {len(laws)}, as the "
+                    "surrogate has."
                 )
             refuse_other_names("The belief", self.inputs.names, names)
             return replace(self.inputs, names=names, laws=laws)
@@ -356,8 +357,8 @@ class ThompsonPolicy(BaseEstimator):
     def _refuse_both(self, owner: str, others: tuple[Any, ...]) -> None:
         if any(other is not None for other in others):
             raise ValueError(
-                f"{owner} takes log_likelihood alone, or observed, outcome and "
-                "noise_sd, not both."
+                f"{owner} expects log_likelihood alone, or observed, outcome and "
+                "noise_sd. Got both."
             )
         if self.method == "kalman":
             raise ValueError(

@@ -167,7 +167,8 @@ class NormalizingFlow(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.pca_: PCA = PCA(self.n_components, whiten=True, svd_solver="full")
         # scikit-learn's global output setting must not reach the scores
         self.pca_.set_output(transform="default")
-        scores = self.pca_.fit_transform(values)
+        with np.errstate(invalid="ignore"):  # constant columns are refused below
+            scores = self.pca_.fit_transform(values)
         self._refuse_rounding()
         train, held_out = split_rows(len(values), self.validation_fraction, rng)
         with one_torch_thread(torch):
@@ -353,6 +354,7 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self : PLSTransformer
             The fitted transformer.
         """
+        check_integer(type(self).__name__, "n_components", self.n_components, low=1)
         inputs, targets = validated(self, X, y, y_numeric=True, multi_output=True)
         self.target_transformer_: Any = None
         if self.target_transformer is not None:
@@ -376,6 +378,12 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 pls = pls.set_output(transform="default").fit(inputs, targets)
             defined = bool(np.isfinite(pls.x_rotations_).all())
         except ValueError as error:
+            if "n_components" in str(error):
+                raise ValueError(
+                    f"X has shape {inputs.shape}, too few for n_components="
+                    f"{self.n_components!r}; expected at most {min(inputs.shape)} "
+                    "components."
+                ) from None
             if "NaN" not in str(error):
                 raise
             defined = False

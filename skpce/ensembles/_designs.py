@@ -14,7 +14,7 @@ from scipy.stats import qmc
 from .._checks import (
     FloatArray,
     IndexArray,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     make_generator,
@@ -83,7 +83,7 @@ def sample_inputs(
     ((8, 3), [4, 4])
     """
     owner = "sample_inputs"
-    check_integer(owner, "n", n, low=1)
+    check_draws(owner, "n", n)
     check_option(owner, "method", method, _METHODS)
     if not isinstance(laws, Mapping) or not laws:
         raise ValueError(
@@ -189,8 +189,8 @@ def slice_design(
     array([3, 3, 3, 3])
     """
     owner = "slice_design"
-    check_integer(owner, "n_members", n_members, low=2)
-    check_integer(owner, "n_slices", n_slices, low=1)
+    check_draws(owner, "n_slices", n_slices)
+    check_draws(owner, "n_members", n_members, low=2, each=int(n_slices))
     check_real(owner, "rate", rate, low=0, high=1)
     seen = round(rate * n_members)
     if not 0 < seen < n_members:

@@ -72,7 +72,10 @@ def from_study(
     check_option("from_study", "law", law, ("space", "tried"))
     trials = list(getattr(study, "trials", ()))
     if not trials:
-        raise ValueError(f"The study has no trials. Got {study!r}.")
+        raise ValueError(
+            "study must be a study of Optuna, or what looks like one, with at least "
+            f"one trial in trials. Got {study!r} instead."
+        )
     complete = [trial for trial in trials if trial.state.name == "COMPLETE"]
     notes = [
         f"{count} of {len(trials)} trials are {state.lower()} and are left out."
@@ -91,7 +94,10 @@ def from_study(
             )
         complete = having
     if not complete:
-        raise ValueError(f"None of {len(trials)} trials is complete with these inputs.")
+        raise ValueError(
+            f"None of {len(trials)} trials of study is complete with these parameters; "
+            "expected two or more."
+        )
     names = _all_names(complete) if parameters is None else list(parameters)
     spaces = {name: _space_of(name, complete) for name in names}
     laws = {name: _law_of(name, space) for name, space in spaces.items()}
@@ -110,7 +116,10 @@ def from_study(
         metrics = [f"objective{i}" for i in range(n_objectives)]
         metrics = metrics if n_objectives > 1 else ["objective"]
     if len(set(metrics)) < len(metrics):
-        raise ValueError(f"Two objectives have one name: {list(metrics)}.")
+        raise ValueError(
+            f"Two objectives of study have one name: {list(metrics)}; expected names "
+            "that differ."
+        )
     return build(
         {name: _values(name, complete) for name in names},
         laws,
@@ -186,7 +195,7 @@ def _values(name: str, trials: Sequence[Any]) -> NDArray[Any]:
     if None in values and "None" in values:
         raise ValueError(
             f"The parameter {name!r} has the choices None and 'None', which have one "
-            "name as text. Rename one."
+            "name as text; expected names that differ."
         )
     return _objects(["None" if value is None else value for value in values])
 
@@ -260,7 +269,7 @@ def from_cv_results(
     }
     if not columns:
         raise ValueError(
-            "cv_results has no parameters, param_...; it has "
+            "cv_results has no parameters; expected columns param_... among "
             f"{', '.join(map(repr, results))}."
         )
     scores = _scores(results, splits)
@@ -324,7 +333,8 @@ def _scores(results: Mapping[str, Any], splits: str) -> dict[str, list[FloatArra
             found.setdefault(scorer, []).append(np.asarray(values, dtype=np.float64))
     if not found:
         raise ValueError(
-            f"cv_results has no test scores, {middle}..._test_...; it has "
+            f"cv_results has no test scores; expected columns {middle}..._test_... "
+            "among "
             f"{', '.join(map(repr, results))}."
         )
     return found

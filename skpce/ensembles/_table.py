@@ -259,7 +259,9 @@ def build(
         found.add(name, values[used], laws[name], name in logarithms)
     if not found.columns:
         raise ValueError(
-            f"No input varies in the {len(y)} {what}; expected inputs that do."
+            f"No input varies in the {len(y)} {what}; expected inputs or parameters "
+            "that "
+            "do."
         )
     X = make_frame(found.columns, found.columns.values(), like=kind)
     return Ensemble(
@@ -312,7 +314,7 @@ def _settings(X: FloatArray, what: str) -> IndexArray:
     if len(rows) == len(X):
         raise ValueError(
             f"No two of {len(X)} {what} have equal inputs, so that there are no "
-            "replicates; leave the replicates undeclared."
+            "replicates; expected replicate to be left out."
         )
     return setting.ravel()
 

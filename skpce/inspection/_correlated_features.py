@@ -13,7 +13,7 @@ from scipy.stats import norm
 from .._checks import (
     FloatArray,
     IndexArray,
-    check_integer,
+    check_draws,
     check_option,
     check_real,
     make_generator,
@@ -188,15 +188,15 @@ def original_space_indices(
     (array([[0.8, 0.8, 0.2]]), array([[0.4, 0.4, 0.2]]))
     """
     owner = "original_space_indices"
-    check_integer(owner, "n_samples", n_samples, low=_BATCHES * 256)
+    check_draws(owner, "n_samples", n_samples, low=_BATCHES * 256)
     check_real(owner, "max_correlation", max_correlation, low=0, high=1, closed="both")
     reading = numeric_expansion_of(owner, pipeline, X, min_q2)
     expansion = reading.expansion
     embedding = affine_map(reading.steps, X)
     if embedding.matrix.shape[0] != expansion.n_inputs:
         raise ValueError(
-            f"X gives {embedding.matrix.shape[0]} embedded inputs but the expansion "
-            f"was fitted on {expansion.n_inputs}."
+            f"X gives {embedding.matrix.shape[0]} embedded inputs; expected "
+            f"{expansion.n_inputs}, on which the expansion was fitted."
         )
     laws = expansion.basis.laws
     parts = NormalParts.of(embedding, laws)
@@ -309,6 +309,8 @@ def _sampled_first_order(
     loading, residuals = embedding.loading, embedding.residuals
     group = group_matrix(expansion)
     found = np.zeros((_BATCHES, 2, len(group), len(loading)))
+    if not expansion.n_outputs:  # no step has a choice
+        return found[0, 0], found[0, 1], found[0, 0]
     for batch in range(_BATCHES):
         Z = expansion.basis.sample(n_samples // _BATCHES, generator)
         values = expansion.basis.evaluate(Z) @ expansion.coefficients.T
@@ -565,11 +567,10 @@ def normal_shapley(
     if not 1 <= len(varying) <= _LARGEST_GAME or not fits:
         return None
     some = loading[varying].T, covariance[np.ix_(varying, varying)]
-    tensors = [
-        symmetric_tensors(row[np.newaxis], expansion.multi_indices)
-        for row in expansion.coefficients
-    ]
-    values = np.vstack([subset_variances(one, *some) for one in tensors])
+    values = np.zeros((len(expansion.coefficients), 2 ** len(varying)))
+    for k, row in enumerate(expansion.coefficients):
+        tensors = symmetric_tensors(row[np.newaxis], expansion.multi_indices)
+        values[k] = subset_variances(tensors, *some)[0]
     group = group_matrix(expansion)
     effects = np.zeros((len(group), len(loading)))
     effects[:, varying] = subset_shapley(group @ values, len(varying))

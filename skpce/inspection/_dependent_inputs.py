@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 from sklearn.base import clone
 
-from .._checks import FloatArray, check_integer, make_generator
+from .._checks import FloatArray, check_draws, check_integer, make_generator
 from .._input_laws.maps import (
     IsoprobabilisticTransformer,
     NatafTransformer,
@@ -179,9 +179,9 @@ def dependent_sobol_indices(
     0.36 under the joint law, Shapley effect 0.68
     """
     owner = "dependent_sobol_indices"
-    check_integer(owner, "n_samples", n_samples, low=_BATCHES * 64)
+    check_draws(owner, "n_samples", n_samples, low=_BATCHES * 64)
     check_integer(owner, "n_permutations", n_permutations, low=1, none_allowed=True)
-    check_integer(owner, "n_resamples", n_resamples, low=0)
+    check_draws(owner, "n_resamples", n_resamples, low=0)
     if law is not None and not isinstance(law, IsoprobabilisticTransformer):
         raise ValueError(
             f"The 'law' parameter of {owner} must be a NatafTransformer, a "

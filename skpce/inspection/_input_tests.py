@@ -13,7 +13,13 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from .._basis.basis import PolynomialBasis
-from .._checks import FloatArray, IndexArray, as_floats, validated_array
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    as_floats,
+    binary_scales,
+    validated_array,
+)
 from .._checks.frames import take
 from ._ensembles.cross_fit import Split
 from ._reading import last_and_inputs
@@ -108,6 +114,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     (np.float64(0.16), np.float64(0.56))
     """
     inputs = validated_array(X, "X")
+    inputs = inputs / binary_scales(inputs)  # no test depends on the units
     n_members, n_features = inputs.shape
     laws = np.full(n_features, np.nan)
     if law_p_values is not None:

@@ -16,7 +16,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     Samples,
-    check_integer,
+    check_draws,
     check_real,
     make_generator,
 )
@@ -311,8 +311,8 @@ class ExpansionOptions:
 
     def check(self, owner: str) -> None:
         """Raise ``ValueError`` for a bad parameter."""
-        check_integer(owner, "n_samples", self.n_samples, low=10)
-        check_integer(owner, "n_held_out", self.n_held_out, low=10)
+        check_draws(owner, "n_samples", self.n_samples, low=10)
+        check_draws(owner, "n_held_out", self.n_held_out, low=10)
         degree = 1 if self.degree is None else self.degree
         replace(self, distribution="uniform").parameters(degree).check(1)
         make_solver(_EXPANDED_BY, self.solver, None)

@@ -10,7 +10,7 @@ from .._checks import (
     BoolArray,
     FloatArray,
     IndexArray,
-    check_integer,
+    check_draws,
     check_real,
     make_generator,
 )
@@ -121,7 +121,7 @@ def noise_test(
     (False, True)
     """
     check_real("noise_test", "significance_level", significance_level, low=0, high=1)
-    check_integer("noise_test", "n_permutations", n_permutations, low=19)
+    check_draws("noise_test", "n_permutations", n_permutations, low=19)
     reading = expansion_of(pipeline)
     if reading.problem is None:
         raise NoExpansionError(reading.estimator)

@@ -20,6 +20,8 @@ from .._checks import (
     as_floats,
     check_option,
     check_real,
+    check_rows,
+    listed,
     refuse_extremes,
     refuse_other_names,
     validated_array,
@@ -48,9 +50,10 @@ class NoExpansionError(ValueError):
     def __init__(self, last: Any) -> None:  # what it ends in
         self.last = last
         super().__init__(
-            f"Got {last!r}; expected a fitted PolynomialChaosRegressor or "
-            "CompositionalPCESurrogate, alone, as the last step of a Pipeline, or as "
-            f"the best estimator of a search. The last step is {type(last).__name__}: "
+            f"The pipeline or estimator ends in {last!r}; expected a fitted "
+            "PolynomialChaosRegressor or CompositionalPCESurrogate, alone, as the last "
+            "step of a Pipeline, or as the best estimator of a search. "
+            f"The last step is {type(last).__name__}: "
             "for any other model use skpce.inspection.sobol_indices(pipeline, X)."
         )
 
@@ -138,6 +141,8 @@ def expansion_of(
 
     Real outputs have the groups of columns that are given, else those of a verdict.
     """
+    if X is not None:
+        check_rows("The reading of a pipeline", "X", X, dense=False)
     steps, last, names = _taken_apart(pipeline, None)
     expansion, problem, compositions = _fitted_parts(last)
     names = list(expansion.input_names) if names is None else names
@@ -199,7 +204,7 @@ def compositions_of(
         last, compositions = error.last, None
     if compositions is None:
         raise ValueError(
-            f"The last estimator is {last!r}; expected a fitted "
+            f"The pipeline, estimator or surrogate ends in {last!r}; expected a fitted "
             "CompositionalPCESurrogate, alone or as the last step of a Pipeline."
             f"{instead and f' For real outputs use {instead}.'}"
         )
@@ -279,13 +284,12 @@ def renamed(name: str, given: Sequence[str] | None, names: list[str]) -> list[st
     """Return the given names in place of as many others; None retains these."""
     if given is None:
         return names
-    listed = hasattr(given, "__len__") and not isinstance(given, str)
-    if not listed or len(given) != len(names):
-        raise ValueError(
-            f"{name}={given!r} must be {len(names)} names, one for each of "
-            f"{', '.join(map(str, names[:5]))}{', ...' if len(names) > 5 else ''}."
-        )
-    return [str(entry) for entry in given]
+    first = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
+    expected = f"{len(names)} names, one for each of {first}"
+    new = listed(given, name, expected)
+    if len(new) != len(names):
+        raise ValueError(f"{name}={given!r} must be {expected}.")
+    return [str(entry) for entry in new]
 
 
 def numeric_expansion_of(owner: str, estimator: Any, X: Any, min_q2: Any) -> Reading:
@@ -369,12 +373,15 @@ def read_inputs(X: Any, *, smallest: int = 2, fitted: Any = None) -> Inputs:
     n_features, expected = values.shape[1], getattr(fitted, "n_features_in_", None)
     if expected is not None and expected != n_features:
         raise ValueError(
-            f"X has {n_features} features but the estimator was fitted on {expected}."
+            f"X has {n_features} features; expected {expected}, on which the estimator "
+            "was fitted."
         )
     if columns is None or not all(isinstance(name, str) for name in columns):
         return Inputs(values, tuple(f"x{i}" for i in range(n_features)), None)
     if len(set(columns)) < len(columns):
-        raise ValueError(f"X has columns of one name: {list(columns)}.")
+        raise ValueError(
+            f"X has columns of one name: {list(columns)}; expected other names."
+        )
     return Inputs(values, tuple(columns), type(X))
 
 
@@ -448,6 +455,11 @@ def _call(
     owner: str, estimator: Any, response: str
 ) -> tuple[Callable[[Any], Any], tuple[str, ...] | None]:
     """Return the function to call and the names of the classes."""
+    if isinstance(estimator, type):
+        raise ValueError(
+            f"The estimator of {owner} is the class {estimator.__name__}; expected an "
+            "instance that is fitted, or a function of rows of X."
+        )
     if not hasattr(estimator, "fit") and callable(estimator):
         return estimator, None
     if hasattr(estimator, "__sklearn_tags__"):
@@ -496,7 +508,8 @@ def column_groups(
     twice = sorted(set(found) & set(alone))
     if twice:
         raise ValueError(
-            f"groups has the name {twice[0]!r}, which is a column outside the group."
+            f"groups has the name {twice[0]!r}, which is a column outside the group; "
+            "expected another."
         )
     return found | alone
 
@@ -509,4 +522,6 @@ def _positions(name: Any, columns: Any, names: Sequence[str]) -> list[int]:
     try:
         return checked_features(columns, names)
     except ValueError as error:
-        raise ValueError(f"The group {name!r} is no set of columns: {error}") from error
+        raise ValueError(
+            f"The group {name!r} of groups must be a set of columns of X: {error}"
+        ) from error

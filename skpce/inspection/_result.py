@@ -156,7 +156,7 @@ class Result:
         ValueError
             If there is no such column.
         """
-        if column not in self.columns:
+        if not isinstance(column, str) or column not in self.columns:
             known = ", ".join(map(repr, self.columns))
             raise ValueError(f"column must be one of {known}. Got {column!r}.")
         values = np.ravel(self.columns[column])

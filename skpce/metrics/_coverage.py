@@ -21,6 +21,7 @@ from .._checks import (
     check_option,
     check_real,
     checked_random_state,
+    refuse_extremes,
 )
 from .._compositions.log_ratio import (
     LogRatioGeometry,
@@ -54,7 +55,7 @@ def _read(
             draws = "n_draws, " * n_before
             raise ValueError(
                 f"{name} has shape {array.shape}; expected ({draws}{shape[0]}, "
-                f"{shape[1]}) as in y_true, or ({draws}1, {shape[1]})."
+                f"{shape[1]}) as in {first}, or ({draws}1, {shape[1]})."
             )
         if not array.size:
             raise ValueError(
@@ -62,8 +63,10 @@ def _read(
             )
         if np.isnan(array).any():
             raise ValueError(f"{name} has NaN; expected numbers.")
-        if n_before and np.isinf(array).any():
+        infinite = np.isinf(array)
+        if n_before and infinite.any():
             raise ValueError(f"{name} has infinite entries; expected finite ones.")
+        refuse_extremes(np.where(infinite, 0.0, array), name)
         read[name] = array[..., active]
     refuse_crossed(read.get("lower"), read.get("upper"))
     return geometry, observed[:, active], read

@@ -21,6 +21,7 @@ from .._checks import (
     as_floats,
     check_boolean,
     checked_sample_weight,
+    refuse_extremes,
 )
 from .._checks.frames import make_frame
 from .._compositions.log_ratio import (
@@ -519,6 +520,7 @@ def finite_table(values: Any, name: str) -> FloatArray:
     table = as_floats(values, name)
     if not np.isfinite(table).all():
         raise ValueError(f"{name} has infinite entries or NaN; expected finite ones.")
+    refuse_extremes(table, name)
     return table
 
 
@@ -533,7 +535,7 @@ def read_pair(
             f"{names[0]} has shape {first.shape} but {names[1]} has {second.shape}; "
             "expected the same shape, or one row."
         )
-    layout = resolve_layout(p, steps, first.shape[1], owner)
+    layout = resolve_layout(p, steps, first.shape[1], owner, name=names[0])
     tables = zip((first, second), names, strict=True)
     closed = [close_compositions(t, layout, "renormalize", name) for t, name in tables]
     first, second = np.broadcast_arrays(*closed)

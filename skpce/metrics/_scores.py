@@ -453,13 +453,16 @@ def ks_indistinguishable_fraction(
     owner = "ks_indistinguishable_fraction"
     check_real(owner, "alpha", alpha, low=0, high=1)
     drawn = as_floats(y_samples, "y_samples")
-    width = np.shape(y_true)[-1:]
+    shape = as_floats(y_true, "y_true").shape
+    width = shape[-1:]
     if drawn.ndim != 2 or drawn.shape[1:] != width or not drawn.size:
         raise ValueError(
             f"y_samples has shape {drawn.shape}; expected (n_draws, n_parts) with the "
-            f"parts of y_true, of shape {np.shape(y_true)}. Draws at given inputs "
+            f"parts of y_true, of shape {shape}. Draws at given inputs "
             "have another axis: draw without X."
         )
+    if not np.isfinite(drawn).all():
+        raise ValueError("y_samples has NaN or infinite entries; expected numbers.")
     tables = y_true, drawn[:, np.newaxis]
     geometry, observed, draws = read_draws(owner, *tables, steps, mask)
     parts = geometry.active_parts

@@ -14,8 +14,11 @@ from .._checks import (
     check_integer,
     check_option,
     check_real,
+    check_rows,
     is_position,
+    listed,
     make_generator,
+    refuse_extremes,
 )
 from .._checks.frames import as_table, take
 from .._checks.workers import workers
@@ -159,9 +162,14 @@ class ConvergenceDisplay:
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_repeats", n_repeats, low=1)
         check_real(owner, "test_size", test_size, low=0, high=1)
+        for name, table in (("X", X), ("y", y)):
+            check_rows(owner, name, table)
         inputs, targets = as_table(X), as_table(y)
         if len(inputs) != len(targets):
-            raise ValueError(f"X has {len(inputs)} members but y has {len(targets)}.")
+            raise ValueError(
+                f"X has {len(inputs)} members and y has {len(targets)}; expected as "
+                "many."
+            )
         n_test = round(test_size * len(inputs))
         n_train = len(inputs) - n_test
         if n_test < 2 or n_train < 2:
@@ -239,6 +247,11 @@ class _Refit:
     ) -> _Refit:
         """Fix the mask by all members, so that no subset infers another."""
         _, last = final_estimator(pipeline)
+        if not hasattr(last, "fit") or not hasattr(last, "get_params"):
+            raise ValueError(
+                f"The pipeline ends in {last!r}; expected an estimator that can be "
+                "fitted to subsets."
+            )
         if getattr(last, "mask", None) is None:  # not of compositions
             copy = with_parameters(pipeline)
             return cls(copy, X, y, quantity, step, outputs, None)
@@ -288,15 +301,16 @@ def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
         smallest = min(max(8, n_train // 8), n_train)
         steps = np.geomspace(smallest, n_train, 6).round().astype(np.int64)
         return np.unique(steps).tolist()
-    for size in sizes:
+    given = listed(sizes, "sizes", "None or one or more ints")
+    for size in given:
         if not is_position(size, n_train + 1) or size < 2:
             raise ValueError(
                 f"sizes holds {size!r}; expected ints from 2 to {n_train}, the "
                 "members that are not held out."
             )
-    if not len(sizes):
+    if not given:
         raise ValueError("sizes is empty; expected one or more.")
-    return sorted({int(size) for size in sizes})
+    return sorted({int(size) for size in given})
 
 
 # Draws that stand for a law; its quantiles have no common closed form.
@@ -392,13 +406,18 @@ class EmbeddingDisplay:
         ax, **kwargs
             As in :meth:`plot`.
         """
+        check_integer("EmbeddingDisplay", "random_state", random_state)
         reading = expansion_of(pipeline, X, input_features)
         inputs = reading.table
         if inputs is None:
             owner = type(reading.estimator).__name__
             raise ValueError(f"X=None, but {owner} stores no inputs; give X.")
-        if len(inputs) < 2:
-            raise ValueError(f"X has {len(inputs)} members; expected two or more.")
+        if np.ndim(inputs) != 2 or len(inputs) < 2:
+            raise ValueError(
+                f"X has shape {np.shape(inputs)}; expected (n_members, n_features) "
+                "with two or more members."
+            )
+        refuse_extremes(inputs, "X")
         law, data = _quantiles(reading.expansion.basis.laws, inputs, random_state)
         shown = _correlation(inputs), law, data, reading.expansion.input_names
         display = cls(*shown, explained_variance_ratio=_retained_variance(reading))

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
     FloatArray,
+    check_draws,
     check_integer,
     check_option,
     is_position,
+    listed,
     make_generator,
 )
 from .._compositions.fitted import FittedCompositions
@@ -169,7 +171,7 @@ class MainEffectsDisplay:
         owner = "MainEffectsDisplay.from_estimator"
         check_option(owner, "quantity", quantity, QUANTITIES)
         check_integer(owner, "n_points", n_points, low=2)
-        check_integer(owner, "n_samples", n_samples, low=1)
+        check_draws(owner, "n_samples", n_samples)
         reading = expansion_of(
             pipeline, X, input_features, outputs=outputs, verdict=verdict
         )
@@ -193,6 +195,11 @@ class MainEffectsDisplay:
             effects = _expansion_effects(curves, grids, shown)
             unit = _unit(curves) if fitted is None else fitted.geometry.log_ratio
         labels = curves.output_names
+        if not labels:
+            raise ValueError(
+                "The pipeline has no step with a choice; expected at least one that "
+                "can vary."
+            )
         chosen = _chosen_targets(targets, labels, effects)
         good = Support.of(expansion, verdict).supported
         if good is not None:
@@ -341,16 +348,16 @@ def _chosen_targets(
     if isinstance(targets, (str, Integral)):
         targets = [targets]
     chosen = []
-    for target in targets:
+    for target in listed(targets, "targets", "None, or names or positions of targets"):
         if isinstance(target, str) and target in labels:
             chosen.append(list(labels).index(target))
         elif is_position(target, len(labels)):
             chosen.append(int(target))
         else:
-            listed = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
+            shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
             raise ValueError(
-                f"target {target!r} is none of {listed} nor a position from 0 to "
-                f"{len(labels) - 1}."
+                f"targets has {target!r}; expected one of {shown} or a position from "
+                f"0 to {len(labels) - 1}."
             )
     if not chosen:
         raise ValueError(f"targets={targets!r} is empty; expected one or more.")

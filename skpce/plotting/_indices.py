@@ -221,7 +221,7 @@ class SobolDisplay:
             self._plot_heat_map(ax, kwargs)
         else:
             self._plot_bars(ax, kind == "stacked", kwargs)
-        self.ax_, self.figure_ = readable(self.ax_)
+        self.figure_: Any = readable(self.ax_)[1]
         return self
 
     def _plot_bars(self, ax: Any, is_stacked: bool, kwargs: dict[str, Any]) -> None:
@@ -231,8 +231,9 @@ class SobolDisplay:
         lowest = float(shares.min(initial=0.0))
         if is_stacked and lowest < 0.0:
             raise ValueError(
-                f"kind='stacked' cannot show a share of {lowest:.3g}; kind='bars' and "
-                "kind='heatmap' can."
+                f"kind='stacked' cannot show a share of {lowest:.3g}; expected "
+                "kind='bars' "
+                "or kind='heatmap'."
             )
         each = 0.55 if is_stacked else 0.3 + 0.14 * len(names)
         height = max(1.4 + each * n_steps, 0.9 + 0.24 * len(names))

@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, check_integer
+from .._checks import (
+    FloatArray,
+    as_floats,
+    check_integer,
+    check_real,
+    check_rows,
+    fail,
+    listed,
+    refuse_not_finite,
+)
 from .._compositions.outputs import checked_outputs, read_outputs
-from .._compositions.steps import checked_policies
+from .._compositions.scoring import checked_policies
 from .._expansion.predictive import QUANTILE
 from ..inspection._reading import (
     Reading,
@@ -100,8 +109,18 @@ class PolicyDistributionDisplay:
             the largest mean plus standard deviation are drawn, in their order, and the
             sum of all others behind them.
         """
-        arrays = {name: np.asarray(values) for name, values in samples.items()}
-        names = [str(name) for name in part_names]
+        names = [str(name) for name in listed(part_names, "part_names")]
+        if not isinstance(samples, Mapping) or not samples:
+            raise fail(OWNER, "samples", "a dict of names to tables", samples)
+        arrays = {
+            name: as_floats(values, "samples") for name, values in samples.items()
+        }
+        for values in arrays.values():
+            if values.ndim != 2 or values.shape[1] != len(names) or not len(values):
+                raise ValueError(
+                    f"samples has a table of shape {values.shape}; expected "
+                    f"(n_samples, {len(names)}), a column for each of part_names."
+                )
         if max_parts is not None:
             check_integer(OWNER, "max_parts", max_parts, low=2)
             arrays, names = _grouped(arrays, names, max_parts)
@@ -163,7 +182,9 @@ class PolicyDistributionDisplay:
         shown = np.arange(columns.start, columns.stop)[geometry.mask[columns]]
         draws = surrogate.sample(n_samples, random_state=random_state)
         samples = {"ensemble": y[:, shown], "surrogate": draws[:, shown]}
-        labels = layout.part_names if part_names is None else list(part_names)
+        labels = layout.part_names
+        if part_names is not None:
+            labels = tuple(listed(part_names, "part_names"))
         if len(labels) != layout.n_parts:
             raise ValueError(
                 f"part_names has {len(labels)} labels; expected {layout.n_parts}, "
@@ -248,6 +269,30 @@ def _grouped(
     return grouped, [*(names[part] for part in kept), f"others ({len(rest)})"]
 
 
+def _checked_draws(given: Any, shape: tuple[int, ...]) -> FloatArray:
+    """Return finite draws of members as in y, of this shape, or of one member."""
+    values = as_floats(given, "draws")
+    one = (1, *shape[1:])
+    if values.shape[1:] not in (shape, one) or not values.size:
+        raise ValueError(
+            f"draws has an array of shape {values.shape}; expected (n_draws, ...) with "
+            f"{shape} as in y, or {one}, behind."
+        )
+    refuse_not_finite(values, "draws")
+    return values
+
+
+def _checked_levels(levels: Any) -> list[float]:
+    """Return nominal levels between 0 and 1."""
+    expected = "one or more numbers between 0 and 1"
+    values = listed(levels, "levels", expected)
+    for level in values:
+        check_real("CoverageDisplay", "levels", level, low=0, high=1)
+    if not values:
+        raise fail("CoverageDisplay", "levels", expected, levels)
+    return [float(level) for level in values]
+
+
 class CoverageDisplay:
     """Lines of empirical against nominal coverage, one per kind of interval.
 
@@ -330,6 +375,8 @@ class CoverageDisplay:
         ax, **kwargs
             As in :meth:`plot`.
         """
+        levels = _checked_levels(levels)
+        check_rows("CoverageDisplay", "X", X)  # not None
         reading = expansion_of(pipeline, X, outputs=outputs)
         if reading.problem is None:
             raise ValueError(
@@ -351,7 +398,7 @@ class CoverageDisplay:
                 )
                 coverages[name].append(_mean_of_known(score(*interval)))
         what = "values" if is_real else "probabilities"
-        display = cls(levels, coverages, n_members=len(inputs), quantity=what)
+        display = cls(levels, coverages, n_members=np.shape(inputs)[0], quantity=what)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
@@ -384,13 +431,18 @@ class CoverageDisplay:
             As in :meth:`from_estimator`.
         """
         owner = "CoverageDisplay.from_predictions"
+        levels = _checked_levels(levels)
+        if not isinstance(draws, Mapping) or not draws:
+            raise fail(owner, "draws", "a dict of names to arrays of draws", draws)
         read = read_outputs(y, owner, steps=steps, outputs=outputs, mask=mask)
+        shape = np.shape(np.asarray(y))
+        tables = {name: _checked_draws(given, shape) for name, given in draws.items()}
         coverages: dict[str, list[float]] = {name: [] for name in draws}
-        for name, values in draws.items():
+        for name, values in tables.items():
             for level in levels:
                 tail = (1.0 - level) / 2.0
                 tails = [tail, 1.0 - tail]
-                bounds = np.quantile(np.asarray(values), tails, axis=0, method=QUANTILE)
+                bounds = np.quantile(values, tails, axis=0, method=QUANTILE)
                 if read.are_compositions:
                     score = marginal_coverage_score(y, *bounds, steps=steps, mask=mask)
                 else:
@@ -440,14 +492,14 @@ _Score = Callable[[Any, Any], FloatArray]
 def _score_of_steps(reading: Reading, y: ArrayLike) -> _Score:
     assert reading.compositions is not None  # of a surrogate
     geometry = reading.compositions.geometry
-    policies = checked_policies(y, reading.estimator, len(reading.inputs))
+    policies = checked_policies(y, reading.estimator, np.shape(reading.inputs)[0])
     layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
     return partial(marginal_coverage_score, policies, **layout)
 
 
 def _score_of_outputs(reading: Reading, y: ArrayLike) -> _Score:
     names = reading.expansion.output_names
-    values = checked_outputs(y, names, len(reading.inputs))
+    values = checked_outputs(y, names, np.shape(reading.inputs)[0])
     groups = group_matrix(reading.expansion).argmax(axis=0)
 
     def score(lower: Any, upper: Any) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import FloatArray, check_integer
+from .._checks import FloatArray, as_floats, check_integer
 from ..inspection import Result
 from ._style import (
     HATCH,
@@ -427,7 +427,10 @@ def _table_of(effects: Any, column: str) -> FloatArray:
             f"effects must be the Result of part_effects. Got {effects!r:.80}."
         )
     if column not in columns:
-        raise ValueError(f"effects has no column {column!r}; it has {list(columns)}.")
+        raise ValueError(
+            f"effects has no column {column!r}; expected what part_effects returns. "
+            f"It has {list(columns)}."
+        )
     return np.asarray(columns[column], dtype=np.float64)
 
 
@@ -435,7 +438,7 @@ def _checked_noise(noise_share: ArrayLike | None, n_outputs: int) -> FloatArray:
     """Return shares from zero to one."""
     if noise_share is None:
         return np.zeros(n_outputs)
-    given = np.asarray(noise_share, dtype=np.float64)
+    given = as_floats(noise_share, "noise_share")
     if given.shape != (n_outputs,):
         raise ValueError(
             f"noise_share has shape {given.shape}; expected ({n_outputs},), one share "

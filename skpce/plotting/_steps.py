@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, check_option
+from .._checks import FloatArray, check_option, listed
 from .._compositions.outputs import checked_outputs, read_outputs
-from .._compositions.steps import checked_policies
+from .._compositions.scoring import checked_policies
 from ..inspection import Result
 from ..inspection._ensembles.spread import output_spread
 from ..inspection._reading import (
@@ -228,18 +228,19 @@ class StepVarianceDisplay:
         return self
 
     def _checked_measures(self, measures: Sequence[str]) -> list[str]:
-        if isinstance(self.fragility, Result):
-            if tuple(measures) == DEFAULT_MEASURES:
-                several = (self.fragility.columns["columns"] > 1).any()
-                per_column = ["variance_per_column"] if several else []
-                return ["variance", *per_column, "standard_deviation"]
-            known = OUTPUT_MEASURES
-        else:
-            known = MEASURES
-        for name in measures:
+        is_real = isinstance(self.fragility, Result)
+        known = sorted(OUTPUT_MEASURES if is_real else MEASURES)
+        chosen = listed(measures, "measures", f"some of {known}")
+        if isinstance(self.fragility, Result) and tuple(chosen) == DEFAULT_MEASURES:
+            several = (self.fragility.columns["columns"] > 1).any()
+            per_column = ["variance_per_column"] if several else []
+            return ["variance", *per_column, "standard_deviation"]
+        if not chosen or not all(isinstance(name, str) for name in chosen):
+            raise ValueError(f"measures must be some of {known}. Got {measures!r}.")
+        for name in chosen:
             if name not in known:
-                raise ValueError(f"measure {name!r} is none of {sorted(known)}.")
-        return list(measures)
+                raise ValueError(f"measures has {name!r}; expected some of {known}.")
+        return chosen
 
     def _add_legend(self) -> None:
         """Name the two parts of bars that are split."""
@@ -437,7 +438,10 @@ class PrismDisplay:
         weights = np.nan_to_num(getattr(fragility_of(reading.estimator, y), measure))
         weights[weights < _ROUNDING] = 0.0  # a step without choice
         if weights.sum() <= 0:
-            raise ValueError("The members of y agree at every step: nothing to draw.")
+            raise ValueError(
+                "The members of y agree at every step; expected at least one step "
+                "where they differ."
+            )
         display = cls(
             shares.shares.T * weights / weights.sum(),
             shares.input_names,

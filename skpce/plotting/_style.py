@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, import_extra, is_position
+from .._checks import FloatArray, as_floats, import_extra, is_position
 from .._compositions.log_ratio import LogRatioGeometry, clr_of, sum_by_step
 from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
@@ -43,6 +43,8 @@ _LETTER, _DIGIT, _LINE = 6.3, 5.5, 13.0
 def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     """Return the given axes, or those of a new figure."""
     if ax is not None:
+        if not hasattr(ax, "get_subplotspec"):
+            raise ValueError(f"ax must be axes of matplotlib or None. Got {ax!r}.")
         return ax
     plt = import_extra("matplotlib.pyplot", "plot", "a display")
     _, ax = plt.subplots(figsize=figsize, layout="constrained")
@@ -127,8 +129,11 @@ def make_panels(
         grid = figure.add_gridspec(n_rows, n_columns, width_ratios=width_ratios)
     elif not hasattr(ax, "get_subplotspec"):
         given = list(np.ravel(np.asarray(ax, dtype=object)))
-        if len(given) != n_panels:
-            raise ValueError(f"ax has {len(given)} axes; expected one or {n_panels}.")
+        axes = [one for one in given if hasattr(one, "get_subplotspec")]
+        if len(given) != n_panels or len(axes) != n_panels:
+            raise ValueError(
+                f"ax has {len(axes)} axes of matplotlib; expected one or {n_panels}."
+            )
         return given
     elif n_panels == 1:
         return [ax]
@@ -276,7 +281,7 @@ class Support:
 
     def with_unexplained(self, share: ArrayLike) -> Support:
         """Return the same with another unexplained share (n_groups,)."""
-        given = np.asarray(share, dtype=np.float64)
+        given = as_floats(share, "unexplained")
         n_groups = self.expansion.n_groups
         if given.shape != (n_groups,):
             raise ValueError(
@@ -303,7 +308,7 @@ def refuse_other_steps(verdict: Result, step_names: Sequence[str]) -> None:
     found = tuple(verdict.step_names)
     if found != tuple(step_names):
         raise ValueError(
-            f"verdict is about the {key}s {found!r}, the estimator about "
+            f"verdict is about the {key}s {found!r}; expected those of the estimator, "
             f"{tuple(step_names)!r}."
         )
 
@@ -316,7 +321,7 @@ def check_position(
         if value in labels:
             return list(labels).index(value)
         shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
-        raise ValueError(f"{name}={value!r} is none of {shown}.")
+        raise ValueError(f"{name}={value!r} must be one of {shown}.")
     if not is_position(value, size):
         raise ValueError(f"{name}={value!r} must be an int from 0 to {size - 1}.")
     return int(value)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from .._basis.basis import PolynomialBasis
-from .._basis.index_sets import refuse_memory
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -25,6 +24,7 @@ from .._checks import (
     finite_floats,
     make_generator,
     one_thread_if_small,
+    refuse_memory,
 )
 from .._compositions.fitted import FittedCompositions
 from ..inspection._reading import (

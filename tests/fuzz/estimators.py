@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from sklearn.base import clone
 from sklearn.linear_model import LassoCV, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -37,7 +38,6 @@ SOLVERS = (
     *("ridge", "ridge", "weighted_ridge", "anisotropic_ridge", "ols", "lars", "omp"),
     *("subspace_pursuit", "ard", "auto", "paper"),
 )
-SEEDS = (0, 1, None, np.random.RandomState(3))
 
 BASIS: Mapping[str, tuple[Any, ...]] = {
     "degree": (0, 1, 1, 2, 2, 2, 3, 4, 6),
@@ -80,7 +80,7 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "n_resamples": (0, 0, 5),
         "n_permutations": (0, 0, 4),
         "confidence_level": (0.9, 0.5),
-        "random_state": SEEDS,
+        "random_state": (0, 1, None),
     },
     "LogRatioTransformer": {
         "log_ratio": ("ilr", "alr", "clr"),
@@ -107,6 +107,11 @@ PARAMETERS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 }
 
 
+def a_seed(rng: Generator) -> Any:
+    """Return a random state; what draws from the global one is in ``play``."""
+    return draw.one_of(rng, (0, 1, None, np.random.RandomState(3)))
+
+
 def named(function: Callable[..., Any]) -> set[str]:
     """Return the names of the arguments of a callable."""
     return set(inspect.signature(function).parameters) - {"self", "args", "kwargs"}
@@ -121,15 +126,18 @@ def some_parameters(rng: Generator, name: str, share: float = 0.35) -> dict[str,
     }
     if found.get("q", 1.0) != 1.0:
         found["truncation"] = "hyperbolic"
+    if name == "PolynomialChaosRegressor" and rng.random() < 0.1:
+        found |= {"distribution": stats.norm(0, 1), "solver": "ridge"}
+        found |= {"criterion": "gcv", "regressor": None}  # it has partial_fit
     return found
 
 
-def with_a_bad_one(rng: Generator, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Give one parameter a value that it hardly takes."""
+def a_bad_one(rng: Generator, name: str) -> tuple[str, Any]:
+    """Return a parameter and a value that it hardly takes."""
     kind: Any = CLASSES[name]
     parameters = sorted(named(kind) - {"n_jobs", "n_resamples", "n_permutations"})
     chosen = draw.one_of(rng, parameters)
-    return given | {chosen: draw.one_of(rng, draw.BAD_VALUES)}
+    return chosen, draw.one_of(rng, draw.BAD_VALUES)
 
 
 CLASSES: Mapping[str, Any] = {
@@ -167,22 +175,20 @@ def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
         if valid
         else draw.one_of(rng, ["parameter", "X", "y", "weights", "method"])
     )
+    kind = CLASSES[name]
+    if spoiled == "weights" and weights is None:
+        weights = np.ones(len(X))
+    sound = partial(_fit, kind, given, table, answers, weights)
+    wrong = {"weights": "sample_weight"}.get(spoiled, spoiled)
     if spoiled == "parameter":
-        given = with_a_bad_one(rng, name, given)
+        wrong, value = a_bad_one(rng, name)
+        given = given | {wrong: value}
     elif spoiled == "X":
         table = draw.corrupted(rng, y if name == "LogRatioTransformer" else X)
     elif spoiled == "y":
         answers = draw.corrupted(rng, y)
     elif spoiled == "weights":
-        weights = draw.corrupted(rng, np.ones(len(X)))
-    kind = CLASSES[name]
-
-    def fit() -> Any:
-        estimator = kind(**given)
-        if "sample_weight" in named(estimator.fit):
-            return estimator.fit(table, answers, sample_weight=weights)
-        return estimator.fit(table, answers)
-
+        weights = draw.corrupted(rng, weights)
     arguments = named(kind) | named(kind.fit) | named(skpce.PolynomialChaosRegressor)
     described = (
         f"{name}({given}).fit(X {draw.shown(table)}, y {draw.shown(answers)}, "
@@ -191,18 +197,34 @@ def scene_of_estimator(rng: Generator, valid: bool) -> Iterator[Outcome]:
     fitted: list[Any] = []
 
     def call() -> Any:
-        fitted.append(fit())
+        fitted.append(_fit(kind, given, table, answers, weights))
         return fitted[-1]
 
     faults = partial(_FAULTS_OF_FITS[name], steps)
     outcome = judge(
-        Case(f"{name}.fit", call, faults, frozenset(arguments), described, True)
+        Case(
+            f"{name}.fit",
+            call,
+            faults,
+            frozenset(arguments),
+            described,
+            is_fit=True,
+            spoiled=wrong if spoiled not in ("nothing", "method") else "",
+            sound=sound,
+        )
     )
     yield outcome
     if outcome.kind != ACCEPTED:
         return
     methods = _METHODS[name](fitted[-1], rng, X, y, steps, spoiled == "method")
     yield from _play_methods(rng, name, arguments, described, methods)
+
+
+def _fit(kind: Any, given: dict[str, Any], X: Any, y: Any, weights: Any) -> Any:
+    estimator = kind(**given)
+    if "sample_weight" in named(estimator.fit):
+        return estimator.fit(X, y, sample_weight=weights)
+    return estimator.fit(X, y)
 
 
 Method = tuple[str, Callable[[], Any], Callable[[Any], Any]]
@@ -217,7 +239,9 @@ def _play_methods(
 ) -> Iterator[Outcome]:
     for position in rng.permutation(len(methods))[:3]:
         method, call, faults = methods[position]
-        function = getattr(CLASSES[name], method.split(" ")[0], None)
+        function = getattr(CLASSES[name], method.split(" ")[0], None) or getattr(
+            skpce.Expansion, method.split(" ")[0], None
+        )
         known = named(function) if callable(function) else set()
         yield judge(
             Case(
@@ -336,10 +360,35 @@ def _moments(found: Any) -> true.Faults:
         yield "kurtosis below skewness squared minus 2"
 
 
-def _interactions(d: int, found: Any) -> true.Faults:
-    yield from true.between("interaction values", found.values)
-    yield from true.ordered("interactions", found.values, found.superset_values)
-    yield from true.closed("interaction values", np.asarray(found.values))
+def _of_sets(fitted: Any, subset: Any) -> Any:
+    """Return the indices of a set of inputs, and the total index of the others."""
+    found = (
+        fitted.sobol_index(subset),
+        fitted.closed_sobol_index(subset),
+        fitted.total_sobol_index(subset),
+    )
+    inside = np.atleast_1d(subset).tolist()
+    rest = [i for i in range(fitted.n_features_in_) if i not in inside]
+    others = fitted.total_sobol_index(rest) if rest else np.zeros_like(found[0])
+    return *found, others, fitted.total_variance_ > 0
+
+
+def _sets(found: Any) -> true.Faults:
+    index, closed, total, others, varies = found
+    yield from true.between("index", [index, closed, total, others])
+    yield from true.ordered("index and closed index", index, closed)
+    yield from true.ordered("closed and total index", closed, total)
+    whole = np.ravel(closed + others)[np.ravel(varies)]
+    yield from true.between("closed index and total index of the others", whole, 1.0)
+
+
+def _interactions(complete: bool, found: Any) -> true.Faults:
+    values = np.asarray(found.values)
+    yield from true.between("interaction values", values)
+    yield from true.ordered("interactions", values, found.superset_values)
+    yield from true.between("sum of interactions", values.sum(axis=-1))
+    if complete:
+        yield from true.closed("interaction values", values)
 
 
 def _subset(rng: Generator, d: int) -> list[int]:
@@ -352,7 +401,7 @@ def _methods_of_regressor(
 ) -> list[Method]:
     d = X.shape[1]
     at = X[: int(rng.integers(1, len(X) + 1))]
-    level, seed = draw.one_of(rng, [0.5, 0.9, 0.99]), draw.one_of(rng, SEEDS)
+    level, seed = draw.one_of(rng, [0.5, 0.9, 0.99]), a_seed(rng)
     size, order, subset = int(rng.integers(1, 30)), int(rng.integers(1, 4)), None
     subset = _subset(rng, d)
     method = draw.one_of(rng, ["residual", "bootstrap"])
@@ -406,14 +455,12 @@ def _methods_of_regressor(
         ("main_effects", lambda: fitted.main_effects(at), finite),
         ("gradient", lambda: fitted.gradient(at), finite),
         ("sobol_index", lambda: fitted.sobol_index(subset), share),
-        ("closed_sobol_index", lambda: fitted.closed_sobol_index(subset), share),
+        ("closed_sobol_index", lambda: _of_sets(fitted, subset), _sets),
         ("total_sobol_index", lambda: fitted.total_sobol_index(subset), share),
         (
             "interaction_indices",
             lambda: fitted.interaction_indices(order),
-            partial(_interactions, d)
-            if isinstance(order, int) and order == d
-            else true.nothing,
+            partial(_interactions, isinstance(order, int) and order >= d),
         ),
         (
             "shapley_effects",
@@ -425,6 +472,13 @@ def _methods_of_regressor(
             lambda: fitted.aggregated_sobol_indices(),
             lambda found: true.shares("all", found.first_order, found.total_order),
         ),
+        (
+            "partial_fit",
+            lambda: _partly(fitted, X, y),
+            partial(_of_regressor, ()),
+        )
+        if hasattr(fitted, "partial_fit") and len(X) > 1
+        else ("transform", lambda: fitted.transform(at), finite),
         (
             "noise_corrected_sobol_indices",
             fitted.noise_corrected_sobol_indices,
@@ -445,6 +499,7 @@ def _methods_of_regressor(
             true.nothing,
         ),
         ("sobol_frame", lambda: fitted.sobol_frame(order), true.nothing),
+        *_methods_of_expansion(fitted, rng, spoil),
         ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
         (
             "save_model",
@@ -452,6 +507,41 @@ def _methods_of_regressor(
             partial(_same_predictions, X, fitted),
         ),
     ]
+
+
+def _methods_of_expansion(fitted: Any, rng: Generator, spoil: bool) -> list[Method]:
+    """Return calls of what makes other expansions, and of weights of targets."""
+    expansion = fitted.expansion_
+    n_groups, n_outputs = len(expansion.group_names), expansion.n_outputs
+    weights: Any = rng.uniform(0, 2, size=n_groups)
+    matrix: Any = rng.normal(size=(int(rng.integers(1, 4)), n_outputs))
+    groups: Any = np.sort(rng.integers(0, 2, size=n_outputs))
+    if spoil:
+        weights = draw.corrupted(rng, weights)
+        matrix = draw.corrupted(rng, matrix)
+        groups = draw.one_of(rng, draw.BAD_VALUES)
+
+    def shares(found: Any) -> true.Faults:
+        indices = found.sobol_indices()
+        yield from true.shares("indices", indices.first_order, indices.total_order)
+
+    return [
+        (
+            "aggregated_sobol_indices",
+            lambda: fitted.aggregated_sobol_indices(weights),
+            lambda found: true.shares("all", found.first_order, found.total_order),
+        ),
+        ("mapped", lambda: expansion.mapped(matrix), shares),
+        ("grouped", lambda: expansion.grouped(groups), shares),
+        ("to_frame", expansion.to_frame, true.nothing),
+    ]
+
+
+def _partly(fitted: Any, X: Any, y: Any) -> Any:
+    """Fit two halves one after the other; some solvers cannot, and say so."""
+    half = (len(X) + 1) // 2
+    new = clone(fitted)
+    return new.partial_fit(X[:half], y[:half]).partial_fit(X[half:], y[half:])
 
 
 def _modes(found: Any) -> true.Faults:
@@ -462,8 +552,10 @@ def _methods_of_surrogate(
     fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
 ) -> list[Method]:
     at = X[: int(rng.integers(1, len(X) + 1))]
-    level, seed = draw.one_of(rng, [0.5, 0.9]), draw.one_of(rng, SEEDS)
-    size, level_of, step = int(rng.integers(1, 30)), "step", 0
+    level, seed = draw.one_of(rng, [0.5, 0.9]), a_seed(rng)
+    steps = fitted.geometry_.layout.widths  # other ones where they were spoiled
+    size, step = int(rng.integers(1, 30)), int(rng.integers(len(steps)))
+    action = int(rng.integers(steps[step]))
     answers: Any = y[: len(at)]
     level_of = draw.one_of(rng, ["coordinate", "step", "trajectory"])
     if spoil:
@@ -532,11 +624,14 @@ def _methods_of_surrogate(
         ),
         (
             "predicted_modes",
-            lambda: fitted.predicted_modes(step, n_samples=60, random_state=seed),
+            lambda: fitted.predicted_modes(
+                step, action, n_samples=60, random_state=seed
+            ),
             _modes,
         ),
         ("predict_frame", lambda: fitted.predict_frame(at), true.nothing),
         ("sobol_frame", lambda: fitted.sobol_frame(), true.nothing),
+        ("inverse_transform", round_trip, on_simplex),
         ("get_feature_names_out", fitted.get_feature_names_out, true.nothing),
         (
             "save_model",
@@ -566,6 +661,7 @@ def _methods_of_log_ratio(
 ) -> list[Method]:
     at: Any = draw.corrupted(rng, y) if spoil else y
     size = len(fitted.get_feature_names_out())
+    steps = fitted.geometry_.layout.widths  # other ones where they were spoiled
     far = rng.normal(size=(3, size)) * 10.0 ** rng.uniform(-3, 6)
     far = draw.corrupted(rng, far) if spoil else far
     return [
@@ -593,6 +689,7 @@ def _methods_of_map(
         ("transform", lambda: fitted.transform(at), finite),
         ("inverse_transform", lambda: fitted.inverse_transform(normals), finite),
         ("sample", lambda: fitted.sample(5, random_state=0), finite),
+        ("from_scores", lambda: fitted.from_scores(normals), finite),
     ]
 
 
@@ -600,7 +697,14 @@ def _methods_of_pls(
     fitted: Any, rng: Generator, X: Any, y: Any, steps: Any, spoil: bool
 ) -> list[Method]:
     at: Any = draw.corrupted(rng, X) if spoil else X
-    return [("transform", lambda: fitted.transform(at), partial(true.finite, "scores"))]
+
+    def round_trip() -> Any:
+        return fitted.inverse_transform(fitted.transform(at))
+
+    return [
+        ("transform", lambda: fitted.transform(at), partial(true.finite, "scores")),
+        ("inverse_transform", round_trip, partial(true.finite, "rows")),
+    ]
 
 
 _METHODS: Mapping[str, Callable[..., list[Method]]] = {

@@ -339,7 +339,7 @@ def test_estimators_that_cannot_answer(normal_rows):
     with pytest.raises(NotFittedError):
         sobol_indices(LinearRegression(), normal_rows)
     fitted = LinearRegression().fit(normal_rows, normal_rows[:, 0])
-    with pytest.raises(ValueError, match="X has 2 features but the estimator was"):
+    with pytest.raises(ValueError, match="X has 2 features; expected"):
         sobol_indices(fitted, normal_rows[:, :2])
     with pytest.raises(ValueError, match="LinearRegression has no 'predict_proba'"):
         sobol_indices(fitted, normal_rows, response="predict_proba")

@@ -348,7 +348,10 @@ def test_embeddings_are_compared_for_numbers(X, y):
     [
         (lambda y: y.astype(str), "y holds text such as"),
         (lambda y: np.full_like(y, np.nan), "0 of 60 members have y"),
-        (lambda y: np.where(y > y[:3].min(), np.nan, y)[:4], "X has 60 members but"),
+        (
+            lambda y: np.where(y > y[:3].min(), np.nan, y)[:4],
+            "X has 60 members and y has 4; expected",
+        ),
         (lambda y: np.r_[y[:57] * np.nan, y[57:]], "3 of 60 members have y .no NaN"),
         (lambda y: np.r_[y[:59], np.inf], "y has 1 infinite values; expected finite"),
         (lambda y: y + 1j, "values of the type complex128; expected real numbers"),
@@ -363,7 +366,7 @@ def test_bad_columns_are_refused(change, message, X, y):
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ({"a": 7}, "sums to 7 columns .7. but y has 6"),
+        ({"a": 7}, "sums to 7 columns .7.; expected 6"),
         ({"a": 6, "b": 0}, "positive ints .the width of each output."),
         ({"a": 5.5, "b": 0.5}, "positive ints"),
         ("accuracy", "Got 'accuracy' instead"),
@@ -416,7 +419,7 @@ def test_bad_replicates_and_controls_are_refused(arguments, message, y):
     ("exact", "message"),
     [
         (np.ones((60, 2)), r"exact has shape \(60, 2\)"),
-        (np.ones(59), "exact has 59 members but y has 60"),
+        (np.ones(59), "exact has 59 members; expected 60, as y has"),
         (np.full(60, np.inf), "exact has 60 infinite values"),
         (np.full(60, np.nan), "NaN in 60 of 60 members; leave these out"),
         (np.full(60, "a"), "exact holds text"),

@@ -380,11 +380,11 @@ def test_bad_input(fitted):
         back_to_reward(make_pipeline(PCA(2), LinearRegression()).fit(X, X[:, 0]), X)
     with pytest.raises(NotFittedError):
         back_to_reward(make_pipeline(PCA(2), PolynomialChaosRegressor()), X)
-    with pytest.raises(ValueError, match=r"X has 5 features but .* fitted on 6"):
+    with pytest.raises(ValueError, match=r"X has 5 features; expected 6"):
         back_to_reward(pipeline, X[:, :5])
-    with pytest.raises(ValueError, match="group 'a' is no set of columns"):
+    with pytest.raises(ValueError, match="group 'a' of groups must be a set"):
         back_to_reward(pipeline, X, groups={"a": [17]})
-    with pytest.raises(ValueError, match="group 'a' is no set of columns"):
+    with pytest.raises(ValueError, match="group 'a' of groups must be a set"):
         back_to_reward(pipeline, X, groups={"a": []})
     with pytest.raises(ValueError, match="'min_q2'"):
         back_to_reward(pipeline, X, min_q2=2)

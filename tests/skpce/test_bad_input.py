@@ -36,7 +36,7 @@ class TestFit:
     def test_width_of_y(self, ensemble):
         X, y = ensemble
         with pytest.raises(
-            ValueError, match=r"'steps' .* sums to 9 columns .3 . 2 . 4. but y has 8"
+            ValueError, match=r"'steps' .* sums to 9 columns .3 . 2 . 4.; expected 8"
         ):
             clone(SURROGATE).fit(X, y[:, :8])
 
@@ -56,7 +56,9 @@ class TestFit:
 
     def test_nan(self, ensemble):
         X, y = ensemble
-        with pytest.raises(ValueError, match=r"Input y contains NaN.*pack_steps"):
+        with pytest.raises(
+            ValueError, match=r"Input y contains NaN; expected.*pack_steps"
+        ):
             clone(SURROGATE).fit(X, with_value(y, 3, 2, np.nan))
         with pytest.raises(ValueError, match="Input X contains NaN"):
             clone(SURROGATE).fit(with_value(X, 3, 2, np.nan), y)
@@ -116,7 +118,8 @@ class TestFit:
         X, y = ensemble
         surrogate = clone(SURROGATE).set_params(closure="strict")
         with pytest.raises(
-            ValueError, match=r"Row 5 of step 'step2' of y sums to 1\.[0-9]+, not to 1"
+            ValueError,
+            match=r"Row 5 of step 'step2' of y sums to 1\.[0-9]+; .* expects 1",
         ):
             surrogate.fit(X, with_value(y, 5, 5, y[5, 5] + 0.01))
 
@@ -146,7 +149,7 @@ class TestFit:
         mask = np.ones((len(X), 9), dtype=bool)
         mask[3, 7] = False
         with pytest.raises(
-            ValueError, match=r"differs between members.*fit them separately"
+            ValueError, match=r"differs between members; expected.*Fit them separately"
         ):
             clone(SURROGATE).set_params(mask=mask).fit(X, y)
 

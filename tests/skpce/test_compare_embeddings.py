@@ -570,11 +570,14 @@ def test_progress_is_reported_and_may_stop(data):
         ({"candidates": {"PCA": PCA}}, "'PCA' is <class .* expected a transformer"),
         ({"candidates": {"R": RandomForestRegressor()}}, "expected a transformer"),
         ({"candidates": {"PCA": (PCA(), 3)}}, "name of the parameter that takes"),
-        ({"candidates": {"PCA": (PCA(), "size")}}, "has no parameter 'size'; it has"),
-        ({"dimensions": 3}, "'dimensions' .* sequence of different ints"),
+        ({"candidates": {"PCA": (PCA(), "size")}}, "without a parameter 'size'"),
+        ({"dimensions": 3}, "dimensions must be a sequence of different ints"),
         ({"dimensions": (2, 2)}, "sequence of different ints"),
         ({"dimensions": (0,)}, "'dimensions' .* an int in the range .1, inf"),
-        ({"dimensions": (35,)}, "35 inputs, but the smallest .* has 30 members"),
+        (
+            {"dimensions": (35,)},
+            "35 inputs, and the smallest .* has 30 members; expected",
+        ),
         ({"dimensions": {"ICA": (2,)}}, "'ICA', which is no candidate; .* 'PCA'"),
         (
             {
@@ -595,7 +598,7 @@ def test_progress_is_reported_and_may_stop(data):
         ({"inner_cv": list(KFold(2).split(range(90)))}, "an int or a splitter"),
         ({"n_permutations": 5}, "n_permutations"),
         ({"permute_choice": 1}, "'permute_choice' .* a bool"),
-        ({"X": np.zeros((5, 2))}, "X has 5 members but y has 90"),
+        ({"X": np.zeros((5, 2))}, "X has 5 members and y has 90; expected"),
         ({"reward": np.repeat(np.arange(45), 2)}, "other rows of X"),
         ({"reward": np.arange(90), "cv": 3}, "reward has no replicates"),
         ({"noise_share": [0.1]}, "noise_share has shape .1,."),

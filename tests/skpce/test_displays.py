@@ -466,8 +466,8 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
         "'quantity' .* Got 'odds'": lambda: MainEffectsDisplay.from_estimator(
             fitted, quantity="odds"
         ),
-        "target 'first:9' is none of": lambda: MainEffectsDisplay.from_estimator(
-            fitted, targets=["first:9"]
+        "targets has 'first:9'; expected one of": lambda: (
+            MainEffectsDisplay.from_estimator(fitted, targets=["first:9"])
         ),
         r"targets=\[\] is empty": lambda: MainEffectsDisplay.from_estimator(
             fitted, targets=[]
@@ -491,8 +491,8 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
         "test_size=0.01 of 60": lambda: ConvergenceDisplay.from_estimator(
             fitted, X, y, test_size=0.01
         ),
-        "X has 60 members but y has 59": lambda: ConvergenceDisplay.from_estimator(
-            fitted, X, y[1:]
+        "X has 60 members and y has 59; expected": lambda: (
+            ConvergenceDisplay.from_estimator(fitted, X, y[1:])
         ),
         "sizes is empty": lambda: ConvergenceDisplay.from_estimator(
             fitted, X, y, sizes=()
@@ -505,7 +505,9 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
 
 def test_axes_that_cannot_hold_the_panels_are_refused(fitted):
     figure, axes = plt.subplots(1, 2)
-    with pytest.raises(ValueError, match="ax has 2 axes; expected one or 3"):
+    with pytest.raises(
+        ValueError, match="ax has 2 axes of matplotlib; expected one or 3"
+    ):
         MainEffectsDisplay.from_estimator(fitted, ax=axes)
     loose = figure.add_axes((0.1, 0.1, 0.5, 0.5))
     with pytest.raises(ValueError, match="cannot be divided; give 3 axes"):

@@ -226,9 +226,9 @@ def test_coefficients_of_another_basis_are_refused():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.zeros((2, 2)), "X has 2 features; the expansion has 3 inputs"),
+        (np.zeros((2, 2)), r"X has shape \(2, 2\); expected 3 features"),
         (np.full((2, 3), np.nan), "X contains NaN"),
-        ([["a", "b", "c"]], "could not convert"),
+        ([["a", "b", "c"]], "X holds text"),
     ],
 )
 def test_bad_inputs_are_refused(X, message):

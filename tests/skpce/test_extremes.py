@@ -299,7 +299,7 @@ class TestMemory:
             high.moments()
         wide = PolynomialChaosRegressor(3).fit(np.hstack([X] * 3), y)
         memory = 1e6
-        monkeypatch.setattr("skpce._basis.index_sets._available_memory", lambda: memory)
+        monkeypatch.setattr("skpce._checks.memory.available_memory", lambda: memory)
         assert np.isfinite(wide.moments().kurtosis)
         memory = 2e4
         with pytest.raises(ValueError, match=r"moments needs about .* products of t"):

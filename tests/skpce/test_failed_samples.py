@@ -137,7 +137,9 @@ def test_partial_fit_has_no_use_for_missing_targets(data):
     with pytest.raises(ValueError, match="NaN"):
         pce.partial_fit(X, with_none)
     pce.fit(X, y)
-    with pytest.raises(ValueError, match="cannot go on from a fit whose samples lack"):
+    with pytest.raises(
+        ValueError, match="cannot go on from a fit whose y has NaN; expected"
+    ):
         pce.partial_fit(X, np.nan_to_num(y))
 
 

@@ -372,7 +372,9 @@ def test_a_level_of_weight_zero_is_not_a_level():
 
 def test_categories_have_no_derivative_and_no_recurrence():
     law = law_of("categorical", [1.0, 2.0])
-    with pytest.raises(ValueError, match="categorical input has no derivative"):
+    with pytest.raises(
+        ValueError, match="distribution='categorical' has no derivative; expected"
+    ):
         law.differentiate(np.ones(2), 1)
     with pytest.raises(ValueError, match="no recurrence"):
         law.recurrence(1)

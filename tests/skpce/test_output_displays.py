@@ -145,7 +145,7 @@ def test_a_verdict_about_other_outputs_is_refused(data):
         SobolDisplay.from_estimator(model, verdict=found)
     with pytest.raises(ValueError, match="verdict is about the outputs"):
         RewardEffectsDisplay.from_estimator(model, X, verdict=found)
-    with pytest.raises(ValueError, match="step='d' is none of a, b, c"):
+    with pytest.raises(ValueError, match="step='d' must be one of a, b, c"):
         InteractionDisplay.from_estimator(model, step="d")
 
 
@@ -184,7 +184,9 @@ def test_spread_of_members(data):
     np.testing.assert_array_equal(alone.fragility.variance, found.variance)
     shown = StepVarianceDisplay.from_estimator(model, y, measures=["variance"])
     assert len(shown.axes_) == 1
-    with pytest.raises(ValueError, match=r"'total_variation' is none of \['standard"):
+    with pytest.raises(
+        ValueError, match=r"'total_variation'; expected some of \['standard"
+    ):
         StepVarianceDisplay.from_predictions(y, measures=["total_variation"])
 
 

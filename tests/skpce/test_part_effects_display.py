@@ -267,5 +267,5 @@ def test_effects_without_columns_or_pairs_are_refused():
     effects = Result(keys, {"first": np.ones((1, 2)), "total": np.ones((1, 2))})
     with pytest.raises(ValueError, match="effects has no pairs"):
         PartEffectsDisplay(effects).plot_pairs()
-    with pytest.raises(ValueError, match="output='b' is none of a"):
+    with pytest.raises(ValueError, match="output='b' must be one of a"):
         PartEffectsDisplay(effects).plot_pairs("b")

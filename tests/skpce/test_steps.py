@@ -40,8 +40,8 @@ def test_pack_a_padded_array():
             [True, False],
             r"mask has shape \(2,\); expected \(2, 2\)",
         ),
-        ([A, B], [[True]], "goes with a 3-D array only"),
-        ([A, B[:3]], None, r"differ in their number of members.*\(3, 3\)"),
+        ([A, B], [[True]], "mask must be None unless policies is a 3-D array"),
+        ([A, B[:3]], None, r"the same number of members.*\(3, 3\)"),
         ([A[0]], None, "must have a 2-D array"),
         ([], None, "must have a 2-D array"),
     ],
@@ -54,7 +54,7 @@ def test_bad_packing(policies, mask, message):
 @pytest.mark.parametrize(
     ("y", "steps", "message"),
     [
-        (np.ones((2, 5)), (2, 2), "sums to 4 columns .* but y has 5"),
+        (np.ones((2, 5)), (2, 2), "sums to 4 columns .*; expected 5"),
         (np.ones(5), (2, 3), r"must be 2-D, got shape \(5,\)"),
     ],
 )

@@ -310,7 +310,7 @@ def test_the_unexplained_share_of_the_trajectory_by_hand():
         (
             "sobol_indices",
             {"level": "step", "coordinates": "alr"},
-            "'coordinates' .* level='coordinate' only. Got 'alr'",
+            "'coordinates' .* level='coordinate'. Got 'alr'",
         ),
         ("shapley_effects", {"level": 1}, "'level' .* Got 1"),
         ("sobol_interval", {"confidence_level": 2}, "'confidence_level' .* Got 2"),
@@ -328,7 +328,7 @@ def test_bad_arguments(method, arguments, message):
 def test_too_few_members():
     X, y, _, _ = known(3)
     fitted = CompositionalPCESurrogate(1, steps=WIDTHS).fit(X, y)
-    with pytest.raises(ValueError, match=r"at least 4 members\. Got 3"):
+    with pytest.raises(ValueError, match=r"at least 4 members in X\. Got 3"):
         fitted.noise_corrected_sobol_indices()
     weighted = CompositionalPCESurrogate(1, steps=WIDTHS).fit(X, y, [0.2, 0.2, 0.2])
     with pytest.raises(ValueError, match=r"sums to 0.6 copies; with n_resamples=200"):

@@ -311,10 +311,10 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(
     nothing = ("not even looked at", None, None)
     with pytest.raises(ValueError, match="is a folder; expected that of a file"):
         report(*nothing, path=tmp_path)
-    with pytest.raises(ValueError, match=r"no/report.html' is in a folder that does"):
+    with pytest.raises(ValueError, match=r"no/report.html' must be in a folder"):
         report(*nothing, path=tmp_path / "no" / "report.html")
     monkeypatch.setattr("os.access", lambda *_: False)  # root may write anywhere
-    with pytest.raises(ValueError, match="is in a folder that is not writable"):
+    with pytest.raises(ValueError, match="must be in a folder that can be written"):
         report(*nothing, path=tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
 

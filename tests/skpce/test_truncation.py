@@ -178,7 +178,7 @@ def test_too_large_is_refused_before_building(monkeypatch):
 
 
 def test_an_explicit_set_too_large_is_refused(monkeypatch):
-    monkeypatch.setattr("skpce._basis.index_sets._available_memory", lambda: 1000.0)
+    monkeypatch.setattr("skpce._checks.memory.available_memory", lambda: 1000.0)
     with pytest.raises(ValueError, match=r"3 terms; .*Give fewer 'multi_indices'"):
         PolynomialChaosFeatures(multi_indices=[[1], [2]]).fit(np.zeros((20, 1)))
 
@@ -224,7 +224,7 @@ def test_anisotropy_of_another_length():
         ([], r"at least one row. Got shape \(0,\)"),
         (np.empty((0, 2)), r"at least one row. Got shape \(0, 2\)"),
         ([1, 0], r"Got shape \(2,\)"),
-        ([[1, 0, 0]], "has 3 columns but X has 2 features"),
+        ([[1, 0, 0]], "must have a column for each of the 2 features"),
         ([[1, 0], [0, -1]], "non-negative ints. Got -1 in row 1, column 1"),
         ([[1, 0], [0.5, 1]], "non-negative ints. Got 0.5 in row 1, column 0"),
         ([[np.nan, 0]], "Got nan in row 0, column 0"),
@@ -276,7 +276,7 @@ def test_laws_cap_and_expand_the_set():
 
 @pytest.mark.parametrize(
     ("row", "message"),
-    [([0, 3, 0], "entry 3 for b, .* up to 2 only"), ([0, 0, 4], "entry 4 for c")],
+    [([0, 3, 0], "entry 3 for b; .* at most 2"), ([0, 0, 4], "entry 4 for c")],
 )
 def test_explicit_rows_beyond_a_cap(row, message):
     rows = check_multi_indices("Owner", [row], 3)

@@ -103,6 +103,7 @@ def process_reward_study(
             n_members=some.stop,
             seed=seed,
             batch_size=64,
+            n_verified=0 if is_large else 10,
             **cost,
         ),
     )

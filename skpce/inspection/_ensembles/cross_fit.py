@@ -16,7 +16,7 @@ from joblib import delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from ..._checks import FloatArray, IndexArray, _controller
+from ..._checks import FloatArray, IndexArray, _controller, check_draws
 from ..._checks.callbacks import without_callbacks
 from ..._checks.frames import take
 from ..._checks.workers import workers
@@ -275,6 +275,8 @@ class Permutations:
         labels = np.arange(n_members) if reward is None else np.asarray(reward)
         names, first, group = np.unique(labels, return_index=True, return_inverse=True)
         n_groups = len(names)
+        owner = "The permutation test"
+        check_draws(owner, "n_permutations", n_permutations, each=n_members)
         orders = np.empty((n_permutations, n_members), dtype=np.int64)
         sizes = np.bincount(group)
         equal = np.ptp(sizes) == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
-from ..._checks import FloatArray, IndexArray, check_integer, fail
+from ..._checks import FloatArray, IndexArray, check_integer, fail, listed
 from ..._checks.frames import take
 from .._reading import final_estimator
 from .cross_fit import (
@@ -111,8 +111,9 @@ def read_candidates(
         dimensions = _integers("dimensions", dimensions, low=1)
     elif unknown := [name for name in dimensions if name not in candidates]:
         raise ValueError(
-            f"dimensions names {unknown[0]!r}, which is no candidate; the candidates "
-            f"are {', '.join(map(repr, candidates))}."
+            f"dimensions names {unknown[0]!r}, which is no candidate; expected names "
+            "of "
+            f"candidates: {', '.join(map(repr, candidates))}."
         )
     prefix, last = final_estimator(surrogate)
     degree_parameter = None
@@ -141,9 +142,7 @@ def read_candidates(
 
 def _integers(name: str, values: Any, low: int) -> tuple[int, ...]:
     expected = f"a sequence of different ints in the range [{low}, inf)"
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise fail(OWNER, name, expected, values)
-    found = tuple(values)
+    found = tuple(listed(values, name, expected))
     for value in found:
         check_integer(OWNER, name, value, low=low)
     if not found or len(set(found)) < len(found):
@@ -197,7 +196,8 @@ def _read_embedding(name: Any, given: Any) -> tuple[Any, str | None]:
         return embedding, f"{prefix}n_components" if "n_components" in known else None
     if parameter not in embedding.get_params():
         raise ValueError(
-            f"Candidate {name!r} has no parameter {parameter!r}; it has "
+            f"candidates has {name!r} without a parameter {parameter!r}; expected one "
+            "of "
             f"{', '.join(sorted(embedding.get_params()))}."
         )
     return embedding, parameter
@@ -258,15 +258,17 @@ def check_dimensions(candidates: Sequence[Candidate], n_training: int) -> None:
         for dimension in candidate.dimensions:
             if dimension is not None and dimension > n_training:
                 raise ValueError(
-                    f"Candidate {candidate.name!r} is to have {dimension} inputs, but "
+                    f"Candidate {candidate.name!r} is to have {dimension} inputs, and "
                     f"the smallest training set of an inner fold has {n_training} "
-                    "members; give smaller dimensions, or more folds."
+                    "members; expected smaller dimensions, or more folds (inner_cv)."
                 )
 
 
 def _check_inner(inner_cv: Any, trains: Sequence[Any], reward: Any) -> None:
     is_integer = isinstance(inner_cv, (int, np.integer)) and inner_cv is not True
-    if not is_integer and not hasattr(inner_cv, "split"):
+    if not is_integer and (
+        isinstance(inner_cv, (str, bytes)) or not hasattr(inner_cv, "split")
+    ):
         raise fail(
             OWNER, "inner_cv", "an int or a splitter, as it divides many sets", inner_cv
         )
@@ -323,6 +325,8 @@ class Trial(BaseEstimator):
         """Score the pipeline; a search cannot choose by what is not finite."""
         X, y = take(self.members.X, rows), take(self.members.y, rows)
         with self._naming(self.setting):
+            if isinstance(self.scoring, type):
+                raise ValueError(f"scoring is the class {self.scoring.__name__}")
             scorer = check_scoring(self.pipeline_, self.scoring)
             score = float(scorer(self.pipeline_, X, y))
             if not np.isfinite(score):
@@ -336,7 +340,8 @@ class Trial(BaseEstimator):
         except ValueError as error:
             raise ValueError(
                 f"Candidate {setting} failed on {self.n_training_} training members of "
-                f"an inner fold: {error}"
+                "an inner fold; expected candidates, degrees and dimensions that X "
+                f"and y of so many members allow. It says: {error}"
             ) from error
 
 

@@ -56,7 +56,9 @@ def read_members(
     if np.ndim(X) != 2:
         raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     if len(X) != len(y):
-        raise ValueError(f"X has {len(X)} members but y has {len(y)}.")
+        raise ValueError(
+            f"X has {len(X)} members and y has {len(y)}; expected as many."
+        )
     y = _without_nullable_types(y)
     _, last = final_estimator(pipeline)
     known = last.get_params(deep=False) if hasattr(last, "get_params") else {}
@@ -85,7 +87,7 @@ def read_members(
     if not is_table(y):
         y = np.asarray(y, dtype=np.float64)
     if len(X) < 4:
-        raise ValueError(f"A verdict needs at least 4 members; got {len(X)}.")
+        raise ValueError(f"A verdict needs at least 4 members in X; got {len(X)}.")
     return X, y, read, steps
 
 
@@ -199,8 +201,8 @@ def check_replicates(X: Any, reward: Any) -> None:
         row = int(np.argmax(differs))
         raise ValueError(
             f"Members {int(first[group][row])} and {row} have the reward "
-            f"{labels[row].item()!r} but other rows of X. Replicates share their "
-            "inputs: give X before any embedding that is random."
+            f"{_plain(labels[row])!r} and other rows of X; expected the same: "
+            "replicates share their inputs, X before any embedding that is random."
         )
 
 
@@ -231,6 +233,8 @@ def make_splits(
         else:
             splitter = GroupKFold(int(cv), shuffle=True, random_state=seed)
     else:
+        if isinstance(cv, (bool, np.bool_)):
+            raise ValueError(f"cv must be an int or a splitter. Got {cv!r} instead.")
         splitter = check_cv(cv)
     try:
         splits = list(splitter.split(X, groups=reward))
@@ -241,6 +245,8 @@ def make_splits(
             "cv must be an int, a splitter, or pairs of the members for training and "
             f"for testing. Got {cv!r} instead."
         ) from None
+    if not splits:
+        raise ValueError(f"cv must give at least one split. Got {cv!r} instead.")
     _refuse_leaks(splits, reward)
     return splits
 
@@ -254,14 +260,18 @@ def check_order(order: Any, n_members: int) -> None:
     """Refuse positions that cannot be sorted, or are not one for each member."""
     if order is None:
         return
+    if np.ma.is_masked(order):
+        raise ValueError("order is masked; give the position of each member.")
     values = np.asarray(order)
     if values.shape != (n_members,) or values.dtype.kind not in "fiubMm":
         raise ValueError(
             f"order must be {n_members} numbers or dates, one for each member. Got "
             f"shape {values.shape} and type {values.dtype}."
         )
-    if np.isnan(values).any() if values.dtype.kind == "f" else False:
-        raise ValueError("order has NaN; give the position of each member.")
+    if not np.isfinite(values).all():  # NaT is not finite
+        raise ValueError(
+            "order has NaN, NaT or infinity; give the position of each member."
+        )
 
 
 def repetition_caution(X: Any, reward: Any, splits: Sequence[Split]) -> tuple[str, ...]:
@@ -316,7 +326,7 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
         shared = np.intersect1d(labels[train], labels[test])
         if shared.size:
             raise ValueError(
-                f"cv puts members of the reward {shared[0].item()!r} both into "
+                f"cv puts members of the reward {_plain(shared[0])!r} both into "
                 "training and into test; use a splitter that respects groups, such "
                 "as sklearn.model_selection.GroupKFold, or an int."
             )
@@ -324,8 +334,15 @@ def _refuse_leaks(splits: list[Split], reward: Any) -> None:
 
 def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     """Return labels that can be sorted; refuse missing and mixed ones."""
-    labels = np.asarray(reward)
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
+    if np.ma.is_masked(reward):
+        raise ValueError("reward is masked; give one label per member.")
+    try:
+        labels = np.asarray(reward)
+    except ValueError:
+        raise ValueError(
+            "reward has entries of different length; give one label per member."
+        ) from None
+    if labels.dtype.kind in "fMm" and np.isnan(labels).any():
         raise ValueError("reward has NaN labels; give one label per member.")
     kinds = {type(label).__name__ for label in labels.ravel().tolist()}
     if labels.dtype.kind == "O" and len(kinds) > 1:
@@ -335,6 +352,11 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
         )
     if labels.dtype.kind == "O" and any(map(is_missing, labels.ravel().tolist())):
         raise ValueError("reward has missing labels (None); give one per member.")
+    if labels.dtype.kind in "cV" or not _can_be_sorted(labels):
+        raise ValueError(
+            f"reward has labels of the type {type(labels.flat[0]).__name__}; expected "
+            "numbers, text or dates."
+        )
     if labels.shape != (n_members,):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({n_members},), one label "
@@ -343,23 +365,39 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     return labels
 
 
+def _can_be_sorted(labels: NDArray[Any]) -> bool:
+    try:
+        np.unique(labels)
+    except TypeError:
+        return False
+    return True
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as an object of Python, for messages."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def reward_groups(
     reward: Any,
     weights: FloatArray,  # shape: (n_members,)
 ) -> IndexArray:
     """Number the rewards of members of positive weight; refuse them without repeats."""
-    labels, unweighted = np.asarray(reward), bool(np.all(weights == 1))
-    if unweighted or labels.shape != weights.shape:
+    unweighted = bool(np.all(weights == 1))
+    known = isinstance(reward, np.ndarray) and reward.shape == weights.shape
+    labels = reward if known else _reward_labels(reward, len(weights))
+    if unweighted:
         labels = _reward_labels(reward, len(weights))
     names, group = np.unique(labels[weights > 0], return_inverse=True)
     if unweighted and len(names) == len(labels):
         raise ValueError(
-            "reward has no replicates: every member has a label of its own, so the "
-            "noise of training cannot be separated from the effect of the reward."
+            "reward has no replicates; expected at least two members with one label: "
+            "where every member has its own, the noise of training cannot be separated "
+            "from the effect of the reward."
         )
     if unweighted and len(names) < 2:
         raise ValueError(
-            f"reward has one label only, {names[0].item()!r}; the share of training "
+            f"reward has one label only, {_plain(names[0])!r}; the share of training "
             "noise needs at least two rewards (or control= for one fixed reward)."
         )
     if len(names) < 2 or weights.sum() <= len(names):

@@ -127,7 +127,7 @@ def training_noise_share(
     reference = read.coordinates(read_numbers(exact, "exact"), "exact")
     if reference.shape != trained.shape:
         raise ValueError(
-            f"exact has {len(reference)} members but y has {len(trained)}."
+            f"exact has {len(reference)} members; expected {len(trained)}, as y has."
         )
     refuse_failed(np.hstack([trained, reference]), "y or exact")
     total = read.sum_by_group(read.spread(trained) / (len(trained) - 1))

@@ -22,6 +22,7 @@ from ..._checks import (
 )
 from ..._checks.callbacks import takes_callbacks
 from ..._checks.frames import take
+from .._closed_form.permuted_fits import factorise, factorise_wide
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
 from .._reading import final_estimator
@@ -55,7 +56,6 @@ from .members import (
     repetition_caution,
     without_replicates,
 )
-from .permuted_fits import factorise, factorise_wide
 from .training_noise import split_variance
 
 

@@ -33,8 +33,10 @@ from ..._checks import (
     FloatArray,
     IndexArray,
     check_boolean,
+    check_draws,
     check_integer,
     fail,
+    listed,
     make_generator,
 )
 from ..._compositions.outputs import Outputs
@@ -211,6 +213,7 @@ def part_effects(
     n_parts, n_members = len(named), source.n_members
     together = _checked_sets(sets, source.names)
     n_each = n_parts + 2 + len(together) + shapley * (n_parts - 2)
+    check_draws(OWNER, "n_draws", n_draws, low=16, each=n_each)
     n_solutions = n_members + n_draws * n_each
     n_solutions += 2 * n_members * n_parts * dependent
     solver = Solver(source, batch_size, n_solutions, progress)
@@ -257,14 +260,14 @@ def _checked_sets(sets: Any, names: Sequence[str]) -> dict[str, IndexArray]:
         raise fail(OWNER, "sets", "a dict of names to names of parts, or None", sets)
     found = {}
     for name, members in sets.items():
-        listed = [] if isinstance(members, str) else list(members)
-        if not listed or not set(listed) <= set(names):
-            known = ", ".join(map(repr, names))
+        known = ", ".join(map(repr, names))
+        expected = f"a sequence of some of the parts {known}"
+        chosen = listed(members, f"The set {name!r} of sets", expected)
+        if not chosen or not all(one in names for one in chosen):
             raise ValueError(
-                f"The set {name!r} is {members!r}; expected a sequence of some of the "
-                f"parts {known}."
+                f"The set {name!r} of sets is {members!r}; expected {expected}."
             )
-        found[str(name)] = np.array([i for i, n in enumerate(names) if n in listed])
+        found[str(name)] = np.array([i for i, n in enumerate(names) if n in chosen])
     return found
 
 

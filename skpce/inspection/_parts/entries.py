@@ -230,7 +230,7 @@ class _Entries:
         if not varying or not all(elements[i].size for i in varying):
             raise ValueError(
                 f"The part {part!r} has no entry that varies, or a candidate without "
-                "an element."
+                "an element; expected one or more of both."
             )
         return cls(part, found, elements, flat, tuple(varying))
 
@@ -250,7 +250,8 @@ class _Entries:
 def _parts_of(part: Any, named: Mapping[str, Any]) -> list[str]:
     """Return the names of the parts whose entries are compared."""
     given = list(part.values()) if isinstance(part, Mapping) else [part]
-    if not given or any(name not in named for name in given):
+    is_text = all(isinstance(name, str) for name in given)
+    if not given or not is_text or any(name not in named for name in given):
         known = ", ".join(map(repr, named))
         expected = f"one of {known}, or a dict of outputs to these"
         raise fail(OWNER, "part", expected, part)
@@ -269,7 +270,7 @@ def _part_of_outputs(part: Any, outputs: Sequence[str]) -> dict[int, str]:
     unknown = [name for name in part if name not in outputs]
     if unknown:
         known = ", ".join(map(repr, outputs))
-        raise ValueError(f"part has the outputs {unknown}; there are {known}.")
+        raise ValueError(f"part has the outputs {unknown}; expected some of {known}.")
     return {i: part[name] for i, name in enumerate(outputs) if name in part}
 
 

@@ -12,7 +12,13 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from ..._checks import FloatArray, IndexArray, check_integer, make_generator
+from ..._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    make_generator,
+    refuse_extremes,
+)
 from ..._checks.frames import take
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._expansion.indices import closed_index, total_index
@@ -178,13 +184,17 @@ def part_effects_from_members(
 def _check_outputs(y: Any, outputs: Outputs, n_members: int) -> None:
     """Raise ``ValueError`` for y of other members, with NaN, or of two kinds."""
     if len(y) != n_members:
-        raise ValueError(f"y has {len(y)} members; the parts have {n_members}.")
+        raise ValueError(
+            f"y has {len(y)} members; expected {n_members}, as the parts have."
+        )
     if outputs.n_steps and not outputs.are_compositions:
         raise ValueError(
             "y has compositions and real outputs; expected one of them. Call "
             f"{OWNER} for each."
         )
-    refuse_failed(np.asarray(y, dtype=np.float64).reshape(n_members, -1), "y")
+    values = np.asarray(y, dtype=np.float64).reshape(n_members, -1)
+    refuse_failed(values, "y")
+    refuse_extremes(values, "y")
 
 
 def _rotated(parts: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, IndexArray]:
@@ -202,7 +212,10 @@ def _rotated(parts: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, IndexArray]
         tables.append(left[:, :rank] * singular[:rank])
         sizes.append(rank)
     if not any(sizes):
-        raise ValueError("None of the parts varies between the members.")
+        raise ValueError(
+            "None of the parts varies between the members; expected one or more that "
+            "do."
+        )
     return np.hstack(tables), np.array(sizes)
 
 

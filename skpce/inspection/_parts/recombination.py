@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._checks import FloatArray, IndexArray, fail
+from ..._checks import FloatArray, IndexArray, fail, refuse_extremes
 from ..._compositions.outputs import Outputs, read_outputs
 
 
@@ -47,6 +47,12 @@ class Recombination:
 
 def sum_of_parts(chosen: Mapping[str, NDArray[Any]]) -> Any:
     """Add up the parts, as real numbers whatever their types are."""
+    shapes = {values.shape[1:] for values in chosen.values()}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"parts have the shapes {sorted(shapes)} of a member; expected one shape, "
+            "so that they add up, or combine=."
+        )
     return reduce(np.add, (values.astype(np.float64) for values in chosen.values()))
 
 
@@ -61,8 +67,10 @@ def read_parts(owner: str, parts: Any) -> dict[str, NDArray[Any]]:
         array = np.asarray(values)
         if array.dtype.kind not in "fiub" or not np.isfinite(array).all():
             raise ValueError(
-                f"The part {name!r} has values that are no finite numbers."
+                f"The part {name!r} of parts has values that are no finite numbers; "
+                "expected finite ones."
             )
+        refuse_extremes(array.reshape(-1), f"The part {name!r} of parts")
         found[name] = array
     sizes = {name: len(array) if array.ndim else 0 for name, array in found.items()}
     if len(set(sizes.values())) > 1 or min(sizes.values()) < 4:

@@ -63,8 +63,8 @@ def parts_of_table(
     n_factors = values.ndim - 1
     if len(names) != n_factors or len(set(names)) < n_factors or n_factors < 1:
         raise ValueError(
-            f"factors must name each of {n_factors} axes behind the members once. Got "
-            f"{names}."
+            f"factors must name each of the {n_factors} axes of table behind the "
+            f"members once. Got {names}."
         )
     check_integer("parts_of_table", "order", order, low=1)
     parts: dict[str, FloatArray] = {}

@@ -250,9 +250,15 @@ def test_not_fitted(surrogate):
         ({"resample_below": 1.0}, r"resample_below.*\[0.0, 1.0\)"),
         ({"shrinkage": 1.5}, r"shrinkage.*\[0.0, 1.0\]"),
         ({"inputs": [[1.0, 2.0]]}, r"shape \(1, 2\)"),
-        ({"inputs": InputBelief([[1.0, 2.0]])}, "has 2 inputs; the surrogate has 1"),
+        (
+            {"inputs": InputBelief([[1.0, 2.0]])},
+            "has 2 inputs; expected 1, as the surrogate",
+        ),
         ({"surrogate": PCA()}, "not fitted|CompositionalPCESurrogate"),
-        ({"surrogate": LinearRegression().fit([[1], [2]], [1, 2])}, "last estimator"),
+        (
+            {"surrogate": LinearRegression().fit([[1], [2]], [1, 2])},
+            "ends in Linear",
+        ),
     ],
 )
 def test_bad_parameters(surrogate, changes, message):
@@ -272,12 +278,12 @@ SEEN = {"observed": 1.0, "outcome": lambda x: x[:, 0], "noise_sd": 0.1}
         ({**SEEN, "noise_sd": [0.1, 0.2]}, "noise_sd.*1 outcomes"),
         ({**SEEN, "noise_sd": None}, "noise_sd.*Got None"),
         ({**SEEN, "outcome": 3}, "outcome.*fitted regressor or a callable"),
-        ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows for 1000"),
+        ({**SEEN, "outcome": lambda x: x[:3]}, "3 rows; expected 1000"),
         ({**SEEN, "outcome": lambda x: np.c_[x, x]}, "2 columns.*which="),
         ({**SEEN, "outcome": lambda x: np.nan * x}, "not finite"),
         ({**SEEN, "which": 1}, r"which.*\[0, 1\)"),
         ({**SEEN, "which": [0, 0]}, "which.*1 column"),
-        ({**SEEN, "log_likelihood": np.ravel}, "not both"),
+        ({**SEEN, "log_likelihood": np.ravel}, "Got both"),
         ({"log_likelihood": 3}, "log_likelihood.*callable"),
         ({"log_likelihood": lambda x: x}, r"shape \(1000, 1\)"),
         ({"log_likelihood": lambda x: np.nan * x[:, 0]}, "NaN or inf"),

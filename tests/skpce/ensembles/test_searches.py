@@ -134,11 +134,11 @@ def test_conditional_parameters_are_refused_or_left_out(study):
 
 
 def test_bad_studies_are_refused(study):
-    with pytest.raises(ValueError, match="The study has no trials"):
+    with pytest.raises(ValueError, match=r"study must be .* at least one trial"):
         from_study(SimpleNamespace(trials=[]))
     with pytest.raises(ValueError, match="1 trials have an output; expected at least"):
         from_study(SimpleNamespace(trials=study.trials[:1]))
-    with pytest.raises(ValueError, match="None of 30 trials is complete"):
+    with pytest.raises(ValueError, match="None of 30 trials of study is complete"):
         from_study(study, ["nothing"])
     with pytest.raises(ValueError, match="'law' parameter of from_study"):
         from_study(study, law="prior")
@@ -213,10 +213,12 @@ def test_several_scorers_and_logarithms():
 
 
 def test_bad_results_are_refused(search):
-    with pytest.raises(ValueError, match=r"no parameters, param_\.\.\.; it has 'mean"):
+    with pytest.raises(
+        ValueError, match=r"no parameters; expected columns param_\.\.\. among 'mean"
+    ):
         from_cv_results({"mean_test_score": [1, 2, 3, 4]})
     with pytest.raises(
-        ValueError, match=r"no test scores, split\.\.\._test_\.\.\.; it has"
+        ValueError, match=r"no test scores; expected columns split\.\.\._test_\.\.\."
     ):
         from_cv_results({"param_a": [1, 2, 3, 4]}, splits="input")
     with pytest.raises(ValueError, match="'splits' parameter"):
@@ -232,7 +234,7 @@ def test_names_that_would_be_lost_are_refused(study, search):
     for trial in study.trials:
         trial.values = [1.0, 2.0]
     study.metric_names = ["loss", "loss"]
-    with pytest.raises(ValueError, match="Two objectives have one name"):
+    with pytest.raises(ValueError, match="Two objectives of study have one name"):
         from_study(study)
     study.metric_names = ["loss", "time"]
     study.trials[0].params["kind"] = "None"

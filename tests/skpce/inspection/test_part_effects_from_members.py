@@ -118,7 +118,7 @@ def test_same_seed_same_numbers():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": np.zeros(19)}, "y has 19 members; the parts have 20"),
+        ({"y": np.zeros(19)}, "y has 19 members; expected 20, as the parts"),
         ({"y": np.r_[np.nan, np.zeros(19)]}, "y has NaN in 1 of 20 members"),
         ({"parts": {"a": np.ones(20), "b": np.ones(20)}}, "None of the parts varies"),
         ({"parts": {"a": np.ones(20)}}, "'parts' parameter of part_effects_from_m"),

@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from skpce import CompositionalPCESurrogate
 from skpce._compositions.outputs import read_outputs
 from skpce.inspection import verdict
-from skpce.inspection._ensembles import permuted_fits
+from skpce.inspection._closed_form import permuted_fits
+from skpce.inspection._closed_form.permuted_fits import factorise
 from skpce.inspection._ensembles.cross_fit import CrossFit, Permutations
-from skpce.inspection._ensembles.permuted_fits import factorise
 
 WIDTHS = (3, 2, 4)
 

@@ -130,7 +130,7 @@ def test_what_ends_in_no_expansion_is_refused(rows):
     for other in (linear, PCA().fit(rows), "surrogate", None, 3):
         with pytest.raises(ValueError, match="expected a fitted PolynomialChaos"):
             expansion_of(other)
-        with pytest.raises(ValueError, match="The last estimator is"):
+        with pytest.raises(ValueError, match="estimator or surrogate ends in"):
             compositions_of(other)
     with pytest.raises(NotFittedError):
         expansion_of(make_pipeline(PCA(2), PolynomialChaosRegressor()))

@@ -124,7 +124,7 @@ Y = softmax(np.random.default_rng(0).normal(size=(6, 3)), axis=1)
     [
         ({}, "exactly one of exact=, reward= and control=; got 0"),
         ({"exact": Y, "control": Y}, "got 2 of them"),
-        ({"exact": Y[:4]}, "exact has 4 members but y has 6"),
+        ({"exact": Y[:4]}, "exact has 4 members; expected 6, as y has"),
         ({"exact": Y[:, :2]}, r"exact has shape \(6, 2\); expected \(n_members, 3\)"),
         ({"control": Y[:, 0]}, "control has shape"),
         ({"control": Y[:1]}, "control has 1 member; a variance needs two"),

@@ -283,8 +283,8 @@ def test_cautions(simulate):
         ({"reward": np.arange(60)}, "no replicates"),
         ({"reward": np.zeros(3)}, r"reward has shape \(3,\)"),
         ({"reward": np.repeat(np.arange(20), 3)}, "Members 0 and 1 have the reward 0"),
-        ({"steps": (4, 4)}, "sums to 8 columns .* but y has 9"),
-        ({"mask": [True] * 3}, "has 3 entries but y has 9 columns"),
+        ({"steps": (4, 4)}, "sums to 8 columns .*; expected 9"),
+        ({"mask": [True] * 3}, "has 3 entries; expected 9, one for each column"),
         ({"cv": 100}, r"cv must be an int in the range \[2, 60\].* Got 100"),
     ],
 )
@@ -299,9 +299,9 @@ def test_bad_arguments_before_any_fit(ensemble, monkeypatch, kwargs, message):
 
 def test_bad_data_before_any_fit(ensemble):
     X, y = ensemble
-    with pytest.raises(ValueError, match="X has 59 members but y has 60"):
+    with pytest.raises(ValueError, match="X has 59 members and y has 60; expected"):
         verdict(surrogate(), X[:-1], y)
-    with pytest.raises(ValueError, match="at least 4 members; got 3"):
+    with pytest.raises(ValueError, match="at least 4 members in X; got 3"):
         verdict(surrogate(), X[:3], y[:3])
     with pytest.raises(ValueError, match="pack_steps"):
         verdict(surrogate(), X, np.split(y, [3, 5], axis=1))

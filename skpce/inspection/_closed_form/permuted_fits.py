@@ -30,8 +30,8 @@ from ..._solvers.ridge import (
     SharedDesign,
 )
 from ..._surrogate import CompositionalPCESurrogate
+from .._ensembles.cross_fit import CrossFit
 from .._reading import expansion_of
-from .cross_fit import CrossFit
 from .gram_fits import GramFits, GramFold
 
 # Residuals on the paths of all permutations that are solved at once.

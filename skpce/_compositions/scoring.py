@@ -1,0 +1,91 @@
+"""Policies that are compared with a fitted surrogate, and the measure of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import rel_entr
+
+from .._checks import FloatArray, as_floats
+from .steps import (
+    close_compositions,
+    column_labels,
+    label_text,
+    refuse_masked,
+    refuse_nan,
+    refuse_ragged,
+)
+
+
+def checked_policies(
+    y: Any, surrogate: Any, n_members: int | None = None, name: str = "y"
+) -> FloatArray:  # shape: (n_members, n_parts)
+    """Return policies to compare with a fitted surrogate, closed to one."""
+    refuse_ragged(y, name)
+    refuse_nan(y, name)
+    values = np.atleast_1d(as_floats(y, name))
+    if values.ndim == 1:
+        values = values[:, np.newaxis]
+    layout = surrogate.geometry_.layout
+    n_rows = len(values) if n_members is None else n_members
+    if values.shape != (n_rows, layout.n_parts) or not values.size:
+        raise ValueError(
+            f"{name} has shape {np.shape(y)}; expected {(n_rows, layout.n_parts)}: "
+            "the members of X, one or more, and the parts seen in fit."
+        )
+    if np.isinf(values).any():
+        raise ValueError(f"{name} has infinite entries; expected probabilities.")
+    _refuse_other_columns(y, surrogate, name)
+    refuse_masked(values, surrogate.mask_, layout, name)
+    return close_compositions(values, layout, surrogate.closure, name)
+
+
+def _refuse_other_columns(y: Any, surrogate: Any, name: str) -> None:
+    """Refuse columns labelled neither as in ``fit`` nor as by ``predict_frame``."""
+    layout = surrogate.geometry_.layout
+    seen, given = surrogate._labels_of_y, column_labels(y, layout.n_parts)
+    if not seen or not given:
+        return  # one of the two has no names to compare
+    steps = [layout.step_names[step] for step in layout.step_of_part]
+    if given in (seen, list(zip(steps, layout.part_names, strict=True))):
+        return
+    pairs = enumerate(zip(given, seen, strict=True))
+    position = next(at for at, (found, wanted) in pairs if found != wanted)
+    raise ValueError(
+        f"Column {position} of {name} is {label_text(given[position])!r}; expected "
+        f"{label_text(seen[position])!r}: the columns seen in fit, in the same order."
+    )
+
+
+def mean_kl_divergence(
+    y_true: FloatArray,  # shape: (n_members, n_parts), steps closed to one
+    y_pred: FloatArray,  # shape: (n_members, n_parts)
+    weights: FloatArray,  # shape: (n_members,)
+) -> float:
+    """Return the weighted mean over members of ``KL(true || predicted)``, in nats.
+
+    It is summed over the steps; a prediction of 0 counts as the smallest positive
+    float.
+    """
+    floor = np.where(y_true > 0, np.finfo(np.float64).tiny, 0.0)
+    divergence = rel_entr(y_true, np.maximum(y_pred, floor)).sum(axis=1)
+    return float(np.average(divergence, weights=weights))
+
+
+def d2_kl_deviance(
+    y_true: FloatArray,  # shape: (n_members, n_parts), steps closed to one
+    y_pred: FloatArray,  # shape: (n_members, n_parts)
+    weights: FloatArray,  # shape: (n_members,)
+) -> float:
+    """Return ``1 - KL(y || prediction) / KL(y || mean of y)``.
+
+    Where all members are alike: 1 for a perfect prediction and 0 otherwise.
+    """
+    mean = np.average(y_true, axis=0, weights=weights)
+    baseline = mean_kl_divergence(y_true, np.broadcast_to(mean, y_true.shape), weights)
+    deviance = mean_kl_divergence(y_true, y_pred, weights)
+    rounding = 10 * np.finfo(np.float64).eps * y_true.shape[1]
+    if baseline > rounding:
+        return 1.0 - deviance / baseline
+    return 1.0 if deviance <= rounding else 0.0

@@ -1,0 +1,1 @@
+"""Refits of all permutations of y, without refits."""

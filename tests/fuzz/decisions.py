@@ -1,0 +1,163 @@
+"""Calls that make ensembles, and that decide with a surrogate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import skpce
+from skpce import decision, ensembles
+from tests.fuzz import invariants as true
+from tests.fuzz import values as draw
+from tests.fuzz.estimators import LAWS
+from tests.fuzz.models import Drawn, Generator, policies, regression, size
+
+
+def _frame(rng: Generator) -> Drawn:
+    X, y = regression(rng)
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])
+    frame["y"] = y if y.ndim == 1 else y[:, 0]
+    inputs = [name for name in frame if name != "y"]
+    given = {"frame": frame, "inputs": inputs, "outputs": ["y"]}
+    return ensembles.from_frame, given, true.nothing
+
+
+def _search(rng: Generator) -> Drawn:
+    n = size(rng)
+    results = {
+        "params": [{"a": float(v), "b": int(k)} for k, v in enumerate(rng.random(n))],
+        "param_a": rng.random(n),
+        "param_b": np.arange(n),
+        "mean_test_score": rng.random(n),
+        "split0_test_score": rng.random(n),
+        "split1_test_score": rng.random(n),
+    }
+    results["param_a"] = np.array([p["a"] for p in results["params"]])
+    return ensembles.from_cv_results, {"cv_results": results}, true.nothing
+
+
+def _study(rng: Generator) -> Drawn:
+    trials = [
+        SimpleNamespace(
+            params={"a": float(v)},
+            distributions={
+                "a": SimpleNamespace(low=0.0, high=1.0, log=False, step=None)
+            },
+            state=SimpleNamespace(name="COMPLETE"),
+            values=[float(v)],
+            number=i,
+        )
+        for i, v in enumerate(rng.random(size(rng)))
+    ]
+    study = SimpleNamespace(trials=trials, directions=[None], metric_names=None)
+    given = {"study": study, "law": draw.one_of(rng, ["space", "tried"])}
+    return ensembles.from_study, given, true.nothing
+
+
+def _sampled(rng: Generator) -> Drawn:
+    laws = {
+        f"x{i}": draw.one_of(rng, LAWS[-6:]) for i in range(int(rng.integers(1, 4)))
+    }
+    given = {"laws": laws, "n": int(rng.integers(1, 40)), "random_state": 0}
+    given["method"] = draw.one_of(rng, ["sobol", "lhs", "random"])
+
+    def faults(found: Any) -> true.Faults:
+        yield from true.finite("inputs", np.asarray(found))
+
+    return ensembles.sample_inputs, given, faults
+
+
+def _sliced(rng: Generator) -> Drawn:
+    given = {
+        "n_members": int(rng.integers(1, 40)),
+        "n_slices": int(rng.integers(1, 6)),
+        "rate": float(rng.uniform(0.1, 0.9)),
+        "random_state": 0,
+    }
+    return ensembles.slice_design, given, true.nothing
+
+
+def _belief(rng: Generator) -> Drawn:
+    given = {
+        "particles": rng.normal(size=(size(rng), 2)),
+        "names": ("a", "b"),
+        "probabilities": rng.uniform(0, 1, size=3),
+    }
+
+    def made(
+        particles: Any, names: Any, probabilities: Any, weights: Any = None
+    ) -> Any:
+        found = decision.InputBelief(particles, names=names, weights=weights)
+        again = found.with_draws(found.sample(5, np.random.default_rng(0)), None)
+        quantiles = found.quantile(probabilities)
+        if (quantiles > np.max(found.particles, axis=0)).any():
+            raise AssertionError("a quantile beyond the draws")
+        again.to_frame(), str(again)
+        return found
+
+    def faults(found: Any) -> true.Faults:
+        yield from true.finite("mean", found.mean)
+        yield from true.between("weights", np.sum(found.weights), 1.0, 1.0)
+        yield from true.between("size", found.effective_sample_size, 1.0, np.inf)
+
+    return made, given, faults
+
+
+def _thompson(rng: Generator) -> Drawn:
+    X, y, steps = policies(rng)
+    surrogate = skpce.CompositionalPCESurrogate(1, steps=steps).fit(X, y)
+
+    def choose(
+        surrogate: Any,
+        rule: str,
+        greedy: bool,
+        n_particles: int,
+        n_draws: int,
+        observed: Any,
+        noise_sd: Any,
+        steps: Any,
+    ) -> Any:
+        policy = decision.ThompsonPolicy(
+            surrogate,
+            rule=rule,
+            greedy=greedy,
+            n_particles=n_particles,
+            n_draws=n_draws,
+            random_state=0,
+        )
+        policy.fit()
+        if observed is not None:
+            policy.update(observed, outcome=lambda z: z[:, :1], noise_sd=noise_sd)
+        return policy.choose(steps)
+
+    def faults(found: Any) -> true.Faults:
+        for block in found.policy:
+            yield from true.simplex("policy", np.atleast_2d(block), (len(block),))
+
+    given = {
+        "surrogate": surrogate,
+        "rule": draw.one_of(rng, ["draw", "mean", "vote"]),
+        "greedy": bool(rng.random() < 0.5),
+        "n_particles": 20,
+        "n_draws": 5,
+        "observed": draw.one_of(rng, [None, [0.1]]),
+        "noise_sd": 1.0,
+        "steps": None,
+    }
+    return choose, given, faults
+
+
+#: Functions of ensembles and decisions by name, with what draws their arguments.
+DECISIONS: Mapping[str, Callable[[Generator], Drawn]] = {
+    "skpce.decision.InputBelief": _belief,
+    "skpce.decision.ThompsonPolicy": _thompson,
+    "skpce.ensembles.from_cv_results": _search,
+    "skpce.ensembles.from_frame": _frame,
+    "skpce.ensembles.from_study": _study,
+    "skpce.ensembles.sample_inputs": _sampled,
+    "skpce.ensembles.slice_design": _sliced,
+}

@@ -1,0 +1,126 @@
+"""Calls of the displays, which are drawn and closed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import skpce
+from skpce import inspection
+from tests.fuzz import invariants as true
+from tests.fuzz import values as draw
+from tests.fuzz.models import Drawn, Generator, fitted_model, policies
+
+
+def _display(name: str) -> Any:
+    """Return a display without a window; matplotlib is read when one is drawn."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from skpce import plotting
+
+    return getattr(plotting, name)
+
+
+def _closed(found: Any) -> true.Faults:
+    """Draw nothing that cannot be drawn, and close it."""
+    from matplotlib import pyplot
+
+    for axes in np.ravel(np.asarray(found.axes_ if hasattr(found, "axes_") else [])):
+        limits = np.array([axes.get_xlim(), axes.get_ylim()])
+        yield from true.finite("limits", limits)
+    pyplot.close("all")
+
+
+def _of_estimator(name: str, *tables: str) -> Callable[[Generator], Drawn]:
+    def make(rng: Generator) -> Drawn:
+        fitted, X, y = fitted_model(rng)
+        known = {"X": X, "y": y}
+        given = {"pipeline": fitted} | {table: known[table] for table in tables}
+        return _display(name).from_estimator, given, _closed
+
+    return make
+
+
+def _from_fit(rng: Generator) -> Drawn:
+    fitted, _, _ = fitted_model(rng)
+    display = _display("SobolDisplay")
+
+    def drawn(pipeline: Any, unexplained: Any, kind: str, step_names: Any) -> Any:
+        found = display.from_fit(
+            pipeline, unexplained=unexplained, step_names=step_names
+        )
+        return found.plot(kind=kind)
+
+    given = {"pipeline": fitted, "unexplained": None, "step_names": None}
+    given["kind"] = draw.one_of(rng, ["stacked", "bars", "heatmap"])
+    return drawn, given, _closed
+
+
+def _convergence(rng: Generator) -> Drawn:
+    X, y, steps = policies(rng)
+    given = {
+        "pipeline": skpce.CompositionalPCESurrogate(1, steps=steps),
+        "X": X,
+        "y": y,
+        "n_repeats": 2,
+        "random_state": 0,
+    }
+    return _display("ConvergenceDisplay").from_estimator, given, _closed
+
+
+def _coverage(rng: Generator) -> Drawn:
+    _, y, steps = policies(rng)
+    draws = np.stack([y[rng.permutation(len(y))] for _ in range(5)])
+    given = {"y": y, "draws": {"shuffled": draws}, "steps": steps}
+    return _display("CoverageDisplay").from_predictions, given, _closed
+
+
+def _variances(rng: Generator) -> Drawn:
+    _, y, steps = policies(rng)
+    given = {"y": y, "steps": steps}
+    return _display("StepVarianceDisplay").from_predictions, given, _closed
+
+
+def _samples(rng: Generator) -> Drawn:
+    width = int(rng.integers(1, 20))
+    table = rng.dirichlet(np.ones(width), size=9)
+    names = [f"a{i}" for i in range(width)]
+    given = {"samples": {"members": table}, "part_names": names}
+    return _display("PolicyDistributionDisplay").from_samples, given, _closed
+
+
+def _parts(rng: Generator) -> Drawn:
+    parts = {name: rng.normal(size=(8, 2)) for name in "abc"}
+    effects = inspection.part_effects(
+        lambda z: np.tanh(z).reshape(len(z), -1), parts, n_draws=16, random_state=0
+    )
+    given = {"effects": effects, "noise_share": None, "max_parts": 2}
+    return _display("PartEffectsDisplay").from_effects, given, _closed
+
+
+#: The displays by name, with what draws their arguments.
+DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
+    **{
+        f"skpce.plotting.{name}": _of_estimator(name, *tables)
+        for name, tables in {
+            "EmbeddingDisplay": ("X",),
+            "InteractionDisplay": (),
+            "MainEffectsDisplay": ("X",),
+            "PolicyDistributionDisplay": ("y",),
+            "PrismDisplay": ("y",),
+            "RewardEffectsDisplay": ("X",),
+            "SobolDisplay": (),
+        }.items()
+    },
+    "skpce.plotting.ConvergenceDisplay": _convergence,
+    "skpce.plotting.CoverageDisplay": _of_estimator("CoverageDisplay", "X", "y"),
+    "skpce.plotting.CoverageDisplay.from_predictions": _coverage,
+    "skpce.plotting.PartEffectsDisplay": _parts,
+    "skpce.plotting.PolicyDistributionDisplay.from_samples": _samples,
+    "skpce.plotting.SobolDisplay.from_fit": _from_fit,
+    "skpce.plotting.StepVarianceDisplay": _of_estimator("StepVarianceDisplay", "y"),
+    "skpce.plotting.StepVarianceDisplay.from_predictions": _variances,
+}

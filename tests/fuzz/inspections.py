@@ -1,0 +1,244 @@
+"""Calls of the inspections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression
+
+import skpce
+from skpce import inspection
+from tests.fuzz import invariants as true
+from tests.fuzz import values as draw
+from tests.fuzz.estimators import a_seed
+from tests.fuzz.models import (
+    Drawn,
+    Generator,
+    fitted_model,
+    normal_regression,
+    policies,
+    unfitted_model,
+)
+
+
+def _result(found: Any) -> true.Faults:
+    str(found)
+    found._repr_html_()
+    if not len(found.to_frame()) and len(next(iter(found.keys.values()))):
+        yield "the frame is empty"
+    for name, values in found.columns.items():
+        array = np.asarray(values)
+        if name == "p_value":
+            yield from true.between(name, array, nan=True)
+        elif name == "q2":
+            yield from true.q2(name, array)
+        elif array.dtype.kind == "f" and np.isinf(array).any() and "q2" not in name:
+            yield f"{name} is infinite"
+
+
+def _shares_of(found: Any) -> true.Faults:
+    yield from _result(found)
+    columns = found.columns
+    if {"first_order", "total_order"} <= set(columns):
+        first, total = columns["first_order"], columns["total_order"]
+        yield from true.shares("indices", first, total, nan=True)
+
+
+def _verdict(rng: Generator) -> Drawn:
+    model, X, y = unfitted_model(rng)
+    given: dict[str, Any] = {
+        "pipeline": model,
+        "X": X,
+        "y": y,
+        "n_permutations": 19,
+        "cv": 3,
+    }
+    given["random_state"] = a_seed(rng)
+    if rng.random() < 0.3:
+        half = (len(X) + 1) // 2
+        given["X"] = np.repeat(X[:half], 2, axis=0)[: len(X)]
+        given["reward"] = np.repeat(np.arange(half), 2)[: len(X)]
+    options = {
+        "order": rng.permutation(len(X)).astype(float),
+        "noise_share": np.full(_n_groups(model, y), rng.uniform(0, 1)),
+        "closed_form": False,
+        "standardize": not hasattr(model, "steps"),
+    }
+    given |= {name: value for name, value in options.items() if rng.random() < 0.2}
+    return inspection.verdict, given, _result
+
+
+def _n_groups(model: Any, y: Any) -> int:
+    if hasattr(model, "steps"):
+        return len(model.steps)
+    return 1 if np.ndim(y) == 1 else int(np.shape(y)[1])
+
+
+def _largest(rng: Generator) -> Drawn:
+    values = rng.normal(size=(2, 3))
+    values[rng.random(values.shape) < 0.3] = np.nan
+    found = inspection.Result(
+        {"target": ("y", "z"), "feature": ("a", "b", "c")}, {"share": values}
+    )
+    return found.largest, {"column": "share"}, lambda value: true.nothing(value)
+
+
+def _embeddings(rng: Generator) -> Drawn:
+    X = rng.normal(size=(24, 4))
+    y = draw.signal_of(rng, X)
+    given = {
+        "candidates": {"pca": PCA(whiten=True)},
+        "X": X,
+        "y": y,
+        "dimensions": (1, 2),
+        "degrees": (1,),
+        "surrogate": skpce.PolynomialChaosRegressor(1),
+        "cv": 3,
+        "inner_cv": 3,
+        "n_permutations": 19,
+        "random_state": 0,
+    }
+    return inspection.compare_embeddings, given, _result
+
+
+def _input_tests(rng: Generator) -> Drawn:
+    return inspection.input_tests, {"X": draw.inputs(rng)}, true.nothing
+
+
+def _noise_test(rng: Generator) -> Drawn:
+    fitted, _, _ = fitted_model(rng)
+    given = {"pipeline": fitted, "n_permutations": 19, "random_state": 0}
+    return inspection.noise_test, given, _result
+
+
+def _back(rng: Generator) -> Drawn:
+    fitted, X, _ = fitted_model(rng)
+    return inspection.back_to_reward, {"pipeline": fitted, "X": X}, _result
+
+
+def _original(rng: Generator) -> Drawn:
+    fitted, X, _ = fitted_model(rng)
+    given = {"pipeline": fitted, "X": X, "n_samples": 4096, "random_state": 0}
+    return inspection.original_space_indices, given, _result
+
+
+def _dependent(rng: Generator) -> Drawn:
+    fitted, X, _ = fitted_model(rng)
+    given = {"estimator": fitted, "X": X, "n_samples": 1024, "random_state": 0}
+    return inspection.dependent_sobol_indices, given, _result
+
+
+def _any_model(name: str) -> Callable[[Generator], Drawn]:
+    def make(rng: Generator) -> Drawn:
+        X, y = normal_regression(rng)
+        given = {
+            "estimator": LinearRegression().fit(X, y),
+            "X": X,
+            "distribution": draw.one_of(rng, ["empirical", "normal", "uniform"]),
+            "degree": draw.one_of(rng, [None, 1, 2]),
+            "n_samples": 60,
+            "n_held_out": 20,
+            "random_state": 0,
+        }
+        return getattr(inspection, name), given, _shares_of
+
+    return make
+
+
+def _noise_share(rng: Generator) -> Drawn:
+    _, y, steps = policies(rng)
+    reward = np.repeat(np.arange((len(y) + 1) // 2), 2)[: len(y)]
+    given = {"y": y, "steps": steps, "reward": reward}
+    function = inspection.training_noise_share
+    return function, given, partial(true.between, "share", high=np.inf, nan=True)
+
+
+def _decomposition(rng: Generator) -> Drawn:
+    _, given, _ = _noise_share(rng)
+    return inspection.variance_decomposition, given, _result
+
+
+def _parts(rng: Generator) -> Drawn:
+    n = int(rng.integers(4, 30))
+    shape = (n, *draw.one_of(rng, [(), (2,), (2, 3)]))
+    parts = {"a": rng.normal(size=shape), "b": rng.normal(size=shape)}
+    if rng.random() < 0.3:
+        parts["c"] = draw.one_of(rng, [0.0, 1.0, 1e60]) * rng.normal(size=shape)
+    given = {
+        "model": lambda z: np.tanh(z).reshape(len(z), -1).sum(axis=1),
+        "parts": parts,
+        "n_draws": 16,
+        "random_state": 0,
+        "shapley": bool(rng.random() < 0.3),
+        "sets": draw.one_of(rng, [None, None, {"both": ["a", "b"]}]),
+    }
+
+    def faults(found: Any) -> true.Faults:
+        yield from _result(found)
+        for name in ("first", "total", "interaction"):
+            yield from true.finite(name, found.columns[name])
+
+    return inspection.part_effects, given, faults
+
+
+def _entries(rng: Generator) -> Drawn:
+    n = int(rng.integers(4, 30))
+    parts = {"a": rng.normal(size=(n, 3)), "b": rng.normal(size=(n, 3))}
+    given = {
+        "model": lambda z: np.asarray(z).reshape(len(z), -1) @ np.ones(3),
+        "parts": parts,
+        "part": draw.one_of(rng, ["a", "b"]),
+        "n_best": int(rng.integers(1, 5)),
+    }
+    return inspection.part_entries, given, _result
+
+
+def _parts_of_members(rng: Generator) -> Drawn:
+    n = int(draw.one_of(rng, [12, 20, 30]))
+    parts = {"a": rng.normal(size=n), "b": rng.normal(size=(n, 2))}
+    y = parts["a"] + rng.normal(size=n) * draw.one_of(rng, [0.0, 0.1, 1.0])
+    given = {
+        "parts": parts,
+        "y": y,
+        "n_components": 1,
+        "cv": 3,
+        "n_permutations": 19,
+        "random_state": 0,
+    }
+    return inspection.part_effects_from_members, given, _result
+
+
+def _table_parts(rng: Generator) -> Drawn:
+    table = rng.normal(size=(5, 2, 3, 2))
+    given = {"table": table, "factors": ["f", "g", "h"], "order": 2}
+
+    def faults(found: Any) -> true.Faults:
+        if not np.allclose(sum(found.values()), given["table"]):
+            yield "the parts do not add up to the table"
+
+    return inspection.parts_of_table, given, faults
+
+
+#: The inspections by name, with what draws their arguments.
+INSPECTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
+    "skpce.inspection.Result": _largest,
+    "skpce.inspection.back_to_reward": _back,
+    "skpce.inspection.compare_embeddings": _embeddings,
+    "skpce.inspection.dependent_sobol_indices": _dependent,
+    "skpce.inspection.input_tests": _input_tests,
+    "skpce.inspection.noise_test": _noise_test,
+    "skpce.inspection.original_space_indices": _original,
+    "skpce.inspection.part_effects": _parts,
+    "skpce.inspection.part_entries": _entries,
+    "skpce.inspection.part_effects_from_members": _parts_of_members,
+    "skpce.inspection.parts_of_table": _table_parts,
+    "skpce.inspection.shapley_effects": _any_model("shapley_effects"),
+    "skpce.inspection.sobol_indices": _any_model("sobol_indices"),
+    "skpce.inspection.training_noise_share": _noise_share,
+    "skpce.inspection.variance_decomposition": _decomposition,
+    "skpce.inspection.verdict": _verdict,
+}

@@ -1,0 +1,444 @@
+"""Refusals that name the argument and say what is expected; found by the fuzz suite."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+from scipy.stats import norm, uniform
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LassoCV
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+
+from skpce import (
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    NatafTransformer,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+    count_terms,
+    load_model,
+    pack_steps,
+    report,
+    save_model,
+)
+from skpce.decision import InputBelief
+from skpce.embedding import PLSTransformer
+from skpce.inspection import (
+    Result,
+    input_tests,
+    original_space_indices,
+    part_effects,
+    shapley_effects,
+    sobol_indices,
+    verdict,
+)
+from skpce.metrics import (
+    crps_score,
+    interval_width_score,
+    jensen_shannon_divergence,
+    ks_indistinguishable_fraction,
+    marginal_coverage_score,
+    policy_mean_absolute_error,
+)
+
+N = 30
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    return X, X @ [1.0, 2.0, 3.0]
+
+
+@pytest.fixture
+def fitted(data):
+    return PolynomialChaosRegressor(2).fit(*data)
+
+
+@pytest.fixture
+def policies(data):
+    logits = np.outer(data[0][:, 0], [1.0, -1.0, 0.5])
+    parts = np.exp(logits)
+    return parts / parts.sum(axis=1, keepdims=True)
+
+
+class TestLabels:
+    """What a verdict is given beside X and y: labels of rewards, and an order."""
+
+    @pytest.fixture
+    def repeated(self):
+        rng = np.random.default_rng(0)
+        X = np.repeat(rng.normal(size=(N // 2, 2)), 2, axis=0)
+        return PolynomialChaosRegressor(1), X, X[:, 0] + rng.normal(size=N)
+
+    @pytest.mark.parametrize(
+        "reward",
+        [
+            np.repeat(np.arange(N // 2), 2) + 1j,
+            [{"a": 1}] * N,
+            np.full(N, "NaT", dtype="datetime64[D]"),
+            np.ma.array(np.arange(N) // 2, mask=np.arange(N) == 0),
+            [None] * N,
+            [None, "a"] * (N // 2),
+        ],
+    )
+    def test_labels_that_are_none(self, repeated, reward):
+        with pytest.raises(ValueError, match=r"^reward .*(expected|; give)"):
+            verdict(*repeated, reward=reward, n_permutations=19)
+
+    @pytest.mark.parametrize("kind", [date.fromordinal, str, float])
+    def test_labels(self, repeated, kind):
+        labels = [kind(i // 2 + 1) for i in range(N)]
+        found = verdict(*repeated, reward=labels, n_permutations=19, random_state=0)
+        assert len(found.attributable) == 1
+        with pytest.raises(ValueError, match=r"Members .* have the reward .* the same"):
+            verdict(*repeated, reward=labels[1:] + labels[:1])
+
+    @pytest.mark.parametrize(
+        "order",
+        [
+            np.full(N, "NaT", dtype="datetime64[D]"),
+            np.full(N, np.inf),
+            np.full(N, np.nan),
+            np.ma.array(np.arange(N), mask=np.arange(N) == 0),
+            np.arange(N) + 1j,
+            ["a"] * N,
+        ],
+    )
+    def test_orders_that_are_none(self, repeated, order):
+        with pytest.raises(ValueError, match=r"^order .*(must be|; give)"):
+            verdict(*repeated, order=order, n_permutations=19)
+
+
+class TestSubsets:
+    METHODS = ("sobol_index", "closed_sobol_index", "total_sobol_index", "marginal")
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_an_array_without_axes_is_no_subset(self, fitted, method):
+        with pytest.raises(
+            ValueError, match=r"features must be one or more inputs, by"
+        ):
+            getattr(fitted, method)(np.array(1))
+
+    @pytest.mark.parametrize("method", METHODS[:3])
+    def test_a_number_of_numpy_is_one(self, fitted, method):
+        found = getattr(fitted, method)
+        np.testing.assert_array_equal(found(np.int64(1)), found([1]))
+
+
+class TestNoChoice:
+    """A surrogate of steps with one part each has nothing that varies."""
+
+    @pytest.fixture(params=["normal", "uniform"])
+    def surrogate(self, request, data):
+        model = CompositionalPCESurrogate(2, steps=(1, 1), distribution=request.param)
+        return model.fit(data[0], np.ones((N, 2)))
+
+    def test_original_space_indices(self, surrogate, data):
+        found = original_space_indices(
+            surrogate, data[0], n_samples=4096, random_state=0
+        )
+        assert found.supported == (False, False)
+        for name in ("first_order", "activity_share", "total_variance"):
+            assert not np.any(getattr(found, name))
+
+    def test_main_effects_are_refused(self, surrogate, data):
+        pytest.importorskip("matplotlib")
+        from skpce.plotting import MainEffectsDisplay
+
+        with pytest.raises(ValueError, match="no step with a choice; expected"):
+            MainEffectsDisplay.from_estimator(surrogate, data[0])
+
+
+@pytest.mark.parametrize("function", [sobol_indices, shapley_effects])
+@pytest.mark.parametrize("kind", [int, PolynomialChaosRegressor])
+def test_classes_are_no_models(function, kind, data):
+    with pytest.raises(
+        ValueError, match=f"estimator of .* is the class {kind.__name__}"
+    ):
+        function(kind, data[0])
+
+
+@pytest.mark.parametrize("model", [norm(0, 1), norm, 3.0, int, None, "abc"])
+def test_what_a_model_file_holds_is_said(model, tmp_path):
+    path = tmp_path / "model.npz"
+    expected = "estimator is .*; expected one that a model file holds: Polynomial"
+    with pytest.raises(ValueError, match=expected):
+        save_model(model, path)
+    assert not path.exists()
+
+
+class TestMagnitudesInMetrics:
+    """Metrics have the limit of the fits: beyond it squares overflow."""
+
+    LARGE = 1e158
+
+    def test_crps(self):
+        draws = np.zeros((4, 5, 2))
+        with pytest.raises(ValueError, match=r"y_true has .*e\+158 in row 0"):
+            crps_score(np.full((5, 2), self.LARGE), draws)
+        with pytest.raises(ValueError, match=r"draws has .*expected numbers up to"):
+            crps_score(np.zeros((5, 2)), draws + self.LARGE)
+
+    def test_intervals(self, policies):
+        with pytest.raises(ValueError, match=r"upper has .*expected numbers up to"):
+            interval_width_score(policies, policies + self.LARGE)
+
+    def test_intervals_without_an_end_are_intervals(self, policies):
+        infinite = np.full_like(policies, np.inf)
+        assert marginal_coverage_score(policies, -infinite, infinite) == [1.0]
+
+    def test_distances(self, policies):
+        with pytest.raises(ValueError, match=r"p has .*expected numbers up to"):
+            jensen_shannon_divergence(policies * self.LARGE, policies)
+
+
+class TestNamed:
+    """The message names the argument that is wrong, not another one."""
+
+    def test_steps_of_another_table_than_y(self, policies):
+        with pytest.raises(ValueError, match=r"expected 3, the number of columns of X"):
+            LogRatioTransformer(steps=(2, 2)).fit(policies)
+        with pytest.raises(ValueError, match="number of columns of y_true"):
+            marginal_coverage_score(policies, policies, policies, steps=(2, 2))
+
+    def test_y_samples(self, policies):
+        samples = policies.copy()
+        samples[0, 0] = np.nan
+        with pytest.raises(ValueError, match="y_samples has NaN"):
+            ks_indistinguishable_fraction(policies, samples)
+
+    @pytest.mark.parametrize("weights", [np.nan, lambda x: x, "abc", np.ones(2)])
+    def test_sample_weight(self, policies, weights):
+        weights = np.full(N, weights) if isinstance(weights, float) else weights
+        with pytest.raises(
+            ValueError, match=r"sample_weight.* expected|must be an array"
+        ):
+            policy_mean_absolute_error(policies, policies, sample_weight=weights)
+
+    def test_mask_of_rows_of_different_length(self, policies, data):
+        model = CompositionalPCESurrogate(1, steps=(3,), mask=[[True], [True, False]])
+        with pytest.raises(ValueError, match=r"'mask' parameter .* must be 'infer' or"):
+            model.fit(data[0], policies)
+
+    def test_rows_of_different_length(self, data):
+        with pytest.raises(
+            ValueError, match="X has rows of different length; expected"
+        ):
+            PolynomialChaosRegressor().fit([[1.0], [1.0, 2.0]], [1.0, 2.0])
+
+    def test_folds(self, data):
+        with pytest.raises(ValueError, match="cv must be an int or a splitter"):
+            verdict(PolynomialChaosRegressor(1), *data, cv=True)
+
+    def test_regressors_that_refuse(self, data):
+        weights = np.eye(N)[0]
+        model = PolynomialChaosRegressor(1, regressor=LassoCV(cv=2))
+        with pytest.raises(
+            ValueError, match=r"'regressor' parameter is LassoCV.*expected"
+        ):
+            model.fit(*data, sample_weight=weights)
+        model = PolynomialChaosRegressor(1, regressor=KNeighborsRegressor())
+        with pytest.raises(ValueError, match="expected a 'regressor' that does"):
+            model.fit(*data, sample_weight=np.arange(N) + 1.0)
+
+    def test_sets_of_parts(self, data):
+        with pytest.raises(ValueError, match="'b' of sets must be a sequence of some"):
+            part_effects(np.sum, dict.fromkeys("ac", data[0]), sets={"b": 1})
+
+    def test_columns_of_results(self):
+        found = Result({"step": ("a",)}, {"q2": np.ones(1)})
+        with pytest.raises(ValueError, match="column must be one of 'q2'"):
+            found.largest([1])
+
+    @pytest.mark.parametrize("value", [True, 1.5])
+    def test_components(self, value, data):
+        with pytest.raises(
+            ValueError, match="'n_components' parameter of PLSTransformer"
+        ):
+            PLSTransformer(value).fit(*data)
+
+    def test_sequences_without_axes(self, data):
+        with pytest.raises(ValueError, match="qs must be a sequence"):
+            PolynomialChaosRegressorCV(qs=np.array(1.0)).fit(*data)
+
+    def test_fewest_terms(self):
+        with pytest.raises(ValueError, match=r"'stop_above' .* \[1, inf\]"):
+            count_terms(2, 0, stop_above=-0.5)
+
+    def test_masks_of_lists(self, policies):
+        with pytest.raises(ValueError, match="mask must be None unless policies is"):
+            pack_steps([policies], mask=[True])
+
+    def test_scores(self, data):
+        model = NatafTransformer().fit(data[0])
+        for scores in (None, np.zeros((2, 5)), data[0] + 1j):
+            with pytest.raises((ValueError, TypeError), match="scores"):
+                model.from_scores(scores)
+
+    def test_nothing_goes_with_y(self):
+        """Matching pursuit may stop before its first column."""
+        X = np.array([[1.0], [1.0 + 1e-12]])
+        model = PolynomialChaosRegressor(2, solver="omp", distribution=norm(0, 1))
+        assert np.isfinite(model.fit(X, [0.0, 1.0]).coefficients_).all()
+
+    def test_combinations_of_outputs(self, fitted):
+        for matrix in (3.0, [[np.nan]], np.ones((1, 2)), [[1e200]]):
+            with pytest.raises(
+                ValueError, match=r"'matrix' parameter of mapped|matrix has"
+            ):
+                fitted.expansion_.mapped(matrix)
+
+    def test_no_expansion(self, data):
+        with pytest.raises(
+            ValueError, match="pipeline or estimator ends in 3; expected"
+        ):
+            report(3, *data)
+
+    def test_particles(self):
+        with pytest.raises(ValueError, match=r"particles has .*expected numbers up to"):
+            InputBelief(np.full((3, 1), 1e160))
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_modes_do_not_depend_on_the_unit(scale, data):
+    """Trees read inputs in single precision, where 1e60 is infinite."""
+    X = data[0]
+    logits = np.outer(np.sign(X[:, 0]) * 3.0 + 0.1 * X[:, 1], [1.0, -1.0])
+    y = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    rules = []
+    for unit in (1.0, scale):
+        model = CompositionalPCESurrogate(3, distribution="empirical", random_state=0)
+        found = model.fit(X * unit, y).predicted_modes(
+            0, 0, n_samples=400, random_state=0
+        )
+        rules.append((found.dip, found.rule_accuracy))
+    np.testing.assert_allclose(rules[0], rules[1], rtol=1e-6)
+
+
+def test_resamples_of_equal_rows():
+    """A Gram matrix of zeros has a trace that is rounding, perhaps below zero."""
+    from skpce._solvers.resampling import _is_accurate
+
+    matrices = np.zeros((1, 3, 3))
+    matrices[0, 0, 0] = -3e-16
+    assert not _is_accurate(matrices, 0.0).any()
+
+
+def test_embeddings_with_other_laws(data):
+    X, y = data
+    law = uniform(-9.0, 18.0)
+    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(2, distribution=law))
+    found = original_space_indices(
+        pipeline.fit(X, y), X, n_samples=4096, random_state=0
+    )
+    assert found.shapley is None
+    assert np.isfinite(found.first_order).all()
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "exponential", "gamma", "beta"])
+@pytest.mark.parametrize("value", [5e19, -3.0, 0.0])
+def test_moments_beside_a_constant_column(kind, value):
+    """Excess kurtosis is at least skewness squared minus 2, whatever the constant."""
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=30), np.full(30, value)]
+    law = ["normal", kind]
+    fitted = PolynomialChaosRegressor(2, distribution=law).fit(X, X[:, 0] ** 2)
+    found = fitted.moments()
+    assert found.kurtosis >= found.skewness**2 - 2.0
+    expected = PolynomialChaosRegressor(2).fit(X[:, :1], X[:, 0] ** 2).moments()
+    np.testing.assert_allclose(found.kurtosis, expected.kurtosis, rtol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::skpce.FailedSamplesWarning")
+def test_solvers_of_targets_with_gaps(data, tmp_path):
+    """Each target chose a solver, those that lack samples too."""
+    X, y = data
+    Y = np.c_[y, X[:, 0] * X[:, 1], X[:, 2] ** 2]
+    Y[:5, 1] = np.nan
+    fitted = PolynomialChaosRegressor(2, solver="auto", distribution=norm(0, 1)).fit(
+        X, Y
+    )
+    assert len(fitted.solver_) == 3
+    for k in range(3):
+        has = ~np.isnan(Y[:, k])
+        alone = PolynomialChaosRegressor(2, solver="auto", distribution=norm(0, 1))
+        alone = alone.fit(X[has], Y[has, k])
+        assert fitted.solver_[k] == alone.solver_[0]
+    save_model(fitted, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+class TestMemory:
+    """Counts of draws are compared with the memory before anything is drawn."""
+
+    MANY = 10**12
+
+    @pytest.mark.parametrize(
+        ("method", "name"),
+        [
+            ("sobol_interval", "n_resamples"),
+            ("sample", "n_samples"),
+            ("predict_interval", "n_samples"),
+            ("lipschitz_estimate", "n_samples"),
+        ],
+    )
+    def test_methods(self, fitted, method, name):
+        given = {"X": None} if method == "predict_interval" else {}
+        with pytest.raises(ValueError, match=f"GiB for {name}=.*; expected less"):
+            getattr(fitted, method)(**given, **{name: self.MANY})
+
+    @pytest.mark.parametrize("name", ["n_resamples", "n_permutations"])
+    def test_surrogates(self, name, data, policies):
+        model = CompositionalPCESurrogate(1, steps=(3,), **{name: 10**10})
+        with pytest.raises(ValueError, match=f"GiB for {name}="):
+            model.fit(data[0], policies)
+
+    @pytest.mark.parametrize("name", ["n_samples", "n_held_out"])
+    def test_models(self, name, fitted, data):
+        with pytest.raises(ValueError, match=f"GiB for {name}="):
+            sobol_indices(fitted, data[0], **{name: self.MANY})
+
+    def test_inspections(self, fitted, data):
+        with pytest.raises(ValueError, match="GiB for n_samples="):
+            original_space_indices(fitted, data[0], n_samples=self.MANY)
+        with pytest.raises(ValueError, match="GiB for n_permutations="):
+            verdict(PolynomialChaosRegressor(1), *data, n_permutations=self.MANY)
+        parts = {"a": data[0], "b": data[0]}
+        with pytest.raises(ValueError, match="GiB for n_draws="):
+            part_effects(lambda z: z.sum(axis=1), parts, n_draws=self.MANY)
+
+    def test_maps(self, data):
+        with pytest.raises(ValueError, match="GiB for n_samples="):
+            NatafTransformer().fit(data[0]).sample(self.MANY)
+
+
+class TestUnits:
+    """Correlations and standard scores do not depend on the unit of X."""
+
+    @pytest.mark.parametrize("unit", [1e-250, 1e-60, 1e60])
+    def test_input_tests(self, unit, data):
+        X = data[0]
+        first, second = (input_tests(table) for table in (X, X * unit))
+        for name in ("pearson", "dependence_p_values", "normality_p_values"):
+            pair = getattr(first, name), getattr(second, name)
+            np.testing.assert_allclose(*pair, rtol=1e-7)
+
+    def test_scores_that_hardly_vary(self, data):
+        """With a frozen law 1e-250 is the middle of the distribution."""
+        found = NatafTransformer(norm(0, 1)).fit(data[0] * 1e-60)
+        assert np.isfinite(found.transform(data[0] * 1e-60)).all()
+
+
+def test_parts_of_other_shapes(data):
+    X = data[0]
+    model = np.sum
+    with pytest.raises(ValueError, match=r"parts have the shapes .*; expected"):
+        part_effects(model, {"a": X, "b": X[:, :2]}, n_draws=16)
+    with pytest.raises(ValueError, match=r"part .b. of parts has .*expected"):
+        part_effects(model, {"a": X, "b": X * 1e200}, n_draws=16)
