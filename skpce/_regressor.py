@@ -515,14 +515,14 @@ class PolynomialChaosRegressor(
 
         Returns
         -------
-        frame : pandas.DataFrame
+        frame : data frame of pandas or polars
             One row per target and set of inputs. Columns ``target`` (its name in y,
             or its number), ``input`` (names joined with ``*``), ``order`` (inputs in
             the set), ``first_order`` (share of exactly this set), ``total_order``
             (share of all sets that contain it), ``shapley`` and ``loo_unexplained``
             (the target's ``unexplained_share_``). With ``ci`` also ``low`` and
             ``high`` of the total index and ``first_low`` and ``first_high``. Shapley
-            effects and intervals of pairs are NaN. Needs pandas.
+            effects and intervals of pairs are NaN.
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -28,6 +28,7 @@ from ._checks import (
     unchanged_on_failure,
     validated,
 )
+from ._checks.callbacks import CALLBACK_BASES, FitProgress, ends_callbacks
 from ._expansion.targets import warn_of_targets
 from ._model_file.state import plain_state, restore_state
 from ._regressor import PolynomialChaosRegressor
@@ -36,14 +37,20 @@ from ._version import DOC_LINK_TEMPLATE
 
 
 class PolynomialChaosRegressorCV(
-    MultiOutputMixin, TransformerMixin, RegressorMixin, BaseEstimator
+    *CALLBACK_BASES,  # type: ignore[misc]  # none before scikit-learn 1.9
+    MultiOutputMixin,
+    TransformerMixin,
+    RegressorMixin,
+    BaseEstimator,
 ):
     r"""Polynomial chaos regression with degree, truncation and solver chosen.
 
     Every combination of ``degrees``, ``qs`` and ``solvers`` is fitted once; the one of
     the smallest closed-form leave-one-out error wins, with the correction of sparse
     solvers for their search. The errors of several targets are added up in units of
-    the variance of each. No fold is refitted.
+    the variance of each. No fold is refitted. From scikit-learn 1.9 on
+    ``set_callbacks`` takes its callbacks, such as ``sklearn.callback.ProgressBar()``,
+    which are told of each combination.
 
     Parameters
     ----------
@@ -121,6 +128,7 @@ class PolynomialChaosRegressorCV(
 
     __getstate__, __setstate__ = plain_state, restore_state
 
+    @ends_callbacks
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> PolynomialChaosRegressorCV:
@@ -138,16 +146,23 @@ class PolynomialChaosRegressorCV(
             The fitted estimator.
         """
         self._check_choices()
+        combinations = self._combinations()
+        progress = FitProgress(self, len(combinations))
         with unchanged_on_failure(self):
-            self._fit_candidates(X, y, sample_weight)
+            tried = progress.each(combinations, "candidate")
+            self._fit_candidates(tried, X, y, sample_weight)
         warn_of_targets(self.expansion_, self.best_estimator_._problem)
         return self
 
     def _fit_candidates(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+        self,
+        combinations: Iterable[tuple[int, float, str]],
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
     ) -> None:
         fitted, rows = [], []
-        for degree, q, solver in self._combinations():
+        for degree, q, solver in combinations:
             candidate = self._candidate(degree, q, solver)
             candidate._fit_expansion(X, y, sample_weight)
             fitted.append(candidate)

@@ -26,12 +26,12 @@ from ._checks import (
     check_integer,
     check_real,
     checked_sample_weight,
-    import_pandas,
     input_names,
     make_generator,
     method_of,
     validated,
 )
+from ._checks.frames import make_frame
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
 from ._compositions.log_ratio import (
@@ -466,8 +466,9 @@ class CompositionalPCESurrogate(
 
         Returns
         -------
-        frame : pandas.DataFrame of shape (n_members, n_parts)
-            With the index of X, when X is a data frame. Needs pandas.
+        frame : data frame of shape (n_members, n_parts)
+            With the index of X, when X is a frame of pandas. Of polars, with
+            columns ``step__part``, when X is.
 
         Examples
         --------
@@ -482,12 +483,10 @@ class CompositionalPCESurrogate(
         0      0.5  0.5    0.5  0.5
         """
         predicted = self._fitted.policies_at(checked_inputs(self, X))
-        pandas, layout = import_pandas(), self.geometry_.layout
+        layout = self.geometry_.layout
         steps = [layout.step_names[step] for step in layout.step_of_part]
-        labels = [steps, layout.part_names]
-        columns = pandas.MultiIndex.from_arrays(labels, names=["step", "part"])
-        index = X.index if isinstance(X, pandas.DataFrame) else None
-        return pandas.DataFrame(predicted, index, columns)
+        names = zip(steps, layout.part_names, strict=True)
+        return make_frame(names, predicted.T, like=X, levels=("step", "part"))
 
     # What the fit gives, when it is read or called.
     expansion_ = attribute_of("_fitted", lambda f: f.expansion)

@@ -2,7 +2,9 @@
 
 import importlib.metadata
 import importlib.resources
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -46,7 +48,7 @@ def test_the_extras_are_there_and_all_has_those_of_users():
     (everything,) = extras["all"]
     assert everything == f"skpce[{','.join(e for e in extras if e in of_users)}]"
     assert names_of(extras["torch"]) == {"torch", "safetensors", "msgspec"}
-    assert names_of(extras["frames"]) == {"pandas"}
+    assert names_of(extras["frames"]) == {"narwhals", "pandas"}
     assert names_of(extras["cli"]) == {"click", "rich"}
 
 
@@ -151,6 +153,52 @@ def test_the_source_distribution_holds_whole_folders():
     assert all(pattern.startswith("/") for pattern in built["include"])
     assert all((ROOT / pattern[1:]).exists() for pattern in built["include"])
     assert {"/skpce", "/gflownet_envs", "/tests"} <= set(built["include"])
+
+
+OF_THE_REPOSITORY = pytest.mark.skipif(
+    not (ROOT / ".ci").is_dir(), reason="the source distribution has no workflows"
+)
+
+
+@OF_THE_REPOSITORY
+def test_the_workflow_tests_each_set_of_versions_and_each_system():
+    yaml = pytest.importorskip("yaml")
+    text = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    rows = jobs["tests"]["strategy"]["matrix"]["include"]
+    assert {row["set"] for row in rows} == {"minimum", "locked", "newest"}
+    systems = {row["os"].partition("-")[0] for row in rows}
+    assert systems == {"ubuntu", "macos", "windows"}
+    assert {row["python"] for row in rows} == {"3.11", "3.12", "3.13"}
+    assert {row["set"] for row in rows if row["os"] == "ubuntu-latest"} == {
+        row["set"] for row in rows
+    }
+    (install,) = [
+        s["run"] for s in jobs["tests"]["steps"] if s.get("name") == "Install"
+    ]
+    for extra in PROJECT["optional-dependencies"]:
+        assert extra in install or extra in {"docs", "all"}
+
+
+@OF_THE_REPOSITORY
+def test_continuous_integration_knows_three_sets():
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash")
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    of_make = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for name in ("minimum", "newest"):
+        assert f"\ntest-{name}:" in of_make
+        assert name in script
+    result = subprocess.run(
+        [bash, str(ROOT / ".ci" / "run")],
+        env=os.environ | {"SETS": "oldest"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert "got: oldest" in result.stderr
 
 
 def public_estimators():

@@ -3,9 +3,10 @@
 Each trial kills a process once or more, lets the same command go on to its end, and
 asks three things: are the results those of an uninterrupted process, to the last bit;
 is every file that can be read whole; is nothing left behind. What is killed: training
-into a store, whole runs, runs with two processes for training and verdict, and the
-writing of a page. The processes are forks of one that has imported everything, so
-that a hundred kills take minutes and meet no imports.
+into a store, whole runs, runs and verdicts on two processes, the commands ``report``
+and ``compare`` on a finished run, and the writing of a page. The processes are forks
+of one that has imported everything, so that a hundred kills take minutes and meet no
+imports.
 
 Run: ``python benchmarks/gflownet/kills.py --kills 100`` (or ``make kills``)
 """
@@ -22,21 +23,26 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
 
 from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
 from gflownet_envs.block_store import BlockStore
-from gflownet_envs.experiments import files
+from gflownet_envs.experiments import analysis, command_line, files
 from gflownet_envs.experiments.run import run_task
 from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks.grid import GridTask
-from gflownet_envs.storage import read_arrays
+from gflownet_envs.storage import read_arrays, write_bytes
 from gflownet_envs.training.convergence import NotConvergedWarning
+from skpce import PolynomialChaosRegressor
 from skpce._report.page import HtmlReport
+from skpce.inspection import verdict
 
 ENVIRONMENT = GridEnvironment(size=4, max_moves=4)
 SPEC = TrainingSpec(n_iterations=40, hidden=(16,), block_size=2, check_every=0)
@@ -52,6 +58,7 @@ TINY = Preset(
 )
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(50_000)  # drawing is not what is killed here
 PAGES = 40  # written one after the other
+N_DRAWS = 50  # of a predictive distribution: drawing is not killed either
 
 
 def train(folder: Path) -> None:
@@ -61,9 +68,10 @@ def train(folder: Path) -> None:
     train_ensemble(ENVIRONMENT, log_reward, SPEC, store=BlockStore(folder))
 
 
-def run(folder: Path, n_jobs: int = 1) -> None:
-    """Make a whole run of the grid, or what is missing of it."""
+def make_runs_tiny() -> None:
+    """Leave out of runs, in this process, what takes long and writes nothing."""
     GridTask.presets = {**GridTask.presets, "tiny": TINY}
+    analysis._N_DRAWS = N_DRAWS
     files.make_figures = lambda results: {
         name: (None, name)
         for name in (
@@ -72,12 +80,38 @@ def run(folder: Path, n_jobs: int = 1) -> None:
         )
     }
     files._png = lambda figure: PICTURE
+
+
+def run(folder: Path, n_jobs: int = 1) -> None:
+    """Make a whole run of the grid, or what is missing of it."""
+    make_runs_tiny()
     run_task("grid", preset="tiny", out=folder, n_jobs=n_jobs)
 
 
 def run_on_processes(folder: Path) -> None:
     """The same with two processes."""
     run(folder, n_jobs=2)
+
+
+def judge_on_processes(folder: Path) -> None:
+    """Write a verdict whose refits two processes share; it has no closed form."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 4))
+    y = X[:, 0] + 0.5 * rng.normal(size=24)
+    sparse = PolynomialChaosRegressor(1, distribution="normal", solver="omp")
+    found = verdict(
+        make_pipeline(PCA(2), sparse), X, y, n_permutations=99, n_jobs=2, random_state=0
+    )
+    folder.mkdir(exist_ok=True)
+    write_bytes(folder / "verdict.txt", str(found).encode())
+
+
+def report_and_compare(folder: Path) -> None:
+    """Give two commands on a run that is finished: one writes all again, one prints."""
+    make_runs_tiny()
+    for command in ("report", "compare"):
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            command_line.main([command, str(folder)], standalone_mode=False)
 
 
 def write_pages(folder: Path) -> None:
@@ -90,6 +124,11 @@ def write_pages(folder: Path) -> None:
         report.save(folder / "page.html")
 
 
+#: Workers look for their parent every second, from the end of their imports on, which
+#: is seconds after their start, and longer on a busy machine.
+GRACE = 60.0
+
+
 @dataclass(frozen=True)
 class Victim:
     """What is killed."""
@@ -97,13 +136,16 @@ class Victim:
     work: Callable[[Path], None]
     share: float  # of the kills
     grace: float = 0.0  # seconds in which its own children may notice
+    before: Callable[[Path], None] | None = None  # what must be there
 
 
 VICTIMS = {
-    "training": Victim(train, 0.43),
-    "runs": Victim(run, 0.35),
-    "runs on two processes": Victim(run_on_processes, 0.02, grace=60.0),
-    "pages": Victim(write_pages, 0.2),
+    "training": Victim(train, 0.4),
+    "runs": Victim(run, 0.2),
+    "runs on two processes": Victim(run_on_processes, 0.05, grace=GRACE),
+    "verdicts on two processes": Victim(judge_on_processes, 0.1, grace=GRACE),
+    "report and compare": Victim(report_and_compare, 0.1, before=run),
+    "pages": Victim(write_pages, 0.15),
 }
 
 
@@ -149,16 +191,16 @@ def kill(work: Callable[[Path], None], folder: Path, seconds: float) -> int | No
     return None
 
 
-def wait_for_group(group: int, seconds: float) -> bool:
-    """Say whether the children of a killed process end by themselves."""
-    end = time.monotonic() + seconds
+def wait_for_group(group: int, seconds: float) -> float:
+    """Return how long the children of a killed process lived; inf for too long."""
+    started = time.monotonic()
     while members := living(group):
-        if time.monotonic() > end:
+        if time.monotonic() > started + seconds:
             for process in members:  # they are ours
                 os.kill(process, signal.SIGKILL)
-            return False
+            return float("inf")
         time.sleep(0.05)
-    return True
+    return time.monotonic() - started
 
 
 def living(group: int) -> list[int]:
@@ -196,29 +238,36 @@ class Tally:
     same: int = 0  # kills after which the results were those of no kill
     left: int = 0  # files or processes left behind
     broken: int = 0  # files that claim to be finished and are not
+    seconds: float = 0.0  # that processes lived after a kill, at most
 
 
 def torture(name: str, n_kills: int, rng: np.random.Generator) -> Tally:
     """Kill one kind of victim some times."""
     victim, tally = VICTIMS[name], Tally()
     with tempfile.TemporaryDirectory() as place:
-        whole = Path(place) / "whole"
+        before, whole = Path(place) / "before", Path(place) / "whole"
+        if victim.before is not None:
+            finish(victim.before, before)
+            shutil.copytree(before, whole)
         seconds = finish(victim.work, whole)
         expected = contents(whole)
         while tally.kills < n_kills:
             folder = Path(place) / "parts"
+            if victim.before is not None:
+                shutil.copytree(before, folder)
             killed = 0
             while not killed or (rng.random() < 0.3 and tally.kills + killed < n_kills):
                 group = kill(victim.work, folder, float(rng.uniform(0, seconds)))
                 if group is None:  # it was faster
-                    if killed:
-                        break
-                    shutil.rmtree(folder)
-                    continue
+                    break
                 killed += 1
-                if not wait_for_group(group, victim.grace):
-                    tally.left += 1
+                lived = wait_for_group(group, victim.grace)
+                tally.left += lived == float("inf")
+                tally.seconds = round(max(tally.seconds, lived), 1)
                 tally.broken += n_broken(folder, expected)
+            if not killed:
+                shutil.rmtree(folder)
+                continue
             finish(victim.work, folder)
             found = contents(folder)
             extra = set(found) - set(expected)

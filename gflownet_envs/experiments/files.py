@@ -34,6 +34,7 @@ from gflownet_envs.storage import (
 )
 from skpce._report.page import HtmlReport
 from skpce.inspection import Result
+from skpce.plotting._fonts import choose_fonts
 
 #: Points per inch of a picture, and how hard it is compressed (9 is hardest).
 _DPI, _COMPRESSION = 150, 4
@@ -239,6 +240,7 @@ def _png(figure: Any) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
+    choose_fonts(figure)
     figure.set_dpi(_DPI)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()

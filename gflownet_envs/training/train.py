@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.typing import ArrayLike
 from torch import Tensor
 
@@ -39,6 +39,7 @@ from gflownet_envs.training.ensemble import (
     join_blocks,
 )
 from gflownet_envs.training.spec import PAPER_TRAINING, TrainingSpec
+from gflownet_envs.training.workers import workers
 
 __all__ = ["PAPER_TRAINING", "TrainingSpec", "train_ensemble"]
 
@@ -208,8 +209,8 @@ def _run_jobs(
         for n, (i, job) in enumerate(jobs):
             yield i, train_block(job, ticks[n])
         return
-    parallel = Parallel(
-        n_jobs=n_jobs,
+    parallel = workers(
+        n_jobs,
         return_as="generator_unordered",
         batch_size=1,
         pre_dispatch="n_jobs",

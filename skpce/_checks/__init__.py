@@ -463,11 +463,6 @@ def import_extra(module: str, extra: str, user: str) -> Any:
         ) from error
 
 
-def import_pandas() -> Any:
-    """Return pandas, or raise ``ImportError`` with the command that installs it."""
-    return import_extra("pandas", "frames", "a data frame")
-
-
 def format_cell(value: Any) -> str:
     """Return a short text: three digits, yes/no, a dash for NaN."""
     if isinstance(value, (bool, np.bool_)):

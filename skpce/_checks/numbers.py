@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.utils.validation import check_array, validate_data
 
 FloatArray = NDArray[np.float64]
@@ -69,7 +70,10 @@ def refuse_no_numbers(value: Any, name: str) -> None:
 
     Sparse arrays are a ``TypeError``; masked entries, complex numbers, dates and text
     are a ``ValueError``. None and objects of other types are left to the caller.
+    Arrays of other libraries, such as tensors, are read as those of NumPy, unless they
+    hold a gradient, or scikit-learn's ``array_api_dispatch`` promises their own kind.
     """
+    _refuse_other_arrays(value, name)
     if issparse(value):
         raise TypeError(
             f"{name} is a sparse array; expected a dense one, {name}.toarray()."
@@ -86,6 +90,24 @@ def refuse_no_numbers(value: Any, name: str) -> None:
                 f"{name} holds {_KINDS[kind]}{where}, values of the type {described}; "
                 "expected real numbers."
             )
+
+
+def _refuse_other_arrays(value: Any, name: str) -> None:
+    """Raise ``TypeError`` for arrays of another library that NumPy cannot stand for."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return
+    if getattr(value, "requires_grad", False) is True:
+        raise TypeError(
+            f"{name} is a tensor with a gradient, which would be lost; expected "
+            f"{name}.detach()."
+        )
+    kinds = ("__array_namespace__", "device")  # torch has no namespace of its own
+    if get_config()["array_api_dispatch"] and any(hasattr(value, k) for k in kinds):
+        raise TypeError(
+            f"{name} is a {type(value).__name__}, and array_api_dispatch is on, but "
+            "skpce computes with NumPy; expected an array of NumPy, or "
+            "sklearn.set_config(array_api_dispatch=False)."
+        )
 
 
 def _types_of(value: Any, name: str) -> Iterator[tuple[Any, str, str]]:

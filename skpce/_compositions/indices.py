@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 
 from .._checks import (
     FloatArray,
@@ -23,9 +23,10 @@ from .._checks import (
     check_option,
     check_real,
     chosen_names,
-    import_pandas,
     one_thread_if_small,
 )
+from .._checks.frames import make_frame
+from .._checks.workers import workers
 from .._expansion import indices as kernels
 from .._expansion.indices import SobolIndices
 from .._expansion.intervals import SobolInterval
@@ -434,7 +435,7 @@ def bootstrap_indices(
     size = n_terms * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
     blocks = [counts[start : start + step] for start in range(0, len(counts), step)]
-    draws = Parallel(n_jobs=fitted.n_jobs)(
+    draws = workers(fitted.n_jobs)(
         delayed(_resampled_indices)(fitted, solver, linear, level, block)
         for block in blocks
     )
@@ -468,7 +469,7 @@ def permutation_p_values(
     observed = fitted.step_press(fitted.fit.loo_residuals)
     linear = fitted.problem.linear
     orders = [generator.permutation(len(linear.design)) for _ in range(n_permutations)]
-    residuals = Parallel(n_jobs=fitted.n_jobs)(
+    residuals = workers(fitted.n_jobs)(
         delayed(_permuted_press)(fitted, linear, order) for order in orders
     )
     exceed = np.sum(np.asarray(residuals) <= observed, axis=0)
@@ -512,14 +513,13 @@ def sobol_frame(
 
     Returns
     -------
-    frame : pandas.DataFrame
+    frame : data frame of pandas or polars
         Columns ``step``, ``coordinate`` (for actions and coordinates), ``input``,
         ``first_order``, ``total_order``, ``shapley`` (shares of the variance of
         the expansion), ``first_order_share``, ``total_order_share`` (shares of
         the total variance: times the leave-one-out Q² of the step or of the
         trajectory, at least 0), ``unexplained_share``; with intervals ``low``
-        and ``high`` of the total index, ``first_low`` and ``first_high``. Needs
-        pandas.
+        and ``high`` of the total index, ``first_low`` and ``first_high``.
 
     Raises
     ------
@@ -574,4 +574,4 @@ def sobol_frame(
         for prefix, (low, high) in pairs:
             columns[f"{prefix}low"] = low.ravel()
             columns[f"{prefix}high"] = high.ravel()
-    return import_pandas().DataFrame(columns)
+    return make_frame(columns, columns.values())

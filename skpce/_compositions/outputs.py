@@ -25,6 +25,7 @@ from .._checks import (
     fail,
     refuse_extremes,
 )
+from .._checks.frames import is_table, take_columns
 from .._expansion.targets import (
     numbered_outputs,
     output_labels,
@@ -241,8 +242,10 @@ def read_outputs(
     if steps is not None:
         n_parts = _split_columns(y, table.shape[1], outputs, owner)
         parts, of_real = table[:, :n_parts], table[:, n_parts:]
-        if hasattr(y, "iloc"):
-            parts, of_real = y.iloc[:, :n_parts], y.iloc[:, n_parts:]
+        if is_table(y):
+            every = np.arange(table.shape[1])
+            parts = take_columns(y, every[:n_parts])
+            of_real = take_columns(y, every[n_parts:])
         name = "y without its outputs"
         geometry = composition_geometry(parts, steps, mask, owner, name)
     real = _real_layout(of_real, outputs, table.shape[1] - n_parts, owner)

@@ -18,11 +18,11 @@ from .._checks import (
     as_floats,
     fail,
     finite_floats,
-    import_pandas,
     refuse_extremes,
     refuse_not_finite,
     refuse_other_names,
 )
+from .._checks.frames import make_frame
 from .._solvers.problem import sum_rows
 from . import figures
 from .indices import SobolIndices, checked_features, sobol_indices
@@ -479,9 +479,9 @@ class Expansion:
 
         Returns
         -------
-        frame : pandas.DataFrame
-            One row per term and one column per output; the index holds the names of
-            the terms. Needs pandas.
+        frame : data frame of pandas or polars
+            One row per term and one column per output; the index, or the first
+            column in polars, holds the names of the terms.
 
         Examples
         --------
@@ -495,9 +495,8 @@ class Expansion:
         1        3.0
         He1(x0)  2.0
         """
-        return import_pandas().DataFrame(
-            self.coefficients.T, index=self.term_names, columns=list(self.output_names)
-        )
+        terms = ("", self.term_names)
+        return make_frame(self.output_names, self.coefficients, index=terms)
 
     def __repr__(self) -> str:
         return (

@@ -488,10 +488,10 @@ def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
 
     Returns
     -------
-    frame : pandas.DataFrame
+    frame : data frame of pandas or polars
         One row per group and set of inputs, with the columns of
         :meth:`PolynomialChaosRegressor.sobol_frame` and the name of the group in
-        place of its number. Needs pandas.
+        place of its number.
 
     Raises
     ------

@@ -32,7 +32,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import BoolArray, FloatArray, IndexArray, import_pandas, listed
+from .._checks import BoolArray, FloatArray, IndexArray, listed
+from .._checks.frames import make_frame
 from .._input_laws import InputLaw
 
 
@@ -274,7 +275,7 @@ def sensitivity_frame(
         for prefix, bounds in pairs:
             for name, bound in zip(("low", "high"), bounds, strict=True):
                 columns[prefix + name] = _padded(bound, len(subsets)).ravel()
-    return import_pandas().DataFrame(columns)
+    return make_frame(columns, columns.values())
 
 
 def _taken(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:

@@ -42,11 +42,11 @@ from .._checks import (
     checked_sample_weight,
     fail,
     finite_floats,
-    import_pandas,
     listed,
     refuse_extremes,
     refuse_other_names,
 )
+from .._checks.frames import make_frame
 from .._input_laws import InputLaw
 
 # Tails outside the interval of the table.
@@ -206,7 +206,7 @@ class InputBelief:
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
         columns = {"input": np.array(self.names, dtype=object), "mean": self.mean}
         columns |= {"sd": self.standard_deviation, "low": low, "high": high}
-        return import_pandas().DataFrame(columns)
+        return make_frame(columns, columns.values())
 
     def __str__(self) -> str:
         low, high = self.quantile([_TAIL, 1.0 - _TAIL])
@@ -458,8 +458,7 @@ def as_function(
     if names is None:
         return outcome.predict
     refuse_other_names(f"{owner}: the {name}", names, inputs)
-    frame = import_pandas().DataFrame
-    return lambda inputs: outcome.predict(frame(inputs, columns=names))
+    return lambda inputs: outcome.predict(make_frame(names, inputs.T))
 
 
 def _columns(owner: str, which: Any, n_values: int) -> IndexArray:

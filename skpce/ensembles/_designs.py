@@ -17,9 +17,9 @@ from .._checks import (
     check_draws,
     check_option,
     check_real,
-    import_pandas,
     make_generator,
 )
+from .._checks.frames import make_frame
 from .._input_laws.families import is_frozen
 
 _METHODS = ("lhs", "random", "sobol")
@@ -52,7 +52,7 @@ def sample_inputs(
 
     Returns
     -------
-    table : pandas.DataFrame of shape (n, n_inputs)
+    table : data frame of shape (n, n_inputs)
         One row for each run.
 
     Raises
@@ -60,7 +60,7 @@ def sample_inputs(
     ValueError
         For no inputs, or one that is neither a distribution nor levels.
     ImportError
-        If pandas is not installed.
+        If no library of data frames is installed.
 
     See Also
     --------
@@ -97,7 +97,7 @@ def sample_inputs(
         name: _values(law, column)
         for (name, law), column in zip(laws.items(), points.T, strict=True)
     }
-    return import_pandas().DataFrame(columns)
+    return make_frame(columns, columns.values())
 
 
 def _check_input(name: str, law: Any) -> None:

@@ -45,7 +45,7 @@ def from_study(
         parameter that some trials do not have or whose range changed, or of an
         unknown kind.
     ImportError
-        If pandas is not installed.
+        If no library of data frames is installed.
 
     See Also
     --------
@@ -240,7 +240,7 @@ def from_cv_results(
         If there are no parameters or no test scores, a parameter is missing for some
         candidates, or scores do not vary.
     ImportError
-        If pandas is not installed.
+        If no library of data frames is installed.
 
     See Also
     --------

@@ -16,10 +16,10 @@ from .._checks import (
     FloatArray,
     IndexArray,
     floats_with_nan,
-    import_pandas,
     is_missing,
     listed,
 )
+from .._checks.frames import make_frame, opened
 from .._input_laws import NAMED_LAWS
 from .._input_laws.families import is_frozen
 
@@ -32,11 +32,11 @@ class Ensemble:
 
     Parameters
     ----------
-    X : pandas.DataFrame of shape (n_members, n_inputs)
+    X : data frame of shape (n_members, n_inputs)
         Inputs as floats: categories as codes, logarithms to base 10.
-    y : pandas.DataFrame of shape (n_members, n_outputs)
+    y : data frame of shape (n_members, n_outputs)
         Outputs as floats, NaN where a run failed. Two levels of columns where the
-        outputs were given in groups.
+        outputs were given in groups, in polars names ``group__output``.
     distribution : tuple
         Distribution of each input, for ``distribution=`` of an estimator.
     setting : ndarray of int of shape (n_members,) or None, default=None
@@ -102,7 +102,8 @@ def from_frame(
     Parameters
     ----------
     frame : data frame
-        Of pandas or polars.
+        Of pandas or polars, or of another library that narwhals reads, where it is
+        installed. X and y of the ensemble are of the same library.
     inputs : sequence of str, or dict of str to distribution
         Columns that differ between the runs. A dict gives distributions, as in
         ``distribution=`` of :class:`skpce.PolynomialChaosRegressor`; None stands for
@@ -130,7 +131,7 @@ def from_frame(
         For columns that do not exist or occur twice, inputs that are missing, outputs
         that are no numbers, do not vary or are infinite, or fewer than four runs.
     ImportError
-        If pandas is not installed.
+        If no library of data frames is installed.
 
     See Also
     --------
@@ -153,6 +154,7 @@ def from_frame(
     >>> runs.setting
     array([2, 0, 3, 1, 2, 0, 3, 1])
     """
+    given_frame, frame = frame, opened(frame)
     laws = dict.fromkeys(_names(inputs, "inputs"))
     if isinstance(inputs, Mapping):
         laws = dict(inputs)
@@ -174,7 +176,13 @@ def from_frame(
         for name in names
     }
     return build(
-        columns, laws, values, log=log, replicated=replicate is not None, what="runs"
+        columns,
+        laws,
+        values,
+        log=log,
+        replicated=replicate is not None,
+        what="runs",
+        like=given_frame,
     )
 
 
@@ -224,9 +232,10 @@ def build(
     replicated: bool = False,
     notes: Sequence[str] = (),
     what: str = "runs",
+    like: Any = None,  # the table, if it is a frame
 ) -> Ensemble:
     """Make an ensemble of columns."""
-    pandas = import_pandas()
+    kind = None if hasattr(like, "iloc") else like  # rows have other labels here
     y = np.column_stack([_numbers(name, values) for name, values in outputs.items()])
     used = np.asarray(~np.isnan(y).all(axis=1))
     y = y[used]
@@ -254,12 +263,10 @@ def build(
             "that "
             "do."
         )
-    X = pandas.DataFrame(found.columns)
-    grouped = any(isinstance(name, tuple) for name in outputs)
-    names = pandas.MultiIndex.from_tuples(outputs) if grouped else list(outputs)
+    X = make_frame(found.columns, found.columns.values(), like=kind)
     return Ensemble(
         X,
-        pandas.DataFrame(y, columns=names),
+        make_frame(outputs, y.T, like=kind),
         tuple(found.laws),
         _settings(X.to_numpy(), what) if replicated else None,
         found.levels,

@@ -20,7 +20,8 @@ from .._checks import (
     binary_scales,
     validated_array,
 )
-from ._ensembles.cross_fit import Split, take
+from .._checks.frames import take
+from ._ensembles.cross_fit import Split
 from ._reading import last_and_inputs
 from ._result import Result
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import format_cell, html_table, import_pandas
+from .._checks import format_cell, html_table
+from .._checks.frames import make_frame
 
 _PRINTED_ROWS = 12  # rows of the printed table; the frame has them all
 
@@ -167,13 +168,12 @@ class Result:
 
         Returns
         -------
-        frame : pandas.DataFrame
+        frame : data frame of pandas or polars
             Keys, columns, whether the row is supported, and the reasons where not.
-            Needs pandas.
+            Of the library that ``sklearn.set_config(transform_output=...)`` names,
+            else pandas where it is installed, else polars.
         """
-        return import_pandas().DataFrame(
-            {name: self._cells(name) for name in self._framed}
-        )
+        return make_frame(self._framed, map(self._cells, self._framed))
 
     def __str__(self) -> str:
         lines = [self.title] if self.title else []

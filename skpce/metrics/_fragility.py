@@ -21,9 +21,9 @@ from .._checks import (
     as_floats,
     check_boolean,
     checked_sample_weight,
-    import_pandas,
     refuse_extremes,
 )
+from .._checks.frames import make_frame
 from .._compositions.log_ratio import (
     LogRatioGeometry,
     check_log_ratio_parameters,
@@ -92,7 +92,7 @@ class PolicyFragility:
     alr_reference: tuple[str, ...]
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame of all measures, one row per step.
+        """Return a data frame of all measures, one row per step.
 
         Examples
         --------
@@ -103,10 +103,9 @@ class PolicyFragility:
         step
         base              0.2      0.8
         """
-        pandas = import_pandas()
         columns = dict(vars(self))
-        index = pandas.Index(columns.pop("step_names"), name="step")
-        return pandas.DataFrame(columns, index=index)
+        steps = columns.pop("step_names")
+        return make_frame(columns, columns.values(), index=("step", steps))
 
 
 def policy_fragility(

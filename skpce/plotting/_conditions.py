@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
@@ -20,8 +20,10 @@ from .._checks import (
     make_generator,
     refuse_extremes,
 )
+from .._checks.frames import as_table, take
+from .._checks.workers import workers
 from .._compositions.log_ratio import composition_geometry
-from ..inspection._ensembles.cross_fit import take, with_parameters
+from ..inspection._ensembles.cross_fit import with_parameters
 from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
     UNEXPLAINED_COLOR,
@@ -36,6 +38,7 @@ from ._style import (
     make_panels,
     name_columns,
     output_q2,
+    readable,
     series_style,
 )
 
@@ -161,8 +164,7 @@ class ConvergenceDisplay:
         check_real(owner, "test_size", test_size, low=0, high=1)
         for name, table in (("X", X), ("y", y)):
             check_rows(owner, name, table)
-        inputs: Any = X if hasattr(X, "iloc") else np.asarray(X)
-        targets: Any = y if hasattr(y, "iloc") else np.asarray(y)
+        inputs, targets = as_table(X), as_table(y)
         if len(inputs) != len(targets):
             raise ValueError(
                 f"X has {len(inputs)} members and y has {len(targets)}; expected as "
@@ -179,7 +181,7 @@ class ConvergenceDisplay:
         generator = make_generator(random_state)
         orders = [generator.permutation(len(inputs)) for _ in range(n_repeats)]
         refit = _Refit.of(pipeline, inputs, targets, quantity, step, outputs)
-        found = Parallel(n_jobs=n_jobs)(
+        found = workers(n_jobs)(
             delayed(refit.curve)(order, n_test, chosen) for order in orders
         )
         values = np.array([rows for rows, _, _ in found])
@@ -218,7 +220,7 @@ class ConvergenceDisplay:
             ax.set_title("\n".join(notes), fontsize=9)
         legend_right(ax)
         hide_spines(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
 
@@ -435,7 +437,7 @@ class EmbeddingDisplay:
         self._plot_quantiles(self.axes_[1], kwargs)
         if shares is not None:
             self._plot_retained_variance(self.axes_[2], shares)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
     def _plot_correlation(self, ax: Any) -> None:

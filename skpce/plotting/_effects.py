@@ -38,6 +38,7 @@ from ._style import (
     legend_right,
     make_axes,
     make_panels,
+    readable,
 )
 
 QUANTITIES = ("probability", "log_ratio")
@@ -243,7 +244,7 @@ class MainEffectsDisplay:
             else:
                 axes.set_ylabel(label(f"change of {self.quantity}", 32))
         legend_right(self.axes_[n_columns - 1])
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
     def _plot_panel(self, ax: Any, panel: int, kwargs: dict[str, Any]) -> list[Any]:
@@ -490,7 +491,7 @@ class InteractionDisplay:
         self.image_ = draw_heat_map(ax, shown, names, names, **style)
         ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")
         ax.set_title("\n".join(self._heads()), fontsize=10, loc="left")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
     def _heads(self) -> list[str]:

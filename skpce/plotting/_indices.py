@@ -25,6 +25,7 @@ from ._style import (
     legend_right,
     make_axes,
     make_panels,
+    readable,
     refuse_other_steps,
     refused,
     share_colors,
@@ -220,7 +221,7 @@ class SobolDisplay:
             self._plot_heat_map(ax, kwargs)
         else:
             self._plot_bars(ax, kind == "stacked", kwargs)
-        self.figure_: Any = self.ax_.figure
+        self.figure_: Any = readable(self.ax_)[1]
         return self
 
     def _plot_bars(self, ax: Any, is_stacked: bool, kwargs: dict[str, Any]) -> None:
@@ -453,7 +454,7 @@ class RewardEffectsDisplay:
             )
         else:
             self._plot_bars(ax, measure, n_shown, kwargs)
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
     def _plot_bars(

@@ -38,6 +38,7 @@ from ._style import (
     label,
     legend_below,
     make_axes,
+    readable,
     series_style,
 )
 
@@ -250,7 +251,7 @@ class PolicyDistributionDisplay:
         ax.set_title(label(self.step_name, 50))
         legend_below(ax)
         hide_spines(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
 
@@ -483,7 +484,7 @@ class CoverageDisplay:
         ax.set_ylabel(f"share of held-out {self.quantity} inside")
         legend_below(ax)
         hide_spines(ax)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
 

@@ -22,6 +22,7 @@ from ._style import (
     label,
     make_axes,
     points_across,
+    readable,
     text_width,
 )
 
@@ -226,8 +227,7 @@ class PartEffectsDisplay:
         room = self._points_of_the_bar(ax)
         for row, (output, position) in enumerate(zip(shown, positions, strict=True)):
             self._write(ax, output, position, row, room)
-        self.ax_: Any = ax
-        self.figure_: Any = ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
     def plot_pairs(
@@ -267,7 +267,7 @@ class PartEffectsDisplay:
         if left_out:
             heads.append(f"the {len(order)} parts with the largest total index")
         ax.set_title("\n".join(heads), fontsize=10, loc="left")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
     @property

@@ -33,6 +33,7 @@ from ._style import (
     legend_right,
     make_axes,
     make_panels,
+    readable,
     refused,
     share_colors,
     share_names,
@@ -223,7 +224,7 @@ class StepVarianceDisplay:
             )
         ]
         self._add_legend()
-        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.ax_, self.figure_ = readable(*self.axes_)
         return self
 
     def _checked_measures(self, measures: Sequence[str]) -> list[str]:
@@ -489,7 +490,7 @@ class PrismDisplay:
         hide_spines(ax, ax.spines)
         what = PRISM_MEASURES.get(self.measure, self.measure)
         ax.set_xlabel(f"widths are shares of {what}", fontsize=9)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = readable(ax)
         return self
 
 

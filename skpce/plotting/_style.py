@@ -16,6 +16,7 @@ from .._expansion.expansion import Expansion
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from ..inspection import Result
 from ..inspection._reading import group_matrix
+from ._fonts import choose_fonts, in_installed_fonts, width_in_letters
 
 #: Okabe and Ito's palette, which colour-blind readers can distinguish.
 COLORS = (
@@ -48,6 +49,12 @@ def make_axes(ax: Any, figsize: tuple[float, float]) -> Any:
     plt = import_extra("matplotlib.pyplot", "plot", "a display")
     _, ax = plt.subplots(figsize=figsize, layout="constrained")
     return ax
+
+
+def readable(*axes: Any) -> tuple[Any, Any]:
+    """Choose fonts for all texts; return the first axes and the figure."""
+    choose_fonts(*axes)
+    return axes[0], axes[0].figure
 
 
 def legend_below(ax: Any) -> None:
@@ -90,9 +97,13 @@ def share_colors(n_inputs: int) -> list[str]:
 
 
 def label(name: Any, width: int = 28, max_lines: int = 3) -> str:
-    """Return a name on short lines: ``$`` starts no formula, ``_`` hides nothing."""
+    """Return a name on short lines: ``$`` starts no formula, ``_`` hides nothing.
+
+    Characters that no installed font has are shown by their numbers.
+    """
     shown = str(name).encode(errors="backslashreplace").decode()  # a lone surrogate
-    text = " ".join(shown.split())
+    text = in_installed_fonts(" ".join(shown.split()))
+    width = max(2, width * len(text) // max(1, width_in_letters(text)))
     lines = textwrap.wrap(text, width, max_lines=max_lines, placeholder=" …")
     if lines and lines[-1].strip() == "…":  # a word longer than the line
         lines = textwrap.wrap(text, width)[:max_lines]

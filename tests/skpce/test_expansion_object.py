@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.special import softmax
 from scipy.stats import uniform
 from sklearn.base import BaseEstimator, clone
@@ -26,6 +27,8 @@ from skpce._expansion.indices import sobol_indices
 from skpce._input_laws import NormalLaw
 
 SEED = 0
+#: since scikit-learn 1.9
+SHOWS_ATTRIBUTES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 MULTI_INDICES = build_multi_indices(3, 2)
 BASIS = PolynomialBasis([NormalLaw(0.0, 1.0)] * 3, MULTI_INDICES)
 
@@ -267,9 +270,10 @@ def test_indices_are_fitted_attributes(estimator):
     assert not hasattr(clone(model), "sobol_indices_")
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.sobol_indices_, model.sobol_indices_)
-    page = model._repr_html_()
-    assert "sobol_indices_" in page
-    assert "expansion_" in page
+    if SHOWS_ATTRIBUTES:
+        page = model._repr_html_()
+        assert "sobol_indices_" in page
+        assert "expansion_" in page
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)

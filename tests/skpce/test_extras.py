@@ -6,6 +6,7 @@ Displays are in test_plotting.py.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -32,7 +33,13 @@ def fitted():
     ],
 )
 def test_frames_without_pandas(fitted, call, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
+    def refuse(name):
+        if name in ("pandas", "polars"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return import_module(name)
+
+    monkeypatch.setattr("skpce._checks.import_module", refuse)
+    monkeypatch.setattr("skpce._checks.frames.find_spec", lambda name: None)
     expected = r"a data frame needs pandas: pip install 'skpce\[frames\]'"
     with pytest.raises(ImportError, match=expected):
         call(*fitted)

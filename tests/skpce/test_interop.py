@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import sklearn
@@ -321,3 +325,40 @@ def test_the_representation_shows_what_was_learned(hidden, regressor):
     page = regressor.fit(*hidden)._repr_html_()
     assert "Fitted attributes" in page
     assert "sobol_indices_" in page
+
+
+@pytest.mark.parametrize("dispatch", [False, True])
+def test_arrays_of_torch(dispatch):
+    """They are read as NumPy's, unless scikit-learn promises results of their kind."""
+    pytest.importorskip("torch")
+    if dispatch and sklearn.__version__.startswith("1.6."):
+        pytest.skip("scikit-learn 1.6 needs another library to dispatch")
+    code = (
+        "import numpy as np, sklearn, torch\n"
+        "from skpce import PolynomialChaosRegressor\n"
+        "X = torch.tensor(np.random.default_rng(0).normal(size=(30, 2)))\n"
+        "model = PolynomialChaosRegressor(1)\n"
+        f"sklearn.set_config(array_api_dispatch={dispatch})\n"
+        "model.fit(X.numpy(), X[:, 0].numpy())\n"
+        "for given in (X, X.clone().requires_grad_()):\n"
+        "    try: print(type(model.predict(given)).__name__)\n"
+        "    except TypeError as error: print(error)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    first, second = result.stdout.splitlines()
+    assert second == (
+        "X is a tensor with a gradient, which would be lost; expected X.detach()."
+    )
+    if dispatch:
+        assert first.startswith(
+            "X is a Tensor, and array_api_dispatch is on, but skpce"
+        )
+    else:
+        assert first == "ndarray"

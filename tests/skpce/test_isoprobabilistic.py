@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.integrate import trapezoid
 from scipy.linalg import sqrtm
 from sklearn.pipeline import make_pipeline
 
@@ -182,12 +183,12 @@ def test_the_conditional_law_against_quadrature():
     noise = np.random.default_rng(0).normal(size=(20_000, 3))
     for row, (first, second) in enumerate(z):
         density = mixture_density(found, np.c_[np.full_like(grid, first), grid])
-        below = np.trapezoid(np.where(grid <= second, density, 0), grid)
-        expected = stats.norm.ppf(below / np.trapezoid(density, grid))
+        below = trapezoid(np.where(grid <= second, density, 0), grid)
+        expected = stats.norm.ppf(below / trapezoid(density, grid))
         assert u[row, 1] == pytest.approx(expected, abs=0.02)
         given = np.tile([first, 0.0], (len(noise), 1))
         drawn = found.law_.redraw(given, [0], noise)[:, 1]
-        mean = np.trapezoid(grid * density, grid) / np.trapezoid(density, grid)
+        mean = trapezoid(grid * density, grid) / trapezoid(density, grid)
         error = drawn.std() / np.sqrt(len(drawn))
         assert abs(drawn.mean() - mean) < 4 * error
 
@@ -198,7 +199,7 @@ def test_the_second_column_can_be_fixed_too():
     found = RosenblattTransformer("normal", bandwidth=0.4).fit(X)
     grid = np.linspace(-9, 9, 3001)
     density = mixture_density(found, np.c_[grid, np.full_like(grid, 1.0)])
-    mean = np.trapezoid(grid**2 * density, grid) / np.trapezoid(density, grid)
+    mean = trapezoid(grid**2 * density, grid) / trapezoid(density, grid)
     noise = np.random.default_rng(0).normal(size=(20_000, 3))
     drawn = found.law_.redraw(np.tile([0.0, 1.0], (len(noise), 1)), [1], noise)[:, 0]
     squared = np.square(drawn)

@@ -37,7 +37,7 @@ def data():
 
 
 def in_two_levels(y):
-    return pd.DataFrame(y, columns=pd.MultiIndex.from_tuples(TWO_LEVELS))
+    return pd.DataFrame(y.copy(), columns=pd.MultiIndex.from_tuples(TWO_LEVELS))
 
 
 @pytest.mark.parametrize(

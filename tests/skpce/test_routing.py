@@ -81,7 +81,8 @@ def test_weights_reach_cross_validation(data):
     regressor = PolynomialChaosRegressor().set_fit_request(sample_weight=True)
     regressor.set_score_request(sample_weight=False)
     routed = cross_validate(regressor, X, y, cv=3, params={"sample_weight": weights})
-    plain = cross_validate(PolynomialChaosRegressor(), X, y, cv=3)
+    with sklearn.config_context(enable_metadata_routing=False):
+        plain = cross_validate(PolynomialChaosRegressor(), X, y, cv=3)
     assert np.all(routed["test_score"] != plain["test_score"])
 
 

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from ..._checks import BoolArray, FloatArray, IndexArray
+from ..._checks.frames import take
 from ..._compositions.log_ratio import LogRatioGeometry, log_ratios_of
 from ..._regressor import PolynomialChaosRegressor
 from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
@@ -28,7 +29,7 @@ from ..._solvers.ridge import (
     SharedDesign,
 )
 from ..._surrogate import CompositionalPCESurrogate
-from .._ensembles.cross_fit import CrossFit, take
+from .._ensembles.cross_fit import CrossFit
 from .._reading import expansion_of
 from .gram_fits import GramFits, GramFold
 

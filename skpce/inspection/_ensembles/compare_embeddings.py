@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..._checks import FloatArray, check_boolean, fail, make_generator
+from ..._checks.callbacks import takes_callbacks
+from ..._checks.frames import take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
@@ -24,7 +26,6 @@ from .cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
-    take,
     with_parameters,
 )
 from .embedding_search import (
@@ -56,6 +57,7 @@ _FRAMED = (
 )
 
 
+@takes_callbacks
 def compare_embeddings(
     candidates: dict[str, Any],
     X: ArrayLike,
@@ -139,9 +141,10 @@ def compare_embeddings(
         no random state of their own.
     n_jobs : int or None, default=None
         Processes. The result does not depend on it.
-    progress : callable or None, default=None
+    progress : callable, callback or None, default=None
         Called with (parts done, all parts): searches, verdicts and permutations of
-        the choice. An exception in it stops all processes.
+        the choice. An exception in it stops all processes. From scikit-learn 1.9 on
+        also one of its callbacks, as in :func:`verdict`.
     outputs, standardize
         Of real outputs, as in :func:`verdict`.
 

@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from ..._checks import FloatArray, IndexArray, _controller, check_draws
+from ..._checks.callbacks import without_callbacks
+from ..._checks.frames import take
+from ..._checks.workers import workers
 from ..._compositions.outputs import Outputs
 from ..._input_laws import InputOutsideSupportWarning
 from .._reading import final_estimator
@@ -24,14 +27,9 @@ from .._reading import final_estimator
 Split = tuple[IndexArray, IndexArray]
 
 
-def take(table: Any, rows: IndexArray) -> Any:
-    """Take rows of an array or data frame."""
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
-
-
 def with_parameters(pipeline: Any, **parameters: Any) -> Any:
-    """Clone a pipeline and set those parameters that its last estimator has."""
-    copy = clone(pipeline)
+    """Clone a pipeline, without callbacks, and set what its last estimator has."""
+    copy = without_callbacks(clone(pipeline))
     prefix, last = final_estimator(copy)
     known = last.get_params(deep=False)
     copy.set_params(
@@ -214,7 +212,7 @@ def run_in_order(
 ) -> list[Any]:
     """Return the results of tasks, each given to ``done``, which may stop them all."""
     with _controller().limit(limits=1):
-        return _collected(Parallel(n_jobs=n_jobs, return_as="generator")(tasks), done)
+        return _collected(workers(n_jobs, return_as="generator")(tasks), done)
 
 
 def _collected(

@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from ..._checks import FloatArray, IndexArray, check_integer, fail, listed
+from ..._checks.frames import take
 from .._reading import final_estimator
 from .cross_fit import (
     CrossFit,
@@ -24,7 +25,6 @@ from .cross_fit import (
     Split,
     group_q2,
     run_in_order,
-    take,
 )
 from .members import make_splits
 

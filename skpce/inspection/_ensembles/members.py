@@ -19,12 +19,13 @@ from ..._checks import (
     refuse_extremes,
     refuse_no_numbers,
 )
+from ..._checks.frames import as_table, is_table, take, take_columns
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import refuse_ragged
 from .._input_tests import numeric
 from .._reading import final_estimator
 from .._result import Result
-from .cross_fit import CrossFit, Split, take, with_parameters
+from .cross_fit import CrossFit, Split, with_parameters
 
 
 def read_members(
@@ -52,7 +53,7 @@ def read_members(
     refuse_ragged(y)
     refuse_no_numbers(X, "X")
     refuse_no_numbers(y, "y")
-    X = X if hasattr(X, "iloc") else np.asarray(X)
+    X = as_table(X)
     if np.ndim(X) != 2:
         raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
     values = np.asarray(X)
@@ -87,7 +88,7 @@ def read_members(
         standardize=standardize,
         of_compositions="steps" in known,
     )
-    if not hasattr(y, "columns") and not hasattr(y, "iloc"):
+    if not is_table(y):
         y = np.asarray(y, dtype=np.float64)
     if len(X) < 4:
         raise ValueError(f"A verdict needs at least 4 members in X; got {len(X)}.")
@@ -129,7 +130,7 @@ def make_cross_fit(
         reward = None if reward is None else np.asarray(reward)[rows]
     if len(groups) < outputs.n_groups:
         outputs, columns = outputs.of_groups(groups)
-        y = y.iloc[:, columns] if hasattr(y, "iloc") else y[:, columns]
+        y = take_columns(y, columns)
     splits = make_splits(cv, X, reward, generator)
     fixed: dict[str, Any] = {"n_resamples": 0, "n_permutations": 0, "n_jobs": None}
     if outputs.geometry is not None:

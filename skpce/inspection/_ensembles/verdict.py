@@ -20,6 +20,8 @@ from ..._checks import (
     fail,
     make_generator,
 )
+from ..._checks.callbacks import takes_callbacks
+from ..._checks.frames import take
 from .._closed_form.permuted_fits import factorise, factorise_wide
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
@@ -40,7 +42,6 @@ from .cross_fit import (
     group_q2,
     permuted_q2,
     seeded,
-    take,
     with_parameters,
 )
 from .dependent_members import find_member_groups
@@ -58,6 +59,7 @@ from .members import (
 from .training_noise import split_variance
 
 
+@takes_callbacks
 def verdict(
     pipeline: Any,
     X: ArrayLike,
@@ -139,9 +141,11 @@ def verdict(
     n_jobs : int or None, default=None
         Processes for the refits of the permutations; the closed form needs none. The
         result does not depend on it.
-    progress : callable or None, default=None
+    progress : callable, callback or None, default=None
         Called with (permutations done, all permutations). An exception in it, such as
-        ``KeyboardInterrupt``, stops the refits in all processes.
+        ``KeyboardInterrupt``, stops the refits in all processes. From scikit-learn 1.9
+        on also one of its callbacks, such as ``sklearn.callback.ProgressBar()``; those
+        of the pipeline are not told of the refits.
     outputs : dict of str to int, sequence, or None, default=None
         Number of columns of each real output, or its columns; a group of columns is
         judged as a whole. With ``steps`` these are the columns after the compositions.
@@ -547,7 +551,12 @@ def check_arguments(**values: Any) -> None:
     ):
         raise fail("verdict", "n_jobs", "an int other than 0 or None", n_jobs)
     if progress is not None and not callable(progress):
-        raise fail("verdict", "progress", "callable or None", progress)
+        raise fail(
+            "verdict",
+            "progress",
+            "a callback of scikit-learn, a callable or None",
+            progress,
+        )
 
 
 def training_noise(

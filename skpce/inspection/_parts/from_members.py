@@ -19,11 +19,11 @@ from ..._checks import (
     make_generator,
     refuse_extremes,
 )
+from ..._checks.frames import take
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._expansion.indices import closed_index, total_index
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
-from .._ensembles.cross_fit import take
 from .._ensembles.dispersion import jackknife_error
 from .._ensembles.training_noise import refuse_failed
 from .._ensembles.verdict import verdict

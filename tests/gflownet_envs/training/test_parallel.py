@@ -46,26 +46,6 @@ def test_the_backend_is_that_of_the_user():
     assert_same(here, there, 1e-5)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_a_dask_cluster_of_two_workers(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    here = train_ensemble(GRID, log_reward(5), SPEC)
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            host="127.0.0.1",
-            local_directory=str(tmp_path),
-        ) as cluster,
-        distributed.Client(cluster),
-        joblib.parallel_config("dask"),
-    ):
-        there = train_ensemble(GRID, log_reward(5), SPEC)
-    assert_same(here, there, 1e-5)
-
-
 def test_processes_fill_the_store_and_resume_from_it(tmp_path):
     pytest.importorskip("safetensors")
     store = BlockStore(tmp_path)

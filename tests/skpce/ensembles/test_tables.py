@@ -51,8 +51,11 @@ def test_polars_is_read_as_pandas_is(table):
     columns = ["learner", "depth"], ["accuracy", "time"]
     one = from_frame(table, *columns, replicate="seed")
     two = from_frame(pl.DataFrame(table.to_dict("list")), *columns, replicate="seed")
-    pd.testing.assert_frame_equal(one.X, two.X)
-    pd.testing.assert_frame_equal(one.y, two.y)
+    for ours, theirs in ((one.X, two.X), (one.y, two.y)):
+        assert isinstance(theirs, pl.DataFrame)
+        pd.testing.assert_frame_equal(
+            ours, pd.DataFrame(theirs.to_dict(as_series=False))
+        )
     np.testing.assert_array_equal(one.setting, two.setting)
 
 

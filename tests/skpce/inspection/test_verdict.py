@@ -454,6 +454,4 @@ def test_a_randomised_decomposition_is_the_same_in_every_fit():
     )
     assert first.closed_form
     np.testing.assert_array_equal(first.q2, second.q2)
-    assert (
-        model.named_steps["pca"].random_state is None
-    )  # the caller's own is as it was
+    assert model.named_steps["pca"].random_state is None  # the caller's is as it was

@@ -1,0 +1,125 @@
+"""Callbacks of scikit-learn, which it has since 1.9, told of the progress of functions.
+
+A callback such as ``ProgressBar`` belongs to the fit of one estimator. A function that
+refits estimators hundreds of times stands as a task of its own, and its refits have no
+callbacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from sklearn.base import BaseEstimator
+
+try:
+    from sklearn.callback import CallbackSupportMixin, FitCallback, with_callbacks
+except ImportError:  # before 1.9
+    CallbackSupportMixin = FitCallback = with_callbacks = None
+
+#: What an estimator inherits from to have ``set_callbacks``.
+CALLBACK_BASES: tuple[Any, ...] = (
+    () if CallbackSupportMixin is None else (CallbackSupportMixin,)
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def is_callback(value: Any) -> bool:
+    """Say whether this is a callback of scikit-learn, not a class of them."""
+    if FitCallback is None or isinstance(value, type):
+        return False
+    return isinstance(value, FitCallback)
+
+
+def without_callbacks(estimator: Any) -> Any:
+    """Take the callbacks from an estimator and all that are inside it; return it."""
+    if CallbackSupportMixin is not None:
+        for part in (estimator, *estimator.get_params(deep=True).values()):
+            if isinstance(part, CallbackSupportMixin):
+                part.set_callbacks()
+    return estimator
+
+
+def takes_callbacks(function: Callable[P, R]) -> Callable[P, R]:
+    """Let the argument ``progress`` of a function also be a callback."""
+
+    @wraps(function)
+    def with_progress(*args: P.args, **kwargs: P.kwargs) -> R:
+        callback = kwargs.get("progress")
+        if not is_callback(callback):
+            return function(*args, **kwargs)
+
+        @with_callbacks
+        def work(task: Any) -> R:
+            report = _Report(task)
+            options: Any = kwargs | {"progress": report}
+            found = function(*args, **options)
+            report.finish()
+            return found
+
+        kind = type(function.__name__, (CallbackSupportMixin, BaseEstimator), {})
+        task: Any = kind()
+        return work(task.set_callbacks(callback))
+
+    return with_progress
+
+
+def ends_callbacks(fit: Callable[P, R]) -> Callable[P, R]:
+    """Let ``fit`` end the callbacks that it begins, also when it fails."""
+    return fit if with_callbacks is None else with_callbacks(fit)
+
+
+class FitProgress:
+    """Tells the callbacks of an estimator, where it has some, of the parts of a fit."""
+
+    def __init__(self, estimator: Any, n_parts: int) -> None:
+        self.estimator, self.root = estimator, None
+        if CallbackSupportMixin is not None:
+            self.root = estimator._init_callback_context(max_subtasks=n_parts)
+            self.root.call_on_fit_task_begin(estimator=estimator)
+
+    def each(self, parts: Iterable[T], name: str) -> Iterator[T]:
+        """Yield the parts; each ends when the next is asked for."""
+        if self.root is None:
+            yield from parts
+            return
+        for part in parts:
+            step = self.root.subcontext(task_name=name)
+            step.call_on_fit_task_begin(estimator=self.estimator)
+            yield part
+            step.call_on_fit_task_end(estimator=self.estimator)
+        self.root.call_on_fit_task_end(estimator=self.estimator)
+
+
+class _Report:
+    """Tells callbacks of a task what ``progress(done, total)`` is told."""
+
+    def __init__(self, task: Any) -> None:
+        self.task, self.n_done = task, 0
+        self.part: Any = None
+        self.root = task._init_callback_context(task_name="all", max_subtasks=None)
+        self.root.call_on_fit_task_begin(estimator=task)
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.part is None or done <= self.n_done:  # another round has begun
+            self._end_part()
+            self.part = self.root.subcontext(task_name="refits", max_subtasks=total)
+            self.part.call_on_fit_task_begin(estimator=self.task)
+        for _ in range(self.n_done, done):
+            step = self.part.subcontext(task_name="refit")
+            step.call_on_fit_task_begin(estimator=self.task)
+            step.call_on_fit_task_end(estimator=self.task)
+        self.n_done = done
+
+    def finish(self) -> None:
+        self._end_part()
+        self.root.call_on_fit_task_end(estimator=self.task)
+
+    def _end_part(self) -> None:
+        if self.part is not None:
+            self.part.call_on_fit_task_end(estimator=self.task)
+        self.part, self.n_done = None, 0

@@ -1,0 +1,152 @@
+"""Data frames: the one place that makes them, and that knows one when it is given.
+
+Results are frames of the library of the data where these are at hand; else of the one
+that ``sklearn.set_config(transform_output=...)`` names; else of pandas, or of polars
+where pandas is not installed. Frames of other libraries come from narwhals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+
+from . import import_extra
+
+_LIBRARIES = ("pandas", "polars")
+_WHO = "a data frame"
+
+
+def is_table(given: Any) -> bool:
+    """Say whether this is a frame or a series of pandas or polars."""
+    return hasattr(given, "iloc") or _library_of(given) == "polars"
+
+
+def as_table(given: Any) -> Any:
+    """Return a frame or series as it is, all else as an array."""
+    return given if is_table(given) else np.asarray(given)
+
+
+def opened(given: Any) -> Any:
+    """Return a frame whose columns can be read by name, of any library."""
+    if is_table(given) or not _narwhals_knows(given):
+        return given
+    return import_module("narwhals").from_native(given, eager_only=True)
+
+
+def take(table: Any, rows: Any) -> Any:
+    """Take rows of an array, frame or series."""
+    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+
+
+def take_columns(table: Any, columns: Any) -> Any:
+    """Take columns of an array or frame, by their positions."""
+    return table.iloc[:, columns] if hasattr(table, "iloc") else table[:, columns]
+
+
+def make_frame(
+    names: Iterable[Any],
+    columns: Iterable[Any],  # each of shape (n_rows,)
+    *,
+    like: Any = None,  # the data, whose library is used where it is one of frames
+    index: tuple[str, Sequence[Any]] | None = None,  # name and labels of the rows
+    levels: tuple[str, str] | None = None,  # what pairs of names are
+) -> Any:
+    """Make a frame of columns.
+
+    Row labels are the index in pandas, elsewhere a first column. Pairs of names are two
+    levels in pandas, elsewhere ``first__second``, which the estimators read alike.
+    """
+    library = _library_for(like)
+    found, names = list(columns), list(names)
+    if library == "pandas":
+        return _of_pandas(names, found, like, index, levels)
+    pairs = zip(names, found, strict=True)
+    table = {_flat(name): _plain(column) for name, column in pairs}
+    if index is not None:
+        table = {index[0] or "name": _plain(index[1]), **table}
+    if library == "polars":
+        return import_extra("polars", "frames", _WHO).DataFrame(table)
+    narwhals = import_extra("narwhals", "frames", f"{_WHO} of {library}")
+    return narwhals.from_dict(table, backend=library).to_native()
+
+
+def _library_for(like: Any) -> str:
+    """Return the library of a new frame."""
+    given = _library_of(like)
+    if given in _LIBRARIES or _narwhals_knows(like):
+        return given
+    wanted = get_config()["transform_output"]
+    if wanted in _LIBRARIES:
+        return str(wanted)
+    installed = (name for name in _LIBRARIES if _is_installed(name))
+    return next(installed, "pandas")
+
+
+def _library_of(given: Any) -> str:
+    """Return the library of a frame or series by the name of its package."""
+    if given is None or isinstance(given, (np.ndarray, list, tuple)):
+        return ""
+    has_columns = hasattr(given, "columns") or hasattr(given, "to_frame")
+    return type(given).__module__.partition(".")[0] if has_columns else ""
+
+
+def _narwhals_knows(given: Any) -> bool:
+    """Say whether narwhals is installed and can make such a frame."""
+    if not _library_of(given) or not _is_installed("narwhals"):
+        return False
+    narwhals = import_module("narwhals")
+    try:
+        narwhals.from_native(given, eager_only=True)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # it was taken out of sys.modules
+        return False
+
+
+def _of_pandas(
+    names: list[Any],
+    columns: list[Any],
+    like: Any,
+    index: tuple[str, Sequence[Any]] | None,
+    levels: tuple[str, str] | None,
+) -> Any:
+    pandas = import_extra("pandas", "frames", _WHO)
+    rows = getattr(like, "index", None) if isinstance(like, pandas.DataFrame) else None
+    if index is not None:
+        rows = pandas.Index(index[1], name=index[0] or None)
+    frame = pandas.DataFrame(dict(enumerate(columns)))
+    if rows is not None:
+        frame.index = rows
+    if any(isinstance(name, tuple) for name in names):
+        frame.columns = pandas.MultiIndex.from_tuples(names, names=levels)
+    else:
+        frame.columns = pandas.Index(names)
+    return frame
+
+
+def _flat(name: Any) -> str:
+    """Return the name of a column as text, a pair as the estimators read it."""
+    return "__".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def _plain(column: Any) -> Any:
+    """Return values of one type: where Python's differ, as texts."""
+    values = np.asarray(column)
+    if values.dtype.kind != "O":
+        return values if values.dtype.kind in "biuf" else values.tolist()
+    entries = values.tolist()
+    kinds = {type(entry) for entry in entries if entry is not None}
+    if len(kinds) <= 1 and not kinds & {tuple, list, dict}:
+        return entries
+    return [None if entry is None else str(entry) for entry in entries]

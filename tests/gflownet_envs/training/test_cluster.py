@@ -1,0 +1,85 @@
+"""A cluster of dask trains and judges, also when one of its workers is killed."""
+
+import os
+import signal
+import sys
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from gflownet_envs import GridEnvironment, TrainingSpec, train_ensemble
+from skpce import PolynomialChaosRegressor
+from skpce.inspection import verdict
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+GRID = GridEnvironment(size=3, max_moves=3)
+SPEC = TrainingSpec(n_iterations=20, hidden=(16,), batch_size=8, block_size=1)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Two workers of one thread on this machine."""
+    with (
+        warnings.catch_warnings(action="ignore"),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            host="127.0.0.1",
+            local_directory=str(tmp_path_factory.mktemp("dask")),
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def kill_one(cluster):
+    """Kill, at the first call, a worker; return what was killed."""
+    killed = []
+
+    def progress(*done):
+        if not killed:
+            pid = next(iter(cluster.workers.values())).pid
+            os.kill(pid, signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+            killed.append(pid)
+
+    return progress, killed
+
+
+def test_training_outlives_a_worker(cluster, kill_one):
+    progress, killed = kill_one
+    log_reward = np.random.default_rng(0).normal(size=(8, GRID.n_objects))
+    there = train_ensemble(GRID, log_reward, SPEC, progress=progress)
+    with joblib.parallel_config("sequential"):
+        here = train_ensemble(GRID, log_reward, SPEC)
+    assert killed
+    assert there.members == here.members
+    for name, array in here.parameters.items():
+        np.testing.assert_allclose(
+            array, there.parameters[name], rtol=0, atol=1e-5, err_msg=name
+        )
+
+
+def test_the_verdict_outlives_a_worker(cluster, kill_one):
+    progress, killed = kill_one
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 4))
+    y = X[:, 0] + 0.5 * rng.normal(size=24)
+    sparse = PolynomialChaosRegressor(1, distribution="normal", solver="omp")
+    pipeline = make_pipeline(PCA(2), sparse)  # its refits have no closed form
+    arguments = {"n_permutations": 99, "random_state": 0}
+    there = verdict(pipeline, X, y, progress=progress, **arguments)
+    with joblib.parallel_config("sequential"):
+        here = verdict(pipeline, X, y, **arguments)
+    assert killed
+    assert str(there) == str(here)
+    np.testing.assert_array_equal(there.q2, here.q2)

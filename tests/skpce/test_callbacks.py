@@ -1,0 +1,118 @@
+"""Callbacks of scikit-learn 1.9 and later are told of what refits estimators."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+
+from skpce import PolynomialChaosRegressor, PolynomialChaosRegressorCV
+from skpce.inspection import compare_embeddings, verdict
+
+callback = pytest.importorskip("sklearn.callback")
+
+X = np.random.default_rng(0).normal(size=(30, 3))
+Y = X[:, 0] + 0.3 * np.random.default_rng(1).normal(size=30)
+
+
+class Recorder:
+    """Remembers what it is told; one for each level of tasks."""
+
+    def __init__(self):
+        self.begun, self.ended, self.open = [], [], 0
+
+    def setup(self, estimator, context):
+        self.open += 1
+
+    def teardown(self, estimator, context):
+        self.open -= 1
+
+    def on_fit_task_begin(self, estimator, context):
+        self.begun.append((context.estimator_name, context.task_name))
+
+    def on_fit_task_end(self, estimator, context):
+        self.ended.append((context.estimator_name, context.task_name))
+
+
+@pytest.mark.parametrize("solver", ["ridge", "omp"])
+def test_the_verdict_tells_of_its_permutations(solver):
+    recorder, pipeline = Recorder(), PolynomialChaosRegressor(1, solver=solver)
+    arguments = {"n_permutations": 19, "random_state": 0}
+    found = verdict(pipeline, X, Y, progress=recorder, **arguments)
+    plain = verdict(pipeline, X, Y, **arguments)
+    assert str(found) == str(plain)
+    assert recorder.begun.count(("verdict", "refit")) == 19
+    assert sorted(recorder.begun) == sorted(recorder.ended)
+    assert recorder.ended[-1] == ("verdict", "all")
+    assert recorder.open == 0
+
+
+def test_refits_have_no_callbacks():
+    """The pipeline's own would be told of hundreds of fits that nobody asked for."""
+    recorder = Recorder()
+    pipeline = make_pipeline(PCA(2), PolynomialChaosRegressor(1, solver="omp"))
+    pipeline.set_callbacks(recorder)
+    found = verdict(pipeline, X, Y, n_permutations=19, random_state=0, n_jobs=2)
+    assert recorder.begun == []
+    pipeline.fit(X, Y)
+    assert ("Pipeline", "fit") in recorder.begun
+    assert found.n_permutations == 19
+
+
+def test_a_comparison_tells_of_its_parts():
+    recorder = Recorder()
+    compare_embeddings(
+        {"pca": PCA()},
+        X,
+        Y,
+        dimensions=(1, 2),
+        surrogate=PolynomialChaosRegressor(1),
+        n_permutations=19,
+        random_state=0,
+        progress=recorder,
+    )
+    assert recorder.begun.count(("compare_embeddings", "refit")) > 2
+    assert recorder.open == 0
+
+
+def test_what_fails_ends_its_callbacks():
+    recorder = Recorder()
+    with pytest.raises(ValueError, match="n_permutations"):
+        verdict(PolynomialChaosRegressor(1), X, Y, n_permutations=3, progress=recorder)
+    assert recorder.open == 0
+    model = PolynomialChaosRegressorCV((1, 2)).set_callbacks(recorder)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full_like(X, np.nan), Y)
+    assert recorder.open == 0
+    assert set(vars(model)) == {*model.get_params(), "_skl_callbacks"}
+
+
+def test_a_search_tells_of_its_candidates():
+    recorder = Recorder()
+    model = PolynomialChaosRegressorCV((1, 2, 3), qs=(1.0,), solvers=("ridge",))
+    plain = clone(model).fit(X, Y)
+    model.set_callbacks(recorder).fit(X, Y)
+    name = type(model).__name__
+    assert recorder.begun == [(name, "fit"), *[(name, "candidate")] * 3]
+    assert recorder.ended == [*[(name, "candidate")] * 3, (name, "fit")]
+    assert recorder.open == 0
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), plain.predict(X))
+
+
+def test_progress_bars_are_drawn(capsys):
+    pytest.importorskip("rich")
+    bar = callback.ProgressBar()
+    PolynomialChaosRegressorCV((1, 2)).set_callbacks(bar).fit(X, Y)
+    assert "100%" in capsys.readouterr().out
+    model = PolynomialChaosRegressor(1)
+    verdict(model, X, Y, n_permutations=19, random_state=0, progress=bar)
+    assert "refits" in capsys.readouterr().out
+
+
+def test_a_class_of_callbacks_is_refused():
+    with pytest.raises(ValueError, match=r"'progress' .* callback of scikit-learn"):
+        verdict(PolynomialChaosRegressor(1), X, Y, progress=3)

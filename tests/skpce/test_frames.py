@@ -1,0 +1,182 @@
+"""Frames of the library that the user has, or gives; names of columns in each."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+
+from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
+from skpce._checks import frames
+from skpce.ensembles import from_frame
+from skpce.inspection import verdict
+from skpce.metrics import policy_fragility
+from skpce.plotting import ConvergenceDisplay
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+# It reads names through an interchange that later polars does not offer.
+names_of_polars = pytest.mark.skipif(
+    sklearn.__version__.startswith("1.6."), reason="scikit-learn 1.6 reads no names"
+)
+NAMES = ["rate", "depth", "width"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    return X, X[:, 0] ** 2 + X[:, 1] + 0.3 * rng.normal(size=40)
+
+
+def as_pandas(frame):
+    return pd.DataFrame(frame.to_dict(as_series=False))
+
+
+def test_the_user_decides(data):
+    X, y = data
+    model = PolynomialChaosRegressor(2).fit(X, y)
+    assert isinstance(model.sobol_frame(), pd.DataFrame)
+    with sklearn.config_context(transform_output="polars"):
+        found = model.sobol_frame()
+        terms = model.expansion_.to_frame()
+        fragility = policy_fragility([[0.2, 0.8], [0.6, 0.4]], steps={"base": 2})
+        measures = fragility.to_frame()
+    assert isinstance(found, pl.DataFrame)
+    pd.testing.assert_frame_equal(as_pandas(found), model.sobol_frame())
+    assert terms.columns == ["name", "y"]
+    np.testing.assert_array_equal(terms["y"], model.expansion_.to_frame()["y"])
+    assert measures["step"].to_list() == ["base"]
+
+
+@names_of_polars
+def test_the_verdict_reads_columns_of_polars_by_name(data):
+    X, y = data
+    chosen = make_column_transformer(("passthrough", ["rate", "depth"]))
+    pipeline = make_pipeline(chosen, PolynomialChaosRegressor(2))
+    found = [
+        verdict(pipeline, X, y, n_permutations=19, random_state=0)
+        for X, y in (
+            (pl.DataFrame(X, schema=NAMES), pl.Series("loss", y)),
+            (pd.DataFrame(X, columns=NAMES), pd.Series(y, name="loss")),
+        )
+    ]
+    assert str(found[0]) == str(found[1])
+    with sklearn.config_context(transform_output="polars"):
+        frame = found[0].to_frame()
+    assert isinstance(frame, pl.DataFrame)
+    assert frame["q2"].to_list() == found[1].to_frame()["q2"].tolist()
+
+
+@names_of_polars
+def test_policies_of_polars_come_back_as_policies_of_polars(data):
+    X, _ = data
+    odds = np.exp(X[:, [0, 1, 2, 0]].reshape(-1, 2, 2))
+    y = (odds / odds.sum(axis=2, keepdims=True)).reshape(-1, 4)
+    parts = ["a__0", "a__1", "b__0", "b__1"]
+    given = pl.DataFrame(X, schema=NAMES)
+    surrogate = CompositionalPCESurrogate(1)
+    surrogate.fit(given, pl.DataFrame(y, schema=parts))
+    found = surrogate.predict_frame(given)
+    assert isinstance(found, pl.DataFrame)
+    assert found.columns == parts
+    np.testing.assert_array_equal(found, surrogate.predict(given))
+    again = CompositionalPCESurrogate(1).fit(given, found)
+    assert again.step_names_ == ("a", "b")
+    result = verdict(
+        CompositionalPCESurrogate(1), given, found, n_permutations=19, random_state=0
+    )
+    assert result.step_names == ("a", "b")
+
+
+@names_of_polars
+def test_a_table_of_polars_gives_an_ensemble_of_polars(data):
+    X, y = data
+    table = pl.DataFrame(X, schema=NAMES).with_columns(
+        loss=y, accuracy=-y, learner=np.array(["tree", "svm"] * 20)
+    )
+    arguments = ([*NAMES, "learner"], {"quality": ["loss", "accuracy"]})
+    found = from_frame(table, *arguments)
+    other = from_frame(as_pandas(table), *arguments)
+    assert isinstance(found.X, pl.DataFrame)
+    assert found.y.columns == ["quality__loss", "quality__accuracy"]
+    assert str(found) == str(other)
+    judged = [
+        verdict(
+            PolynomialChaosRegressor(1, distribution=ensemble.distribution),
+            ensemble.X,
+            ensemble.y,
+            n_permutations=19,
+            random_state=0,
+        )
+        for ensemble in (found, other)
+    ]
+    assert judged[0].output_names == ("quality",)
+    assert str(judged[0]) == str(judged[1])
+
+
+@names_of_polars
+def test_a_display_takes_subsets_of_polars(data):
+    pytest.importorskip("matplotlib").use("Agg")
+    X, y = data
+    display = ConvergenceDisplay.from_estimator(
+        PolynomialChaosRegressor(1),
+        pl.DataFrame(X, schema=NAMES),
+        pl.Series(y),
+        quantity="total_order",
+        n_repeats=2,
+        random_state=0,
+    )
+    assert list(display.curve_names) == NAMES
+
+
+def test_other_libraries_come_through_narwhals(monkeypatch):
+    """Polars stands for one that is neither: its frames are made by narwhals."""
+    pytest.importorskip("narwhals")
+    monkeypatch.setattr(frames, "_LIBRARIES", ("pandas",))
+    given = pl.DataFrame({"a": [1.0, 2.0]})
+    found = frames.make_frame(["x", "y"], [[1, 2], ["u", "v"]], like=given)
+    assert isinstance(found, pl.DataFrame)
+    assert found.to_dict(as_series=False) == {"x": [1, 2], "y": ["u", "v"]}
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (np.array([1.5, np.nan]), [1.5, np.nan]),
+        (np.array(["a", "b"], dtype=object), ["a", "b"]),
+        (np.array(["a", 1], dtype=object), ["a", "1"]),
+        (np.array([True, False]), [True, False]),
+    ],
+)
+def test_columns_of_polars_have_one_type(column, expected):
+    with sklearn.config_context(transform_output="polars"):
+        found = frames.make_frame(["x"], [column])
+    assert found["x"].dtype != pl.Object
+    np.testing.assert_array_equal(found["x"].to_list(), expected)
+
+
+@names_of_polars
+def test_nobody_needs_pandas():
+    """In a process where pandas cannot be imported frames are those of polars."""
+    code = (
+        "import sys; sys.modules['pandas'] = None\n"
+        "import numpy as np, polars as pl\n"
+        "from skpce import PolynomialChaosRegressor\n"
+        "from skpce.inspection import verdict\n"
+        "rng = np.random.default_rng(0)\n"
+        "X = pl.DataFrame(rng.normal(size=(30, 2)), schema=['a', 'b'])\n"
+        "y = X['a'] * 2 + rng.normal(size=30)\n"
+        "found = verdict(PolynomialChaosRegressor(1), X, y, n_permutations=19)\n"
+        "assert isinstance(found.to_frame(), pl.DataFrame)\n"
+        "model = PolynomialChaosRegressor(1).fit(X, y)\n"
+        "assert model.sobol_frame()['input'].to_list()[:2] == ['a', 'b']\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
