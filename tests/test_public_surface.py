@@ -30,6 +30,10 @@ ADDED: set[str] = {
     "gflownet_envs.training.TrainingDiagnostics",
     "skpce.Expansion",
     "skpce.FailedSamplesWarning",
+    "skpce.decision.DependentInputsWarning",
+    "skpce.decision.knowledge_gradient",
+    "skpce.decision.measure_next",
+    "skpce.decision.value_of_information",
     "skpce.inspection.Result",
     "skpce.inspection.part_effects",
     "skpce.inspection.part_effects_from_members",
@@ -39,6 +43,7 @@ ADDED: set[str] = {
     "skpce.inspection.noise_test",
     "skpce.load_model",
     "skpce.plotting.PartEffectsDisplay",
+    "skpce.plotting.ValueOfInformationDisplay",
     "skpce.save_model",
 }
 """New names in ``__all__``, with their package: ``"skpce.Expansion"``."""

@@ -21,6 +21,7 @@ from .._checks import (
     FloatArray,
     IndexArray,
     as_floats,
+    check_boolean,
     fail,
     refuse_extremes,
 )
@@ -225,6 +226,7 @@ def read_outputs(
     ``of_compositions`` they have to be compositions.
     """
     refuse_ragged(y)
+    check_boolean(owner, "standardize", standardize)
     if outputs is None and (
         of_compositions or steps is not None or not isinstance(mask, str)
     ):

@@ -152,11 +152,13 @@ def sample(
     X : array-like of shape (n_members, n_features) or None, default=None
         Draw conditional on these inputs. None draws the inputs from their
         distributions: one draw of the inputs for the whole trajectory.
-    inputs : law, list of laws, array-like of rows, or None, default=None
+    inputs : law, list of laws, rows, InputBelief, or None, default=None
         Draw the inputs from other distributions, without refitting: what if the
         uncertainty were another one? Laws as in ``distribution=`` (named ones
         are learned from the members of the fit), or rows of inputs, drawn with
-        replacement, which preserves their dependence. None means the laws of the fit.
+        replacement, which preserves their dependence; rows of a
+        :class:`skpce.decision.InputBelief` by their weights. None means the laws of
+        the fit.
     residual : {"resampled", "gaussian"} or None, default="resampled"
         Distribution of what the expansion does not explain: normal with the second
         moments of the leave-one-out residuals, or whole residual rows drawn with

@@ -221,7 +221,9 @@ class Predictive:
         )
         if inputs is None:
             return basis.sample
-        if _are_laws(inputs):
+        if hasattr(inputs, "particles"):  # a belief, with weights
+            draw = _checked_belief(owner, inputs, names)
+        elif _are_laws(inputs):
             specifications = check_distribution(owner, inputs, len(names))
             samples = self.problem.require_samples(owner)
             laws = learn_input_laws(specifications, samples.inputs, samples.weights)
@@ -246,6 +248,19 @@ def _are_laws(inputs: Any) -> bool:
         return True
     is_list = isinstance(inputs, Sequence)
     return is_list and any(isinstance(law, str) or is_frozen(law) for law in inputs)
+
+
+def _checked_belief(owner: str, belief: Any, names: Sequence[str]) -> InputSampler:
+    """Return what draws whole particles of a belief by their weights."""
+    n_given = belief.particles.shape[1]
+    if n_given != len(names):
+        raise ValueError(
+            f"The 'inputs' parameter of {owner} is a belief about {n_given} inputs; "
+            f"expected {len(names)}."
+        )
+    refuse_other_names(f"The belief given to {owner}", belief.names, names)
+    draw: InputSampler = belief.sample
+    return draw
 
 
 def _checked_rows(owner: str, inputs: Any, n_features: int) -> FloatArray:

@@ -23,6 +23,7 @@ from scipy.sparse import csr_array
 from .._basis.basis import PolynomialBasis
 from .._checks import FloatArray, IndexArray, Samples, one_thread_if_small
 from .._input_laws import InputLaw
+from .._input_laws.families import positive_scale
 from .._solvers import (
     CoefficientSolver,
     DesignMoments,
@@ -483,7 +484,10 @@ def change_of_basis(
     degree: int,
     bounds: FloatArray | None = None,  # shape: (n_resamples, n_bounds), of no weight
 ) -> FloatArray:  # shape: (n_resamples, degree + 1, degree + 1)
-    """Return ``m_kl`` of each resample; the identity for laws of too few values."""
+    """Return ``m_kl`` of each resample; the identity for laws of too few values.
+
+    One value alone has no scale: that of a constant column may be any other unit.
+    """
     matrices = np.repeat(np.eye(degree + 1)[np.newaxis], len(weights), axis=0)
     if degree == 0:
         return matrices
@@ -494,6 +498,9 @@ def change_of_basis(
         if bounds is not None:
             values = np.append(values, bounds[number])
             mass = np.append(mass, np.full(bounds.shape[1], _NO_WEIGHT * mass.sum()))
+        spread = float(np.ptp(values))
+        if positive_scale(spread, values) != spread:
+            continue
         new = type(law).learn(values, mass)
         if new.largest_degree < degree:
             continue

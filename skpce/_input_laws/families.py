@@ -119,6 +119,18 @@ class InputLaw(ABC):
             slopes[k + 1] /= root[k]
         return slopes / self.scale
 
+    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
+        r"""Return :math:`\sigma(t)`, :math:`\lambda_k`; None for no classical family.
+
+        The polynomials of a classical family with the standardised density w solve
+        :math:`(\sigma w \psi_k')' = -\lambda_k w \psi_k` ([1]_, section 1.5).
+        """
+        return None
+
+    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
+        """Return all values that matter to a degree, and masses; None for a density."""
+        return None
+
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return Gauss nodes, in the units of the input, and weights that sum to 1.
 
@@ -301,6 +313,9 @@ class NormalLaw(InputLaw):
     def recurrence(self, degree: int) -> tuple[FloatArray, FloatArray]:
         return np.zeros(degree), np.arange(1.0, degree + 1.0)
 
+    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
+        return np.ones_like(t), k
+
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.normal(self.location, self.scale, size=size)
 
@@ -348,6 +363,9 @@ class UniformLaw(BoundedLaw):
         k = np.arange(1.0, degree + 1.0)
         return np.zeros(degree), k**2 / (4.0 * k**2 - 1.0)
 
+    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
+        return 1.0 - t**2, k * (k + 1.0)
+
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return generator.uniform(*self.support, size=size)
 
@@ -388,6 +406,9 @@ class GammaLaw(InputLaw):
         k = np.arange(degree + 1.0)
         alpha = self.shape - 1.0
         return 2.0 * k[:-1] + 1.0 + alpha, k[1:] * (k[1:] + alpha)
+
+    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
+        return t, k
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         return self.location + self.scale * generator.gamma(self.shape, size=size)
@@ -480,6 +501,9 @@ class BetaLaw(BoundedLaw):
         b[1:] = 4 * k * (k + alpha) * (k + beta) * (k + total)
         b[1:] /= s**2 * (s + 1.0) * (s - 1.0)
         return a, b
+
+    def pearson(self, t: FloatArray, k: FloatArray) -> tuple[FloatArray, Any] | None:
+        return 1.0 - t**2, k * (k + sum(self.shapes) - 1.0)
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         low, high = self.support

@@ -160,7 +160,7 @@ class ContinuousLaw(GeneralFrozenLaw):
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
         unit, loc, scale = at_the_origin(self.frozen)
         n_nodes = degree + _SPARE_NODES
-        breakpoints = _breakpoints(unit, self.scale / scale, degree)
+        breakpoints = start_points(unit, self.scale / scale, degree)
         panels = adapt(unit, breakpoints, self.scale / scale, n_nodes)
         shift = self.location - loc
 
@@ -189,7 +189,7 @@ class ContinuousLaw(GeneralFrozenLaw):
         return self.frozen
 
 
-def _breakpoints(unit: Any, sd: float, degree: int) -> FloatArray:
+def start_points(unit: Any, sd: float, degree: int) -> FloatArray:
     """Return quantiles, joined to the end of each tail by doubling distances."""
     low, high = unit.support()
     center = float(unit.median())
@@ -280,6 +280,10 @@ class DiscreteLaw(GeneralFrozenLaw):
             return len(self._values) - 1
         low, high = self.support
         return high - low
+
+    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
+        table, _ = self._tabulate(degree)
+        return self.location + self.scale * table.points, table.masses
 
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         if self._values is not None and n_nodes >= len(self._values):
@@ -374,6 +378,9 @@ class EmpiricalLaw(TabulatedLaw):
     def largest_degree(self) -> float:
         return len(self.table) - 1
 
+    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
+        return self.table.points, self.table.masses
+
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         if n_nodes >= len(self.table):
             return self.table.points.copy(), self.table.masses.copy()
@@ -447,6 +454,9 @@ class CategoricalLaw(InputLaw):
             "An input with distribution='categorical' has no derivative; expected "
             "inputs that are numbers."
         )
+
+    def atoms(self, degree: int) -> tuple[FloatArray, FloatArray] | None:
+        return self.table.points, self.table.masses
 
     def quadrature(self, n_nodes: int) -> tuple[FloatArray, FloatArray]:
         """Return the levels and their frequencies, for any number of nodes."""

@@ -528,6 +528,8 @@ def sum_rows(
     """Add up the rows of each group."""
     places = groups, np.arange(len(groups))
     member = csr_array((np.ones(len(groups)), places), shape=(n_groups, len(groups)))
+    if not values.size:  # no step has a choice
+        return np.zeros((n_groups, *values.shape[1:]))
     sums: FloatArray = member @ values.reshape(len(groups), -1)
     return sums.reshape(n_groups, *values.shape[1:])
 

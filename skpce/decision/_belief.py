@@ -384,7 +384,7 @@ def read_observation(
     noise = _numbers(owner, "noise_sd", noise_sd, expected)
     if len(noise) not in (1, len(values)) or np.any(noise <= 0):
         raise fail(owner, "noise_sd", expected, noise_sd)
-    predict = _as_function(owner, outcome, names)
+    predict = as_function(owner, outcome, names)
     columns = None if which is None else _columns(owner, which, len(values))
 
     def checked(inputs: FloatArray) -> FloatArray:
@@ -445,19 +445,19 @@ def _numbers(owner: str, name: str, value: Any, expected: str) -> FloatArray:
     return numbers
 
 
-def _as_function(
-    owner: str, outcome: Any, inputs: Sequence[str] | None
+def as_function(
+    owner: str, outcome: Any, inputs: Sequence[str] | None, name: str = "outcome"
 ) -> Callable[[FloatArray], Any]:
     """Return the ``predict`` of a regressor, or the callable itself."""
     if not hasattr(outcome, "predict") or isinstance(outcome, type):
         if not callable(outcome) or isinstance(outcome, type):
             expected = "a fitted regressor or a callable of the inputs"
-            raise fail(owner, "outcome", expected, outcome)
+            raise fail(owner, name, expected, outcome)
         return outcome
     names = getattr(outcome, "feature_names_in_", None)
     if names is None:
         return outcome.predict
-    refuse_other_names(f"{owner}: the outcome", names, inputs)
+    refuse_other_names(f"{owner}: the {name}", names, inputs)
     return lambda inputs: outcome.predict(make_frame(names, inputs.T))
 
 

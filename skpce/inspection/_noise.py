@@ -27,6 +27,7 @@ _ROUNDING = 1e-10
 
 # Entries of the permuted responses in the caution of a verdict, and the fewest
 # permutations that are worth one.
+_MOST_RESIDUALS = 50_000_000  # of all permutations, which are held at once
 _LARGEST_TABLE = 4_194_304
 _MOST_PERMUTATIONS = 999
 _FEWEST_PERMUTATIONS = 199
@@ -173,8 +174,12 @@ def spread_caution(model: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     if any(not np.isfinite(p.fit.scaled_residuals).all() for p, _ in problem.parts):
         return ()
     labels, groups, _ = _rows_of(reading)
-    size = len(problem.samples.inputs) * len(labels)
-    n_permutations = min(_MOST_PERMUTATIONS, _LARGEST_TABLE // size)
+    n_members = len(problem.samples.inputs)
+    n_permutations = min(
+        _MOST_PERMUTATIONS,
+        _LARGEST_TABLE // (n_members * len(labels)),
+        _MOST_RESIDUALS // (n_members * max(len(groups), 1)),
+    )
     if n_permutations < _FEWEST_PERMUTATIONS:
         return ()
     generator = np.random.default_rng(0)

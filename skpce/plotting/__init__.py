@@ -6,6 +6,7 @@ from ._indices import RewardEffectsDisplay, SobolDisplay
 from ._members import CoverageDisplay, PolicyDistributionDisplay
 from ._part_effects import PartEffectsDisplay
 from ._steps import PrismDisplay, StepVarianceDisplay
+from ._value_of_information import ValueOfInformationDisplay
 
 __all__ = [
     "ConvergenceDisplay",
@@ -19,4 +20,5 @@ __all__ = [
     "RewardEffectsDisplay",
     "SobolDisplay",
     "StepVarianceDisplay",
+    "ValueOfInformationDisplay",
 ]

@@ -17,6 +17,8 @@ from .._checks import (
     is_position,
     listed,
     make_generator,
+    refuse_extremes,
+    refuse_not_finite,
 )
 from .._compositions.fitted import FittedCompositions
 from .._expansion.expansion import Expansion
@@ -181,6 +183,9 @@ class MainEffectsDisplay:
         if features is not None:
             shown = checked_features(features, names)
         table, laws = reading.table, basis.laws
+        if table is not None:
+            refuse_not_finite(table, "X")
+            refuse_extremes(table, "X")
         sampled = basis.sample(4000, make_generator(random_state))
         seen = sampled if table is None else table
         grids = [_grid(laws[i], seen[:, i], table is None, n_points) for i in shown]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import (
     FloatArray,
     as_floats,
+    check_boolean,
     check_integer,
     check_real,
     check_rows,
@@ -174,6 +175,8 @@ class PolicyDistributionDisplay:
             instead="StepVarianceDisplay (the spread of members) and "
             "MainEffectsDisplay (what is predicted)",
         )
+        if horizontal is not None:
+            check_boolean(OWNER, "horizontal", horizontal)
         geometry, surrogate = fitted.geometry, reading.estimator
         layout = geometry.layout
         step = check_position("step", step, layout.n_steps)

@@ -151,10 +151,75 @@ def _thompson(rng: Generator) -> Drawn:
     return choose, given, faults
 
 
+def _known(rng: Generator) -> Drawn:
+    X = rng.normal(size=(size(rng) + 6, 2))
+    slopes = rng.normal(size=(2, int(rng.integers(2, 5))))
+    given = {
+        "surrogate": skpce.PolynomialChaosRegressor(
+            int(rng.integers(1, 3)),
+            distribution=draw.one_of(rng, ["normal", "uniform"]),
+        ),
+        "X": X,
+        "utility": X @ slopes + rng.normal(size=(len(X), slopes.shape[1])),
+        "decision": draw.one_of(rng, ["argmax", "softmax"]),
+        "form": draw.one_of(rng, ["marginal", "regression"]),
+        "n_observations": draw.one_of(rng, [None, 3]),
+        "noise_sd": 0.5,
+        "costs": draw.one_of(rng, [None, 0.1]),
+        "n_permutations": 19,
+        "n_resamples": 3,
+        "n_samples": 128,
+        "random_state": 0,
+    }
+
+    def faults(found: Any) -> true.Faults:
+        yield from true.finite("plug_in", found.plug_in)
+        yield from true.between("plug_in", found.plug_in, 0.0, np.inf)
+        yield from true.between("flips", found.flip_probability, 0.0, 1.0)
+        yield from true.between("shares", found.variance_share, 0.0, 1.0 + 1e-9)
+
+    return decision.value_of_information, given, faults
+
+
+def _gradient(rng: Generator) -> Drawn:
+    root = rng.normal(size=(3, 3))
+    given = {
+        "mean": rng.normal(size=3),
+        "covariance": root @ root.T,
+        "noise_sd": float(rng.uniform(0.0, 2.0)),
+        "measurements": draw.one_of(rng, [None, rng.normal(size=(4, 3))]),
+    }
+
+    def faults(found: Any) -> true.Faults:
+        yield from true.finite("gradient", found)
+        yield from true.between("gradient", found, 0.0, np.inf)
+
+    return decision.knowledge_gradient, given, faults
+
+
+def _measured(rng: Generator) -> Drawn:
+    slopes = rng.normal(size=(2, 3))
+    given = {
+        "belief": decision.InputBelief(rng.normal(size=(size(rng), 2))),
+        "by": draw.one_of(rng, ["knowledge_gradient", "evppi", "variance"]),
+        "outcome": lambda x: x @ slopes,
+        "noise_sd": float(rng.uniform(0.1, 2.0)),
+    }
+
+    def faults(found: Any) -> true.Faults:
+        yield from true.finite("worth", found.worth)
+        yield from true.between("worth", found.worth, 0.0, np.inf)
+
+    return decision.measure_next, given, faults
+
+
 #: Functions of ensembles and decisions by name, with what draws their arguments.
 DECISIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.decision.InputBelief": _belief,
     "skpce.decision.ThompsonPolicy": _thompson,
+    "skpce.decision.knowledge_gradient": _gradient,
+    "skpce.decision.measure_next": _measured,
+    "skpce.decision.value_of_information": _known,
     "skpce.ensembles.from_cv_results": _search,
     "skpce.ensembles.from_frame": _frame,
     "skpce.ensembles.from_study": _study,

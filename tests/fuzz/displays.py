@@ -9,6 +9,7 @@ import numpy as np
 
 import skpce
 from skpce import inspection
+from skpce.decision import value_of_information
 from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
 from tests.fuzz.models import Drawn, Generator, fitted_model, policies
@@ -101,6 +102,20 @@ def _parts(rng: Generator) -> Drawn:
     return _display("PartEffectsDisplay").from_effects, given, _closed
 
 
+def _values(rng: Generator) -> Drawn:
+    X = rng.normal(size=(20, 3))
+    utility = X @ rng.normal(size=(3, 2)) + rng.normal(size=(20, 2))
+    values = value_of_information(
+        *(skpce.PolynomialChaosRegressor(1), X, utility),
+        n_permutations=19,
+        n_resamples=3,
+        n_samples=128,
+        random_state=0,
+    )
+    given = {"values": values, "max_points": 2}
+    return _display("ValueOfInformationDisplay").from_values, given, _closed
+
+
 #: The displays by name, with what draws their arguments.
 DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
     **{
@@ -123,4 +138,5 @@ DISPLAYS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.plotting.SobolDisplay.from_fit": _from_fit,
     "skpce.plotting.StepVarianceDisplay": _of_estimator("StepVarianceDisplay", "y"),
     "skpce.plotting.StepVarianceDisplay.from_predictions": _variances,
+    "skpce.plotting.ValueOfInformationDisplay": _values,
 }

@@ -31,6 +31,8 @@ from tests.fuzz.models import (
 
 #: Parameters that are never given a wrong value: they only cost time.
 _COSTS = frozenset({"n_jobs", "progress", "batch_size"})
+#: Parameters that are functions of the caller.
+_CALLED = frozenset({"model", "combine", "outcome", "utility"})
 
 
 def scene_of_function(rng: Generator, valid: bool) -> Iterator[Outcome]:
@@ -48,7 +50,7 @@ def scene_of_function(rng: Generator, valid: bool) -> Iterator[Outcome]:
         else:
             given[spoiled] = draw.one_of(rng, draw.BAD_VALUES)
             # A callable of the caller may raise what it likes.
-            if callable(given[spoiled]) and spoiled in ("model", "combine"):
+            if callable(given[spoiled]) and spoiled in _CALLED:
                 given[spoiled] = 1
     shown = {key: _short(value) for key, value in given.items()}
     yield judge(
@@ -122,7 +124,8 @@ def _unpack(rng: Generator) -> Drawn:
     _, y, steps = policies(rng)
 
     def faults(found: Any) -> true.Faults:
-        if not np.array_equal(np.hstack(found), given["y"], equal_nan=True):
+        y = np.asarray(given["y"], dtype=float)
+        if not np.array_equal(np.hstack(found), y, equal_nan=True):
             yield "the steps are not the columns of y"
 
     given = {"y": y, "steps": steps}

@@ -28,6 +28,7 @@ from skpce.decision import InputBelief
 from skpce.embedding import PLSTransformer
 from skpce.inspection import (
     Result,
+    compare_embeddings,
     input_tests,
     original_space_indices,
     part_effects,
@@ -374,6 +375,16 @@ def test_solvers_of_targets_with_gaps(data, tmp_path):
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
+@pytest.mark.parametrize("kind", ["normal", "uniform", "exponential", "gamma", "beta"])
+def test_resamples_of_one_value(kind):
+    """A resample of one member alone says nothing of the scale of an input."""
+    X = np.array([[0.4, -3.5e-51], [-0.1, -1.9e-51]]) ** 2
+    y = [[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]]
+    model = CompositionalPCESurrogate(6, distribution=kind, interaction_order=2)
+    found = model.fit(np.abs(X) ** 0.5, y).sobol_interval(n_resamples=9, random_state=1)
+    assert np.isfinite(found.total_order).all()
+
+
 class TestMemory:
     """Counts of draws are compared with the memory before anything is drawn."""
 
@@ -433,6 +444,12 @@ class TestUnits:
         """With a frozen law 1e-250 is the middle of the distribution."""
         found = NatafTransformer(norm(0, 1)).fit(data[0] * 1e-60)
         assert np.isfinite(found.transform(data[0] * 1e-60)).all()
+
+
+def test_comparisons_of_what_does_not_vary(data):
+    X, y = np.zeros((N, 2)), data[1]
+    with pytest.raises(ValueError, match="X has no column that varies; expected"):
+        compare_embeddings({"pca": PCA(whiten=True)}, X, y, dimensions=(1,))
 
 
 def test_parts_of_other_shapes(data):

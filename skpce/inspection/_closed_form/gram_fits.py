@@ -8,6 +8,12 @@ in the Gram matrix :math:`G = Y Y^T` of the step: with the leave-one-out residua
 :math:`p_\lambda` that a prediction gives to the training rows, the error of a member of
 products :math:`g` with them is :math:`G_{ii} - 2 p^T g + p^T G p`. A permutation of the
 members permutes G, so that its cost does not depend on the number of columns.
+
+A predicted probability that is 0 in floating point is replaced before it is compared,
+of which products know nothing. A prediction whose weights have the distance
+:math:`\delta = (p^T p - 1/N)^{1/2}` from equal ones has log-ratios between
+:math:`\bar y_k \pm \delta \lVert y_k - \bar y_k \rVert`, whoever lends his y: up to
+some :math:`\delta` none can be 0. Others are left to those who look at columns.
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._compositions.log_ratio import LogRatioGeometry
@@ -24,6 +31,10 @@ from ..._solvers.problem import DesignDecomposition, best_penalties
 # Below these shares of a sum of squares a difference of products is rounding.
 _SMALLEST_SCORE = 1e-9
 _SMALLEST_SPREAD = 1e-16
+# Smaller probabilities have fewer digits, and those below e^-745 are 0.
+_SMALLEST_LOGARITHM = -700.0
+# Distances from equal weights that are tried, and halvings between them.
+_LARGEST_DISTANCE, _HALVINGS = 16.0, 20
 # Entries of permuted matrices that are held at once.
 _LARGEST_BLOCK = 4_000_000
 
@@ -72,6 +83,11 @@ class GramFold:
                 forms[row] = _form(left_out.T @ left_out / n_train)
         return cls(*rows, forms, defined, weights)
 
+    def distances(self, n_members: int) -> FloatArray:  # (n_alphas,)
+        """Return how far the weights of a prediction are from equal ones at most."""
+        squares = np.square(self.weights).sum(axis=2).max(axis=1, initial=0.0)
+        return np.asarray(np.sqrt(np.maximum(squares - 1.0 / n_members, 0.0)))
+
     def error_forms(self, alpha: int) -> FloatArray:  # (n_test, n_pairs)
         """Return the squares of the predictions of each test row."""
         weights = self.weights[alpha]
@@ -94,6 +110,7 @@ class GramFits:
 
     folds: tuple[GramFold, ...]
     products: FloatArray  # (n_choices, n_members, n_members), centred
+    reach: FloatArray  # (n_choices,): distance of weights up to which none is replaced
     steps: IndexArray  # (n_choices,): the step of each
     n_steps: int
 
@@ -107,13 +124,15 @@ class GramFits:
         """Multiply the members of each step."""
         steps = np.flatnonzero(geometry.has_choice)
         products = np.empty((len(steps), len(values), len(values)))
+        reach = np.empty(len(steps))
         first = np.searchsorted(geometry.step_of_active, steps)
         last = np.searchsorted(geometry.step_of_active, steps, side="right")
         for number, (start, stop) in enumerate(zip(first, last, strict=True)):
             own = values[:, start:stop]
-            own = own - own.mean(axis=0)
-            products[number] = own @ own.T
-        return cls(tuple(folds), products, steps, geometry.layout.n_steps)
+            centred = own - own.mean(axis=0)
+            products[number] = centred @ centred.T
+            reach[number] = _reach(own)
+        return cls(tuple(folds), products, reach, steps, geometry.layout.n_steps)
 
     @property
     def permutations_at_once(self) -> int:
@@ -123,17 +142,18 @@ class GramFits:
     def group_errors(
         self, orders: IndexArray
     ) -> tuple[FloatArray, BoolArray]:  # (n, n_members, n_steps), (n,)
-        """Return squared errors of each order of y, and whether they are accurate."""
+        """Return squared errors of each order of y, and whether they are exact."""
         errors = np.full((*orders.shape, self.n_steps), np.nan)
         accurate = np.ones(len(orders), dtype=bool)
         for fold in self.folds:
             rows, test = orders[:, fold.train], orders[:, fold.test]
-            pairs = self._pairs(rows)
+            pairs, distances = self._pairs(rows), fold.distances(orders.shape[1])
             found = np.zeros((*test.shape, self.n_steps))
-            for gram, step in zip(self.products, self.steps, strict=True):
+            each = zip(self.products, self.steps, self.reach, strict=True)
+            for gram, step, reach in each:
                 inner = gram.ravel().take(pairs)
                 best, fine = _choose(fold, inner, np.trace(gram))
-                accurate &= fine
+                accurate &= fine & (distances[best] <= reach)
                 own = found[:, :, step]
                 for alpha in np.unique(best):
                     some = np.flatnonzero(best == alpha)
@@ -178,3 +198,24 @@ def _choose(
         spread > _SMALLEST_SPREAD * total
     )
     return best, fine
+
+
+def _reach(values: FloatArray) -> float:
+    """Return up to which distance of weights no probability can be 0.
+
+    Negative where that of the mean may be 0 already; shape: (n_members, n_parts).
+    """
+    mean = values.mean(axis=0)
+    length = np.sqrt(np.square(values - mean).sum(axis=0))
+
+    def fits(distance: float) -> bool:
+        whole = logsumexp(mean + distance * length)
+        return bool((mean - distance * length).min() - whole > _SMALLEST_LOGARITHM)
+
+    if not fits(0.0):
+        return -1.0
+    low, high = 0.0, _LARGEST_DISTANCE
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -10,7 +10,6 @@ quadratic forms in the products of the members (``gram_fits``).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,8 +39,6 @@ _LARGEST_PATH = 4_000_000
 _COLUMNS_A_ROW = 10
 # A table of more numbers is wide: its refits take seconds.
 _WIDE = 2_000_000
-# Predictions of y as it is given have to be larger than zeros' replacements by this.
-_FAR = 1e3
 
 
 @dataclass(frozen=True)
@@ -131,9 +128,11 @@ class PermutedFits:
         sums = self.fit.outputs.sum_by_group
         if self.gram is None:
             return sums(self.squared_errors(orders))
-        found = self.gram.group_errors if self.is_far_from_zeros else self._by_columns
-        errors, accurate = found(orders)
-        for row in np.flatnonzero(~accurate):
+        errors, exact = self.gram.group_errors(orders)
+        rest = np.flatnonzero(~exact)
+        if rest.size:
+            errors[rest], exact[rest] = self._by_columns(orders[rest])
+        for row in np.flatnonzero(~exact):
             errors[row] = sums(self.squared_errors(orders[row, np.newaxis]))[0]
         return errors
 
@@ -186,21 +185,6 @@ class PermutedFits:
         for penalty, columns in zip(chosen, geometry.active_slices, strict=True):
             predicted[:, columns] = fold.weights[penalty] @ values[:, columns]
         return self._coordinates(predicted[np.newaxis])[0]
-
-    @cached_property
-    def is_far_from_zeros(self) -> bool:
-        """Whether predictions of y as it is given are far from replaced zeros.
-
-        Products of members have no word of a zero that is replaced in a prediction.
-        """
-        least = self.fit.outputs.zero_replacement * _FAR
-        geometry = self.fit.outputs.geometry
-        assert geometry is not None  # Gram matrices are those of compositions
-        observed = self.fit.outputs.coordinates(self.fit.y)
-        predicted = observed - self.residuals()
-        held_out = ~np.isnan(predicted).any(axis=1)
-        parts = geometry.compositions(predicted[held_out])[:, geometry.active_parts]
-        return bool(parts.min(initial=1.0) > least)
 
     def _coordinates(self, predicted: FloatArray) -> FloatArray:
         """Return coordinates of predictions, both (n_permutations, n_test, ...)."""
@@ -294,7 +278,9 @@ def _factorised(fit: CrossFit) -> PermutedFits | None:
 
 
 def _gram_fits(
-    folds: list[FoldFactors], values: FloatArray, geometry: LogRatioGeometry
+    folds: list[FoldFactors],
+    values: FloatArray,
+    geometry: LogRatioGeometry,
 ) -> GramFits | None:
     """Return the Gram matrices, where the solver permits and they are less work."""
     first = folds[0]

@@ -308,6 +308,9 @@ def compare_embeddings(
         surrogate, X, y, zero_replacement=zero_replacement, owner=OWNER, **scale
     )
     refuse_failed(read.coordinates(policies), "y")
+    members = np.asarray(table)
+    if bool((members[:1] == members).all()):
+        raise ValueError("X has no column that varies; expected at least one.")
     every = np.arange(len(table)), np.arange(read.n_groups)
     fit = make_cross_fit(
         surrogate, table, policies, read, steps, *every, reward, cv, generator

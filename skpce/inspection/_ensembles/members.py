@@ -16,6 +16,7 @@ from ..._checks import (
     fail,
     floats_with_nan,
     is_missing,
+    refuse_extremes,
     refuse_no_numbers,
 )
 from ..._checks.frames import as_table, is_table, take, take_columns
@@ -55,6 +56,9 @@ def read_members(
     X = as_table(X)
     if np.ndim(X) != 2:
         raise ValueError(f"X must be 2-D, got {np.ndim(X)} dimensions.")
+    values = np.asarray(X)
+    if values.dtype.kind in "fiu":
+        refuse_extremes(values.astype(np.float64), "X", varying=True)
     if len(X) != len(y):
         raise ValueError(
             f"X has {len(X)} members and y has {len(y)}; expected as many."

@@ -1,0 +1,248 @@
+r"""What to measure next under a belief, in units of reward.
+
+The particles :math:`x_i` of a belief have weights :math:`w_i`. An observation of an
+outcome :math:`h_j` with normal noise turns the expected utility of action :math:`k`
+into :math:`\sum_i w_i \varphi(s - h_j(x_i))\, u_k(x_i) / \sum_i w_i \varphi(s -
+h_j(x_i))`; what the best action gains by it on average is an integral over :math:`s`.
+With normal moments in place of the particles it is the knowledge gradient of lines.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    check_option,
+    fail,
+    finite_floats,
+    listed,
+)
+from .._input_laws import NormalLaw
+from .._input_laws.tabulated import EmpiricalLaw
+from ..inspection._result import Result
+from ._belief import InputBelief, as_function
+from ._value.envelope import value_of_input
+from ._value.observations import value_of_signal
+
+OWNER = "measure_next"
+
+MEASURES = ("evppi", "knowledge_gradient", "linear_knowledge_gradient", "variance")
+
+# Largest degree of the utilities as functions of one outcome.
+_DEGREE = 3
+
+
+def measure_next(
+    belief: InputBelief,
+    by: str = "knowledge_gradient",
+    *,
+    outcome: Any,
+    utility: Any = None,
+    noise_sd: Any = None,
+    which: Any = None,
+    names: Any = None,
+) -> Result:
+    r"""Rank what could be measured next by what it is worth to the decision.
+
+    Parameters
+    ----------
+    belief : InputBelief
+        Particles and weights.
+    by : str, default="knowledge_gradient"
+        By what the candidates are ranked.
+
+        - ``"knowledge_gradient"``: what one noisy observation is worth, exact for the
+          particles: how much better the best action is on average after the update
+          of the weights.
+        - ``"linear_knowledge_gradient"``: the same with the means and covariances of
+          the particles alone, as a Kalman filter learns.
+        - ``"evppi"``: what the outcome itself would be worth if it were known without
+          noise, from a polynomial of the utilities in the outcome.
+        - ``"variance"``: the variance of the outcome under the belief, which ignores
+          what is decided.
+    outcome : fitted regressor or callable
+        From inputs, (n, n_inputs), to what can be measured, (n,) or (n, n_outcomes).
+    utility : fitted regressor, callable or None, default=None
+        From inputs to the utility of each action, (n, n_actions). None takes the
+        outcomes: each candidate is an action whose reward can be measured.
+    noise_sd : float or array-like of shape (n_candidates,), default=None
+        Standard deviation of the normal noise of a measurement; for the gradients.
+    which : array-like of int, or None, default=None
+        Columns of the outcome that may be measured; None means all.
+    names : sequence of str or None, default=None
+        Names of all columns of the outcome; None means ``outcome0, ...``.
+
+    Returns
+    -------
+    ranking : Result
+        One row for each candidate. Columns are ``worth`` (in units of the utility; of
+        ``"variance"`` squared units of the outcome), ``mean`` and
+        ``standard_deviation`` of the outcome under the belief, and ``rank``, 1 for what
+        to measure next. ``best`` is the position of its column, ``best_name`` its name,
+        and ``best_action`` the action that is best before the measurement.
+
+    Raises
+    ------
+    ValueError
+        For bad arguments, or functions that return other shapes or no finite numbers.
+
+    See Also
+    --------
+    knowledge_gradient : For jointly normal utilities.
+    value_of_information : For the inputs of an expansion, with a test.
+
+    Notes
+    -----
+    A belief of few particles far apart knows too well which of them an observation
+    points to: the gradient is then that of knowing the particle. Use as many particles
+    as make their distances small next to the noise. Where there are many actions, the
+    best of many means over few particles is too large as well; compare it with
+    ``"linear_knowledge_gradient"``, which smooths.
+
+    Examples
+    --------
+    Two rewards vary as much; only one of them may become the best action.
+
+    >>> import numpy as np
+    >>> from skpce.decision import InputBelief, measure_next
+    >>> rng = np.random.default_rng(0)
+    >>> belief = InputBelief(rng.normal(size=(2000, 2)))
+    >>> reward = lambda x: np.c_[0 * x[:, 0], x[:, 0], x[:, 1] - 4]
+    >>> found = measure_next(belief, outcome=reward, noise_sd=0.5)
+    >>> found.best, found.worth.round(1) + 0.0
+    (1, array([0. , 0.3, 0. ]))
+    """
+    check_option(OWNER, "by", by, MEASURES)
+    if not isinstance(belief, InputBelief):
+        raise fail(OWNER, "belief", "an InputBelief", belief)
+    outcomes = _evaluated("outcome", outcome, belief)
+    labels = _labels(names, outcomes.shape[1])
+    columns = _candidates(which, outcomes.shape[1])
+    utilities = outcomes if utility is None else _evaluated("utility", utility, belief)
+    if utilities.shape[1] < 2:
+        raise ValueError(
+            f"The utility of {OWNER} has {utilities.shape[1]} column; expected one for "
+            "each of two or more actions."
+        )
+    chosen = outcomes[:, columns]
+    mean = belief.weights @ chosen
+    variance = belief.weights @ np.square(chosen - mean)
+    variance = np.where(np.ptp(chosen, axis=0) > 0, variance, 0.0)
+    if by == "variance":
+        worth = variance
+    elif by == "evppi":
+        worth = np.array([_known(column, utilities, belief) for column in chosen.T])
+    else:
+        noise = _noise(noise_sd, len(columns))
+        of = _gradients if by == "knowledge_gradient" else _linear_gradients
+        worth = of(chosen, utilities, noise, belief)
+    rank = np.empty(len(columns), dtype=np.int64)
+    rank[np.argsort(-worth, kind="stable")] = np.arange(1, len(columns) + 1)
+    best = int(np.argmin(rank))
+    own = tuple(labels[i] for i in columns)
+    spread = np.sqrt(variance)
+    return Result(
+        {"candidate": own},
+        {"worth": worth, "mean": mean, "standard_deviation": spread, "rank": rank},
+        title=f"Measure {own[best]!r} next, by {by.replace('_', ' ')}.",
+        notes=tuple(
+            f"- {own[i]}: {worth[i]:.3g} (outcome {mean[i]:.3g} ± {spread[i]:.3g})"
+            for i in np.argsort(rank)[:12]
+        ),
+        figures={
+            "by": by,
+            "best": int(columns[best]),
+            "best_name": own[best],
+            "best_action": int(np.argmax(belief.weights @ utilities)),
+        },
+    )
+
+
+def _evaluated(name: str, function: Any, belief: InputBelief) -> FloatArray:
+    """Return values of a function at the particles; shape (n_particles, n_columns)."""
+    call = as_function(OWNER, function, belief.names, name)
+    n_particles = len(belief.particles)
+    expected = f"a function with {n_particles} rows of finite numbers"
+    values = finite_floats(OWNER, name, call(belief.particles), expected)
+    if values.ndim not in (1, 2) or len(values) != n_particles:
+        raise ValueError(
+            f"The {name} of {OWNER} returned shape {values.shape} for {n_particles} "
+            "rows of inputs."
+        )
+    return values.reshape(n_particles, -1)
+
+
+def _labels(names: Any, n_columns: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"outcome{i}" for i in range(n_columns))
+    if isinstance(names, str) or len(listed(names, "names")) != n_columns:
+        raise fail(OWNER, "names", f"None or {n_columns} names", names)
+    return tuple(str(name) for name in names)
+
+
+def _candidates(which: Any, n_columns: int) -> IndexArray:
+    if which is None:
+        return np.arange(n_columns)
+    columns = np.atleast_1d(np.asarray(which))
+    valid = columns.dtype.kind in "iu" and columns.ndim == 1 and columns.size
+    if not valid or columns.min() < 0 or columns.max() >= n_columns:
+        expected = f"None, or positions of columns from 0 to {n_columns - 1}"
+        raise fail(OWNER, "which", expected, which)
+    return columns.astype(np.int64)
+
+
+def _noise(noise_sd: Any, n_candidates: int) -> FloatArray:
+    expected = f"a positive finite float, or one for each of {n_candidates} candidates"
+    noise = np.atleast_1d(finite_floats(OWNER, "noise_sd", noise_sd, expected))
+    if noise.ndim != 1 or len(noise) not in (1, n_candidates) or np.any(noise <= 0):
+        raise fail(OWNER, "noise_sd", expected, noise_sd)
+    return np.broadcast_to(noise, (n_candidates,))
+
+
+def _gradients(
+    outcomes: FloatArray, utilities: FloatArray, noise: FloatArray, belief: InputBelief
+) -> FloatArray:
+    """Integrate over the observation of each outcome; exact for the particles."""
+    present = belief.weights > 0
+    points, masses = outcomes[present], belief.weights[present]
+    return np.array(
+        [
+            value_of_signal(column, masses, utilities[present].T, deviation).value
+            for column, deviation in zip(points.T, noise, strict=True)
+        ]
+    )
+
+
+def _linear_gradients(
+    outcomes: FloatArray, utilities: FloatArray, noise: FloatArray, belief: InputBelief
+) -> FloatArray:
+    """Use the weighted moments of utilities and outcomes alone."""
+    n_actions = utilities.shape[1]
+    values = np.hstack([utilities, outcomes])
+    mean = belief.weights @ values
+    deviations = values - mean
+    covariance = (belief.weights[:, np.newaxis] * deviations).T @ deviations
+    law = NormalLaw(0.0, 1.0)
+    total = np.sqrt(np.diag(covariance)[n_actions:] + noise**2)
+    slopes = covariance[:n_actions, n_actions:] / total
+    return np.array(
+        [
+            value_of_input(law, np.column_stack([mean[:n_actions], slope])).value
+            for slope in slopes.T
+        ]
+    )
+
+
+def _known(outcome: FloatArray, utilities: FloatArray, belief: InputBelief) -> float:
+    """Return the value of knowing an outcome, by weighted regression on it."""
+    law = EmpiricalLaw.learn(outcome, belief.weights)
+    degree = int(min(_DEGREE, law.largest_degree))
+    if degree < 1 or not np.ptp(outcome):
+        return 0.0
+    functions = law.evaluate(outcome, degree)
+    coefficients = (belief.weights * functions) @ utilities
+    return value_of_input(law, coefficients.T).value

@@ -1,0 +1,1 @@
+"""What it is worth to know an input before deciding."""

@@ -1,0 +1,317 @@
+r"""A lower bound of a value that holds whatever the fit, and a test of any value.
+
+The rule :math:`\delta(x_u)`, the action that is best by a fit to the other folds, is
+valued by the utilities of the members that are held out. For every fixed action
+:math:`k` and every rule
+
+.. math:: E[u_{\delta(x_u)}] - \max_k E[u_k]
+          \le E \max_k E[u_k \mid x_u] - \max_k E[u_k],
+
+so that the smallest over :math:`k` of lower confidence limits of
+:math:`E[u_\delta - u_k]` is one of the value: no correction is needed, since only the
+limit of the best fixed action has to hold (an intersection-union test [1]_). A soft
+decision has a policy :math:`\pi` in place of an action, and
+:math:`\sum_k \pi_k u_k + \tau H(\pi)` in place of its utility, of which
+:math:`\tau \log \sum_k e^{u_k / \tau}` is the largest value.
+
+Where the distributions of the inputs are given, not learned, the expansion of the other
+folds is a control variate [2]_: its mean under the rule is known, and only what it
+misses has to be averaged over members. It is left out where fewer than ten members
+would check it, such as for a rule that leaves the best fixed action far out alone.
+
+Under the hypothesis that utilities do not depend on the inputs, members may exchange
+their utilities. The test compares the cross-fitted gain with that of permutations.
+
+References
+----------
+.. [1] R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
+   Technometrics 24 (1982).
+.. [2] P. Glasserman, "Monte Carlo Methods in Financial Engineering", Springer, 2003,
+   section 4.1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax, xlogy
+from scipy.stats import t as student
+from sklearn.base import clone
+
+from ..._basis.basis import PolynomialBasis
+from ..._checks import FloatArray, IndexArray
+from ..._compositions.outputs import read_outputs
+from ..._expansion.expansion import Expansion
+from ..._expansion.targets import ConstantTargetWarning
+from ..._input_laws.pieces import means_of_pieces, quantiles, rule_of_pieces
+from ...inspection._closed_form.permuted_fits import factorise
+from ...inspection._ensembles.conditions import permutation_p_values
+from ...inspection._ensembles.cross_fit import CrossFit, Permutations, Split
+from ...inspection._ensembles.dependent_members import (
+    MemberGroups,
+    find_member_groups,
+)
+from ...inspection._ensembles.members import divides, make_splits
+from .decision_problem import OWNER, Members, quiet_fit
+from .envelope import upper_envelope
+from .expected_value import by_degree, sobol_points
+
+# With fewer members for whom a rule leaves an action, they check too little of what the
+# expansion says of it.
+_FEWEST_CHECKS = 10
+# Points at which a rule of several inputs is valued under given distributions.
+_RULE_POINTS = 2**13
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What held-out members say about a value."""
+
+    estimate: float  # gain of the rules over the best fixed action
+    standard_error: float
+    lower: float  # one-sided confidence limit of the value, not negative
+    p_value: float  # of no value at all, not adjusted
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Folds and permutations that serve all inputs."""
+
+    members: Members
+    fit: CrossFit  # on all inputs
+    groups: MemberGroups | None  # members that depend on one another
+    permutations: Permutations
+    confidence_level: float
+    temperature: float | None
+
+    @classmethod
+    def draw(
+        cls,
+        members: Members,
+        cv: Any,
+        n_permutations: int,
+        confidence_level: float,
+        temperature: float | None,
+        generator: np.random.Generator,
+    ) -> HeldOut:
+        """Draw folds and permutations; dependent members stay together."""
+        X, y = members.inputs, members.contrasts
+        outputs = read_outputs(y, OWNER, outputs={"utility": y.shape[1]})
+        splits = make_splits(cv, X, None, generator)
+        _refuse_others(cv, splits, len(X))
+        fit = CrossFit(members.regressor, X, y, splits, outputs)
+        fitted = quiet_fit(clone(members.regressor), X, y)
+        groups = find_member_groups(fit, fitted, _quiet_residuals(fit))
+        labels, kind = None, ""
+        if groups is not None and not groups.reason and isinstance(cv, int):
+            labels, kind = groups.labels, groups.kind
+            n_folds = min(cv, groups.n_groups)
+            fit = replace(fit, splits=make_splits(n_folds, X, labels, generator))
+        drawn = Permutations(np.empty((0, len(X)), dtype=np.int64), True)
+        if n_permutations:
+            drawn = Permutations.draw(len(X), labels, n_permutations, generator, kind)
+        return cls(members, fit, groups, drawn, confidence_level, temperature)
+
+    @property
+    def refused(self) -> str:
+        """Why dependent members cannot be judged; empty where they can."""
+        if self.groups is None or self.groups.reason:
+            return "" if self.groups is None else self.groups.reason
+        if divides(self.fit.splits, self.groups.labels):
+            return f"{self.groups.words}, and cv divides them"
+        return ""
+
+    @property
+    def has_known_laws(self) -> bool:
+        """Whether no distribution of an input was learned from the members."""
+        return not any(law.learned for law in self.members.problem.basis.laws)
+
+    def bound(self, features: list[int]) -> Bound:
+        """Value the rules of some inputs on held-out members."""
+        regressor = self.members.regressor_of(features)
+        X = self.members.inputs[:, features]
+        fit = replace(self.fit, pipeline=regressor, X=X)
+        residuals = _quiet_residuals(fit)
+        predicted = fit.y - residuals
+        gained = self._gains(predicted)
+        if self.has_known_laws and self.temperature is None:
+            elsewhere = _best(predicted) != np.arange(predicted.shape[1])
+            checked = elsewhere.sum(axis=0) >= _FEWEST_CHECKS
+            gained = gained - np.where(checked, self._controls(features, predicted), 0)
+        estimate, error, lower = self._limits(gained)
+        p_value = np.nan
+        if len(self.permutations.orders):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConstantTargetWarning)
+                permuted = self._permuted(fit, np.square(residuals))
+            observed = np.array([self._statistic(predicted, fit.y)])
+            p_value = float(permutation_p_values(observed, permuted[:, np.newaxis])[0])
+        return Bound(estimate, error, max(lower, 0.0), p_value)
+
+    def _gains(self, predicted: FloatArray) -> FloatArray:  # shape: (n, n_references)
+        """Return what each member gains by the rule over fixed decisions."""
+        y = self.fit.y
+        if self.temperature is None:
+            return np.take_along_axis(y, _best(predicted), axis=1) - y
+        mean = self._soft(y, y.mean(axis=0))
+        return (self._soft(y, predicted) - mean)[:, np.newaxis]
+
+    def _soft(self, y: FloatArray, scores: FloatArray) -> FloatArray:
+        """Return the utility of the soft policy of some scores, and its entropy."""
+        assert self.temperature is not None
+        policy = softmax(scores / self.temperature, axis=-1)
+        entropy = -xlogy(policy, policy).sum(axis=-1)
+        return np.asarray((policy * y).sum(axis=-1) + self.temperature * entropy)
+
+    def _limits(self, gained: FloatArray) -> tuple[float, float, float]:
+        """Return the smallest mean, its standard error, and the smallest limit."""
+        labels = np.arange(len(gained)) if self.groups is None else self.groups.labels
+        names, group = np.unique(labels, return_inverse=True)
+        means = gained.mean(axis=0)
+        sums = np.zeros((len(names), gained.shape[1]))
+        np.add.at(sums, group, gained - means)
+        n_groups = len(names)
+        scale = n_groups / max(n_groups - 1, 1)
+        errors = np.sqrt(scale * np.square(sums).sum(axis=0)) / len(gained)
+        quantile = student.ppf(self.confidence_level, max(n_groups - 1, 1))
+        worst = int(np.argmin(means))
+        lower = float(np.min(means - quantile * errors))
+        return float(means[worst]), float(errors[worst]), lower
+
+    # Permutations
+
+    def _statistic(self, predicted: FloatArray, y: FloatArray) -> float:
+        """Return the mean gain over the best fixed decision of the other folds."""
+        total = 0.0
+        for train, test in self.fit.splits:
+            total += float(self._fold_gain(predicted[test], y[test], y[train]))
+        return total / sum(len(test) for _, test in self.fit.splits)
+
+    def _fold_gain(
+        self,
+        predicted: FloatArray,  # shape: (..., n_test, n_actions)
+        y: FloatArray,  # shape: (..., n_test, n_actions)
+        train: FloatArray,  # shape: (..., n_train, n_actions)
+    ) -> FloatArray:  # shape: (...)
+        mean = train.mean(axis=-2, keepdims=True)
+        if self.temperature is not None:
+            gain = self._soft(y, predicted) - self._soft(y, mean)
+            return np.asarray(gain.sum(axis=-1))
+        taken = np.take_along_axis(y, _best(predicted), axis=-1)
+        fixed = np.take_along_axis(
+            y, np.broadcast_to(_best(mean), taken.shape), axis=-1
+        )
+        return np.asarray((taken - fixed).sum(axis=(-2, -1)))
+
+    def _permuted(self, fit: CrossFit, errors: FloatArray) -> FloatArray:
+        """Return the statistic of each permutation."""
+        orders = self.permutations.orders
+        closed = factorise(fit, errors)
+        if closed is None:
+            return np.array(
+                [
+                    self._statistic(one.y - _quiet_residuals(one), one.y)
+                    for one in self.permutations.fits(fit)
+                ]
+            )
+        found = np.zeros(len(orders))
+        step = closed.permutations_at_once
+        for start in range(0, len(orders), step):
+            some = orders[start : start + step]
+            for fold in closed.folds:
+                train = closed.values[some[:, fold.train]]
+                test = closed.values[some[:, fold.test]]
+                found[start : start + step] += self._fold_gain(
+                    fold.predict(train), test, train
+                )
+        return found / sum(len(test) for _, test in fit.splits)
+
+    # Control variate
+
+    def _controls(self, features: list[int], predicted: FloatArray) -> FloatArray:
+        """Return what the expansion of the other folds says, less its known mean."""
+        X, y = self.members.inputs, self.members.contrasts
+        controls = np.zeros_like(predicted)
+        folds = zip(self.fit.splits, self._whole_fits, strict=True)
+        regressor = self.members.regressor_of(features)
+        for (train, test), (whole, said) in folds:
+            rule = quiet_fit(regressor, X[train][:, features], y[train])
+            own = whole.marginal(features)
+            expected = _mean_under_rule(own, rule.expansion_)
+            controls[test] = _taken_less_fixed(said, predicted[test]) - expected
+        return controls
+
+    @cached_property
+    def _whole_fits(self) -> list[tuple[Expansion, FloatArray]]:
+        """Return the expansion of all inputs of each fold, and what it says of it."""
+        X, y, found = self.members.inputs, self.members.contrasts, []
+        for train, test in self.fit.splits:
+            whole = quiet_fit(clone(self.members.regressor), X[train], y[train])
+            expansion = whole.expansion_
+            said = expansion.basis.combine(X[test], expansion.coefficients)
+            found.append((expansion, said))
+        return found
+
+
+def _refuse_others(cv: Any, splits: Sequence[Split], n_members: int) -> None:
+    """Refuse folds that do not hold out each member once."""
+    held_out = [test for _, test in splits]
+    every = np.concatenate([np.empty(0, dtype=np.int64), *held_out])
+    if not np.array_equal(np.sort(every), np.arange(n_members)):
+        raise ValueError(
+            f"The 'cv' parameter of {OWNER} must hold out each member once, as KFold "
+            f"does. Got {cv!r} instead."
+        )
+
+
+def _best(scores: FloatArray) -> IndexArray:
+    """Return the best action, the first of equal ones, and keep the axis."""
+    return np.asarray(scores.argmax(axis=-1)[..., np.newaxis])
+
+
+def _taken_less_fixed(values: FloatArray, scores: FloatArray) -> FloatArray:
+    """Return values of the action that the scores choose, less those of each."""
+    return np.take_along_axis(values, _best(scores), axis=-1) - values
+
+
+def _quiet_residuals(fit: CrossFit) -> FloatArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantTargetWarning)
+        return fit.residuals()
+
+
+def _mean_under_rule(
+    utilities: Expansion, scores: Expansion
+) -> FloatArray:  # shape: (n_actions,)
+    """Return the mean utility of the action of the best score, less that of each."""
+    basis, rule = utilities.basis, scores.basis
+    law = basis.laws[0]
+    if len(basis.laws) > 1 or law.atoms(1) is not None:
+        points, masses = _points_of(basis)
+        known = basis.combine(points, utilities.coefficients)
+        said = rule.combine(points, scores.coefficients)
+        return np.asarray(masses @ _taken_less_fixed(known, said))
+    found = upper_envelope(
+        law, by_degree(rule.multi_indices[:, 0], scores.coefficients)
+    )
+    edges = law.location + law.scale * found.edges
+    table = by_degree(basis.multi_indices[:, 0], utilities.coefficients)
+    means = means_of_pieces(law, edges, table.shape[1] - 1)
+    return np.asarray(np.sum(table[found.owners] * means) - table[:, 0])
+
+
+def _points_of(basis: PolynomialBasis) -> tuple[FloatArray, FloatArray]:
+    """Return points and masses at which the mean under a rule is accurate."""
+    laws, degrees = basis.laws, basis.multi_indices.max(axis=0).tolist()
+    if len(laws) == 1:
+        points, masses = rule_of_pieces(laws[0], np.empty(0), degrees[0])
+        return points[:, np.newaxis], masses
+    uniforms = sobol_points(len(laws), _RULE_POINTS, np.random.default_rng(0))
+    columns = zip(laws, uniforms.T, degrees, strict=True)
+    inputs = [quantiles(law, column, degree) for law, column, degree in columns]
+    return np.column_stack(inputs), np.full(len(uniforms), 1.0 / len(uniforms))

@@ -1,0 +1,228 @@
+"""Utilities of actions and what they depend on, read from what is given."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from ..._checks import (
+    FloatArray,
+    as_floats,
+    refuse_extremes,
+    refuse_no_numbers,
+)
+from ..._expansion.expansion import Expansion
+from ..._expansion.problem import FittedProblem
+from ..._expansion.targets import ConstantTargetWarning
+from ..._input_laws import check_distribution
+from ..._regressor import PolynomialChaosRegressor
+from ..._regressor_cv import PolynomialChaosRegressorCV
+from ..._surrogate import CompositionalPCESurrogate
+from ...inspection._reading import Reading, expansion_of, final_estimator
+
+OWNER = "value_of_information"
+
+# Parameters that a regressor takes over from a surrogate of compositions.
+_SHARED = (
+    *("degree", "distribution", "truncation", "q", "interaction_order"),
+    *("solver", "alphas"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionProblem:
+    """Expected utilities of actions as functions of independent inputs."""
+
+    expansion: Expansion  # of the utilities: one output for each action
+    contrasts: FloatArray  # (n_actions, n_terms), less what all actions share
+    members: Members | None  # None where an expansion was given
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Names of the actions."""
+        return self.expansion.output_names
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return self.expansion.input_names
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members behind an expansion, and how others are fitted to them."""
+
+    inputs: FloatArray  # (n_members, n_inputs), of the expansion
+    contrasts: FloatArray  # (n_members, n_actions), utilities less their mean
+    regressor: Any  # not fitted
+    problem: FittedProblem  # the fit behind the expansion of the contrasts
+    looks_at_y: bool  # whether an embedding has seen the utilities
+
+    def regressor_of(self, features: list[int]) -> Any:
+        """Return a regressor with the settings, for some of the inputs alone."""
+        known = self.regressor.get_params(deep=False)
+        n_inputs = self.inputs.shape[1]
+        laws = check_distribution(OWNER, known["distribution"], n_inputs)
+        # A copy of frozen distributions takes longer than a fit.
+        changes: dict[str, Any] = {"distribution": [laws[i] for i in features]}
+        if known.get("regressor") is not None:
+            changes["regressor"] = clone(known["regressor"])
+        if known["anisotropy"] is not None:
+            changes["anisotropy"] = np.asarray(known["anisotropy"])[features]
+        if known.get("multi_indices") is not None:
+            basis = self.problem.basis
+            rows = basis.multi_indices[basis.terms_within(features)]
+            changes["multi_indices"] = rows[:, features]
+        return type(self.regressor)(**known | changes)
+
+    def fit(self, features: list[int]) -> Any:
+        """Fit the contrasts to some of the inputs alone."""
+        return quiet_fit(
+            self.regressor_of(features), self.inputs[:, features], self.contrasts
+        )
+
+
+def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
+    """Read a surrogate with utilities of members, or an expansion of utilities."""
+    if isinstance(surrogate, Expansion):
+        return _of_expansion(surrogate, X, utility)
+    if not hasattr(surrogate, "get_params"):
+        raise TypeError(
+            f"The 'surrogate' parameter of {OWNER} must be an estimator, a Pipeline or "
+            f"an Expansion of the utilities. Got {type(surrogate).__name__} instead."
+        )
+    if X is None or not hasattr(X, "__len__"):
+        raise ValueError(f"X of {OWNER} must be a table of members. Got {X!r}.")
+    refuse_no_numbers(X, "X")
+    values, names = _utilities(surrogate, X, utility)
+    reading, was_fitted = _reading(surrogate, X, values)
+    table = as_floats(reading.inputs, "X")
+    regressor = _regressor_like(reading.estimator)
+    contrasts = values - values.mean(axis=1, keepdims=True)
+    contrasts[np.abs(contrasts) <= _rounding(values)] = 0.0
+    expansion, problem = reading.expansion, reading.problem
+    if not was_fitted or not _is_fit_to(reading, values):
+        expansion = quiet_fit(clone(regressor), table, values).expansion_
+        problem = quiet_fit(clone(regressor), table, contrasts)._problem
+    assert problem is not None  # of a fit
+    expansion = replace(
+        expansion, input_names=reading.expansion.input_names, output_names=names
+    )
+    looks = any(get_tags(step).target_tags.required for _, step in reading.steps)
+    members = Members(table, contrasts, regressor, problem, looks)
+    return DecisionProblem(expansion, centred(problem.coefficients), members)
+
+
+def centred(
+    coefficients: FloatArray,  # shape: (..., n_actions, n_terms)
+) -> FloatArray:
+    """Subtract what all actions share, which decides nothing."""
+    return coefficients - coefficients.mean(axis=-2, keepdims=True)
+
+
+def _of_expansion(expansion: Expansion, X: Any, utility: Any) -> DecisionProblem:
+    for name, value in (("X", X), ("utility", utility)):
+        if value is not None:
+            raise ValueError(
+                f"{name} must be None with an Expansion, whose outputs are the "
+                f"utilities of the actions. Got {type(value).__name__}."
+            )
+    _refuse_one_action(expansion.n_outputs)
+    return DecisionProblem(expansion, centred(expansion.coefficients), None)
+
+
+def _refuse_one_action(n_actions: int) -> None:
+    if n_actions < 2:
+        raise ValueError(
+            f"utility has {n_actions} column; expected one for each of two or more "
+            "actions. An action without any effect, such as doing nothing, has the "
+            "utility 0."
+        )
+
+
+def _utilities(
+    surrogate: Any, X: Any, utility: Any
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the utilities of all actions for each member, and the actions' names."""
+    if callable(utility):
+        try:
+            policies = surrogate.predict(X)
+        except NotFittedError as error:
+            raise ValueError(
+                "A utility that is a function of the policies needs a fitted "
+                f"surrogate. {error}"
+            ) from error
+        utility = utility(policies, X)
+    if utility is None:
+        raise ValueError(
+            f"The 'utility' parameter of {OWNER} must be an array of shape "
+            "(n_members, n_actions), a data frame, or a callable of the policies and "
+            "X. Got None instead."
+        )
+    refuse_no_numbers(utility, "utility")
+    values = as_floats(utility, "utility")
+    if values.ndim != 2 or len(values) != len(X):
+        raise ValueError(
+            f"utility has shape {values.shape}; expected ({len(X)}, n_actions), one "
+            "row for each member of X."
+        )
+    _refuse_one_action(values.shape[1])
+    if not np.isfinite(values).all():
+        raise ValueError("utility has NaN or infinity; expected finite numbers.")
+    refuse_extremes(values, "utility")
+    columns = getattr(utility, "columns", None)
+    if columns is None:
+        columns = [f"action{k}" for k in range(values.shape[1])]
+    return values, tuple(str(name) for name in columns)
+
+
+def _rounding(values: FloatArray) -> FloatArray:  # shape: (n_members, 1)
+    size = np.abs(values).max(axis=1, keepdims=True)
+    return 4.0 * np.finfo(float).eps * size
+
+
+def _reading(surrogate: Any, X: Any, values: FloatArray) -> tuple[Reading, bool]:
+    """Read a fitted pipeline, or one that is fitted to the utilities for it.
+
+    Also return whether it was fitted. What all actions share would weigh in the
+    penalties of a fit to the utilities, so that only one that is given is used itself.
+    """
+    _, last = final_estimator(surrogate)
+    try:
+        check_is_fitted(surrogate)
+    except NotFittedError:
+        if isinstance(last, CompositionalPCESurrogate):
+            raise
+        return expansion_of(quiet_fit(clone(surrogate), X, values), X), False
+    return expansion_of(surrogate, X), True
+
+
+def _regressor_like(last: Any) -> Any:
+    """Return a regressor with the settings of a surrogate, not fitted."""
+    if isinstance(last, (PolynomialChaosRegressor, PolynomialChaosRegressorCV)):
+        return clone(last)
+    given = last.get_params(deep=False)
+    return PolynomialChaosRegressor(**{name: given[name] for name in _SHARED})
+
+
+def _is_fit_to(reading: Reading, values: FloatArray) -> bool:
+    """Whether the estimator was fitted to these utilities of these members."""
+    problem = reading.problem
+    if reading.compositions is not None or problem is None or problem.samples is None:
+        return False
+    targets = problem.samples.targets
+    return targets.shape == values.shape and np.allclose(targets, values, 1e-12, 0.0)
+
+
+def quiet_fit(regressor: Any, table: Any, targets: FloatArray) -> Any:
+    """Fit; an action whose utility does not vary is no reason to warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantTargetWarning)
+        return regressor.fit(table, targets)

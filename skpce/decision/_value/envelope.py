@@ -1,0 +1,323 @@
+r"""The upper envelope of polynomials of one input, and its mean: exact.
+
+Of actions whose expected utilities given an input are the polynomials :math:`p_k`, the
+best one changes at roots of differences. Between them the mean of the best one is a sum
+of coefficients times means over pieces, so that
+
+.. math:: E \max_k p_k(x) - \max_k E\, p_k(x)
+          = \sum_{\text{pieces}} E[(p_{k(\text{piece})} - p_*)(x); \text{piece}]
+
+with the action :math:`*` that is best without knowing the input. Of degree one and a
+normal input it is the correlated knowledge gradient ([1]_, equation 14); of lines the
+envelope is found by their algorithm, of other polynomials from the roots of all pairs.
+Roots are eigenvalues of the comrade matrix [2]_. An error of a root enters the value
+with its square, because there the two polynomials are equal.
+
+References
+----------
+.. [1] P. Frazier, W. Powell and S. Dayanik, "The knowledge-gradient policy for
+   correlated normal beliefs", INFORMS Journal on Computing 21 (2009).
+.. [2] S. Barnett, "A companion matrix analogue for orthogonal polynomials", Linear
+   Algebra and its Applications 12 (1975).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ..._checks import FloatArray, IndexArray
+from ..._input_laws import InputLaw
+from ..._input_laws.families import evaluate_recurrence
+from ..._input_laws.pieces import means_of_pieces, rule_of_pieces
+
+# Coefficients of a difference that are this small next to the largest are 0: they
+# change a mean by no more than this share.
+_NEGLIGIBLE = 1e-13
+# Differences of coefficients that are rounding, in units of the machine's precision.
+_ROUNDING = 8.0 * np.finfo(float).eps
+# Of so many actions all pairs are compared at once.
+_CHUNK = 32
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What it is worth to know something before deciding."""
+
+    value: float  # in units of the utility, not negative
+    flip_probability: float  # that another action is taken than without knowing
+    standard_error: float = 0.0  # of the integration
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """Which polynomial is largest where."""
+
+    edges: FloatArray  # (n_pieces - 1,), standardised, increasing
+    owners: IndexArray  # (n_pieces,), no two neighbours alike
+
+
+def gains(
+    coefficients: FloatArray,  # shape: (n_actions, n_terms), column 0 the means
+) -> tuple[FloatArray, int]:  # the first of the same shape
+    """Return coefficients less those of the action of the largest mean, and this."""
+    # What all actions share leaves no trace: what is left of it is rounding.
+    best = int(np.argmax(coefficients[:, 0]))
+    found = coefficients - coefficients[best]
+    size = np.abs(coefficients).max(initial=0.0)
+    return np.where(np.abs(found) <= _ROUNDING * size, 0.0, found), best
+
+
+def value_of_input(
+    law: InputLaw,
+    coefficients: FloatArray,  # shape: (n_actions, degree + 1)
+    temperature: float | None = None,  # None takes the best action
+) -> Worth:
+    """Return the value of knowing one input."""
+    gain, best = gains(coefficients)
+    degree = gain.shape[1] - 1
+    if not gain[:, 1:].any():
+        return Worth(0.0, 0.0)
+    atoms = law.atoms(degree)
+    if atoms is not None:
+        points, masses = atoms
+        means = gain[:, 0]
+        return of_points(
+            gain @ law.evaluate(points, degree), masses, means, temperature
+        )
+    found = upper_envelope(law, gain, best)
+    edges = law.location + law.scale * found.edges
+    pieces = means_of_pieces(law, edges, degree)
+    flip = float(pieces[found.owners != best, 0].sum())
+    value = float(np.sum(gain[found.owners] * pieces))
+    if temperature is not None:
+        value = _soft_value(law, gain, edges, temperature)
+    return Worth(max(value, 0.0), min(max(flip, 0.0), 1.0))
+
+
+def payoff(
+    utilities: FloatArray,  # shape: (n_actions, ...)
+    temperature: float | None,
+) -> FloatArray:  # shape: (...)
+    """Return the largest utility, or the soft one at a temperature."""
+    if temperature is None:
+        return np.asarray(utilities.max(axis=0))
+    return np.asarray(temperature * logsumexp(utilities / temperature, axis=0))
+
+
+def of_points(
+    gain: FloatArray,  # shape: (n_actions, n_points)
+    masses: FloatArray,  # shape: (n_points,)
+    means: FloatArray,  # shape: (n_actions,), largest for what is best unknown
+    temperature: float | None,
+) -> Worth:
+    """Return the value of knowing which of some points it is."""
+    without = float(payoff(means, temperature))
+    value = float(masses @ (payoff(gain, temperature) - without))
+    best = int(np.argmax(means))
+    flip = float(masses @ (gain.max(axis=0) > gain[best]))
+    return Worth(max(value, 0.0), min(flip, 1.0))
+
+
+# Halvings of the panels of a soft decision, and the change that ends them.
+_MOST_PARTS, _ACCURACY = 256, 1e-12
+
+
+def _soft_value(
+    law: InputLaw, gain: FloatArray, edges: FloatArray, temperature: float
+) -> float:
+    """Integrate over pieces, in panels that are halved until nothing changes."""
+    degree = gain.shape[1] - 1
+    without = payoff(gain[:, 0], temperature)
+    size = max(float(np.abs(gain).max()), temperature)
+    last, parts = np.inf, 1
+    while True:
+        points, masses = rule_of_pieces(law, edges, degree, parts)
+        values = gain @ law.evaluate(points, degree)
+        value = float(masses @ (payoff(values, temperature) - without))
+        if abs(value - last) <= _ACCURACY * size or parts == _MOST_PARTS:
+            return value
+        last, parts = value, 2 * parts
+
+
+def upper_envelope(
+    law: InputLaw,
+    coefficients: FloatArray,  # shape: (n_actions, degree + 1)
+    first: int = 0,  # owns where several are equal
+) -> Envelope:
+    """Return the upper envelope over the support of a law with a density."""
+    order = np.r_[first, np.delete(np.arange(len(coefficients)), first)]
+    lines = _Polynomials.of(law, coefficients[order])
+    if lines.coefficients.shape[1] <= 2:
+        found = lines.of_lines()
+    else:
+        found = lines.polished(lines.envelope(lines.survivors()))
+    return Envelope(found.edges, order[found.owners])
+
+
+@dataclass(frozen=True)
+class _Polynomials:
+    """Combinations of orthonormal polynomials on an interval."""
+
+    coefficients: FloatArray  # (n, degree + 1)
+    a: FloatArray  # (degree,), of the recurrence
+    root: FloatArray  # (degree,)
+    low: float  # of the support, standardised
+    high: float
+
+    @classmethod
+    def of(cls, law: InputLaw, coefficients: FloatArray) -> _Polynomials:
+        used = np.flatnonzero(np.abs(coefficients).max(axis=0) > 0)
+        degree = int(used.max(initial=0))
+        a, b = law.recurrence(degree)
+        low, high = ((end - law.location) / law.scale for end in law.support)
+        return cls(coefficients[:, : degree + 1], a, np.sqrt(b), low, high)
+
+    def at(self, points: FloatArray) -> FloatArray:  # shape: (n, n_points)
+        return self.coefficients @ evaluate_recurrence(points, self.a, self.root)
+
+    def survivors(self) -> IndexArray:
+        """Return those that may be on the envelope: on that of a part of them."""
+        chosen = np.arange(len(self.coefficients))
+        while len(chosen) > _CHUNK:
+            parts = np.array_split(chosen, -(-len(chosen) // _CHUNK))
+            left = np.concatenate([np.unique(self.envelope(p).owners) for p in parts])
+            if len(left) > 0.8 * len(chosen):
+                return np.sort(left)
+            chosen = np.sort(left)
+        return chosen
+
+    def envelope(self, chosen: IndexArray) -> Envelope:
+        """Return the envelope of some, by all their crossings."""
+        crossings = self._crossings(chosen)
+        middles = self._between(crossings)
+        values = self.coefficients[chosen] @ evaluate_recurrence(
+            middles, self.a, self.root
+        )
+        owners = chosen[np.argmax(values, axis=0)]
+        changes = np.flatnonzero(np.diff(owners))
+        return Envelope(crossings[changes], owners[np.r_[changes, len(owners) - 1]])
+
+    def _crossings(self, chosen: IndexArray) -> FloatArray:
+        """Return where any two may cross, and some points beside; increasing."""
+        i, j = np.triu_indices(len(chosen), k=1)
+        difference = self.coefficients[chosen[i]] - self.coefficients[chosen[j]]
+        size = np.abs(difference).max(axis=1, keepdims=True)
+        matters = np.abs(difference) > _NEGLIGIBLE * size
+        width = difference.shape[1]
+        degree = np.where(matters, np.arange(width), 0).max(axis=1)
+        found = [
+            comrade_roots(difference[degree == m, : m + 1], self.a, self.root)
+            for m in range(1, width)
+        ]
+        every = np.unique(np.concatenate([np.empty(0), *found]))
+        return every[(every > self.low) & (every < self.high)]
+
+    def _between(self, points: FloatArray) -> FloatArray:
+        """Return a point in each interval between some points and the ends."""
+        if not len(points):
+            inside = np.clip(0.0, self.low, self.high)
+            if np.isfinite(self.low + self.high):
+                inside = (self.low + self.high) / 2.0
+            elif np.isfinite(self.low) or np.isfinite(self.high):
+                inside = inside + (1.0 if np.isfinite(self.low) else -1.0)
+            return np.array([float(inside)])
+        step = 1.0 + np.abs(points[[0, -1]])
+        first = (points[0] + self.low) / 2.0
+        first = first if np.isfinite(first) else points[0] - step[0]
+        last = (points[-1] + self.high) / 2.0
+        last = last if np.isfinite(last) else points[-1] + step[1]
+        return np.concatenate([[first], (points[1:] + points[:-1]) / 2.0, [last]])
+
+    def polished(self, envelope: Envelope) -> Envelope:
+        """Move each edge to where its two polynomials are equal, by Newton's steps."""
+        edges, owners = envelope.edges.copy(), envelope.owners
+        if not len(edges):
+            return envelope
+        between = self._between(edges)
+        low, high = between[:-1], between[1:]
+        left, right = self.coefficients[owners[:-1]], self.coefficients[owners[1:]]
+        difference = left - right
+        for _ in range(3):
+            values, slopes = _with_slopes(edges, self.a, self.root)
+            now = np.einsum("ek,ke->e", difference, values)
+            slope = np.einsum("ek,ke->e", difference, slopes)
+            step = np.divide(now, slope, out=np.zeros_like(now), where=slope != 0)
+            moved = np.clip(edges - step, low, high)
+            there = evaluate_recurrence(moved, self.a, self.root)
+            better = np.abs(np.einsum("ek,ke->e", difference, there)) < np.abs(now)
+            edges = np.where(better, moved, edges)
+        return Envelope(edges, owners)
+
+    def of_lines(self) -> Envelope:
+        """Return the envelope of lines, in the order of their slopes."""
+        if self.coefficients.shape[1] == 1:
+            return Envelope(np.empty(0), np.array([np.argmax(self.coefficients[:, 0])]))
+        slope = self.coefficients[:, 1] / self.root[0]
+        height = self.coefficients[:, 0] - slope * self.a[0]
+        edges, owners = envelope_of_lines(height, slope)
+        inside = (edges > self.low) & (edges < self.high)
+        first = int(np.searchsorted(edges, self.low, side="right"))
+        return Envelope(edges[inside], owners[first : first + inside.sum() + 1])
+
+
+def envelope_of_lines(
+    heights: FloatArray,  # shape: (n_lines,)
+    slopes: FloatArray,  # shape: (n_lines,)
+) -> tuple[FloatArray, IndexArray]:  # shapes: (n_pieces - 1,), (n_pieces,)
+    """Return where the largest of lines changes, and which is largest between."""
+    # Of parallel lines the highest remains, of equal ones the first.
+    order = np.lexsort((-np.arange(len(slopes)), heights, slopes))
+    order = order[np.r_[np.diff(slopes[order]) > 0, True]]
+    owners: list[int] = []
+    edges: list[float] = []
+    a, b = heights.tolist(), slopes.tolist()
+    for line in order.tolist():
+        while owners:
+            other = owners[-1]
+            crossing = (a[other] - a[line]) / (b[line] - b[other])
+            if edges and crossing <= edges[-1]:
+                owners.pop()
+                edges.pop()
+                continue
+            edges.append(crossing)
+            break
+        owners.append(line)
+    return np.array(edges), np.array(owners, dtype=np.int64)
+
+
+def comrade_roots(
+    coefficients: FloatArray,  # shape: (n, degree + 1), the last column not 0
+    a: FloatArray,  # of the recurrence
+    root: FloatArray,
+) -> FloatArray:  # shape: (n * degree,)
+    """Return the real parts of the roots of combinations of orthonormal polynomials."""
+    # A root that is almost real is a pair that rounding has parted. The real part of
+    # any other is a point where nothing changes.
+    n, degree = len(coefficients), coefficients.shape[1] - 1
+    ratio = coefficients[:, :-1] / coefficients[:, -1:]
+    if degree == 1:
+        return np.asarray(a[0] - root[0] * ratio[:, 0])
+    matrices = np.zeros((n, degree, degree))
+    place = np.arange(degree)
+    matrices[:, place, place] = a[:degree]
+    matrices[:, place[1:], place[:-1]] = root[: degree - 1]
+    matrices[:, place[:-1], place[1:]] = root[: degree - 1]
+    matrices[:, -1] -= root[degree - 1] * ratio
+    return np.asarray(np.linalg.eigvals(matrices).real.ravel())
+
+
+def _with_slopes(
+    points: FloatArray, a: FloatArray, root: FloatArray
+) -> tuple[FloatArray, FloatArray]:  # shape of each: (degree + 1, n_points)
+    """Evaluate orthonormal polynomials and their derivatives."""
+    values = evaluate_recurrence(points, a, root)
+    slopes = np.zeros_like(values)
+    for k in range(len(a)):
+        slopes[k + 1] = values[k] + (points - a[k]) * slopes[k]
+        if k > 0:
+            slopes[k + 1] -= root[k - 1] * slopes[k - 1]
+        slopes[k + 1] /= root[k]
+    return values, slopes

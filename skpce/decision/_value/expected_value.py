@@ -1,0 +1,161 @@
+r"""The value of knowing some of the inputs of an expansion, before deciding.
+
+Knowing the inputs of a set :math:`u` changes the expected utilities to the marginal
+expansions :math:`E[f_k \mid x_u]`, which retain the terms within the set [1]_. Of one
+input that matters the value is exact (``envelope``), and so it is for inputs of few
+values, and for normal inputs where all differences between actions are functions of
+one weighted sum. Other sets take scrambled Sobol' points, whose batches give a standard
+error.
+
+References
+----------
+.. [1] M. Strong, J. E. Oakley and A. Brennan, "Estimating multiparameter partial
+   expected value of perfect information from a probabilistic sensitivity analysis
+   sample", Medical Decision Making 34 (2014), equation 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.stats import qmc
+
+from ..._basis.basis import PolynomialBasis
+from ..._checks import FloatArray, IndexArray
+from ..._expansion.moments import marginal_basis
+from ..._input_laws import NormalLaw
+from ..._input_laws.pieces import quantiles
+from .envelope import Worth, gains, of_points, payoff, value_of_input
+
+#: From uniform numbers (n, n_dimensions) to utilities (n_actions, n).
+ValuesAt = Callable[[FloatArray], FloatArray]
+
+_BATCHES = 16  # scrambled point sets; they give the standard error
+
+# Combinations of values that are listed instead of drawn.
+_MOST_COMBINATIONS = 2**16
+
+# Singular values of slopes below this share of the largest are rounding.
+_ROUNDING = 1e-12
+
+
+def value_of_inputs(
+    basis: PolynomialBasis,
+    coefficients: FloatArray,  # shape: (n_actions, n_terms)
+    features: Sequence[int],
+    *,
+    temperature: float | None = None,
+    n_samples: int = 16384,
+    seed: int = 0,
+) -> Worth:
+    """Return the value of knowing some inputs, the others averaged out."""
+    own, rows = marginal_basis(basis, sorted(features))
+    gain, _ = gains(coefficients[:, rows])
+    matter = np.flatnonzero((own.multi_indices[gain.any(axis=0)] > 0).any(axis=0))
+    if not len(matter):
+        return Worth(0.0, 0.0)
+    own, kept = marginal_basis(own, matter.tolist())
+    gain = gain[:, kept]
+    if len(matter) == 1:
+        table = by_degree(own.multi_indices[:, 0], gain)
+        return value_of_input(own.laws[0], table, temperature)
+    line = _along_one_sum(own, gain)
+    if line is not None:
+        return value_of_input(NormalLaw(0.0, 1.0), line, temperature)
+    listed = _every_combination(own)
+    if listed is not None:
+        points, masses = listed
+        values = own.combine(points, gain).T
+        return of_points(values, masses, gain[:, 0], temperature)
+
+    def values_at(uniforms: FloatArray) -> FloatArray:
+        columns = zip(own.laws, uniforms.T, own.multi_indices.max(axis=0), strict=True)
+        inputs = [quantiles(law, column, int(k)) for law, column, k in columns]
+        return own.combine(np.column_stack(inputs), gain).T
+
+    return Draws(len(matter), n_samples, seed).worth(values_at, gain[:, 0], temperature)
+
+
+def by_degree(
+    degrees: IndexArray,  # shape: (n_terms,), of one input
+    coefficients: FloatArray,  # shape: (n_actions, n_terms)
+) -> FloatArray:  # shape: (n_actions, largest degree + 1)
+    """Put the coefficients of one input in the order of their functions."""
+    found = np.zeros((len(coefficients), int(degrees.max(initial=0)) + 1))
+    found[:, degrees] = coefficients
+    return found
+
+
+def _along_one_sum(basis: PolynomialBasis, gain: FloatArray) -> FloatArray | None:
+    """Return lines of one standard normal variable; None where there is none."""
+    used = gain.any(axis=0)
+    if not all(isinstance(law, NormalLaw) for law in basis.laws):
+        return None
+    if basis.multi_indices[used].sum(axis=1).max(initial=0) > 1:
+        return None
+    slopes = gain[:, used & basis.multi_indices.any(axis=1)]
+    left, singular, _ = np.linalg.svd(slopes, full_matrices=False)
+    if len(singular) > 1 and singular[1] > _ROUNDING * singular[0]:
+        return None
+    return np.column_stack([gain[:, 0], left[:, 0] * singular[0]])
+
+
+def _every_combination(
+    basis: PolynomialBasis,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return all combinations of inputs of few values, and their masses."""
+    largest = basis.multi_indices.max(axis=0)
+    tables = []
+    size = 1
+    for law, degree in zip(basis.laws, largest.tolist(), strict=True):
+        found = law.atoms(max(degree, 1))
+        if found is None:
+            return None
+        size *= len(found[0])
+        tables.append(found)
+    if size > _MOST_COMBINATIONS:
+        return None
+    grids = np.meshgrid(*(points for points, _ in tables), indexing="ij")
+    weights = np.meshgrid(*(masses for _, masses in tables), indexing="ij")
+    points = np.column_stack([grid.ravel() for grid in grids])
+    return points, np.prod([weight.ravel() for weight in weights], axis=0)
+
+
+def sobol_points(
+    n_dimensions: int, size: int, generator: np.random.Generator
+) -> FloatArray:  # shape: (size, n_dimensions), within (0, 1)
+    """Return scrambled Sobol' points; the size is a power of two."""
+    points = qmc.Sobol(n_dimensions, scramble=True, seed=generator)
+    drawn = points.random_base2(int(size).bit_length() - 1)
+    return np.clip(drawn, 2.0**-40, 1.0 - 2.0**-40)
+
+
+class Draws:
+    """Scrambled Sobol' points in batches, the same for the same seed."""
+
+    def __init__(self, n_dimensions: int, n_samples: int, seed: int) -> None:
+        self.n_dimensions = n_dimensions
+        self.n_bits = max(int(np.ceil(np.log2(n_samples / _BATCHES))), 3)
+        self.seeds = np.random.SeedSequence(seed).spawn(_BATCHES)
+
+    def worth(
+        self,
+        values_at: ValuesAt,
+        means: FloatArray,  # shape: (n_actions,)
+        temperature: float | None,
+    ) -> Worth:
+        """Average the payoff of utilities over the batches."""
+        best = int(np.argmax(means))
+        without = float(payoff(means, temperature))
+        found = []
+        for child in self.seeds:
+            generator = np.random.default_rng(child)
+            values = values_at(
+                sobol_points(self.n_dimensions, 2**self.n_bits, generator)
+            )
+            value = float(payoff(values, temperature).mean()) - without
+            found.append((value, float(np.mean(values.max(axis=0) > values[best]))))
+        values, flips = np.transpose(found)
+        error = float(values.std(ddof=1) / np.sqrt(_BATCHES))
+        return Worth(max(float(values.mean()), 0.0), float(flips.mean()), error)

@@ -1,0 +1,144 @@
+"""Values of rows of the table from an expansion, taken as given or as resampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._basis.basis import PolynomialBasis
+from ..._checks import FloatArray, one_thread_if_small
+from ..._expansion.moments import marginal_basis
+from ..._expansion.problem import (
+    FittedProblem,
+    RelearningSolver,
+    resample_counts,
+)
+from ..._input_laws.pieces import quantiles, rule_of_pieces
+from .decision_problem import DecisionProblem, centred
+from .envelope import Worth, of_points, payoff
+from .expected_value import sobol_points, value_of_inputs
+from .observations import value_of_observations
+
+# Points and panels of resamples, whose spread is much larger than what they leave.
+_POINTS, _PARTS = 1024, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Inputs to be known, and the expansion that says what this is worth."""
+
+    features: list[int]  # of the decision problem
+    basis: PolynomialBasis
+    coefficients: FloatArray  # (n_actions, n_terms)
+    places: list[int]  # of the features in the basis
+    problem: FittedProblem | None  # the fit; None where an expansion was given
+    table: FloatArray | None = None  # rows of dependent inputs, averaged over
+
+    @classmethod
+    def marginal(cls, given: DecisionProblem, features: list[int]) -> Row:
+        """Average the other inputs out of the expansion of all inputs."""
+        problem = None if given.members is None else given.members.problem
+        basis = given.expansion.basis if problem is None else problem.basis
+        return cls(features, basis, given.contrasts, features, problem)
+
+    @classmethod
+    def regression(cls, given: DecisionProblem, features: list[int]) -> Row:
+        """Fit an expansion of these inputs alone."""
+        members = given.members
+        assert members is not None  # checked
+        problem = members.fit(features)._problem
+        table = members.inputs[:, features] if len(features) > 1 else None
+        places = list(range(len(features)))
+        coefficients = centred(problem.coefficients)
+        return cls(features, problem.basis, coefficients, places, problem, table)
+
+    def worth(
+        self,
+        temperature: float | None,
+        n_samples: int,
+        seed: int,
+    ) -> Worth:
+        """Return the value of knowing the inputs."""
+        if self.table is None:
+            return value_of_inputs(
+                self.basis,
+                self.coefficients,
+                self.places,
+                temperature=temperature,
+                n_samples=n_samples,
+                seed=seed,
+            )
+        values = self.basis.combine(self.table, self.coefficients).T
+        masses = np.full(len(self.table), 1.0 / len(self.table))
+        return of_points(values, masses, values @ masses, temperature)
+
+    def worth_of_observations(
+        self,
+        deviations: dict[int, float],  # of the mean of the noise, by feature
+        temperature: float | None,
+        n_samples: int,
+        seed: int,
+    ) -> float:
+        """Return the value of noisy observations; NaN where it is not defined."""
+        laws = [self.basis.laws[i] for i in self.places]
+        if self.table is not None or not all(law.is_polynomial for law in laws):
+            return np.nan
+        if any(i not in deviations for i in self.features):
+            return np.nan
+        pairs = zip(self.places, self.features, strict=True)
+        noise = {place: deviations[i] for place, i in pairs}
+        return value_of_observations(
+            self.basis,
+            self.coefficients,
+            noise,
+            temperature=temperature,
+            n_samples=n_samples,
+            seed=seed,
+        ).value
+
+    def resampled(
+        self,
+        temperature: float | None,
+        n_resamples: int,
+        generator: np.random.Generator,
+    ) -> FloatArray:  # shape: (n_resamples,)
+        """Return values of fits to resampled members, whose laws are learned anew."""
+        problem = self.problem
+        if problem is None or problem.samples is None or problem.on_inputs:
+            return np.empty(0)
+        samples = problem.samples
+        counts = resample_counts(samples.weights, n_resamples, generator)
+        solver, basis = problem.solver, self.basis
+        if self.table is None:
+            relearning = RelearningSolver(solver, basis, samples.inputs, generator)
+            basis = PolynomialBasis(basis.laws, relearning.laws.multi_indices)
+            solver = relearning
+        linear = problem.linear
+        with one_thread_if_small(linear.design.size):
+            drawn = centred(solver.resample(linear, problem.fit, counts))
+        points, masses = self._points(basis)
+        own, kept = marginal_basis(basis, self.places)
+        values = drawn[:, :, kept] @ own.evaluate(points).T
+        means = drawn[:, :, 0]
+        if self.table is not None:
+            means = values @ masses
+        payoffs = payoff(np.moveaxis(values, 1, 0), temperature) @ masses
+        return np.maximum(payoffs - payoff(means.T, temperature), 0.0)
+
+    def _points(self, basis: PolynomialBasis) -> tuple[FloatArray, FloatArray]:
+        """Return points and masses that are accurate enough for a spread."""
+        if self.table is not None:
+            return self.table, np.full(len(self.table), 1.0 / len(self.table))
+        degrees = basis.multi_indices.max(axis=0).tolist()
+        if len(self.places) == 1:
+            place = self.places[0]
+            law, degree = basis.laws[place], degrees[place]
+            points, masses = rule_of_pieces(law, np.empty(0), degree, _PARTS)
+            return points[:, np.newaxis], masses
+        uniforms = sobol_points(len(self.places), _POINTS, np.random.default_rng(0))
+        columns = [
+            quantiles(basis.laws[place], column, degrees[place])
+            for place, column in zip(self.places, uniforms.T, strict=True)
+        ]
+        return np.column_stack(columns), np.full(_POINTS, 1.0 / _POINTS)

@@ -1,0 +1,555 @@
+"""What it is worth to know an input before deciding: a table with reasons."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._checks import (
+    FloatArray,
+    check_integer,
+    check_option,
+    check_real,
+    fail,
+    make_generator,
+)
+from ..._expansion.indices import closed_index
+from ...inspection._dependent_inputs import dependence_seen
+from ...inspection._ensembles.conditions import holm
+from ...inspection._ensembles.dependent_members import MemberGroups
+from ...inspection._ensembles.members import without_replicates
+from ...inspection._reading import column_groups
+from ...inspection._result import Result, cautions_in_words
+from .bound import HeldOut
+from .decision_problem import OWNER, DecisionProblem, read_problem
+from .plug_in import Row
+
+#: Name of the row of all inputs.
+ALL = "all inputs"
+
+_LEVEL = 0.9  # of the intervals of the expansion's value
+
+
+class DependentInputsWarning(UserWarning):
+    """Inputs are dependent, and what is computed assumes that they are not."""
+
+
+def value_of_information(
+    surrogate: Any,
+    X: Any = None,
+    utility: Any = None,
+    groups: Mapping[str, Any] | None = None,
+    decision: str = "argmax",
+    temperature: float = 1.0,
+    *,
+    costs: Any = None,
+    n_observations: int | None = None,
+    noise_sd: Any = None,
+    form: str = "marginal",
+    cv: Any = 5,
+    n_permutations: int = 999,
+    n_resamples: int = 200,
+    significance_level: float = 0.05,
+    confidence_level: float = 0.95,
+    n_samples: int = 65536,
+    random_state: Any = None,
+) -> Result:
+    r"""Say what it is worth to know an input before an action is chosen.
+
+    Of actions with utilities :math:`u_k` that depend on uncertain inputs, the best one
+    on average is taken where nothing more is known. Whoever knows some inputs may take
+    another one, and gains the *expected value of partial perfect information* (EVPPI).
+    A Sobol index says how far an input moves the utilities; this says whether it
+    changes the decision, in units of the utility.
+
+    Parameters
+    ----------
+    surrogate : estimator or Expansion
+        What utilities are expanded with: a :class:`skpce.PolynomialChaosRegressor`,
+        fitted to the utilities (then it is used itself), to anything else or not at all
+        (then its settings are used); a fitted
+        :class:`skpce.CompositionalPCESurrogate`, whose settings are used; or a Pipeline
+        that ends in one. Behind a PCA the inputs are the components. An
+        :class:`skpce.Expansion` of the utilities is taken as known, without X and
+        utility.
+    X : array-like or data frame of shape (n_members, n_features)
+        What differs between the members, before any embedding.
+    utility : array-like or data frame (n_members, n_actions), or callable
+        Utility of each action for each member, one column for each action; or a
+        function of the policies that a fitted surrogate predicts at X, and X.
+    groups : mapping of str to inputs, or None, default=None
+        Inputs that are known together, by name or position, beside each input alone.
+    decision : {"argmax", "softmax"}, default="argmax"
+        Take the best action, or value decisions by
+        :math:`\tau \log \sum_k e^{u_k / \tau}`, as of a policy that is rewarded for its
+        entropy; with log-rewards of a GFlowNet and :math:`\tau = 1` it is log Z.
+    temperature : float, default=1.0
+        :math:`\tau`; only with ``decision="softmax"``.
+    costs : float, mapping of str to float, or None, default=None
+        What it costs to know an input, or to observe it once with ``n_observations``;
+        in units of the utility. A group without a cost of its own costs the sum of
+        those of its inputs.
+    n_observations : int or None, default=None
+        Also give the expected value of so many noisy observations of each input.
+    noise_sd : float, mapping of str to float, or None, default=None
+        Standard deviation of the normal noise of one observation, in units of the
+        input.
+    form : {"marginal", "regression"}, default="marginal"
+        ``"marginal"`` averages the other inputs out of one expansion, which assumes
+        that inputs are independent, and warns where they are not. ``"regression"``
+        expands the utilities in the inputs of the row alone: what is known of
+        dependent ones counts.
+    cv : int or cross-validation splitter, default=5
+        Folds of the lower bound and the test.
+    n_permutations : int, default=999
+        Permutations of the test; 0 leaves it out, and nothing is supported.
+    n_resamples : int, default=200
+        Bootstrap resamples of the members behind the standard errors; 0 for none.
+    significance_level : float, default=0.05
+        Largest p-value at which a value is supported.
+    confidence_level : float, default=0.95
+        Of the lower bound, one-sided.
+    n_samples : int, default=65536
+        Quasi-random points for several inputs that have no exact formula.
+    random_state : int, RandomState instance or None, default=None
+        Randomness of folds, permutations, resamples and points.
+
+    Returns
+    -------
+    values : Result
+        One row for each input, each group and ``"all inputs"``; ``print`` gives it in
+        words. The columns are
+
+        value : float
+            The EVPPI of the expansion, NaN where it is not supported.
+        plug_in : float
+            The same, supported or not. Noise makes it too large, a penalty too small.
+        standard_error, low, high : float
+            Bootstrap standard error of ``plug_in`` over members, and the 5 % and 95 %
+            quantiles of the resamples. They contain neither bias nor truncation. NaN
+            without members.
+        integration_error : float
+            Standard error of the integration; 0 where it is exact.
+        cross_fitted, cross_fitted_error : float
+            What rules learned on other folds gain for held-out members, over the best
+            fixed action, and its standard error.
+        lower_bound : float
+            Lower confidence bound of the EVPPI from held-out members.
+        p_value : float
+            Permutation p-value of no value at all, Holm-adjusted over the rows.
+        share_of_evpi : float
+            ``value`` over that of all inputs.
+        variance_share : float
+            Closed Sobol index: the share of the variance of all utilities.
+        flip_probability : float
+            Probability that another action is taken than without knowing.
+        evsi : float
+            Expected value of ``n_observations`` noisy observations of each input of the
+            row. NaN for an input that is no number or has no ``noise_sd``, and for
+            several inputs with ``form="regression"``. Only with ``n_observations``.
+        net_benefit : float
+            ``evsi``, or ``value``, less the cost. Only with ``costs``.
+        supported : bool
+            Whether the test rejects that knowing is worth nothing.
+        reasons : tuple of str
+            Why it is not.
+
+        Of the whole ``evpi``, the value of knowing all inputs (not supported
+        necessarily), ``best_action`` without knowing, ``actions``, ``n_members`` and
+        ``cautions``.
+
+    Raises
+    ------
+    ValueError
+        For bad arguments, utilities that are no finite numbers, fewer than two actions,
+        or a surrogate without an expansion.
+    TypeError
+        If ``surrogate`` is no estimator and no Expansion.
+
+    Warns
+    -----
+    DependentInputsWarning
+        When inputs are dependent and ``form="marginal"``.
+
+    See Also
+    --------
+    knowledge_gradient : The value of measuring correlated alternatives.
+    skpce.inspection.verdict : Whether the inputs predict anything.
+    skpce.plotting.ValueOfInformationDisplay : Variance against decision.
+
+    Notes
+    -----
+    With :math:`x_S` known, expected utilities are the marginal expansions, and
+
+    .. math:: \mathrm{EVPPI}_S = E \max_k E[u_k \mid x_S] - \max_k E\,u_k.
+
+    Of one input it is exact, from the upper envelope of polynomials: of degree one and
+    a normal input the correlated knowledge gradient [1]_. What all actions share is
+    subtracted before, so that a shift common to all has the value 0. EVPPI by
+    regression is due to [2]_, the value of samples by shrunken coefficients extends
+    [3]_ to polynomials of any degree.
+
+    The lower bound needs no good fit: rules of other folds are valued by the utilities
+    of held-out members, and no rule gains more than the EVPPI. Where the distributions
+    of all inputs are given, not learned, the expansion is a control variate, for
+    independent inputs. Members that are near-copies or a series are held out and
+    permuted in groups, as in :func:`skpce.inspection.verdict`.
+
+    References
+    ----------
+    .. [1] P. Frazier, W. Powell and S. Dayanik, "The knowledge-gradient policy for
+       correlated normal beliefs", INFORMS Journal on Computing 21 (2009).
+    .. [2] M. Strong, J. E. Oakley and A. Brennan, "Estimating multiparameter partial
+       expected value of perfect information from a probabilistic sensitivity analysis
+       sample: a nonparametric regression approach", Medical Decision Making 34 (2014).
+    .. [3] H. Jalal and F. Alarid-Escudero, "A Gaussian approximation approach for value
+       of information analysis", Medical Decision Making 38 (2018).
+
+    Examples
+    --------
+    The first input moves both drugs alike; only the second one decides.
+
+    >>> import numpy as np
+    >>> from skpce import PolynomialChaosRegressor
+    >>> from skpce.decision import value_of_information
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 2))
+    >>> noise = 0.5 * rng.normal(size=(100, 2))
+    >>> utility = np.c_[5 * X[:, 0], 5 * X[:, 0] + X[:, 1]] + noise
+    >>> found = value_of_information(
+    ...     PolynomialChaosRegressor(1), X, utility, random_state=0
+    ... )
+    >>> found.supported
+    (False, True, True)
+    >>> found.variance_share.round(2)
+    array([0.98, 0.02, 1.  ])
+    """
+    _check_arguments(
+        decision=decision,
+        temperature=temperature,
+        n_observations=n_observations,
+        form=form,
+        n_permutations=n_permutations,
+        n_resamples=n_resamples,
+        significance_level=significance_level,
+        confidence_level=confidence_level,
+        n_samples=n_samples,
+    )
+    soft = float(temperature) if decision == "softmax" else None
+    given = read_problem(surrogate, X, utility)
+    if form == "regression" and given.members is None:
+        raise fail(OWNER, "form", "'marginal' with an Expansion", form)
+    players = _players(groups, given.inputs)
+    noise = _by_row("noise_sd", noise_sd, given.inputs)
+    if n_observations is not None and not noise:
+        raise fail(
+            OWNER, "noise_sd", "positive float or a mapping, with n_observations", None
+        )
+    prices = None if costs is None else _prices(costs, players, given.inputs)
+    generator = make_generator(random_state)
+    seed = int(generator.integers(2**31))
+    make = Row.marginal if form == "marginal" else Row.regression
+    rows = [make(given, features) for features in players.values()]
+    worths = [row.worth(soft, int(n_samples), seed) for row in rows]
+    columns: dict[str, FloatArray] = {
+        "value": np.array([worth.value for worth in worths]),
+        "plug_in": np.array([worth.value for worth in worths]),
+    }
+    columns |= _spreads(rows, soft, int(n_resamples), generator)
+    columns["integration_error"] = np.array([w.standard_error for w in worths])
+    held_out, reasons, groups_of_members = _held_out(
+        *(given, players, soft, cv, n_permutations),
+        *(confidence_level, significance_level, generator),
+    )
+    columns |= held_out
+    evpi = worths[-1].value
+    columns["share_of_evpi"] = columns["plug_in"] / (evpi if evpi > 0 else np.nan)
+    columns["variance_share"] = _variance_shares(given, players)
+    columns["flip_probability"] = np.array([w.flip_probability for w in worths])
+    if n_observations is not None:
+        count = int(n_observations)
+        deviations = {i: sd / np.sqrt(count) for i, sd in noise.items()}
+        settings = (deviations, soft, int(n_samples), seed)
+        columns["evsi"] = np.array([r.worth_of_observations(*settings) for r in rows])
+    if prices is not None:
+        gained = columns.get("evsi", columns["plug_in"])
+        columns["net_benefit"] = gained - prices * (n_observations or 1)
+    failed = np.array([bool(reason) for reason in reasons])
+    for name in ("value", "share_of_evpi", "evsi", "net_benefit"):
+        if name in columns:
+            columns[name] = np.where(failed, np.nan, columns[name])
+    cautions = _cautions(given, form, groups_of_members)
+    cautions += _permutation_caution(
+        int(n_permutations), len(players), float(significance_level)
+    )
+    return _table(given, tuple(players), columns, reasons, evpi, cautions)
+
+
+def _check_arguments(**given: Any) -> None:
+    check_option(OWNER, "decision", given["decision"], ("argmax", "softmax"))
+    check_option(OWNER, "form", given["form"], ("marginal", "regression"))
+    check_real(OWNER, "temperature", given["temperature"], low=0.0)
+    check_integer(
+        OWNER, "n_observations", given["n_observations"], low=1, none_allowed=True
+    )
+    check_integer(OWNER, "n_permutations", given["n_permutations"], low=0)
+    check_integer(OWNER, "n_resamples", given["n_resamples"], low=0)
+    check_integer(OWNER, "n_samples", given["n_samples"], low=128)
+    for name in ("significance_level", "confidence_level"):
+        check_real(OWNER, name, given[name], low=0.0, high=1.0)
+
+
+def _players(groups: Any, inputs: Sequence[str]) -> dict[str, list[int]]:
+    """Return the inputs of each row: single ones, groups, and all of them."""
+    if ALL in inputs:
+        raise ValueError(f"An input is named {ALL!r}; expected another name.")
+    found = {name: [i] for i, name in enumerate(inputs)}
+    if groups is not None:
+        given = column_groups(groups, inputs, overlapping=True)
+        twice = sorted(set(given) & {*found, ALL})
+        if twice:
+            raise ValueError(
+                f"groups has the name {twice[0]!r}, which is that of an input or of "
+                "all inputs; expected another one."
+            )
+        found |= given
+    return found | {ALL: list(range(len(inputs)))}
+
+
+def _by_row(name: str, value: Any, inputs: Sequence[str]) -> dict[int, float]:
+    """Return a positive number for each input that has one."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        check_real(OWNER, name, value, low=0.0)
+        return {i: float(value) for i in range(len(inputs))}
+    _refuse_unknown(name, value, inputs)
+    for one in value.values():
+        check_real(OWNER, name, one, low=0.0)
+    return {i: float(value[n]) for i, n in enumerate(inputs) if n in value}
+
+
+def _refuse_unknown(name: str, value: Mapping[Any, Any], known: Sequence[str]) -> None:
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        raise ValueError(
+            f"{name} has {unknown[0]!r}; expected some of {', '.join(known)}."
+        )
+
+
+def _prices(
+    costs: Any, players: Mapping[str, list[int]], inputs: Sequence[str]
+) -> FloatArray:  # shape: (n_rows,), NaN where a cost is not known
+    """Return what it costs to know the inputs of each row."""
+    if not isinstance(costs, Mapping):
+        check_real(OWNER, "costs", costs, low=0.0, closed="left")
+        return np.array([float(costs) * len(own) for own in players.values()])
+    _refuse_unknown("costs", costs, list(players))
+    for one in costs.values():
+        check_real(OWNER, "costs", one, low=0.0, closed="left")
+    single = [float(costs.get(name, np.nan)) for name in inputs]
+    return np.array(
+        [
+            float(costs.get(name, sum(single[i] for i in own)))
+            for name, own in players.items()
+        ]
+    )
+
+
+def _spreads(
+    rows: Sequence[Row],
+    temperature: float | None,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> dict[str, FloatArray]:
+    """Return standard errors and quantiles over resampled members."""
+    found = np.full((3, len(rows)), np.nan)
+    seed = int(generator.integers(2**31))
+    for place, row in enumerate(rows):
+        if n_resamples < 2:
+            break
+        # The same resamples for all rows.
+        draws = row.resampled(temperature, n_resamples, np.random.default_rng(seed))
+        if len(draws):
+            tail = (1.0 - _LEVEL) / 2.0
+            quantiles = np.quantile(draws, [tail, 1.0 - tail])
+            found[:, place] = [draws.std(ddof=1), *quantiles]
+    return dict(zip(("standard_error", "low", "high"), found, strict=True))
+
+
+def _held_out(
+    given: DecisionProblem,
+    players: Mapping[str, list[int]],
+    temperature: float | None,
+    cv: Any,
+    n_permutations: int,
+    confidence_level: float,
+    significance_level: float,
+    generator: np.random.Generator,
+) -> tuple[dict[str, FloatArray], list[tuple[str, ...]], MemberGroups | None]:
+    """Return what held-out members say, why rows are not supported, and copies."""
+    names = ("cross_fitted", "cross_fitted_error", "lower_bound", "p_value")
+    found = np.full((4, len(players)), np.nan)
+    if given.members is None:
+        return dict(zip(names, found, strict=True)), [()] * len(players), None
+    refused, groups = "", None
+    if given.members.looks_at_y:
+        refused = "the embedding was fitted to y, so that no member is held out from it"
+    elif not given.members.contrasts.any():
+        refused = "all actions have the same utility for every member"
+    else:
+        held_out = HeldOut.draw(
+            *(given.members, cv, int(n_permutations), float(confidence_level)),
+            *(temperature, generator),
+        )
+        refused, groups = held_out.refused, held_out.groups
+    for place, features in enumerate(() if refused else players.values()):
+        bound = held_out.bound(features)
+        found[:, place] = (
+            *(bound.estimate, bound.standard_error),
+            *(bound.lower, bound.p_value),
+        )
+    found[3] = holm(found[3])
+    if not refused and not n_permutations:
+        refused = "it was not tested (n_permutations=0)"
+    reasons = [
+        (refused,) if refused else _reason(p, significance_level) for p in found[3]
+    ]
+    return dict(zip(names, found, strict=True)), reasons, groups
+
+
+def _reason(p_value: float, level: float) -> tuple[str, ...]:
+    if p_value <= level:
+        return ()
+    return (
+        "members with exchanged utilities gain as much by chance "
+        f"(p = {p_value:.3g}, more than {level:g})",
+    )
+
+
+def _variance_shares(
+    given: DecisionProblem, players: Mapping[str, list[int]]
+) -> FloatArray:  # shape: (n_rows,)
+    """Return closed indices of all utilities together."""
+    expansion = given.expansion
+    norms = np.sqrt(np.square(expansion.coefficients).sum(axis=0, keepdims=True))
+    return np.array(
+        [
+            float(closed_index(norms, expansion.multi_indices, own)[0])
+            for own in players.values()
+        ]
+    )
+
+
+def _permutation_caution(
+    n_permutations: int, n_rows: int, significance_level: float
+) -> tuple[str, ...]:
+    """Caution when no row could be supported."""
+    smallest = n_rows / (n_permutations + 1)
+    if not n_permutations or smallest <= significance_level:
+        return ()
+    return (
+        f"with {n_permutations} permutations the smallest possible p-value of "
+        f"{n_rows} rows is {min(smallest, 1.0):.2g}: none can be supported",
+    )
+
+
+def _cautions(
+    given: DecisionProblem, form: str, groups: MemberGroups | None
+) -> tuple[str, ...]:
+    """Warn of dependent inputs, and say what was done about dependent members."""
+    if given.members is None:
+        return ()
+    found: tuple[str, ...] = ()
+    inputs = given.members.inputs
+    if groups is not None:
+        found = () if groups.reason else (groups.caution,)
+        inputs = inputs[without_replicates(len(inputs), groups.labels)]
+    seen = None
+    if form == "marginal" and inputs.shape[1] > 1:
+        seen = dependence_seen(inputs, given.inputs)
+    if seen is None:
+        return found
+    words = (
+        f"{seen}, and form='marginal' assumes that inputs are independent; "
+        "form='regression' does not"
+    )
+    warnings.warn(f"{words}.", DependentInputsWarning, stacklevel=3)
+    return (*found, words)
+
+
+def _table(
+    given: DecisionProblem,
+    names: tuple[str, ...],
+    columns: dict[str, FloatArray],
+    reasons: Sequence[tuple[str, ...]],
+    evpi: float,
+    cautions: tuple[str, ...],
+) -> Result:
+    """Put the values into words."""
+    members = given.members
+    best = given.actions[int(np.argmax(given.contrasts[:, 0]))]
+    good = [n for n, r in zip(names[:-1], reasons[:-1], strict=True) if not r]
+    title = (
+        f"Without knowing more, {best!r} is the best of {len(given.actions)} actions."
+    )
+    if members is None:
+        notes: tuple[str, ...] = (
+            "The expansion was taken as known: there are no members to test it on.",
+        )
+    else:
+        head = "Knowing an input is not shown to be worth anything"
+        if good:
+            head = (
+                f"Knowing is worth something for {len(good)} of {len(names) - 1} "
+                f"({', '.join(good)})"
+            )
+        title = f"{head}, with {len(members.inputs)} members. {title}"
+        notes = (
+            "Lower bounds are from held-out members, whatever the fit; p is adjusted "
+            "over the rows.",
+        )
+    return Result(
+        {"input": names},
+        columns,
+        supported=tuple(not reason for reason in reasons),
+        reasons=tuple(reasons),
+        facts=tuple(_facts(columns, place) for place in range(len(names))),
+        title=title,
+        notes=(*notes, *cautions_in_words(cautions)),
+        figures={
+            "evpi": evpi,
+            "best_action": best,
+            "actions": given.actions,
+            "n_members": None if members is None else len(members.inputs),
+            "cautions": cautions,
+        },
+        framed=("input", "value", *list(columns)[1:], "supported", "reasons"),
+    )
+
+
+def _facts(columns: Mapping[str, FloatArray], place: int) -> str:
+    """Return the figures of a row in words."""
+    row = {name: values[place] for name, values in columns.items()}
+    worth = f"worth {row['value']:.3g}"
+    if np.isnan(row["value"]):
+        worth = f"the expansion says {row['plug_in']:.3g}"
+    if not np.isnan(row["standard_error"]):
+        worth += f" ± {row['standard_error']:.2g}"
+    facts = [worth]
+    if not np.isnan(row["lower_bound"]):
+        facts.append(f"at least {row['lower_bound']:.3g}")
+    if not np.isnan(row["p_value"]):
+        facts.append(f"p = {row['p_value']:.3g}")
+    if not np.isnan(row["share_of_evpi"]):
+        facts.append(f"{row['share_of_evpi']:.0%} of knowing all")
+    facts.append(f"{row['variance_share']:.0%} of the variance")
+    facts.append(f"changes the decision with probability {row['flip_probability']:.2g}")
+    if not np.isnan(row.get("evsi", np.nan)):
+        facts.append(f"observations are worth {row['evsi']:.3g}")
+    if not np.isnan(row.get("net_benefit", np.nan)):
+        facts.append(f"net benefit {row['net_benefit']:.3g}")
+    return ", ".join(facts)

@@ -1,0 +1,284 @@
+"""The value of knowing one input is exact, whatever its distribution."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+from skpce._input_laws import NAMED_LAWS, NormalLaw
+from skpce._input_laws.pieces import means_of_pieces, rule_of_pieces
+from skpce.decision._value.envelope import (
+    envelope_of_lines,
+    upper_envelope,
+    value_of_input,
+)
+from tests.skpce.decision.decision_problems import (
+    categorical,
+    coefficients_of,
+    gain_of_normal,
+    law,
+)
+
+CONTINUOUS = {
+    "normal": stats.norm(1, 2),
+    "uniform": stats.uniform(2, 3),
+    "exponential": stats.expon(1, 2),
+    "gamma": stats.gamma(0.7, 2, 3),
+    "beta": stats.beta(0.6, 2.5, -1, 3),
+    "triangular": stats.triang(0.3, 1, 2),
+    "lognormal": stats.lognorm(0.3),
+    "logistic": stats.logistic(0, 1),
+}
+STANDARD = NormalLaw(0.0, 1.0)
+
+
+def against_zero(function, one, degree):
+    found = coefficients_of(function, one, degree)
+    return value_of_input(one, np.stack([np.zeros_like(found), found]))
+
+
+@pytest.mark.parametrize("deviation", [1.0, 2.0, np.sqrt(5.0), 1e-3, 1e3])
+def test_a_line_of_a_normal_input(deviation):
+    found = value_of_input(STANDARD, np.array([[0.0, 0.0], [1.0, deviation]]))
+    assert found.value == pytest.approx(gain_of_normal(1.0, deviation), abs=1e-12)
+    flip = stats.norm.cdf(-1.0 / deviation)
+    assert found.flip_probability == pytest.approx(flip, abs=1e-14)
+
+
+def test_a_square_of_a_normal_input():
+    found = against_zero(lambda x: x**2 - 1.0, law(stats.norm(0, 1)), 2)
+    assert found.value == pytest.approx(2.0 * stats.norm.pdf(1.0), abs=1e-14)
+    assert found.value == pytest.approx(0.4839414490382868, abs=1e-14)
+
+
+def test_a_square_of_a_uniform_input():
+    found = against_zero(lambda x: x**2 - 1.0 / 3.0, law(stats.uniform(-1, 2)), 2)
+    assert found.value == pytest.approx(2.0 / (9.0 * np.sqrt(3.0)), abs=1e-14)
+
+
+def test_a_line_of_an_exponential_input():
+    one = law(stats.expon())
+    found = against_zero(lambda x: x - 1.7, one, 1)
+    assert found.value == pytest.approx(np.exp(-1.7), abs=1e-14)
+
+
+def test_a_line_of_a_lognormal_input():
+    """The formula of Black and Scholes."""
+    s, strike = 0.4, 1.3
+    found = against_zero(lambda x: x - strike, law(stats.lognorm(s)), 1)
+    forward = np.exp(s**2 / 2.0)
+    d1 = np.log(forward / strike) / s + s / 2.0
+    call = forward * stats.norm.cdf(d1) - strike * stats.norm.cdf(d1 - s)
+    assert found.value == pytest.approx(call, abs=1e-10)
+
+
+def test_a_line_of_a_beta_input():
+    a, b, c = 2.0, 3.5, 0.6
+    found = against_zero(lambda x: x - c, law(stats.beta(a, b)), 1)
+    mean = a / (a + b)
+    above = mean * stats.beta.sf(c, a + 1, b) - c * stats.beta.sf(c, a, b)
+    assert found.value == pytest.approx(above, abs=1e-14)
+
+
+def test_levels_of_a_categorical_input():
+    one = categorical([0.2, 0.5, 0.3])
+    utilities = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -2.0], [0.3, 0.2, 0.9]])
+    levels = np.arange(3.0)
+    found = value_of_input(
+        one, (utilities * [0.2, 0.5, 0.3]) @ one.evaluate(levels, 2).T
+    )
+    weights = np.array([0.2, 0.5, 0.3])
+    means = utilities @ weights
+    assert found.value == pytest.approx(
+        utilities.max(axis=0) @ weights - means.max(), abs=1e-14
+    )
+    best = means.argmax()
+    assert found.flip_probability == pytest.approx(
+        weights[utilities.argmax(axis=0) != best].sum()
+    )
+
+
+@pytest.mark.parametrize("frozen", [stats.poisson(3.2), stats.binom(12, 0.3)])
+def test_values_of_a_discrete_input(frozen):
+    one, points = law(frozen), np.arange(80.0)
+    masses = frozen.pmf(points)
+    functions = [lambda x: 0.0 * x, lambda x: (x - 3.0) ** 2 - 4.0, lambda x: 2.0 - x]
+    table = np.stack([coefficients_of(f, one, 2) for f in functions])
+    values = np.stack([f(points) for f in functions])
+    expected = masses @ values.max(axis=0) - (values @ masses).max()
+    assert value_of_input(one, table).value == pytest.approx(expected, abs=1e-10)
+
+
+def test_an_empirical_input_is_its_sample():
+    column = np.random.default_rng(0).exponential(size=40)
+    one = NAMED_LAWS["empirical"].learn(column, np.ones(40))
+    found = against_zero(lambda x: x**2 - 1.5 * x, one, 2)
+    values = column**2 - 1.5 * column
+    expected = np.maximum(values, 0.0).mean() - max(values.mean(), 0.0)
+    assert found.value == pytest.approx(expected, abs=1e-12)
+
+
+def mean_of_the_largest(frozen, one, table):
+    """Integrate between all crossings on a fine grid; by quadrature of scipy."""
+    degree = table.shape[1] - 1
+
+    def values(x):
+        return table @ one.evaluate(np.atleast_1d(x), degree)
+
+    grid = frozen.ppf(np.linspace(1e-14, 1 - 1e-14, 4001))
+    owners = values(grid).argmax(axis=0)
+    edges = [grid[0]]
+    for place in np.flatnonzero(np.diff(owners)):
+        i, j = owners[place], owners[place + 1]
+        edges.append(
+            brentq(
+                lambda x, i=i, j=j: (values(x)[i] - values(x)[j]).item(),
+                *grid[place : place + 2],
+                xtol=1e-15,
+            )
+        )
+    edges = [frozen.support()[0], *edges[1:], frozen.support()[1]]
+    middles = frozen.ppf([0.01, 0.1, 0.5, 0.9, 0.99])
+    edges = np.unique(np.concatenate([edges, middles]))
+    total = 0.0
+    for low, high in pairwise(edges):
+        total += quad(
+            lambda x: values(x).max() * frozen.pdf(x),
+            *(low, high),
+            epsabs=1e-14,
+            epsrel=1e-13,
+            limit=400,
+        )[0]
+    return total
+
+
+@pytest.mark.parametrize("name", [n for n in CONTINUOUS if n not in ("gamma", "beta")])
+@pytest.mark.parametrize(("n_actions", "degree"), [(3, 1), (4, 3)])
+def test_several_polynomials_by_quadrature(name, n_actions, degree):
+    frozen, one = CONTINUOUS[name], law(CONTINUOUS[name])
+    table = np.random.default_rng(3).normal(size=(n_actions, degree + 1))
+    expected = mean_of_the_largest(frozen, one, table) - table[:, 0].max()
+    assert value_of_input(one, table).value == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_means_of_pieces_add_up_to_those_of_the_rule(name):
+    """Closed forms against a composite rule, piece by piece."""
+    frozen, one = CONTINUOUS[name], law(CONTINUOUS[name])
+    edges = frozen.ppf([0.05, 0.3, 0.31, 0.9])
+    found = means_of_pieces(one, edges, 4)
+    np.testing.assert_allclose(found.sum(axis=0), [1, 0, 0, 0, 0], atol=1e-9)
+    points, masses = rule_of_pieces(one, edges, 4, parts=2)
+    place = np.searchsorted(edges, points)
+    by_rule = np.zeros_like(found)
+    np.add.at(by_rule, place, (one.evaluate(points, 4) * masses).T)
+    np.testing.assert_allclose(found, by_rule, atol=1e-9)
+
+
+def test_lines_and_polynomials_have_one_envelope():
+    """The algorithm for lines against the roots of all pairs."""
+    rng = np.random.default_rng(0)
+    lines = rng.normal(size=(40, 2))
+    edges, owners = envelope_of_lines(*lines.T)
+    tiny = np.column_stack([lines, np.zeros(40)])
+    tiny[0, 2] = 1e-300  # takes the other way
+    other = upper_envelope(STANDARD, tiny)
+    np.testing.assert_allclose(edges, other.edges, atol=1e-12)
+    np.testing.assert_array_equal(owners, other.owners)
+
+
+def test_many_actions_are_compared_in_parts():
+    rng = np.random.default_rng(1)
+    table = rng.normal(size=(300, 4)) * [1.0, 1.0, 0.5, 0.2]
+    found = upper_envelope(STANDARD, table)
+    points = np.linspace(-6.0, 6.0, 20001)
+    best = (table @ STANDARD.evaluate(points, 3)).argmax(axis=0)
+    at = found.owners[np.searchsorted(found.edges, points)]
+    values = table @ STANDARD.evaluate(points, 3)
+    place = np.arange(len(points))
+    np.testing.assert_allclose(values[at, place], values[best, place], atol=1e-9)
+
+
+def test_a_polynomial_that_only_touches_is_worth_nothing():
+    """``-(x - 1)^2`` never beats 0."""
+    found = against_zero(lambda x: -((x - 1.0) ** 2), STANDARD, 2)
+    assert found.value == pytest.approx(0.0, abs=1e-14)
+
+
+@pytest.mark.parametrize("tiny", [1e-6, 1e-10, 1e-12, 1e-15, 1e-30])
+def test_a_tiny_leading_coefficient_changes_nothing(tiny):
+    table = np.array([[0.0, 0.0, 0.0, 0.0], [0.1, 1.0, 0.3, tiny]])
+    expected = value_of_input(STANDARD, table[:, :3]).value
+    assert value_of_input(STANDARD, table).value == pytest.approx(
+        expected, abs=2 * tiny + 1e-13
+    )
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "gamma", "triangular"])
+@pytest.mark.parametrize("seed", range(3))
+def test_shift_order_and_scale(name, seed):
+    one, rng = law(CONTINUOUS[name]), np.random.default_rng(seed)
+    table = rng.normal(size=(5, 4))
+    value = value_of_input(one, table).value
+    shifted = value_of_input(one, table + rng.normal(size=4)).value
+    assert shifted == pytest.approx(value, abs=1e-12)
+    assert value_of_input(one, table[rng.permutation(5)]).value == pytest.approx(
+        value, abs=1e-12
+    )
+    assert value_of_input(one, 7.0 * table).value == pytest.approx(7.0 * value)
+    soft = value_of_input(one, table, 0.3).value
+    assert value_of_input(one, 7.0 * table, 2.1).value == pytest.approx(7.0 * soft)
+
+
+def test_a_common_shift_is_worth_nothing():
+    table = np.tile([3.0, 2.0, -1.0], (4, 1)) + np.arange(4.0)[:, np.newaxis] * [
+        1,
+        0,
+        0,
+    ]
+    for temperature in (None, 0.5):
+        found = value_of_input(STANDARD, table, temperature)
+        assert (found.value, found.flip_probability) == (0.0, 0.0)
+
+
+def test_another_action_of_equal_utility_flips_nothing():
+    table = np.array([[0.0, 1.0], [0.0, 1.0], [-9.0, 0.0]])
+    assert value_of_input(STANDARD, table).flip_probability < 1e-15
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform", "lognormal", "triangular"])
+@pytest.mark.parametrize("temperature", [1.0, 0.1])
+def test_soft_decisions_by_quadrature(name, temperature):
+    frozen, one = CONTINUOUS[name], law(CONTINUOUS[name])
+    table = np.random.default_rng(5).normal(size=(3, 3))
+
+    def soft(x):
+        values = table @ one.evaluate(np.atleast_1d(x), 2) / temperature
+        return temperature * logsumexp(values) * frozen.pdf(x)
+
+    inner = frozen.ppf(np.linspace(0.001, 0.999, 21))
+    ends = [frozen.ppf(1e-18), *inner, frozen.isf(1e-18)]
+    mean = sum(quad(soft, *pair, epsabs=1e-14, limit=200)[0] for pair in pairwise(ends))
+    expected = mean - temperature * logsumexp(table[:, 0] / temperature)
+    found = value_of_input(one, table, temperature)
+    assert found.value == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_cold_soft_decision_is_the_best_action():
+    table = np.random.default_rng(6).normal(size=(3, 3))
+    cold = value_of_input(STANDARD, table, 1e-6).value
+    assert cold == pytest.approx(value_of_input(STANDARD, table).value, abs=1e-6)
+
+
+def test_soft_value_of_a_normal_log_partition():
+    """``log(1 + e^z)``: the mean of the softplus of a normal input."""
+    found = value_of_input(STANDARD, np.array([[0.0, 0.0], [0.5, 1.0]]), 1.0)
+    mean = quad(
+        lambda z: np.logaddexp(0.0, 0.5 + z) * stats.norm.pdf(z), -12, 12, epsabs=1e-14
+    )[0]
+    expected = mean - np.logaddexp(0.0, 0.5)
+    assert found.value == pytest.approx(expected, abs=1e-10)

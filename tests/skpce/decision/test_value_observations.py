@@ -1,0 +1,327 @@
+"""Noisy observations, several inputs and measurements, against closed forms."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+from scipy.optimize import brentq
+
+from skpce import Expansion
+from skpce._basis.basis import PolynomialBasis
+from skpce._input_laws import NormalLaw
+from skpce.decision import knowledge_gradient, value_of_information
+from skpce.decision._value.envelope import value_of_input
+from skpce.decision._value.expected_value import value_of_inputs
+from skpce.decision._value.observations import (
+    value_of_noisy_input,
+    value_of_observations,
+    value_of_signal,
+)
+from tests.skpce.decision.decision_problems import (
+    categorical,
+    coefficients_of,
+    expansion_of_lines,
+    gain_of_normal,
+    law,
+)
+
+STANDARD = NormalLaw(0.0, 1.0)
+
+
+def basis_of(one, degree):
+    return PolynomialBasis([one], np.arange(degree + 1)[:, np.newaxis])
+
+
+# Several inputs
+
+
+def test_the_difference_of_two_normal_inputs():
+    laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
+    found = value_of_information(
+        expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
+    )
+    expected = [gain_of_normal(1.0, s) for s in (1.0, 2.0, np.sqrt(5.0))]
+    np.testing.assert_allclose(found.plug_in, expected, atol=1e-12)
+    np.testing.assert_allclose(found.value.round(4), [0.0833, 0.3956, 0.4798])
+    assert found.integration_error.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("n_actions", "expected"), [(2, 0.5642), (3, 0.8463), (4, 1.0294), (5, 1.1630)]
+)
+def test_independent_standard_normal_utilities(n_actions, expected):
+    """The mean of the largest of K; exact for two, within five errors beyond."""
+    laws = [STANDARD] * n_actions
+    lines = expansion_of_lines(laws, np.zeros(n_actions), np.eye(n_actions))
+    found = value_of_information(lines)
+    exact = quad(
+        lambda x: (
+            x * n_actions * stats.norm.pdf(x) * stats.norm.cdf(x) ** (n_actions - 1)
+        ),
+        *(-12, 12),
+        epsabs=1e-13,
+    )[0]
+    assert exact == pytest.approx(expected, abs=5e-5)
+    error = found.integration_error[-1]
+    assert abs(found.evpi - exact) <= 5.0 * error + 1e-12
+    assert error < 3e-4
+    np.testing.assert_allclose(found.plug_in[:-1], stats.norm.pdf(0.0), atol=1e-14)
+    np.testing.assert_allclose(found.flip_probability[:-1].round(3)[1:], 0.5)
+
+
+def test_inputs_of_few_values_are_listed():
+    laws = [categorical([0.3, 0.7]), law(stats.binom(3, 0.4))]
+    indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1], [0, 2]])
+    table = np.random.default_rng(0).normal(size=(3, 5))
+    found = value_of_inputs(PolynomialBasis(laws, indices), table, [0, 1])
+    total = 0.0
+    for level, p in enumerate([0.3, 0.7]):
+        for k in range(4):
+            at = PolynomialBasis(laws, indices).combine(np.array([[level, k]]), table)
+            total += p * stats.binom(3, 0.4).pmf(k) * at.max()
+    assert found.value == pytest.approx(total - table[:, 0].max(), abs=1e-12)
+    assert found.standard_error == 0.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_monotone_in_the_set(seed):
+    rng = np.random.default_rng(seed)
+    laws = [
+        STANDARD,
+        law(stats.uniform(0, 2)),
+        law(stats.gamma(2)),
+        categorical([1, 2]),
+    ]
+    indices = np.array(
+        [
+            *([0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]),
+            *([2, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1], [0, 0, 2, 0]),
+        ]
+    )
+    expansion = Expansion(PolynomialBasis(laws, indices), rng.normal(size=(3, 10)))
+    groups = {"two": [0, 1], "three": [0, 1, 2]}
+    found = value_of_information(expansion, groups=groups, random_state=seed)
+    value = dict(zip(found.input_names, found.plug_in, strict=True))
+    errors = dict(zip(found.input_names, found.integration_error, strict=True))
+    chains = [("x0", "two"), ("x1", "two"), ("two", "three"), ("x2", "three")]
+    for small, large in [*chains, ("three", "all inputs"), ("x3", "all inputs")]:
+        margin = 5.0 * np.hypot(errors[small], errors[large]) + 1e-12
+        assert value[small] <= value[large] + margin
+    assert found.evpi == value["all inputs"]
+    assert found.share_of_evpi[-1] == 1.0
+
+
+def test_all_inputs_named_as_a_group_are_the_evpi():
+    laws = [STANDARD, law(stats.uniform(0, 2))]
+    indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    table = np.random.default_rng(0).normal(size=(3, 4))
+    expansion = Expansion(PolynomialBasis(laws, indices), table)
+    found = value_of_information(expansion, groups={"both": [1, 0]})
+    assert found["both"].value == found["all inputs"].value
+
+
+def test_the_other_inputs_are_averaged_out():
+    """The same value as that of the marginal expansion, whose interactions are gone."""
+    laws = [STANDARD, STANDARD]
+    indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    table = np.array([[0.0, 0.0, 0.0, 0.0], [0.2, 1.0, 0.5, 3.0]])
+    expansion = Expansion(PolynomialBasis(laws, indices), table)
+    found = value_of_information(expansion)
+    assert found.value[0] == pytest.approx(gain_of_normal(0.2, 1.0), abs=1e-13)
+    assert found.value[1] == pytest.approx(gain_of_normal(0.2, 0.5), abs=1e-13)
+
+
+# Observations
+
+
+@pytest.mark.parametrize("n_observations", [1, 4, 100])
+def test_observations_of_a_normal_input(n_observations):
+    """Normal-normal: the posterior mean has the deviation ``rho s``."""
+    laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
+    lines = expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
+    found = value_of_information(lines, n_observations=n_observations, noise_sd=1.5)
+    variance = 1.5**2 / n_observations
+    shrunk = [1.0 / np.sqrt(1.0 + variance), 4.0 / np.sqrt(4.0 + variance)]
+    expected = [gain_of_normal(1.0, s) for s in [*shrunk, np.hypot(*shrunk)]]
+    np.testing.assert_allclose(found.evsi, expected, atol=1e-12)
+
+
+def test_many_observations_are_knowing():
+    laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
+    lines = expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
+    last = np.zeros(3)
+    for n_observations in (1, 10, 1000, 10**12):
+        found = value_of_information(lines, n_observations=n_observations, noise_sd=1)
+        assert (found.evsi > last).all()
+        assert (found.evsi <= found.value).all()
+        last = found.evsi
+    np.testing.assert_allclose(last, found.value, atol=1e-10)
+
+
+@pytest.mark.parametrize("noise_sd", [0.05, 0.5, 2.0])
+def test_mehlers_formula_against_quadrature_over_the_data(noise_sd):
+    """Two ways: shrunken coefficients of any degree, and the integral over signals."""
+    table = np.random.default_rng(1).normal(size=(4, 4))
+    exact = value_of_observations(basis_of(STANDARD, 3), table, {0: noise_sd})
+    by_data = value_of_noisy_input(STANDARD, table, noise_sd)
+    assert by_data.value == pytest.approx(exact.value, abs=1e-9)
+    assert by_data.flip_probability == pytest.approx(exact.flip_probability, abs=1e-7)
+
+
+def test_an_observation_of_a_uniform_input_by_hand():
+    one, noise = law(stats.uniform(-1, 2)), 0.5
+    table = np.stack([np.zeros(2), coefficients_of(lambda x: x + 0.1, one, 1)])
+
+    def joint(signal):
+        inner = lambda x: (x + 0.1) * 0.5 * stats.norm.pdf(signal, x, noise)  # noqa: E731
+        return quad(inner, -1, 1, epsabs=1e-14)[0]
+
+    root = brentq(joint, -3, 3, xtol=1e-14)
+    expected = quad(joint, root, 7, epsabs=1e-12)[0] - 0.1
+    found = value_of_noisy_input(one, table, noise)
+    assert found.value == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("frozen", [stats.gamma(2), stats.poisson(3), stats.beta(2, 5)])
+def test_observations_are_worth_less_than_knowing(frozen):
+    one = law(frozen)
+    table = np.random.default_rng(2).normal(size=(3, 3))
+    known = value_of_input(one, table).value
+    sizes = frozen.std() * np.array([3.0, 1.0, 0.3, 0.03, 0.003])
+    values = [value_of_noisy_input(one, table, size).value for size in sizes]
+    assert (np.diff(values) > -1e-9).all()
+    assert values[-1] <= known + 1e-9
+    assert values[-1] == pytest.approx(known, rel=1e-3)
+
+
+def test_observations_of_several_inputs_by_simulation():
+    """A uniform and a normal one, each observed with noise."""
+    one = law(stats.uniform(-1, 2))
+    indices = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    basis, rng = PolynomialBasis([one, STANDARD], indices), np.random.default_rng(0)
+    table = rng.normal(size=(3, 4))
+    found = value_of_observations(basis, table, {0: 0.5, 1: 0.7}, n_samples=2**16)
+    grid = np.linspace(-1, 1, 801)
+    inputs = rng.uniform(-1, 1, size=20000)
+    signals = inputs + 0.5 * rng.normal(size=20000)
+    weights = stats.norm.pdf(signals[:, np.newaxis], grid, 0.5)
+    means = np.sqrt(3.0) * (weights @ grid) / weights.sum(axis=1)
+    shrunk = rng.normal(size=20000) / np.hypot(1.0, 0.7)
+    features = np.stack([np.ones(20000), means, shrunk, means * shrunk])
+    draws = (table @ features).max(axis=0) - table[:, 0].max()
+    error = draws.std() / np.sqrt(len(draws))
+    assert abs(found.value - draws.mean()) <= 4.0 * np.hypot(
+        error, found.standard_error
+    )
+
+
+def test_a_category_cannot_be_observed_with_noise():
+    laws = [categorical([1, 1]), STANDARD]
+    lines = expansion_of_lines(laws, [0.0, 0.1], [[0.0, 0.0], [1.0, 1.0]])
+    found = value_of_information(lines, n_observations=2, noise_sd={"x1": 1.0})
+    assert np.isnan(found.evsi[[0, 2]]).all()
+    assert found.evsi[1] > 0
+
+
+def test_costs_are_subtracted():
+    laws = [law(stats.norm(1, 1)), law(stats.norm(0, 2))]
+    lines = expansion_of_lines(laws, [0.0, 1.0], [[0.0, 0.0], [1.0, -2.0]])
+    found = value_of_information(lines, costs={"x0": 0.1, "x1": 0.02})
+    np.testing.assert_allclose(found.net_benefit, found.value - [0.1, 0.02, 0.12])
+    found = value_of_information(lines, costs=0.01, n_observations=5, noise_sd=1.0)
+    np.testing.assert_allclose(found.net_benefit, found.evsi - [0.05, 0.05, 0.1])
+
+
+def test_a_signal_of_points_is_the_posterior_of_particles():
+    """Two points and one noisy observation, by quadrature."""
+    points, masses = np.array([0.0, 1.0]), np.array([0.4, 0.6])
+    utilities = np.array([[1.0, 0.0], [0.0, 0.5]])
+
+    def best(signal):
+        weights = masses * stats.norm.pdf(signal, points, 0.4)
+        return (utilities @ weights).max()
+
+    root = brentq(
+        lambda s: 0.4 * stats.norm.pdf(s, 0, 0.4) - 0.3 * stats.norm.pdf(s, 1, 0.4),
+        *(0, 1),
+        xtol=1e-15,
+    )
+    mean = sum(
+        quad(best, low, high, epsabs=1e-14)[0]
+        for low, high in [(-5, 0), (0, root), (root, 1), (1, 6)]
+    )
+    found = value_of_signal(points, masses, utilities, 0.4)
+    assert found.value == pytest.approx(mean - 0.4, abs=1e-10)
+
+
+# Measurements
+
+
+def test_independent_alternatives():
+    """``s f(-d / s)`` with ``f(z) = z Phi(z) + phi(z)``, Frazier et al. (2009)."""
+    means, variances, noise = np.array([0.0, 0.3, -1.0]), np.array([1.0, 0.5, 4.0]), 0.7
+    changes = variances / np.sqrt(variances + noise**2)
+    others = np.array([0.3, 0.0, 0.3])
+    z = -np.abs(means - others) / changes
+    expected = changes * (z * stats.norm.cdf(z) + stats.norm.pdf(z))
+    found = knowledge_gradient(means, np.diag(variances), noise)
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+def test_correlated_alternatives_by_ten_million_draws():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    means, covariance = 0.5 * rng.normal(size=5), root @ root.T
+    noise = np.array([0.5, 1.0, 0.0, 2.0, 0.1])
+    found = knowledge_gradient(means, covariance, noise)
+    z = rng.normal(size=(100, 10**5))
+    for k in (1, 3):
+        change = covariance[k] / np.sqrt(covariance[k, k] + noise[k] ** 2)
+        total = squares = 0.0
+        for block in z:
+            gain = (means + np.outer(block, change)).max(axis=1) - means.max()
+            total += gain.sum()
+            squares += (gain**2).sum()
+        mean = total / z.size
+        error = np.sqrt((squares / z.size - mean**2) / z.size)
+        assert abs(found[k] - mean) <= 4.0 * error
+
+
+def test_measurements_of_combinations():
+    """Measuring a difference is worth more than measuring a sum."""
+    weights = [[1.0, -1.0], [1.0, 1.0]]
+    found = knowledge_gradient([0.0, 0.0], np.eye(2), 0.5, measurements=weights)
+    change = np.sqrt(2.0) * np.sqrt(2.0 / (2.0 + 0.25))
+    assert found[0] == pytest.approx(change * stats.norm.pdf(0.0), abs=1e-14)
+    assert found[1] == 0.0
+
+
+def test_the_gradient_is_the_value_of_a_sample():
+    """One kernel: the linear case of the preposterior analysis."""
+    laws = [law(stats.norm(0.0, 1.0)), law(stats.norm(0.2, 2.0))]
+    lines = expansion_of_lines(laws, [0.0, 0.2], np.diag([1.0, 2.0]))
+    by_sample = value_of_information(lines, n_observations=1, noise_sd=0.5).evsi[:2]
+    by_gradient = knowledge_gradient([0.0, 0.2], np.diag([1.0, 4.0]), 0.5)
+    np.testing.assert_allclose(by_sample, by_gradient, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (([[0.0]], [[1.0]], 1.0), "mean"),
+        (([0.0, 1.0], [[1.0]], 1.0), "covariance"),
+        (([0.0, 1.0], [[1.0, 0.5], [0.1, 1.0]], 1.0), "covariance"),
+        (([0.0, 1.0], np.diag([1.0, -1.0]), 1.0), "covariance"),
+        (([0.0, 1.0], np.eye(2), -1.0), "noise_sd"),
+        (([0.0, 1.0], np.eye(2), [1.0, 1.0, 1.0]), "noise_sd"),
+        (([np.nan, 1.0], np.eye(2), 1.0), "mean"),
+    ],
+)
+def test_bad_measurements_are_named(arguments, name):
+    with pytest.raises(ValueError, match=name):
+        knowledge_gradient(*arguments)
+
+
+def test_measurements_of_another_width_are_named():
+    with pytest.raises(ValueError, match="measurements"):
+        knowledge_gradient([0.0, 1.0], np.eye(2), 1.0, measurements=[[1.0]])

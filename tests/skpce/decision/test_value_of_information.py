@@ -1,0 +1,545 @@
+"""Members: what is read, what is refused, bounds, tests, words and pictures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.special import softmax
+from sklearn.decomposition import PCA
+from sklearn.model_selection import ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skpce import (
+    CompositionalPCESurrogate,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+)
+from skpce.decision import (
+    DependentInputsWarning,
+    InputBelief,
+    ThompsonPolicy,
+    measure_next,
+    value_of_information,
+)
+from skpce.embedding import PLSTransformer
+from tests.skpce.decision.decision_problems import gain_of_normal
+
+QUICK = {"n_permutations": 99, "n_resamples": 20, "n_samples": 1024, "random_state": 0}
+
+
+def draw(size, seed=0, noise=0.3):
+    """Only x1 decides; x0 moves both actions alike."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(size, 3))
+    utility = np.column_stack([5.0 * X[:, 0], 5.0 * X[:, 0] + X[:, 1] - 0.2])
+    return X, utility + noise * rng.normal(size=utility.shape)
+
+
+@pytest.fixture(scope="module")
+def members():
+    return draw(120)
+
+
+def test_what_decides_is_found(members):
+    found = value_of_information(PolynomialChaosRegressor(1), *members, **QUICK)
+    assert found.supported == (False, True, False, True)
+    assert np.isnan(found.value[[0, 2]]).all()
+    assert found.value[1] == found.plug_in[1]
+    assert found.plug_in[1] == pytest.approx(gain_of_normal(-0.2, 1.0), abs=0.1)
+    assert found.variance_share[0] > 0.9
+    assert found.low[1] < found.plug_in[1] < found.high[1]
+    assert 0 < found.lower_bound[1] < found.plug_in[1]
+    assert found.best_action == "action0"
+    assert found.n_members == 120
+    assert "by chance" in found["x0"].reasons[0]
+
+
+def test_it_is_printed_with_the_answer_first(members):
+    found = value_of_information(PolynomialChaosRegressor(1), *members, **QUICK)
+    lines = str(found).split("\n")
+    assert lines[0].startswith("Knowing is worth something for 1 of 3 (x1), with 120 ")
+    assert lines[1].startswith("- x0: NOT SUPPORTED (the expansion says ")
+    assert lines[2].startswith("- x1: SUPPORTED (worth ")
+    assert "SUPPORTED" not in found.to_frame().columns
+    assert found.to_frame().columns[:3].tolist() == ["input", "value", "plug_in"]
+    assert "<table>" in found._repr_html_()
+
+
+def test_a_common_shift_changes_nothing(members):
+    X, utility = members
+    shift = 100.0 * X[:, :1] + 7.0
+    one, other = (
+        value_of_information(PolynomialChaosRegressor(2), X, values, **QUICK)
+        for values in (utility, utility + shift)
+    )
+    for name in ("plug_in", "lower_bound", "p_value", "cross_fitted", "low"):
+        np.testing.assert_allclose(
+            getattr(one, name), getattr(other, name), atol=1e-9, rtol=1e-9
+        )
+    assert other.variance_share[0] > one.variance_share[0]
+
+
+def test_a_shift_alone_is_worth_exactly_nothing(members):
+    X, _ = members
+    utility = X[:, :1] ** 2 + np.array([0.0, 0.25, -1.0])
+    found = value_of_information(PolynomialChaosRegressor(2), X, utility, **QUICK)
+    assert found.plug_in.tolist() == [0.0] * 4
+    assert found.variance_share[0] == pytest.approx(1.0, abs=1e-3)
+    assert not any(found.supported)
+    assert "same utility" not in found.reasons[0][0]
+    soft = value_of_information(
+        *(PolynomialChaosRegressor(2), X, utility, None, "softmax", 0.5), **QUICK
+    )
+    assert soft.plug_in.tolist() == [0.0] * 4
+
+
+def test_equal_actions_are_refused_in_words(members):
+    X, _ = members
+    found = value_of_information(
+        PolynomialChaosRegressor(1), X, np.repeat(X[:, :1], 2, axis=1), **QUICK
+    )
+    assert found.reasons[0] == ("all actions have the same utility for every member",)
+    assert found.plug_in.tolist() == [0.0] * 4
+
+
+def test_the_order_of_the_actions_does_not_matter(members):
+    X, utility = members
+    values = np.column_stack([utility, utility[:, 0] + X[:, 2]])
+    one, other = (
+        value_of_information(PolynomialChaosRegressor(1), X, table, **QUICK)
+        for table in (values, values[:, [2, 0, 1]])
+    )
+    for name in ("plug_in", "lower_bound", "p_value"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-9)
+
+
+def test_units_scale_the_values(members):
+    X, utility = members
+    one, other = (
+        value_of_information(PolynomialChaosRegressor(1), X, values, **QUICK)
+        for values in (utility, 1000.0 * utility)
+    )
+    for name in ("plug_in", "lower_bound", "standard_error"):
+        np.testing.assert_allclose(
+            1000.0 * getattr(one, name), getattr(other, name), rtol=1e-6, atol=1e-9
+        )
+    np.testing.assert_allclose(one.p_value, other.p_value)
+
+
+def test_names_of_inputs_and_actions_are_kept(members):
+    X, utility = members
+    frame = pd.DataFrame(X, columns=["price", "dose", "age"])
+    actions = pd.DataFrame(utility, columns=["wait", "treat"])
+    found = value_of_information(
+        *(PolynomialChaosRegressor(1), frame, actions),
+        groups={"both": ["price", "dose"]},
+        **QUICK,
+    )
+    assert found.input_names == ("price", "dose", "age", "both", "all inputs")
+    assert found.actions == ("wait", "treat")
+    assert found.best_action == "wait"
+
+
+def test_a_fit_to_the_utilities_is_used_itself(members):
+    X, utility = members
+    fitted = PolynomialChaosRegressor(1, alphas=[1e3]).fit(X, utility)
+    found = value_of_information(fitted, X, utility, **QUICK)
+    alone = value_of_information(fitted.expansion_)
+    np.testing.assert_allclose(found.plug_in, alone.plug_in, atol=1e-12)
+    before = fitted.coefficients_.copy()
+    np.testing.assert_array_equal(before, fitted.coefficients_)
+
+
+def test_an_expansion_is_taken_as_known(members):
+    X, utility = members
+    fitted = PolynomialChaosRegressor(1).fit(X, utility)
+    found = value_of_information(fitted.expansion_)
+    assert found.supported == (True,) * 4
+    assert np.isnan(found.lower_bound).all()
+    assert found.n_members is None
+    assert "no members" in str(found)
+
+
+def test_behind_a_pca_the_inputs_are_the_components(members):
+    X, utility = members
+    pipeline = make_pipeline(StandardScaler(), PCA(2), PolynomialChaosRegressor(1))
+    found = value_of_information(pipeline, X, utility, **QUICK)
+    assert found.input_names == ("pca0", "pca1", "all inputs")
+    again = value_of_information(pipeline.fit(X, utility), X, utility, **QUICK)
+    assert again.input_names == found.input_names
+
+
+def test_an_embedding_that_saw_the_utilities_is_refused(members):
+    X, utility = members
+    pipeline = make_pipeline(PLSTransformer(2), PolynomialChaosRegressor(1))
+    found = value_of_information(pipeline, X, utility, **QUICK)
+    assert not any(found.supported)
+    assert "fitted to y" in found.reasons[0][0]
+
+
+def test_a_surrogate_of_policies_and_a_callable():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    policies = softmax(np.column_stack([2 * X[:, 0], 0 * X[:, 0]]), axis=1)
+    surrogate = CompositionalPCESurrogate(2, steps={"a": 2}).fit(X, policies)
+
+    def utility(probabilities, inputs):
+        assert len(probabilities) == len(inputs) == 80
+        return np.column_stack([probabilities[:, 0], 0.5 + 0.0 * inputs[:, 0]])
+
+    found = value_of_information(surrogate, X, utility, **QUICK)
+    assert found.supported == (True, False, True)
+    exact = softmax(np.column_stack([2 * X[:, 0], 0 * X[:, 0]]), axis=1)[:, 0] - 0.5
+    expected = np.maximum(exact, 0).mean() - max(exact.mean(), 0)
+    assert found.plug_in[0] == pytest.approx(expected, abs=0.03)
+    with pytest.raises(ValueError, match="fitted"):
+        value_of_information(CompositionalPCESurrogate(2, steps={"a": 2}), X, utility)
+
+
+def test_a_regressor_that_chooses_itself(members):
+    found = value_of_information(
+        PolynomialChaosRegressorCV(degrees=(1, 2), solvers=("ridge",)),
+        *members,
+        n_permutations=19,
+        n_resamples=0,
+        random_state=0,
+    )
+    assert found["x1"].plug_in == pytest.approx(gain_of_normal(-0.2, 1.0), abs=0.1)
+    assert np.isnan(found.standard_error).all()
+
+
+def test_dependent_inputs_warn_and_are_regressed():
+    """The copy of an input tells as much as the input itself."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    X = np.column_stack([x, x + 0.3 * rng.normal(size=300)])
+    utility = np.column_stack([0 * x, x])
+    with pytest.warns(DependentInputsWarning, match="form='regression'"):
+        marginal = value_of_information(
+            PolynomialChaosRegressor(1), X, utility, **QUICK
+        )
+    assert marginal.plug_in[1] < 0.05
+    found = value_of_information(
+        PolynomialChaosRegressor(1), X, utility, form="regression", **QUICK
+    )
+    rho = 1.0 / np.hypot(1.0, 0.3)
+    assert found.plug_in[1] == pytest.approx(rho * stats.norm.pdf(0), abs=0.03)
+    assert found.plug_in[0] == pytest.approx(stats.norm.pdf(0), abs=0.03)
+    assert found.supported == (True, True, True)
+
+
+def test_known_distributions_narrow_the_bound():
+    """The expansion is a control variate where the distributions are given."""
+    X, utility = draw(100, noise=0.1)
+    learned, given = (
+        value_of_information(
+            PolynomialChaosRegressor(1, distribution=law), X, utility, **QUICK
+        )
+        for law in ("normal", stats.norm(0, 1))
+    )
+    truth = gain_of_normal(-0.2, 1.0)
+    assert given.cross_fitted_error[-1] < 0.3 * learned.cross_fitted_error[-1]
+    assert learned.lower_bound[-1] < given.lower_bound[-1] < truth
+
+
+def test_without_noise_and_with_known_distributions_the_bound_is_the_value():
+    X, utility = draw(60, noise=0.0)
+    found = value_of_information(
+        PolynomialChaosRegressor(1, distribution=stats.norm(0, 1), solver="ols"),
+        *(X, utility),
+        **QUICK,
+    )
+    truth = gain_of_normal(-0.2, 1.0)
+    assert found.plug_in[1] == pytest.approx(truth, abs=1e-10)
+    assert found.lower_bound[-1] == pytest.approx(truth, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["argmax", "softmax"])
+def test_the_bound_is_below_the_truth(kind):
+    """In 95 % of ensembles or more; here at least 33 of 40."""
+    below = 0
+    truth = gain_of_normal(-0.2, 1.0)
+    if kind == "softmax":
+        z = np.random.default_rng(0).normal(size=10**6)
+        truth = np.logaddexp(0, z - 0.2).mean() - np.logaddexp(0, -0.2)
+    for seed in range(40):
+        X, utility = draw(40, seed, noise=1.0)
+        found = value_of_information(
+            *(PolynomialChaosRegressor(1), X, utility, None, kind),
+            n_permutations=0,
+            n_resamples=0,
+            random_state=seed,
+        )
+        below += found.lower_bound[1] <= truth
+    assert below >= 33
+
+
+def test_the_test_holds_its_level():
+    """Of 40 null ensembles at most six have anything supported (level 5 %)."""
+    flagged = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, utility = rng.normal(size=(40, 2)), rng.normal(size=(40, 3))
+        found = value_of_information(
+            *(PolynomialChaosRegressor(2), X, utility + 3.0 * X[:, :1]),
+            n_permutations=99,
+            n_resamples=0,
+            n_samples=1024,
+            random_state=seed,
+        )
+        flagged += any(found.supported)
+    assert flagged <= 6
+
+
+def test_refits_and_the_closed_form_are_one_test(members):
+    """A pipeline that cannot be factorised gives the same p-values."""
+    X, utility = members
+    settings = QUICK | {"n_permutations": 19}
+    one = value_of_information(PolynomialChaosRegressor(1), X, utility, **settings)
+    other = value_of_information(
+        PolynomialChaosRegressor(1, solver="lars"), X, utility, **settings
+    )
+    assert one.p_value[1] == other.p_value[1]
+
+
+def test_copies_of_members_are_held_out_together():
+    X, utility = draw(25, noise=1.0)
+    rng = np.random.default_rng(1)
+    X = np.repeat(X, 4, axis=0) + 1e-3 * rng.normal(size=(100, 3))
+    utility = np.repeat(utility, 4, axis=0) + 1e-3 * rng.normal(size=(100, 2))
+    found = value_of_information(PolynomialChaosRegressor(1), X, utility, **QUICK)
+    alone = value_of_information(
+        PolynomialChaosRegressor(1), X[::4], utility[::4], **QUICK
+    )
+    ratio = found.cross_fitted_error[1] / alone.cross_fitted_error[1]
+    assert 0.7 < ratio < 2.0  # of 25 members; of 100 it would be half of it
+    assert any("near-copies" in caution for caution in found.cautions)
+
+
+def test_too_few_permutations_are_cautioned(members):
+    found = value_of_information(
+        PolynomialChaosRegressor(1), *members, **QUICK | {"n_permutations": 19}
+    )
+    assert any("smallest possible" in caution for caution in found.cautions)
+    untested = value_of_information(
+        PolynomialChaosRegressor(1), *members, **QUICK | {"n_permutations": 0}
+    )
+    assert "not tested" in untested.reasons[0][0]
+    assert np.isnan(untested.value).all()
+
+
+def test_the_same_seed_gives_the_same_numbers(members):
+    one, other = (
+        value_of_information(PolynomialChaosRegressor(1), *members, **QUICK)
+        for _ in range(2)
+    )
+    for name in one.columns:
+        np.testing.assert_array_equal(one.columns[name], other.columns[name])
+
+
+BAD = [
+    ({"cv": ()}, "cv"),
+    ({"cv": ShuffleSplit(3, random_state=0)}, "cv"),
+    ({"cv": 1000}, "cv"),
+    ({"decision": "best"}, "decision"),
+    ({"decision": "softmax", "temperature": 0.0}, "temperature"),
+    ({"form": "joint"}, "form"),
+    ({"n_observations": 0, "noise_sd": 1.0}, "n_observations"),
+    ({"n_observations": 2}, "noise_sd"),
+    ({"n_observations": 2, "noise_sd": -1.0}, "noise_sd"),
+    ({"n_observations": 2, "noise_sd": {"x9": 1.0}}, "x9"),
+    ({"costs": -1.0}, "costs"),
+    ({"costs": {"rent": 1.0}}, "rent"),
+    ({"groups": {"x0": [1]}}, "x0"),
+    ({"groups": {"g": ["x7"]}}, "x7"),
+    ({"n_permutations": -1}, "n_permutations"),
+    ({"significance_level": 2.0}, "significance_level"),
+    ({"confidence_level": 1.0}, "confidence_level"),
+    ({"n_samples": 1}, "n_samples"),
+]
+
+
+@pytest.mark.parametrize(("changes", "name"), BAD)
+def test_bad_arguments_are_named(members, changes, name):
+    with pytest.raises(ValueError, match=name):
+        value_of_information(PolynomialChaosRegressor(1), *members, **changes)
+
+
+def test_bad_utilities_are_named(members):
+    X, utility = members
+    pce = PolynomialChaosRegressor(1)
+    missing = utility.copy()
+    missing[3, 1] = np.nan
+    for bad, words in [
+        (utility[:50], "one row for each member"),
+        (utility[:, :1], "two or more actions"),
+        (missing, "NaN"),
+        (None, "utility"),
+        (utility[:, 0], "n_actions"),
+        (np.full(utility.shape, "a"), "utility"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            value_of_information(pce, X, bad)
+    with pytest.raises(TypeError, match="surrogate"):
+        value_of_information("pce", X, utility)
+    with pytest.raises(ValueError, match="X of"):
+        value_of_information(pce, None, utility)
+    expansion = PolynomialChaosRegressor(1).fit(X, utility).expansion_
+    with pytest.raises(ValueError, match="X must be None"):
+        value_of_information(expansion, X, utility)
+    with pytest.raises(ValueError, match="form"):
+        value_of_information(expansion, form="regression")
+
+
+# Measurements under a belief
+
+
+def test_the_gradient_of_particles_is_that_of_lines():
+    """A normal belief and linear rewards: three ways to one number."""
+    rng = np.random.default_rng(0)
+    belief = InputBelief(rng.normal(size=(20000, 2)))
+
+    def rewards(x):
+        return np.column_stack([x[:, 0], 0.1 + x[:, 0] + 0.5 * x[:, 1], 0.0 * x[:, 0]])
+
+    found = measure_next(belief, outcome=rewards, noise_sd=0.5)
+    lines = measure_next(
+        belief, "linear_knowledge_gradient", outcome=rewards, noise_sd=0.5
+    )
+    np.testing.assert_allclose(found.worth, lines.worth, atol=0.01)
+    slopes = np.array([1.0, 1.0, 0.0]) / np.hypot(1.0, 0.5)
+    z = np.linspace(-10, 10, 400001)
+    means = np.array([0.0, 0.1, 0.0])
+    best = (means[:, np.newaxis] + slopes[:, np.newaxis] * z).max(axis=0)
+    expected = np.trapezoid(best * stats.norm.pdf(z), z) - 0.1
+    assert lines.worth[0] == pytest.approx(expected, abs=0.02)
+    assert lines.worth[2] == 0.0
+
+
+def test_weights_of_the_belief_count():
+    """Particles of no weight change nothing."""
+    rng = np.random.default_rng(0)
+    particles = rng.normal(size=(500, 1))
+    wild = np.vstack([particles, 100.0 * np.ones((500, 1))])
+    weights = np.r_[np.ones(500), np.zeros(500)]
+
+    def rewards(x):
+        return np.column_stack([x[:, 0], 0.0 * x[:, 0]])
+
+    for by in ("knowledge_gradient", "linear_knowledge_gradient", "evppi", "variance"):
+        one, other = (
+            measure_next(belief, by, outcome=rewards, noise_sd=1.0)
+            for belief in (InputBelief(particles), InputBelief(wild, weights))
+        )
+        np.testing.assert_allclose(one.worth, other.worth, rtol=1e-9)
+        assert one.best == 0
+
+
+def test_knowing_is_worth_more_than_measuring():
+    belief = InputBelief(np.random.default_rng(0).normal(size=(2000, 1)))
+
+    def rewards(x):
+        return np.column_stack([x[:, 0], 0.0 * x[:, 0]])
+
+    known = measure_next(belief, "evppi", outcome=rewards).worth[0]
+    x = belief.particles[:, 0]
+    expected = np.maximum(x, 0).mean() - max(x.mean(), 0)
+    assert known == pytest.approx(expected, abs=1e-12)
+    worths = [
+        measure_next(belief, outcome=rewards, noise_sd=sd).worth[0]
+        for sd in (3.0, 1.0, 0.3)
+    ]
+    assert worths == sorted(worths)
+    assert worths[-1] < known
+
+
+def test_variance_is_not_worth():
+    """The reward that varies most is never the best: nothing to measure there."""
+    belief = InputBelief(np.random.default_rng(0).normal(size=(1000, 2)))
+
+    def rewards(x):
+        return np.column_stack([x[:, 0], 0 * x[:, 0], 5.0 * x[:, 1] - 50.0])
+
+    settings = {"outcome": rewards, "noise_sd": 0.5}
+    assert measure_next(belief, "variance", **settings).best == 2
+    assert measure_next(belief, **settings).best == 0
+    only = measure_next(belief, which=[1, 2], names=list("abc"), **settings)
+    assert only.candidate_names == ("b", "c")
+    assert only.rank.tolist() in ([1, 2], [2, 1])
+
+
+def policy_of_a_valve():
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    y = softmax(np.column_stack([3 * X, 0 * X]), axis=1)
+    surrogate = CompositionalPCESurrogate(1, steps={"valve": 2}).fit(X, y)
+    return surrogate, ThompsonPolicy(surrogate, random_state=0).fit()
+
+
+def test_a_policy_measures_less_once_it_knows():
+    _, policy = policy_of_a_valve()
+
+    def rewards(x):
+        return np.column_stack([x[:, 0], 0.0 * x[:, 0]])
+
+    before = policy.measure_next(outcome=rewards, noise_sd=0.2)
+    for _ in range(5):
+        policy.update(1.5, outcome=lambda x: x[:, 0], noise_sd=0.2)
+    after = policy.measure_next(outcome=rewards, noise_sd=0.2)
+    assert before.worth[0] > 0.1
+    assert after.worth[0] < 0.01
+    assert before.best_action in (0, 1)
+
+
+def test_a_surrogate_samples_from_a_belief():
+    surrogate, policy = policy_of_a_valve()
+    policy.update(1.5, outcome=lambda x: x[:, 0], noise_sd=0.1)
+    draws = surrogate.sample(2000, inputs=policy.belief_, residual=None, random_state=0)
+    expected = softmax([3 * 1.5, 0.0])[0]
+    assert draws[:, 0].mean() == pytest.approx(expected, abs=0.01)
+    with pytest.raises(ValueError, match="about 2 inputs"):
+        surrogate.sample(5, inputs=InputBelief(np.zeros((3, 2))))
+    frame = pd.DataFrame({"heat": np.linspace(-1, 1, 20)})
+    y = softmax(np.column_stack([frame.heat, 0 * frame.heat]), axis=1)
+    named = CompositionalPCESurrogate(1, steps={"valve": 2}).fit(frame, y)
+    with pytest.raises(ValueError, match="belief"):
+        named.sample(5, inputs=InputBelief(np.zeros((3, 1)), names=["other"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"by": "size"}, "by"),
+        ({"noise_sd": None}, "noise_sd"),
+        ({"noise_sd": [1.0, 2.0, 3.0]}, "noise_sd"),
+        ({"outcome": 3}, "outcome"),
+        ({"utility": 3}, "utility"),
+        ({"utility": lambda x: x[:, 0]}, "two or more actions"),
+        ({"outcome": lambda x: x[:1]}, "rows"),
+        ({"outcome": lambda x: np.nan * x}, "outcome"),
+        ({"which": [5]}, "which"),
+        ({"names": ["a"]}, "names"),
+        ({"belief": [[1.0]]}, "belief"),
+    ],
+)
+def test_bad_measurements_are_named(changes, words):
+    given = {"belief": InputBelief(np.eye(2)), "outcome": lambda x: x, "noise_sd": 1.0}
+    with pytest.raises(ValueError, match=words):
+        measure_next(**given | changes)
+
+
+def test_what_no_member_checks_is_not_claimed():
+    """Far out another action is best, where no held-out member is."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 1))
+        utility = np.column_stack([X[:, 0] - 4.0, 0.0 * X[:, 0]])
+        found = value_of_information(
+            PolynomialChaosRegressor(1, distribution=stats.norm(0, 1)),
+            *(X, utility + 0.3 * rng.normal(size=utility.shape)),
+            n_permutations=0,
+            n_resamples=0,
+            random_state=seed,
+        )
+        assert found.plug_in[0] > 0
+        assert found.lower_bound[0] == 0.0
