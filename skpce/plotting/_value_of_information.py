@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .._checks import FloatArray, check_integer
 from ..inspection import Result
 from ._steps import spread_apart
-from ._style import color, hide_spines, label, make_axes
+from ._style import color, hide_spines, label, make_axes, readable
 
 OWNER = "ValueOfInformationDisplay"
 
@@ -149,7 +149,7 @@ class ValueOfInformationDisplay:
         self._name_points(ax, top)
         self._legend(ax)
         self.ax_: Any = ax
-        self.figure_: Any = ax.figure
+        self.figure_: Any = readable(ax)[1]
         return self
 
     def _share(self, column: str) -> FloatArray:

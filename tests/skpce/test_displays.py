@@ -115,7 +115,7 @@ def test_names_may_be_given(pipeline):
     assert SobolDisplay.from_fit(pipeline, input_features=names).input_names == names
     with pytest.raises(ValueError, match=r"input_features=\['a'\] must be 2 names"):
         SobolDisplay.from_fit(pipeline, input_features=["a"])
-    with pytest.raises(ValueError, match="step_names='abc' must be 3 names"):
+    with pytest.raises(ValueError, match="step_names must be 3 names, one for each"):
         SobolDisplay.from_fit(pipeline, step_names="abc")
 
 
@@ -436,7 +436,7 @@ def test_other_estimators_are_refused(ensemble, regressor):
         lambda: EmbeddingDisplay.from_estimator(linear, X),
         lambda: ConvergenceDisplay.from_estimator(linear, X, y),
     ):
-        with pytest.raises(ValueError, match=r"Got LinearRegression\(\)"):
+        with pytest.raises(ValueError, match=r"ends in LinearRegression\(\); expected a fitted"):
             call()
     for display in (PrismDisplay, PolicyDistributionDisplay):
         with pytest.raises(ValueError, match="expected a fitted Compositional"):
@@ -472,7 +472,7 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
         r"targets=\[\] is empty": lambda: MainEffectsDisplay.from_estimator(
             fitted, targets=[]
         ),
-        "measure 'gini' is none": lambda: StepVarianceDisplay.from_estimator(
+        "measures has 'gini'; expected some of": lambda: StepVarianceDisplay.from_estimator(
             fitted, y, measures=["gini"]
         ),
         "'measure' .* Got 'gini'": lambda: PrismDisplay.from_estimator(
