@@ -10,6 +10,8 @@ from skpce.inspection import ResultRow
 # A part with less of the variance is not named in a sentence, but for the largest.
 _LEAST_SHARE = 0.1
 _MOST_PARTS = 3
+# Two parts of a sentence with such a distance correlation are said to be dependent.
+_DEPENDENT = 0.8
 # A trained policy is said to be noisy from this share on.
 _NOISY = 0.1
 
@@ -66,10 +68,28 @@ def _shares(found: PartFindings, row: ResultRow) -> str:
         error = float(np.sqrt(np.square(row.first_error).sum()))
         parts.append(f"{share_in_words(together, error)} from {rest}")
     text = ", ".join(parts)
+    text += _dependent(found, [names[i] for i in named])
     if "left" in row.result.columns:
         fall = max(1.0 - float(row.left[named[0]]), 0.0)
         text += f"; fixing the first at its mean takes away {fall:.0%}"
     return text
+
+
+def _dependent(found: PartFindings, named: list[str]) -> str:
+    """Say which of the named parts members do not have independently."""
+    dependence = found.effects.figures.get("dependence")
+    if dependence is None:
+        return ""
+    for pair, correlation in zip(
+        dependence.keys["pair"], dependence.distance_correlation, strict=True
+    ):
+        one, _, other = pair.partition(" and ")
+        if correlation >= _DEPENDENT and one in named and other in named:
+            return (
+                f" (but members do not have {_shown(one)} and {_shown(other)} "
+                f"independently: their distance correlation is {correlation:.2f})"
+            )
+    return ""
 
 
 def share_in_words(share: float, error: float) -> str:
@@ -84,7 +104,7 @@ def _noise(found: PartFindings, place: int) -> str:
     share = float(found.noise_share[place])
     if share < _NOISY:
         return ""
-    if share <= 0.5:
+    if share < 0.495:  # below what is shown as one half
         return f" Of the trained policies, {share:.0%} is training noise."
     return (
         f" Of the trained policies, {share:.0%} is training noise: to train longer "

@@ -69,7 +69,8 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     names = ("step", "part", "alone", "total", "", "", "supported")
     return Table(
         f"Named parts: {found.named.title}. Shares of the variance of each step, ± "
-        f"standard error, the {_MOST_PARTS} largest of {len(effects.part_names)} "
+        f"standard error, the {min(_MOST_PARTS, len(effects.part_names))} largest of "
+        f"{len(effects.part_names)} "
         "parts; variance ratio: recombined members over the members as they are. "
         f"{' '.join(effects.notes)}",
         tuple(names[i] if brief else columns[i] for i in shown),

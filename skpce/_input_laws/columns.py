@@ -66,5 +66,6 @@ def _check_resolution(owner: str, law: InputLaw, name: str, column: FloatArray) 
         raise ValueError(
             f"X has {value!r} in {name}, beside which its other values do not differ "
             f"in double precision, so that {owner} would see a constant; expected "
-            "values of comparable size. Leave the row out, or transform the input."
+            "values of comparable size among the rows whose sample_weight is positive. "
+            "Leave the row out, or transform the input."
         )

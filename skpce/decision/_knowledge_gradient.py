@@ -109,7 +109,7 @@ def knowledge_gradient(
 
 
 def _noise(noise_sd: Any, n_measurements: int) -> FloatArray:
-    if np.ndim(noise_sd) == 0:
+    if not np.iterable(noise_sd):
         check_real(OWNER, "noise_sd", noise_sd, low=0.0, closed="left")
         return np.full(n_measurements, float(noise_sd))
     expected = f"a float, or {n_measurements} of them, not negative"

@@ -187,7 +187,9 @@ def _labels(names: Any, n_columns: int) -> tuple[str, ...]:
 def _candidates(which: Any, n_columns: int) -> IndexArray:
     if which is None:
         return np.arange(n_columns)
-    columns = np.atleast_1d(np.asarray(which))
+    given = listed(which, "which") if np.iterable(which) else [which]
+    numbers = all(isinstance(one, (int, np.integer)) for one in given)
+    columns = np.array(given if numbers else [])
     valid = columns.dtype.kind in "iu" and columns.ndim == 1 and columns.size
     if not valid or columns.min() < 0 or columns.max() >= n_columns:
         expected = f"None, or positions of columns from 0 to {n_columns - 1}"

@@ -416,7 +416,9 @@ class PLSTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Z has shape (n_samples, n_components); another width is a ``ValueError``.
         """
         check_is_fitted(self)
-        return self.pls_.inverse_transform(checked_inputs(self, Z))
+        values = checked_inputs(self, Z)
+        refuse_extremes(values, "Z")
+        return self.pls_.inverse_transform(values)
 
     @property
     def _n_features_out(self) -> int:

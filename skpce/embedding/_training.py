@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import FloatArray, IndexArray, check_integer, check_real, validated_array
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    check_integer,
+    check_real,
+    refuse_memory,
+    validated_array,
+)
 
 
 def check_training_parameters(estimator: Any) -> None:
@@ -30,6 +37,9 @@ def check_training_parameters(estimator: Any) -> None:
         )
     for size in sizes:
         check_integer(owner, "hidden_layer_sizes", size, low=1)
+    widest = max([2 * estimator.n_components, *sizes])
+    what = f"n_components={estimator.n_components} and hidden_layer_sizes={sizes}"
+    refuse_memory(owner, 8.0 * widest**2, what)
 
 
 def split_rows(

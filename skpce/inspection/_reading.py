@@ -14,6 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._basis.basis import checked_inputs
 from .._checks import (
     BoolArray,
     FloatArray,
@@ -86,6 +87,9 @@ class Reading:
     @property
     def table(self) -> FloatArray | None:
         """Inputs of the expansion for X, else of the fit of a surrogate; else None."""
+        is_alone = not self.steps and hasattr(self.estimator, "n_features_in_")
+        if self.X is not None and is_alone:  # steps check their inputs themselves
+            return checked_inputs(self.estimator, self.X)
         if self.X is not None:
             return np.asarray(self.inputs, dtype=np.float64)
         return None if self.compositions is None else self.compositions.inputs

@@ -465,6 +465,8 @@ def ks_indistinguishable_fraction(
         raise ValueError("y_samples has NaN or infinite entries; expected numbers.")
     tables = y_true, drawn[:, np.newaxis]
     geometry, observed, draws = read_draws(owner, *tables, steps, mask)
+    if not len(observed):
+        raise ValueError("y_true has no members; expected at least one.")
     parts = geometry.active_parts
     tests = [_test(observed[:, part], draws[:, 0, part]) for part in parts]
     statistics, p_values = np.array(tests, dtype=np.float64).reshape(-1, 2).T

@@ -495,14 +495,16 @@ _Score = Callable[[Any, Any], FloatArray]
 def _score_of_steps(reading: Reading, y: ArrayLike) -> _Score:
     assert reading.compositions is not None  # of a surrogate
     geometry = reading.compositions.geometry
-    policies = checked_policies(y, reading.estimator, np.shape(reading.inputs)[0])
+    assert reading.table is not None  # X is given
+    policies = checked_policies(y, reading.estimator, len(reading.table))
     layout: Any = {"steps": geometry.layout.widths, "mask": geometry.mask}
     return partial(marginal_coverage_score, policies, **layout)
 
 
 def _score_of_outputs(reading: Reading, y: ArrayLike) -> _Score:
     names = reading.expansion.output_names
-    values = checked_outputs(y, names, np.shape(reading.inputs)[0])
+    assert reading.table is not None  # X is given
+    values = checked_outputs(y, names, len(reading.table))
     groups = group_matrix(reading.expansion).argmax(axis=0)
 
     def score(lower: Any, upper: Any) -> FloatArray:

@@ -30,7 +30,8 @@ def _trained(kind: Callable[..., Any], noun: str) -> Callable[[Generator], Drawn
             patience: Any,
             random_state: Any,
         ) -> Any:
-            max_epochs = 2 if max_epochs == 10**6 else max_epochs
+            is_long = isinstance(max_epochs, int) and max_epochs == 10**6
+            max_epochs = 2 if is_long else max_epochs
             return encode(
                 X,
                 n_components=n_components,

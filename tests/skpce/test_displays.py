@@ -436,7 +436,9 @@ def test_other_estimators_are_refused(ensemble, regressor):
         lambda: EmbeddingDisplay.from_estimator(linear, X),
         lambda: ConvergenceDisplay.from_estimator(linear, X, y),
     ):
-        with pytest.raises(ValueError, match=r"ends in LinearRegression\(\); expected a fitted"):
+        with pytest.raises(
+            ValueError, match=r"ends in LinearRegression\(\); expected a fitted"
+        ):
             call()
     for display in (PrismDisplay, PolicyDistributionDisplay):
         with pytest.raises(ValueError, match="expected a fitted Compositional"):
@@ -472,8 +474,8 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
         r"targets=\[\] is empty": lambda: MainEffectsDisplay.from_estimator(
             fitted, targets=[]
         ),
-        "measures has 'gini'; expected some of": lambda: StepVarianceDisplay.from_estimator(
-            fitted, y, measures=["gini"]
+        "measures has 'gini'; expected some of": lambda: (
+            StepVarianceDisplay.from_estimator(fitted, y, measures=["gini"])
         ),
         "'measure' .* Got 'gini'": lambda: PrismDisplay.from_estimator(
             fitted, y, measure="gini"
@@ -484,7 +486,9 @@ def test_bad_arguments_are_named(fitted, regressor, ensemble):
         "X=None, but PolynomialChaosRegressor": lambda: EmbeddingDisplay.from_estimator(
             regressor[1]
         ),
-        "X has 1 members": lambda: EmbeddingDisplay.from_estimator(fitted, X[:1]),
+        r"X has shape \(1, 3\); expected": lambda: EmbeddingDisplay.from_estimator(
+            fitted, X[:1]
+        ),
         "sizes holds 90; expected ints from 2 to 45": lambda: (
             ConvergenceDisplay.from_estimator(fitted, X, y, sizes=[90])
         ),

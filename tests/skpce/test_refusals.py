@@ -459,3 +459,45 @@ def test_parts_of_other_shapes(data):
         part_effects(model, {"a": X, "b": X[:, :2]}, n_draws=16)
     with pytest.raises(ValueError, match=r"part .b. of parts has .*expected"):
         part_effects(model, {"a": X, "b": X * 1e200}, n_draws=16)
+
+
+class TestLater:
+    """What later runs of the fuzz suite and other readers found."""
+
+    def test_displays_of_tables_that_are_none(self):
+        X = np.random.default_rng(0).normal(size=(20, 1))
+        model = PolynomialChaosRegressor(1).fit(X, X[:, 0])
+        with pytest.raises(ValueError, match="X holds text"):
+            EmbeddingDisplay.from_estimator(model, np.array([["a"]], dtype=object))
+        with pytest.raises(ValueError, match="0 sample"):
+            MainEffectsDisplay.from_estimator(model, X[:0])
+
+    @pytest.mark.parametrize("pipeline", ["", [], ()])
+    def test_verdict_of_what_is_no_estimator(self, pipeline):
+        X = np.random.default_rng(0).normal(size=(20, 1))
+        with pytest.raises((TypeError, ValueError), match="pipeline"):
+            inspection.verdict(pipeline, X, X[:, 0])
+
+    def test_ragged_measurements(self):
+        expected = "noise_sd.* must be a float, or 2 of them"
+        with pytest.raises(ValueError, match=expected):
+            decision.knowledge_gradient([0.0, 1.0], np.eye(2), [[1, 2], [3]])
+
+    def test_layers_that_need_more_than_the_memory(self):
+        X = np.random.default_rng(0).normal(size=(20, 3))
+        with pytest.raises(ValueError, match="n_components=1000000"):
+            BetaVAE(10**6).fit(X)
+
+    @pytest.mark.parametrize("factors", [["mean", "b"], ["a", "a × b"]])
+    def test_parts_of_one_name(self, factors):
+        table = np.zeros((2, 3, 4))
+        if factors[0] == "a":
+            table, factors = np.zeros((2, 3, 4, 2)), ["a", "b", "a × b"]
+        with pytest.raises(ValueError, match="Two parts would have the name"):
+            inspection.parts_of_table(table, factors)
+
+    def test_a_rest_of_another_name(self):
+        with pytest.raises(ValueError, match="Two parts would have the name 'a'"):
+            inspection.parts_of_table(
+                np.zeros((2, 3, 4)), ["a", "b"], order=1, rest="a"
+            )

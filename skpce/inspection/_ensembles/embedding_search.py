@@ -328,7 +328,13 @@ class Trial(BaseEstimator):
             if isinstance(self.scoring, type):
                 raise ValueError(f"scoring is the class {self.scoring.__name__}")
             scorer = check_scoring(self.pipeline_, self.scoring)
-            score = float(scorer(self.pipeline_, X, y))
+            try:
+                score = float(scorer(self.pipeline_, X, y))
+            except TypeError as error:
+                raise ValueError(
+                    f"scoring={self.scoring!r} must return a number for (estimator, X, "
+                    f"y): {error}"
+                ) from error
             if not np.isfinite(score):
                 raise ValueError(f"its score is {score}")
         return score

@@ -289,7 +289,6 @@ def verdict(
     )
     check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
-    pipeline = seeded(pipeline, generator)
     table, y, read, steps = read_members(
         pipeline,
         *(X, y),
@@ -299,6 +298,7 @@ def verdict(
         zero_replacement=zero_replacement,
         standardize=standardize,
     )
+    pipeline = seeded(pipeline, generator)
     check_order(order, len(table))
     shares = given_shares(noise_share, read)
     found: list[tuple[IndexArray, _Findings]] = []

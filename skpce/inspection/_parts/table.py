@@ -8,7 +8,14 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._checks import FloatArray, check_integer, fail, finite_floats, listed
+from ..._checks import (
+    FloatArray,
+    check_integer,
+    fail,
+    finite_floats,
+    listed,
+    refuse_extremes,
+)
 
 
 def parts_of_table(
@@ -38,7 +45,8 @@ def parts_of_table(
     Raises
     ------
     ValueError
-        If ``factors`` does not name every axis once, or the table has NaN.
+        If ``factors`` does not name every axis once, two parts would have one name, or
+        the table has NaN or numbers beyond 1e70.
 
     See Also
     --------
@@ -59,6 +67,7 @@ def parts_of_table(
     values = finite_floats("parts_of_table", "table", table, "finite numbers")
     if not isinstance(rest, str):
         raise fail("parts_of_table", "rest", "a name", rest)
+    refuse_extremes(values, "table")
     names = [str(name) for name in listed(factors, "factors")]
     n_factors = values.ndim - 1
     if len(names) != n_factors or len(set(names)) < n_factors or n_factors < 1:
@@ -67,6 +76,18 @@ def parts_of_table(
             f"members once. Got {names}."
         )
     check_integer("parts_of_table", "order", order, low=1)
+    taken = [
+        " × ".join(chosen) or "mean"
+        for size in range(min(order, n_factors) + 1)
+        for chosen in combinations(names, size)
+    ]
+    taken += [rest] if order < n_factors else []
+    twice = [name for name in taken if taken.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"Two parts would have the name {twice[0]!r}; expected factors whose names "
+            "are not 'mean' or a product of others, and another name for the rest."
+        )
     parts: dict[str, FloatArray] = {}
     effects: dict[tuple[int, ...], FloatArray] = {}
     for size in range(min(order, n_factors) + 1):
