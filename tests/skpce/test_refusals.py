@@ -19,13 +19,15 @@ from skpce import (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
     count_terms,
+    decision,
+    inspection,
     load_model,
     pack_steps,
     report,
     save_model,
 )
 from skpce.decision import InputBelief
-from skpce.embedding import PLSTransformer
+from skpce.embedding import BetaVAE, PLSTransformer
 from skpce.inspection import (
     Result,
     compare_embeddings,
@@ -44,6 +46,7 @@ from skpce.metrics import (
     marginal_coverage_score,
     policy_mean_absolute_error,
 )
+from skpce.plotting import EmbeddingDisplay, MainEffectsDisplay
 
 N = 30
 

@@ -208,8 +208,8 @@ def test_batches_and_seeds():
         ([np.zeros(9)] * 2, "two or more names"),
         ({"a": np.zeros(9), "b": np.zeros(8)}, "9 for 'a', 8 for 'b'"),
         ({"a": np.zeros(3), "b": np.zeros(3)}, "same four or more members"),
-        ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' has values"),
-        ({"a": np.zeros(9), "b": np.array(["x"] * 9)}, "'b' has values"),
+        ({"a": np.zeros(9), "b": np.full(9, np.nan)}, "'b' of parts has values"),
+        ({"a": np.zeros(9), "b": np.array(["x"] * 9)}, "'b' of parts has values"),
     ],
 )
 def test_bad_parts_are_refused(parts, message):
@@ -241,7 +241,7 @@ def test_all_orders_of_a_table_leave_no_rest():
     table = np.random.default_rng(8).normal(size=(5, 3, 2))
     parts = parts_of_table(table, ["a", "b"])
     assert list(parts) == ["mean", "a", "b", "a × b"]
-    with pytest.raises(ValueError, match="must name each of 2 axes"):
+    with pytest.raises(ValueError, match="must name each of the 2 axes"):
         parts_of_table(table, ["a"])
     with pytest.raises(ValueError, match="'table' parameter"):
         parts_of_table(np.full((5, 3, 2), np.nan), ["a", "b"])
