@@ -28,7 +28,12 @@ from ._checks import (
     unchanged_on_failure,
     validated,
 )
-from ._checks.callbacks import CALLBACK_BASES, FitProgress, ends_callbacks
+from ._checks.callbacks import (
+    CALLBACK_BASES,
+    N_WRAPPERS,
+    FitProgress,
+    ends_callbacks,
+)
 from ._expansion.targets import warn_of_targets
 from ._model_file.state import plain_state, restore_state
 from ._regressor import PolynomialChaosRegressor
@@ -151,7 +156,8 @@ class PolynomialChaosRegressorCV(
         with unchanged_on_failure(self):
             tried = progress.each(combinations, "candidate")
             self._fit_candidates(tried, X, y, sample_weight)
-        warn_of_targets(self.expansion_, self.best_estimator_._problem)
+        problem = self.best_estimator_._problem
+        warn_of_targets(self.expansion_, problem, N_WRAPPERS)
         return self
 
     def _fit_candidates(

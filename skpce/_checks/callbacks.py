@@ -68,6 +68,10 @@ def takes_callbacks(function: Callable[P, R]) -> Callable[P, R]:
     return with_progress
 
 
+#: Functions that ``ends_callbacks`` puts around a fit, for the place of warnings.
+N_WRAPPERS = 0 if with_callbacks is None else 1
+
+
 def ends_callbacks(fit: Callable[P, R]) -> Callable[P, R]:
     """Let ``fit`` end the callbacks that it begins, also when it fails."""
     return fit if with_callbacks is None else with_callbacks(fit)

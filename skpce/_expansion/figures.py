@@ -21,6 +21,7 @@ from .._checks import (
     check_integer,
     make_generator,
 )
+from .._checks.numbers import LARGEST_NUMBER
 from . import indices as kernels
 from .indices import (
     DerivativeSensitivity,
@@ -470,7 +471,9 @@ def aggregated_sobol_indices(
         given = np.ones(n_groups) if weights is None else as_floats(weights, "weights")
     except (TypeError, ValueError):
         given = np.full(1, np.nan)  # refused with the others
-    if given.shape != (n_groups,) or not np.all(np.isfinite(given) & (given >= 0)):
+    if given.shape != (n_groups,) or not np.all(
+        (given <= LARGEST_NUMBER) & (given >= 0)
+    ):
         raise ValueError(
             f"weights must be {n_groups} finite numbers of 0 or more, one per target. "
             f"Got {weights!r}."

@@ -50,8 +50,11 @@ def without_missing(y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
     return np.where(missing, 0.0, values), missing
 
 
-def warn_of_targets(expansion: Any, problem: Any) -> None:
-    """Warn of constant targets and of missing ones, from two calls up."""
+def warn_of_targets(expansion: Any, problem: Any, wrappers: int = 0) -> None:
+    """Warn of constant targets and of missing ones, from two calls up.
+
+    ``wrappers`` counts the functions around the caller.
+    """
     constant = np.flatnonzero(problem.spread == 0.0).tolist()
     if constant:
         named = [expansion.output_names[i] for i in constant]
@@ -60,7 +63,7 @@ def warn_of_targets(expansion: Any, problem: Any) -> None:
         warnings.warn(
             f"{which} without variance: the Sobol indices are 0 and q2_ is NaN.",
             ConstantTargetWarning,
-            stacklevel=3,
+            stacklevel=3 + wrappers,
         )
     weights = problem.weight_of_targets
     n_samples = problem.total_weight
@@ -75,7 +78,7 @@ def warn_of_targets(expansion: Any, problem: Any) -> None:
             f"y has NaN: of {n_samples:g} samples {listed}. A sample that lacks a "
             "target counts in the others.",
             FailedSamplesWarning,
-            stacklevel=3,
+            stacklevel=3 + wrappers,
         )
 
 

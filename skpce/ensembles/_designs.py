@@ -108,8 +108,8 @@ def _check_input(name: str, law: Any) -> None:
     hashable = all(isinstance(level, Hashable) for level in levels)
     if len(levels) < 2 or not hashable or len(set(levels)) < len(levels):
         raise ValueError(
-            f"The input {name!r} must have a frozen distribution of scipy.stats, or "
-            f"two or more different levels. Got {law!r}."
+            f"laws: the input {name!r} must have a frozen distribution of "
+            f"scipy.stats, or two or more different levels. Got {law!r}."
         )
 
 

@@ -164,7 +164,7 @@ class ConvergenceDisplay:
         check_real(owner, "test_size", test_size, low=0, high=1)
         for name, table in (("X", X), ("y", y)):
             check_rows(owner, name, table)
-        inputs, targets = as_table(X), as_table(y)
+        inputs, targets = (_rows(name, table) for name, table in (("X", X), ("y", y)))
         if len(inputs) != len(targets):
             raise ValueError(
                 f"X has {len(inputs)} members and y has {len(targets)}; expected as "
@@ -509,3 +509,17 @@ def _retained_variance(reading: Reading) -> FloatArray | None:
         if shares is not None:
             return np.asarray(shares, dtype=np.float64)
     return None
+
+
+def _rows(name: str, table: Any) -> Any:
+    """Return a table as it is given, or as an array of rows of one length."""
+    try:
+        found = as_table(table)
+    except ValueError:
+        found = None
+    if np.ndim(found) == 0:
+        raise ValueError(
+            f"{name} must have one row for each member, all of one length. Got "
+            f"{type(table).__name__}."
+        )
+    return found

@@ -417,8 +417,11 @@ def test_a_target_without_residuals_has_a_scale_of_one():
         ({"confidence_level": 1.0}, "'confidence_level'"),
         ({"residual": "normal"}, "'residual'"),
         ({"n_samples": 0}, "'n_samples'"),
-        ({"inputs": norm(0, 1)}, "not both"),
-        ({"calibration": ([[0.0, 0.0]], [0.0])}, "method='conformal' alone"),
+        ({"inputs": norm(0, 1)}, "Got both"),
+        (
+            {"calibration": ([[0.0, 0.0]], [0.0])},
+            "unless method='conformal'",
+        ),
     ],
 )
 def test_bad_arguments(options, message):

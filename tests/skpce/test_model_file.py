@@ -628,11 +628,11 @@ REFUSED = {
     ),
     "a search": (
         GridSearchCV(PolynomialChaosRegressor(), {"degree": [1]}),
-        "the model is a GridSearchCV",
+        "estimator is GridSearchCV",
     ),
     "a step": (make_pipeline(FunctionTransformer(), REGRESSORS[0]), "a FunctionTrans"),
-    "torch": (BetaVAE(), "the model is a BetaVAE"),
-    "a subclass": (Ours(), "the model is a Ours"),
+    "torch": (BetaVAE(), "estimator is BetaVAE"),
+    "a subclass": (Ours(), "estimator is Ours"),
     "another class of distribution": (
         PolynomialChaosRegressor(distribution=Doubled(name="norm")(0, 1)),
         r"PolynomialChaosRegressor\.distribution is Doubled 'norm', no distribution of",
@@ -654,9 +654,9 @@ REFUSED = {
     "an attribute": (WITH_A_NOTE, "the attribute 'note' of PolynomialChaosRegressor"),
     "an expansion": (
         PolynomialChaosRegressor(1).fit(np.eye(3), np.arange(3.0)).expansion_,
-        "the model is Expansion",
+        "estimator is Expansion",
     ),
-    "a class": (PolynomialChaosRegressor, "the model is <class"),
+    "a class": (PolynomialChaosRegressor, "estimator is <class"),
     "dates": (
         PolynomialChaosRegressor(
             alphas=np.array(["2020-01-01"], dtype="datetime64[D]")

@@ -135,7 +135,7 @@ def test_degree_must_be_a_natural_number(degree):
         ({"truncation": "hyperbolic", "q": 1.5}, r"'q' parameter .* Got 1.5"),
         ({"truncation": "hyperbolic", "q": float("nan")}, "Got nan"),
         ({"truncation": "hyperbolic", "q": "half"}, "Got 'half'"),
-        ({"q": 0.5}, "only with truncation='hyperbolic'"),
+        ({"q": 0.5}, "has an effect with truncation='hyperbolic'"),
         ({"truncation": "sparse"}, "'hyperbolic', 'total_degree'. Got 'sparse'"),
         ({"interaction_order": 0}, r"\[1, inf\) or None. Got 0"),
         ({"interaction_order": 1.5}, "Got 1.5"),

@@ -187,7 +187,7 @@ def _read_embedding(name: Any, given: Any) -> tuple[Any, str | None]:
         hasattr(embedding, method) for method in ("fit", "transform", "get_params")
     ):
         raise ValueError(
-            f"Candidate {name!r} is {embedding!r}; expected a transformer or "
+            f"candidates has {name!r}: {embedding!r}; expected a transformer or "
             "'passthrough'."
         )
     if not parameter:  # n_components of the last step, if it has one

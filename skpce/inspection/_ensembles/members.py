@@ -364,7 +364,7 @@ def _reward_labels(reward: Any, n_members: int) -> NDArray[Any]:
     if labels.shape != (n_members,):
         raise ValueError(
             f"reward has shape {labels.shape}; expected ({n_members},), one label "
-            "per member."
+            "per member of y."
         )
     return labels
 
