@@ -504,3 +504,20 @@ class TestLater:
             inspection.parts_of_table(
                 np.zeros((2, 3, 4)), ["a", "b"], order=1, rest="a"
             )
+
+    def test_an_order_of_rows_that_differ(self):
+        X = np.random.default_rng(0).normal(size=(20, 1))
+        with pytest.raises(ValueError, match="order must be 20 numbers or dates"):
+            inspection.verdict(
+                PolynomialChaosRegressor(1), X, X[:, 0], order=[[1, 2], [3]]
+            )
+
+    def test_resamples_that_need_more_than_the_memory(self):
+        X = np.random.default_rng(0).normal(size=(20, 1))
+        with pytest.raises(ValueError, match="n_resamples"):
+            decision.value_of_information(
+                PolynomialChaosRegressor(1),
+                X,
+                np.column_stack([X[:, 0], -X[:, 0]]),
+                n_resamples=10**9,
+            )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._basis.basis import PolynomialBasis
-from ..._checks import FloatArray, one_thread_if_small
+from ..._checks import FloatArray, one_thread_if_small, refuse_memory
 from ..._expansion.moments import marginal_basis
 from ..._expansion.problem import (
     FittedProblem,
@@ -108,6 +108,9 @@ class Row:
         if problem is None or problem.samples is None or problem.on_inputs:
             return np.empty(0)
         samples = problem.samples
+        size = len(samples.weights) + problem.fit.coefficients.size
+        what = f"n_resamples={n_resamples}"
+        refuse_memory("value_of_information", 16.0 * n_resamples * size, what)
         counts = resample_counts(samples.weights, n_resamples, generator)
         solver, basis = problem.solver, self.basis
         if self.table is None:
@@ -119,6 +122,9 @@ class Row:
             drawn = centred(solver.resample(linear, problem.fit, counts))
         points, masses = self._points(basis)
         own, kept = marginal_basis(basis, self.places)
+        needed = 16.0 * drawn.shape[0] * drawn.shape[1] * len(points)
+        what += f" and n_samples that make {len(points)} points"
+        refuse_memory("value_of_information", needed, what)
         values = drawn[:, :, kept] @ own.evaluate(points).T
         means = drawn[:, :, 0]
         if self.table is not None:

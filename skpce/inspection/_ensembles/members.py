@@ -266,7 +266,10 @@ def check_order(order: Any, n_members: int) -> None:
         return
     if np.ma.is_masked(order):
         raise ValueError("order is masked; give the position of each member.")
-    values = np.asarray(order)
+    try:
+        values = np.asarray(order)
+    except ValueError:  # ragged
+        values = np.array(None)
     if values.shape != (n_members,) or values.dtype.kind not in "fiubMm":
         raise ValueError(
             f"order must be {n_members} numbers or dates, one for each member. Got "
