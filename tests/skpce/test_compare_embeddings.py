@@ -567,7 +567,7 @@ def test_progress_is_reported_and_may_stop(data):
         ({"candidates": [PCA()]}, "must be a dict of name to transformer"),
         ({"candidates": {}}, "must be a dict of name to transformer"),
         ({"candidates": {"best of all": PCA()}}, "a text other than 'best of all'"),
-        ({"candidates": {"PCA": PCA}}, "'PCA' is <class .* expected a transformer"),
+        ({"candidates": {"PCA": PCA}}, "'PCA': <class .* expected a transformer"),
         ({"candidates": {"R": RandomForestRegressor()}}, "expected a transformer"),
         ({"candidates": {"PCA": (PCA(), 3)}}, "name of the parameter that takes"),
         ({"candidates": {"PCA": (PCA(), "size")}}, "without a parameter 'size'"),

@@ -409,7 +409,9 @@ def test_masked_and_constant_columns_have_no_effects():
     def model(z):
         return np.c_[softmax(z, axis=1), np.zeros(len(z)), np.ones((len(z), 1))]
 
-    effects = part_effects(model, parts, steps={"move": 3, "stop": 1}, n_draws=32)
+    effects = part_effects(
+        model, parts, steps={"move": 3, "stop": 1}, n_draws=32, random_state=0
+    )
     assert effects.actions.action_names == ("move: 0", "move: 1")
     assert np.isnan(effects.first[1]).all()
     assert effects.supported == (True, False)
