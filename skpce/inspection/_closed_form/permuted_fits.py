@@ -21,7 +21,12 @@ from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._checks.frames import take
 from ..._compositions.log_ratio import LogRatioGeometry, log_ratios_of
 from ..._regressor import PolynomialChaosRegressor
-from ..._solvers.problem import LOG_RATIO_FLOOR, weighted_spread, without_slopes
+from ..._solvers.problem import (
+    LOG_RATIO_FLOOR,
+    sum_rows,
+    weighted_spread,
+    without_slopes,
+)
 from ..._solvers.ridge import (
     LeastSquaresSolver,
     PathSolver,
@@ -94,8 +99,8 @@ class FoldFactors:
             return weighted_spread(columns, once).reshape(n_permutations, -1)
         spread = weighted_spread(columns, once, LOG_RATIO_FLOOR)
         step = self.fitted.step_of_active
-        by_step = np.zeros((n_permutations, self.fitted.layout.n_steps))
-        np.add.at(by_step.T, step, spread.reshape(n_permutations, -1).T)
+        of_sets = spread.reshape(n_permutations, -1).T
+        by_step = sum_rows(of_sets, step, self.fitted.layout.n_steps).T
         return by_step[:, self.fitted.step_of_coordinate]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._checks import FloatArray, IndexArray
+from ..._solvers.problem import sum_rows
 from .._input_tests import numeric
 from .._reading import last_and_inputs
 from .cross_fit import CrossFit
@@ -114,9 +115,8 @@ def _series_of_groups(
 
 def _means(values: FloatArray, place: IndexArray) -> FloatArray:
     """Average rows of a group; shapes: (n, d), (n,) -> (n_groups, d)."""
-    sums = np.zeros((place.max() + 1, values.shape[1]))
-    np.add.at(sums, place, values)
-    found: FloatArray = sums / np.bincount(place)[:, np.newaxis]
+    counts = np.bincount(place)
+    found: FloatArray = sum_rows(values, place, len(counts)) / counts[:, np.newaxis]
     return found
 
 
