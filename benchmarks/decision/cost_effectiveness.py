@@ -10,7 +10,8 @@ study 1, without correlations): two drugs and nineteen normal parameters with
     NB_0 = 10000 (t5 t6 t7 + t8 t9 t10) - (t1 + t2 t3 t4)
     NB_1 = 10000 (t14 t15 t16 + t17 t18 t19) - (t11 + t12 t13 t4).
 
-It is simulated here; no figure is taken from these papers. The truth of a set is exact:
+It is simulated here, with means and deviations that were not compared with those of the
+papers; no figure is taken from them. The truth of a set is exact:
 the conditional mean of a product of independent parameters puts their means in place of
 the others, and one or two parameters are then averaged by 10^7 draws.
 

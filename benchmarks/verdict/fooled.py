@@ -1,6 +1,6 @@
 """How often the verdict is fooled by ensembles whose members are not what it assumes.
 
-Null ensembles of twelve kinds, in which the inputs explain nothing that another
+Null ensembles, in which the inputs explain nothing that another
 independent member would share: near-copies of members, exact copies, random walks and
 autoregressions over the members, batches, heavy tails, correlated outputs, PCA of many
 columns, members selected after their outputs were seen. An ensemble in which all
