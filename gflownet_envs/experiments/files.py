@@ -306,6 +306,7 @@ def _parts_record(found: PartFindings) -> dict[str, Any]:
         "n_draws": effects.figures.get("n_draws"),
         "n_solutions": effects.figures.get("n_solutions"),
         "noise_share": found.noise_share,
+        "noise_error": found.noise_error,
     } | {
         name: None if table is None else _columns_record(table)
         for name, table in frames.items()
