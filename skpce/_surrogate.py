@@ -31,7 +31,7 @@ from ._checks import (
     method_of,
     validated,
 )
-from ._checks.frames import make_frame
+from ._checks.frames import make_frame, remember_frames
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
 from ._compositions.log_ratio import (
@@ -312,6 +312,7 @@ class CompositionalPCESurrogate(
             solver, basis, geometry, samples, scalar=targets.ndim == 1
         )
         self._n_features_out = geometry.n_coordinates
+        remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
         return self
 

@@ -12,6 +12,7 @@ from scipy.stats import qmc
 from sklearn.base import clone
 
 from .._checks import FloatArray, check_draws, check_integer, make_generator
+from .._checks.frames import remembers_frames
 from .._input_laws.maps import (
     IsoprobabilisticTransformer,
     NatafTransformer,
@@ -52,6 +53,7 @@ _SMALLEST_REDRAW = 1000  # a redraw takes at least as long as one of so many row
 Shares = dict[str, FloatArray]
 
 
+@remembers_frames
 def dependent_sobol_indices(
     estimator: Any,
     X: Any,

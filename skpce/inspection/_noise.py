@@ -14,6 +14,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
+from .._checks.frames import remembers_frames
 from .._expansion.problem import FittedProblem
 from .._expansion.residuals import learn_noise_scale, permuted_q2
 from ._reading import NoExpansionError, Reading, expansion_of
@@ -36,6 +37,7 @@ _FEWEST_PERMUTATIONS = 199
 _CAUTION_LEVEL = 0.01
 
 
+@remembers_frames
 def noise_test(
     pipeline: Any,
     *,

@@ -16,6 +16,7 @@ from ..._checks import (
     fail,
     make_generator,
 )
+from ..._checks.frames import remembers_frames
 from ..._expansion.indices import closed_index
 from ...inspection._dependent_inputs import dependence_seen
 from ...inspection._ensembles.conditions import holm
@@ -37,6 +38,7 @@ class DependentInputsWarning(UserWarning):
     """Inputs are dependent, and what is computed assumes that they are not."""
 
 
+@remembers_frames
 def value_of_information(
     surrogate: Any,
     X: Any = None,

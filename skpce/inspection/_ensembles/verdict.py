@@ -21,7 +21,7 @@ from ..._checks import (
     make_generator,
 )
 from ..._checks.callbacks import takes_callbacks
-from ..._checks.frames import take
+from ..._checks.frames import remembers_frames, take
 from .._closed_form.permuted_fits import factorise, factorise_wide
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
@@ -59,6 +59,7 @@ from .members import (
 from .training_noise import split_variance
 
 
+@remembers_frames
 @takes_callbacks
 def verdict(
     pipeline: Any,
