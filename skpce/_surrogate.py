@@ -18,6 +18,7 @@ from sklearn.utils import Tags
 from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
+    MOST_REPEATS,
     FloatArray,
     Samples,
     attribute_of,
@@ -276,7 +277,7 @@ class CompositionalPCESurrogate(
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
         check_boolean(owner, "alpha_per_target", self.alpha_per_target)
         check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
+        check_integer(owner, "n_permutations", self.n_permutations, high=MOST_REPEATS)
         check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
         check_parameters_of(self)
         refuse_ragged(y)

@@ -233,8 +233,9 @@ def _orders(n_players: int, n_permutations: int | None) -> int | None:
     """Return the random orders of a batch; None for every set of players."""
     if n_permutations is None:
         return None if n_players <= _LARGEST_WHOLE_GAME else _ORDERS
-    all_sets = 2 * n_permutations * (n_players - 1) >= 2 ** min(n_players, 99)
-    return None if n_players <= _LARGEST_GAME and all_sets else n_permutations
+    visited = 2 * n_permutations * max(n_players - 1, 1)
+    all_sets = n_players <= _LARGEST_GAME and visited >= 2**n_players
+    return None if all_sets else n_permutations
 
 
 def _refuse_work(
@@ -246,9 +247,8 @@ def _refuse_work(
 ) -> None:
     """Raise ``ValueError`` for indices that take days."""
     orders = _orders(n_players, n_permutations)
-    if orders is None:
-        sets = 2.0**n_players
-    else:
+    sets = 2.0**n_players
+    if orders is not None:
         sets = 2.0 * min(orders, 10**30) * (n_players - 1)
     rows = float(max(_points_of_a_batch(n_samples), _SMALLEST_REDRAW))
     needed = (1.0 + n_resamples) * _BATCHES * (sets + 2 * n_players) * rows

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from .._checks import (
+    MOST_REPEATS,
     BoolArray,
     FloatArray,
     IndexArray,
     check_draws,
+    check_integer,
     check_real,
     make_generator,
 )
@@ -124,6 +126,9 @@ def noise_test(
     (False, True)
     """
     check_real("noise_test", "significance_level", significance_level, low=0, high=1)
+    check_integer(
+        "noise_test", "n_permutations", n_permutations, low=19, high=MOST_REPEATS
+    )
     check_draws("noise_test", "n_permutations", n_permutations, low=19)
     reading = expansion_of(pipeline)
     if reading.problem is None:

@@ -174,6 +174,9 @@ def test_more_orders_than_sets_visit_every_set():
     np.testing.assert_array_equal(many.shapley, every.shapley)
     few = dependent_sobol_indices(pce, X, n_permutations=1, **given)
     assert np.any(few.shapley != every.shapley)
+    one = PolynomialChaosRegressor(1).fit(X[:, :1], X[:, 0])
+    alone = dependent_sobol_indices(one, X[:, :1], n_permutations=10**6, **given)
+    np.testing.assert_allclose(alone.shapley, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..._checks import (
+    MOST_REPEATS,
     FloatArray,
     check_integer,
     check_option,
@@ -297,8 +298,8 @@ def _check_arguments(**given: Any) -> None:
     check_integer(
         OWNER, "n_observations", given["n_observations"], low=1, none_allowed=True
     )
-    check_integer(OWNER, "n_permutations", given["n_permutations"], low=0)
-    check_integer(OWNER, "n_resamples", given["n_resamples"], low=0)
+    for name in ("n_permutations", "n_resamples"):
+        check_integer(OWNER, name, given[name], high=MOST_REPEATS)
     check_integer(OWNER, "n_samples", given["n_samples"], low=128)
     for name in ("significance_level", "confidence_level"):
         check_real(OWNER, name, given[name], low=0.0, high=1.0)
