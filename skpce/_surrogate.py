@@ -18,6 +18,7 @@ from sklearn.utils import Tags
 from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
+    MOST_REPEATS,
     FloatArray,
     Samples,
     attribute_of,
@@ -31,7 +32,7 @@ from ._checks import (
     method_of,
     validated,
 )
-from ._checks.frames import make_frame
+from ._checks.frames import make_frame, remember_frames
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
 from ._compositions.log_ratio import (
@@ -276,7 +277,7 @@ class CompositionalPCESurrogate(
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
         check_boolean(owner, "alpha_per_target", self.alpha_per_target)
         check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
+        check_integer(owner, "n_permutations", self.n_permutations, high=MOST_REPEATS)
         check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
         check_parameters_of(self)
         refuse_ragged(y)
@@ -312,6 +313,7 @@ class CompositionalPCESurrogate(
             solver, basis, geometry, samples, scalar=targets.ndim == 1
         )
         self._n_features_out = geometry.n_coordinates
+        remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
         return self
 

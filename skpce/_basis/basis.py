@@ -26,6 +26,7 @@ from .._input_laws.columns import check_columns
 from .index_sets import (
     basis_advice,
     build_multi_indices,
+    check_degrees,
     check_design_fits,
     check_multi_indices,
     check_truncation,
@@ -50,10 +51,6 @@ _SMALLEST_BLOCK = 64
 _LARGEST_PRODUCT = 1e60
 # Features that are fitted by nothing may be as large as numbers are.
 _LARGEST_FEATURE = 1e300
-
-# More functions of one input than this are refused; no number of samples tells them
-# apart.
-_MOST_FUNCTIONS = 10_000
 
 
 class _Run(NamedTuple):
@@ -369,7 +366,7 @@ def explicit_multi_indices(
     n_samples: int,
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """Add the constant where it is missing, and sort as the built sets are sorted."""
-    _check_degrees(owner, "multi_indices", rows.max(axis=0))
+    check_degrees(owner, "multi_indices", rows.max(axis=0))
     for law, needed, name in zip(laws, rows.max(axis=0).tolist(), names, strict=True):
         if needed > law.largest_degree:
             raise ValueError(
@@ -381,15 +378,6 @@ def explicit_multi_indices(
         rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])
     check_design_fits(owner, n_samples, len(rows), "Give fewer 'multi_indices'.")
     return sort_graded(rows, categorical_inputs(laws))
-
-
-def _check_degrees(owner: str, name: str, degrees: Any) -> None:
-    """Refuse more functions of one input than any number of samples tells apart."""
-    if np.max(degrees) > _MOST_FUNCTIONS:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} asks for degree {np.max(degrees):.0f} "
-            f"in one input; expected at most {_MOST_FUNCTIONS}."
-        )
 
 
 def truncated_multi_indices(
@@ -407,7 +395,7 @@ def truncated_multi_indices(
     n_features = len(laws)
     weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
     ends = np.array([law.largest_degree for law in laws])
-    _check_degrees(owner, "degree", np.minimum(degree / weights, ends))
+    check_degrees(owner, "degree", np.minimum(degree / weights, ends))
     truncation = {
         "q": q,
         "interaction_order": interaction_order,

@@ -250,6 +250,7 @@ def sensitivity_frame(
     names: Sequence[str],
     unexplained: FloatArray,  # shape: (n_targets,)
     interval: Any = None,  # first_order, total_order: (2, n_targets, n_features)
+    of: Any = None,  # what remembers the library of its data
 ) -> Any:
     """Return one row per target and set of inputs; NaN where a number is not defined.
 
@@ -275,7 +276,7 @@ def sensitivity_frame(
         for prefix, bounds in pairs:
             for name, bound in zip(("low", "high"), bounds, strict=True):
                 columns[prefix + name] = _padded(bound, len(subsets)).ravel()
-    return make_frame(columns, columns.values())
+    return make_frame(columns, columns.values(), of=of)
 
 
 def _taken(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:

@@ -20,6 +20,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
+from .._checks.frames import remembers_frames
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
 from .._input_laws.scores import (
@@ -39,6 +40,7 @@ from ._result import Result, table_of_targets
 OUTSIDE_POINTS = 1000
 
 
+@remembers_frames
 def sobol_indices(
     estimator: Any,
     X: Any,

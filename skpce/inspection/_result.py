@@ -171,9 +171,9 @@ class Result:
         frame : data frame of pandas or polars
             Keys, columns, whether the row is supported, and the reasons where not.
             Of the library that ``sklearn.set_config(transform_output=...)`` names,
-            else pandas where it is installed, else polars.
+            else of that of the data, else pandas where it is installed, else polars.
         """
-        return make_frame(self._framed, map(self._cells, self._framed))
+        return make_frame(self._framed, map(self._cells, self._framed), of=self)
 
     def __str__(self) -> str:
         lines = [self.title] if self.title else []

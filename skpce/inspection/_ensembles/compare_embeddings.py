@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from ..._checks import FloatArray, check_boolean, fail, make_generator
 from ..._checks.callbacks import takes_callbacks
-from ..._checks.frames import take
+from ..._checks.frames import remembers_frames, take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
@@ -57,6 +57,7 @@ _FRAMED = (
 )
 
 
+@remembers_frames
 @takes_callbacks
 def compare_embeddings(
     candidates: dict[str, Any],

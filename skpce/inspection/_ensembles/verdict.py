@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..._checks import (
+    MOST_REPEATS,
     FloatArray,
     IndexArray,
     check_boolean,
@@ -21,7 +22,7 @@ from ..._checks import (
     make_generator,
 )
 from ..._checks.callbacks import takes_callbacks
-from ..._checks.frames import take
+from ..._checks.frames import remembers_frames, take
 from .._closed_form.permuted_fits import factorise, factorise_wide
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
@@ -59,6 +60,7 @@ from .members import (
 from .training_noise import split_variance
 
 
+@remembers_frames
 @takes_callbacks
 def verdict(
     pipeline: Any,
@@ -537,7 +539,10 @@ def _facts(columns: dict[str, FloatArray], step: int) -> str:
 
 
 def check_arguments(**values: Any) -> None:
-    check_integer("verdict", "n_permutations", values["n_permutations"], low=19)
+    n_permutations = values["n_permutations"]
+    check_integer(
+        "verdict", "n_permutations", n_permutations, low=19, high=MOST_REPEATS
+    )
     check_real("verdict", "min_q2", values["min_q2"], high=1, closed="right")
     for name in ("significance_level", "confidence_level", "zero_replacement"):
         check_real("verdict", name, values[name], low=0, high=1)
