@@ -3,8 +3,8 @@
 A reward model is learned from 40 (or 150) comparisons of answers with eight features:
 logistic regression on the differences of the features (Bradley and Terry), one for each
 bootstrap sample of the comparisons. Comparisons do not determine the offset of a head,
-which is drawn as widely as rewards spread over answers. A prompt has twelve answers; a member
-selects one by ``softmax(r / b)``, or takes the best of n answers drawn with
+which is drawn as widely as rewards spread over answers. A prompt has twelve answers; a
+member selects one by ``softmax(r / b)``, or takes the best of n answers drawn with
 replacement. Rewards are in units of their standard deviation over the answers.
 
 Members differ by PCA of their rewards for the twelve answers, five components of 80
@@ -67,6 +67,7 @@ class RewardModels:
 
     weights: np.ndarray  # shape: (n_members, n_features)
     offsets: np.ndarray  # shape: (n_members,)
+    gold: np.ndarray  # shape: (n_features,), behind the comparisons
 
     def rewards(self, answers: np.ndarray) -> np.ndarray:  # shape: (n_members, K)
         """Return rewards in units of their standard deviation over the answers."""
@@ -91,7 +92,7 @@ def learn(
         weights.append(head.fit(differences[rows], prefers[rows]).coef_[0])
     scale = np.linalg.norm(weights, axis=1).mean()
     offsets = OFFSET * scale * rng.normal(size=n_members)
-    return RewardModels(np.array(weights), offsets)
+    return RewardModels(np.array(weights), offsets, gold)
 
 
 def answers_of(seed: int) -> np.ndarray:  # shape: (K, n_features)
