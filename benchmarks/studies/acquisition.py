@@ -210,8 +210,7 @@ def preference_section(repetitions: int) -> str:
     title = (
         f"### Simulated preferences\n\n{N_COMPARISONS} comparisons, β = "
         f"{TEMPERATURE:g}, mean ± standard error over {len(found)} prompts; 80 members "
-        "to learn from, 200 held out. The first component is mostly the "
-        "offset."
+        "to learn from, 200 held out. The first component is mostly the offset."
     )
     return f"{title}\n\n{table(_columns(n_components), rows)}"
 

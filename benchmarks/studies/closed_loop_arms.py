@@ -6,6 +6,7 @@ end of each batch; between, single measurements change the belief alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 from scipy.stats import norm
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import BayesianRidge
@@ -151,7 +153,10 @@ class GaussianProcess(Refitted):
     def end_batch(self) -> None:
         rows = self.laboratory.measured
         process = GaussianProcessRegressor(self.kernel, normalize_y=True)
-        self.kernel = process.fit(self.X[rows], self.laboratory.yields[rows]).kernel_
+        with warnings.catch_warnings():  # few rows take a parameter to its bound
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            process.fit(self.X[rows], self.laboratory.yields[rows])
+        self.kernel = process.kernel_
 
     def scores(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         process = GaussianProcessRegressor(
@@ -272,7 +277,7 @@ class Measurer(Surrogate):
         belief = self.policy.belief_
         expected = self.centre + (belief.weights @ belief.particles) @ self.slopes
         order = np.argsort(-np.where(self.laboratory.is_free, expected, -np.inf))
-        rows = order[: self.n_candidates]
+        rows = order[: min(self.n_candidates, self.laboratory.is_free.sum())]
         if self.by == "Sobol shares":
             variance = self.surrogate.step_total_variance_
             shares = variance @ self.surrogate.step_sobol_indices_ / variance.sum()

@@ -8,10 +8,12 @@ share ``l_j (v_jk - v_jr)^2 / sum_i l_i (v_ik - v_ir)^2`` of candidate k.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
@@ -110,13 +112,15 @@ def of_reactions(
     sizes = levels.max(axis=0) + 1
     rows = rng.permutation(len(yields))[: n_observed + n_candidates]
     seen, candidates = rows[:n_observed], rows[n_observed:]
-    found = gaussian_process_modes(
-        one_hot_levels(levels[seen], sizes),
-        yields[seen],
-        one_hot_levels(levels[candidates], sizes),
-        n_modes=1,
-        random_state=seed,
-    )
+    with warnings.catch_warnings():  # few rows take a parameter to its bound
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = gaussian_process_modes(
+            one_hot_levels(levels[seen], sizes),
+            yields[seen],
+            one_hot_levels(levels[candidates], sizes),
+            n_modes=1,
+            random_state=seed,
+        )
     centre, scale = yields[seen].mean(), yields[seen].std()
     return Posterior(
         (found.mean - centre) / scale,
@@ -187,11 +191,11 @@ def indices_of_probabilities(
     one, other = rng.normal(size=(2, n_draws, len(slopes)))
     first = softmax((mean + one @ slopes) / temperature, axis=1)
     second = softmax((mean + other @ slopes) / temperature, axis=1)
-    found = []
+    centred, found = first - first.mean(axis=0), []
     for j in range(len(slopes)):
         mixed = second_inputs(other, one, j)
         third = softmax((mean + mixed @ slopes) / temperature, axis=1)
-        found.append((first * (third - second)).mean(axis=0) / first.var(axis=0))
+        found.append((centred * (third - second)).mean(axis=0) / first.var(axis=0))
     return np.mean(found, axis=1)
 
 

@@ -108,10 +108,12 @@ COLUMNS = [
 ]
 
 
-def component_section(name: str, ensemble: RewardEnsemble) -> str:
+def component_section(
+    name: str, ensemble: RewardEnsemble, n_permutations: int = 999
+) -> str:
     """Values of principal components."""
     inputs = ensemble.components(N_COMPONENTS)
-    found = worth(inputs, ensemble.utilities())
+    found = worth(inputs, ensemble.utilities(), n_permutations=n_permutations)
     inside, outside = held_out_r2(ensemble, inputs)
     n_inputs = inputs.shape[1]
     names = [f"component {i + 1}" for i in range(n_inputs)] + ["all"]
@@ -126,13 +128,15 @@ def component_section(name: str, ensemble: RewardEnsemble) -> str:
     return f"{title}\n\n{table(COLUMNS, rows)}"
 
 
-def part_section(name: str, ensemble: RewardEnsemble) -> str:
+def part_section(name: str, ensemble: RewardEnsemble, n_permutations: int = 999) -> str:
     """Values of named parts."""
     inputs, groups = ensemble.part_components(N_OF_A_PART)
     n_inputs = inputs.shape[1]
     single = all(len(own) == 1 for own in groups.values())
     found = worth(
-        inputs, ensemble.utilities(), None if single else groups, form="regression"
+        *(inputs, ensemble.utilities(), None if single else groups),
+        form="regression",
+        n_permutations=n_permutations,
     )
     inside, outside = held_out_r2(ensemble, inputs)
     start = 0 if single else n_inputs
@@ -156,7 +160,7 @@ def policy_values(ensemble: RewardEnsemble) -> np.ndarray:  # shape: (n_members,
     return policies @ ensemble.measured[known]
 
 
-def value_section(ensemble: RewardEnsemble) -> str:
+def value_section(ensemble: RewardEnsemble, n_permutations: int = 999) -> str:
     """The release's value of information of reactions, in the sample and held out."""
     values = policy_values(ensemble)[:, np.newaxis]
     inputs = ensemble.components(N_OF_THE_VALUE)
@@ -169,7 +173,7 @@ def value_section(ensemble: RewardEnsemble) -> str:
         inside, outside = fitted_and_held_out(inputs, values, n_train, 2)
         found = verdict(
             *(PolynomialChaosRegressor(2), inputs[:n_train], values[:n_train]),
-            n_permutations=999,
+            n_permutations=n_permutations,
             random_state=0,
         )
         rows.append(
