@@ -1,7 +1,8 @@
 r"""Expansions in all terms up to a degree, held as sums over the samples of their fit.
 
 A ridge penalises :math:`c_j^2 / w_j`, with a weight :math:`w_j` for each term. Its
-solution is a sum over the samples, :math:`c_j = w_j \sum_l \beta_l \psi_j(x_l)`, so that
+solution is a sum over the samples, :math:`c_j = w_j \sum_l \beta_l \psi_j(x_l)`, so
+that
 
 .. math:: f(x) = c_0 + \sum_l \beta_l K(x, x_l), \qquad
    K(x, x') = \sum_{j \ne 0} w_j \psi_j(x) \psi_j(x').
@@ -16,7 +17,7 @@ ever listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -76,6 +77,22 @@ class RepresenterBasis:
         return 1 + len(self.inputs)
 
     @property
+    def order_weights(self) -> FloatArray:
+        """Weight of a term of one, two, ... inputs of degree one, over the first."""
+        places = [self.cells.number[r, r] for r in range(1, self.order + 1)]
+        weights = self.cell_weights[places]
+        first = weights[0] if len(weights) and weights[0] > 0 else 1.0
+        return np.asarray(weights / first)
+
+    @property
+    def degree_decay(self) -> float:
+        """Weight of degree two in one input over that of degree one; 1 without it."""
+        if (1, 2) not in self.cells.number:
+            return 1.0
+        first, second = (self.cell_weights[self.cells.number[1, k]] for k in (1, 2))
+        return float(second / first) if first > 0 else 1.0
+
+    @property
     def multi_indices(self) -> IndexArray:
         """Not listed: raises :class:`NoTermsError`."""
         raise NoTermsError(
@@ -86,6 +103,19 @@ class RepresenterBasis:
 
     exponents = multi_indices
     degrees = multi_indices
+
+    @property
+    def total_degree(self) -> int:
+        """Largest total degree of a term."""
+        return self.degree
+
+    def terms_within(self, features: Collection[int]) -> IndexArray:
+        """Not listed, like ``multi_indices``."""
+        return self.multi_indices
+
+    def differentiate(self, X: FloatArray, feature: int) -> FloatArray:
+        """Not available, like ``multi_indices``."""
+        return self.multi_indices.astype(np.float64)
 
     # Values
 
@@ -102,8 +132,10 @@ class RepresenterBasis:
     def evaluate(
         self,
         X: FloatArray,  # shape: (n_rows, n_features)
+        slope_of: int | None = None,
+        largest_product: float = np.inf,
     ) -> FloatArray:  # shape: (n_rows, 1 + n_samples)
-        """Evaluate the functions at rows."""
+        """Evaluate the functions at rows; other arguments are for listed terms."""
         values = np.empty((len(X), self.n_functions))
         for rows, design in self.blocks(X):
             values[rows] = design
@@ -136,8 +168,8 @@ class RepresenterBasis:
     sample = PolynomialBasis.sample
 
     def names(self, input_names: Sequence[str]) -> list[str]:
-        """Return one name per function: the constant and the samples."""
-        return ["1", *(f"K(sample {row})" for row in range(len(self.inputs)))]
+        """Not available, like ``multi_indices``."""
+        return [str(row) for row in self.multi_indices]
 
     # Parts
 
@@ -192,9 +224,7 @@ class RepresenterBasis:
     def _squared(self) -> SymmetricSums:
         """Symmetric sums between the samples, with squared weights."""
         blocks = self.functions.held(self.inputs)
-        return SymmetricSums(
-            self.cells, np.square(self.input_weights), lambda: blocks
-        )
+        return SymmetricSums(self.cells, np.square(self.input_weights), lambda: blocks)
 
     def partial_variances(
         self,
@@ -236,6 +266,25 @@ class RepresenterBasis:
                     squares = squares.sum(axis=1, keepdims=True)
                 np.add.at(found, (groups[:, np.newaxis], positions), squares * weights)
         return found
+
+    def main_effects(
+        self,
+        coefficients: FloatArray,  # shape: (n_targets, 1 + n_samples)
+        X: FloatArray,  # shape: (n_rows, n_features)
+    ) -> FloatArray:  # shape: (n_rows, n_features, n_targets)
+        """Evaluate the effect of each input alone."""
+        effects = np.zeros((len(X), X.shape[1], len(coefficients)))
+        pairs = zip(self.functions.at(X), self._squared.blocks(), strict=True)
+        for (positions, values), (_, own) in pairs:
+            for k, (here, there) in enumerate(zip(values, own, strict=True), start=1):
+                weight = self.cell_weights[self.cells.number[1, k]]
+                slopes = weight * (coefficients[:, 1:] @ there)
+                each = here[:, :, np.newaxis] * slopes.T
+                if len(positions) != each.shape[1]:  # contrasts of one input
+                    each = each.sum(axis=1, keepdims=True)
+                weights = self.input_weights[positions, np.newaxis]
+                effects[:, positions] += each * weights
+        return effects
 
     def variance_of_set(
         self,
@@ -283,3 +332,7 @@ def products_of_groups(
             own = dual[groups == group]
             products[place] = own.T @ own
         yield chosen, products
+
+
+#: What an expansion may be expanded in.
+Basis = PolynomialBasis | RepresenterBasis

@@ -296,7 +296,10 @@ class SymmetricSums:
         self._add_direct(cell_weights, matrices, found)
         outer = {
             (order, degree): np.array(
-                [self.cells.above(self.every, row, order, degree) for row in cell_weights]
+                [
+                    self.cells.above(self.every, row, order, degree)
+                    for row in cell_weights
+                ]
             )
             for order, degree in {(len(p), sum(p)) for p in self.cells.partitions}
         }

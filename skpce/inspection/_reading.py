@@ -34,7 +34,7 @@ from .._expansion.indices import checked_features
 from .._expansion.problem import FittedProblem
 from .._expansion.targets import groups_of_outputs
 from .._regressor import PolynomialChaosRegressor
-from .._regressor_cv import PolynomialChaosRegressorCV
+from .._regressors.best_basis import PolynomialChaosRegressorCV
 from .._surrogate import CompositionalPCESurrogate
 
 # Estimators that have an expansion once they are fitted.
