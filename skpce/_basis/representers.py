@@ -17,9 +17,11 @@ ever listed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +29,7 @@ from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
 from .basis import PolynomialBasis, categorical_inputs
 from .index_sets import build_multi_indices, check_design_fits
-from .symmetric_sums import Cells, SymmetricSums
+from .symmetric_sums import Block, Cells, SymmetricSums
 from .univariate import UnivariateFunctions
 
 # Entries of a block of kernel values with the sums by cell that make it.
@@ -43,16 +45,17 @@ class NoTermsError(ValueError):
 
 @dataclass(frozen=True)
 class RepresenterBasis:
-    """The constant and one function for each sample, ``K(., sample)``.
+    """The constant and, for each kernel and sample, the function ``K(., sample)``.
 
     It stands in an expansion where a ``PolynomialBasis`` does otherwise. Its functions
-    are not orthonormal.
+    are not orthonormal. Outputs that depend on different inputs have kernels of their
+    own.
     """
 
     laws: Sequence[InputLaw]  # one per feature
     inputs: FloatArray  # shape: (n_samples, n_features), of the fit
-    input_weights: FloatArray  # shape: (n_features,), not negative
-    cell_weights: FloatArray  # shape: (n_cells,); 0 for the constant
+    input_weights: FloatArray  # shape: (n_kernels, n_features), not negative
+    cell_weights: FloatArray  # shape: (n_kernels, n_cells); 0 for the constant
     degree: int
     order: int
 
@@ -74,23 +77,29 @@ class RepresenterBasis:
     @property
     def n_functions(self) -> int:
         """Number of functions: the constant and the representers."""
-        return 1 + len(self.inputs)
+        return 1 + self.n_kernels * len(self.inputs)
 
     @property
-    def order_weights(self) -> FloatArray:
+    def n_kernels(self) -> int:
+        """Number of kernels."""
+        return len(self.input_weights)
+
+    @property
+    def order_weights(self) -> FloatArray:  # shape: (n_kernels, order)
         """Weight of a term of one, two, ... inputs of degree one, over the first."""
         places = [self.cells.number[r, r] for r in range(1, self.order + 1)]
-        weights = self.cell_weights[places]
-        first = weights[0] if len(weights) and weights[0] > 0 else 1.0
-        return np.asarray(weights / first)
+        weights = self.cell_weights[:, places]
+        first = weights[:, :1]
+        return np.asarray(weights / np.where(first > 0, first, 1.0))
 
     @property
-    def degree_decay(self) -> float:
+    def degree_decay(self) -> FloatArray:  # shape: (n_kernels,)
         """Weight of degree two in one input over that of degree one; 1 without it."""
         if (1, 2) not in self.cells.number:
-            return 1.0
-        first, second = (self.cell_weights[self.cells.number[1, k]] for k in (1, 2))
-        return float(second / first) if first > 0 else 1.0
+            return np.ones(self.n_kernels)
+        places = [self.cells.number[1, k] for k in (1, 2)]
+        first, second = self.cell_weights[:, places].T
+        return np.asarray(second / np.where(first > 0, first, 1.0))
 
     @property
     def multi_indices(self) -> IndexArray:
@@ -119,15 +128,33 @@ class RepresenterBasis:
 
     # Values
 
-    def kernel(self, X: FloatArray) -> FloatArray:  # shape: (n_rows, n_samples)
-        """Evaluate the kernel between rows and the samples."""
-        sums = SymmetricSums(
-            self.cells,
-            self.input_weights,
-            lambda: self.functions.at(X),
-            lambda: self.functions.at(self.inputs),
-        )
-        return np.tensordot(self.cell_weights, sums.every, 1)
+    def kernels(self, X: FloatArray) -> FloatArray:
+        """Evaluate the kernels; shape (n_rows, n_kernels * n_samples)."""
+        here = list(self.functions.at(X))
+        found = []
+        for input_weights, cell_weights in self._weights:
+            sums = SymmetricSums(
+                self.cells, input_weights, lambda: here, lambda: self._own
+            )
+            found.append(np.tensordot(cell_weights, sums.every, 1))
+        return np.hstack(found)
+
+    @cached_property
+    def _own(self) -> Iterable[Block]:
+        """Functions of the inputs at the samples."""
+        return self.functions.held(self.inputs)
+
+    @property
+    def _weights(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Weights of the inputs and of the cells, kernel by kernel."""
+        return zip(self.input_weights, self.cell_weights, strict=True)
+
+    def _dual(
+        self, coefficients: FloatArray
+    ) -> FloatArray:  # shape: (n_targets, n_kernels, n_samples)
+        """Return the dual coefficients of each kernel."""
+        shape = len(coefficients), self.n_kernels, len(self.inputs)
+        return coefficients[:, 1:].reshape(shape)
 
     def evaluate(
         self,
@@ -145,12 +172,13 @@ class RepresenterBasis:
         self, X: FloatArray, *, max_entries: int = _BLOCK_ENTRIES
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of rows of the values."""
-        each = len(self.inputs) * (len(self.cells.pairs) + 2)
+        each = len(self.inputs) * (len(self.cells.pairs) + 2 * self.n_kernels)
+        each += len(self.laws) * self.degree
         size = max(max_entries // max(each, 1), 64)
         for start in range(0, len(X), size):
             rows = slice(start, min(start + size, len(X)))
-            kernel = self.kernel(X[rows])
-            yield rows, np.hstack([np.ones((len(kernel), 1)), kernel])
+            kernels = self.kernels(X[rows])
+            yield rows, np.hstack([np.ones((len(kernels), 1)), kernels])
 
     def combine(
         self,
@@ -180,7 +208,7 @@ class RepresenterBasis:
             self,
             laws=tuple(self.laws[i] for i in chosen),
             inputs=self.inputs[:, chosen],
-            input_weights=self.input_weights[chosen],
+            input_weights=self.input_weights[:, chosen],
         )
 
     def listed(
@@ -205,67 +233,120 @@ class RepresenterBasis:
         n_rows, n_terms = len(self.inputs), len(multi_indices)
         check_design_fits("explicit", n_rows, n_terms, "Take fewer inputs.")
         basis = PolynomialBasis(self.laws, multi_indices)
-        weights = self.weights_of(basis)
-        found = (coefficients[:, 1:] @ basis.evaluate(self.inputs)) * weights
+        design = basis.evaluate(self.inputs)
+        found = np.zeros((len(coefficients), n_terms))
+        for dual, weights in zip(
+            self._dual(coefficients).transpose(1, 0, 2),
+            self.weights_of(basis),
+            strict=True,
+        ):
+            found += (dual @ design) * weights
         found[:, 0] = coefficients[:, 0]
         return basis, found
 
-    def weights_of(self, basis: PolynomialBasis) -> FloatArray:  # shape: (n_terms,)
+    def weights_of(
+        self, basis: PolynomialBasis
+    ) -> FloatArray:  # shape: (n_kernels, n_terms)
         """Return the weights of listed terms; 0 for the constant."""
         active = basis.multi_indices > 0
-        weights = np.where(active, self.input_weights, 1.0).prod(axis=1)
         pairs = zip(active.sum(axis=1).tolist(), basis.degrees.tolist(), strict=True)
         places = [self.cells.number[pair] for pair in pairs]
-        return weights * self.cell_weights[places]
+        return np.array(
+            [
+                np.where(active, input_weights, 1.0).prod(axis=1) * cell_weights[places]
+                for input_weights, cell_weights in self._weights
+            ]
+        )
 
     # Partial variances, each of shape (n_groups,) or (n_groups, n_features)
 
-    @cached_property
-    def _squared(self) -> SymmetricSums:
-        """Symmetric sums between the samples, with squared weights."""
-        blocks = self.functions.held(self.inputs)
-        return SymmetricSums(self.cells, np.square(self.input_weights), lambda: blocks)
+    def _products(
+        self,
+        coefficients: FloatArray,  # shape: (n_targets, n_functions)
+        groups: IndexArray,  # shape: (n_targets,)
+        n_groups: int,
+    ) -> Iterator[tuple[tuple[FloatArray, FloatArray], list[int], FloatArray]]:
+        """Yield products of weights, groups, and products of dual coefficients.
+
+        For each pair of kernels in which a group has coefficients, so that squares of
+        sums over kernels are sums over the pairs. In blocks of groups.
+        """
+        dual = self._dual(coefficients)
+        has = np.zeros((n_groups, self.n_kernels), dtype=bool)
+        np.logical_or.at(has, groups, np.any(dual != 0.0, axis=2))
+        size = max(_BLOCK_ENTRIES // max(len(self.inputs) ** 2, 1), 1)
+        for one, two in combinations_with_replacement(range(self.n_kernels), 2):
+            both = np.flatnonzero(has[:, one] & has[:, two]).tolist()
+            weights = (
+                self.input_weights[one] * self.input_weights[two],
+                self.cell_weights[one] * self.cell_weights[two],
+            )
+            for start in range(0, len(both), size):
+                some = both[start : start + size]
+                products = []
+                for group in some:
+                    left, right = dual[groups == group][:, [one, two]].swapaxes(0, 1)
+                    product = left.T @ right
+                    products.append(product if one == two else product + product.T)
+                yield weights, some, np.array(products)
+
+    def _sums(self, weights: FloatArray) -> SymmetricSums:
+        """Return symmetric sums between the samples, with weights of the inputs."""
+        return SymmetricSums(self.cells, weights, lambda: self._own)
 
     def partial_variances(
         self,
-        coefficients: FloatArray,  # shape: (n_targets, 1 + n_samples)
+        coefficients: FloatArray,  # shape: (n_targets, n_functions)
         groups: IndexArray,  # shape: (n_targets,)
         n_groups: int,
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return first-order, total and Shapley partial variances and the variance."""
-        sums, squares = self._squared, np.square(self.cell_weights)
-        sets = np.array([squares, squares / np.maximum(self.cells.orders, 1)])
-        kernel = np.tensordot(squares, sums.every, 1)
-        dual, n_inputs = coefficients[:, 1:], len(self.laws)
-        found = np.empty((2, n_groups, n_inputs))
-        variance = np.empty(n_groups)
-        for chosen, products in products_of_groups(dual, groups, n_groups):
-            found[:, chosen] = sums.holding_each(sets, products)
-            variance[chosen] = np.einsum("glk,lk->g", products, kernel)
-        alone = np.where(self.cells.orders == 1, squares, 0.0)
-        first = self._first_order(dual, groups, n_groups, alone)
+        found = np.zeros((2, n_groups, len(self.laws)))
+        variance = np.zeros(n_groups)
+        orders = np.maximum(self.cells.orders, 1)
+        known: tuple[Any, SymmetricSums | None] = (None, None)
+        for (inputs, cells), some, products in self._products(
+            coefficients, groups, n_groups
+        ):
+            if known[1] is None or known[0] is not inputs:
+                known = inputs, self._sums(inputs)
+            sums = known[1]
+            assert sums is not None
+            found[:, some] += sums.holding_each(
+                np.array([cells, cells / orders]), products
+            )
+            kernel = np.tensordot(cells, sums.every, 1)
+            variance[some] += np.einsum("glk,lk->g", products, kernel)
+        first = self._first_order(coefficients, groups, n_groups)
         # Rounding, which is of the size of the whole, makes no share negative.
         total, shapley = np.maximum(found, first)
         return first, total, shapley, np.maximum(variance, 0.0)
 
     def _first_order(
-        self,
-        dual: FloatArray,  # shape: (n_targets, n_samples)
-        groups: IndexArray,
-        n_groups: int,
-        cell_weights: FloatArray,  # shape: (n_cells,), squared, of single inputs
+        self, coefficients: FloatArray, groups: IndexArray, n_groups: int
     ) -> FloatArray:  # shape: (n_groups, n_features)
         """Add up the squared coefficients of the functions of each input."""
         found = np.zeros((n_groups, len(self.laws)))
-        for positions, values in self._squared.blocks():
-            weights = np.square(self.input_weights[positions])
+        for positions, values in self._own:
             for k, functions in enumerate(values, start=1):
-                weight = cell_weights[self.cells.number[1, k]]
-                squares = np.square(dual @ functions) * weight
+                squares = np.square(self._slopes(coefficients, positions, functions, k))
                 if len(positions) != squares.shape[1]:  # contrasts of one input
                     squares = squares.sum(axis=1, keepdims=True)
-                np.add.at(found, (groups[:, np.newaxis], positions), squares * weights)
+                np.add.at(found, (groups[:, np.newaxis], positions), squares)
         return found
+
+    def _slopes(
+        self,
+        coefficients: FloatArray,  # shape: (n_targets, n_functions)
+        positions: IndexArray,  # shape: (n_inputs,), those of a block
+        functions: FloatArray,  # shape: (n_samples, n_functions of the block)
+        degree: int,
+    ) -> FloatArray:  # shape: (n_targets, n_functions of the block)
+        """Return the coefficients of functions of single inputs."""
+        weights = self.cell_weights[:, self.cells.number[1, degree], np.newaxis]
+        weights = weights * self.input_weights[:, positions]
+        images = np.matmul(self._dual(coefficients), functions)
+        return np.asarray((images * weights).sum(axis=1))
 
     def main_effects(
         self,
@@ -274,16 +355,14 @@ class RepresenterBasis:
     ) -> FloatArray:  # shape: (n_rows, n_features, n_targets)
         """Evaluate the effect of each input alone."""
         effects = np.zeros((len(X), X.shape[1], len(coefficients)))
-        pairs = zip(self.functions.at(X), self._squared.blocks(), strict=True)
+        pairs = zip(self.functions.at(X), self._own, strict=True)
         for (positions, values), (_, own) in pairs:
             for k, (here, there) in enumerate(zip(values, own, strict=True), start=1):
-                weight = self.cell_weights[self.cells.number[1, k]]
-                slopes = weight * (coefficients[:, 1:] @ there)
+                slopes = self._slopes(coefficients, positions, there, k)
                 each = here[:, :, np.newaxis] * slopes.T
                 if len(positions) != each.shape[1]:  # contrasts of one input
                     each = each.sum(axis=1, keepdims=True)
-                weights = self.input_weights[positions, np.newaxis]
-                effects[:, positions] += each * weights
+                effects[:, positions] += each
         return effects
 
     def variance_of_set(
@@ -298,40 +377,21 @@ class RepresenterBasis:
 
         Those whose inputs are exactly the set, that lie in it, or that meet it.
         """
-        inside = self.of_inputs(features)._squared
-        every = inside.every.copy()
-        if kind == "exact":
-            every = inside.of_all_inputs
-        every[0] = 0.0
-        if kind == "total":
-            rest = np.setdiff1d(np.arange(len(self.laws)), list(features))
-            if len(rest):
-                outside = self.of_inputs(rest.tolist())._squared.every
-                every = self.cells.product(every, outside)
-        kernel = np.tensordot(np.square(self.cell_weights), every, 1)
-        variance = np.empty(n_groups)
-        for chosen, products in products_of_groups(
-            coefficients[:, 1:], groups, n_groups
+        rest = np.setdiff1d(np.arange(len(self.laws)), list(features)).tolist()
+        inner, outer = self.of_inputs(features), self.of_inputs(rest)
+        variance = np.zeros(n_groups)
+        for (inputs, cells), some, products in self._products(
+            coefficients, groups, n_groups
         ):
-            variance[chosen] = np.einsum("glk,lk->g", products, kernel)
+            inside = inner._sums(inputs[list(features)])
+            every = (inside.of_all_inputs if kind == "exact" else inside.every).copy()
+            every[0] = 0.0
+            if kind == "total" and rest:
+                outside = outer._sums(inputs[rest]).every
+                every = self.cells.product(every, outside)
+            kernel = np.tensordot(cells, every, 1)
+            variance[some] += np.einsum("glk,lk->g", products, kernel)
         return np.maximum(variance, 0.0)
-
-
-def products_of_groups(
-    dual: FloatArray,  # shape: (n_targets, n_samples)
-    groups: IndexArray,  # shape: (n_targets,)
-    n_groups: int,
-) -> Iterator[tuple[slice, FloatArray]]:  # (n_some, n_samples, n_samples)
-    """Yield products of dual coefficients, added up over each group, in blocks."""
-    n_samples = dual.shape[1]
-    size = max(_BLOCK_ENTRIES // max(n_samples**2, 1), 1)
-    for start in range(0, n_groups, size):
-        chosen = slice(start, min(start + size, n_groups))
-        products = np.empty((chosen.stop - start, n_samples, n_samples))
-        for place, group in enumerate(range(start, chosen.stop)):
-            own = dual[groups == group]
-            products[place] = own.T @ own
-        yield chosen, products
 
 
 #: What an expansion may be expanded in.

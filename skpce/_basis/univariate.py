@@ -12,8 +12,9 @@ from .._checks import FloatArray, IndexArray
 from .._input_laws import InputLaw
 from .symmetric_sums import Block
 
-# Entries of a block, and of all blocks that are held for the samples of a fit.
-_BLOCK_ENTRIES = 2**22
+# Inputs of a block, whatever the rows: blocks of two sets of rows are paired.
+_BLOCK_INPUTS = 2048
+# Entries of all blocks that are held for the samples of a fit.
 _HELD_ENTRIES = 2**27
 
 # Above it, products of three functions and their squares are no numbers.
@@ -57,17 +58,16 @@ class UnivariateFunctions:
 
     def at(self, X: FloatArray) -> Iterator[Block]:  # X of shape (n_rows, n_inputs)
         """Yield the values of the functions at rows of inputs."""
-        size = max(_BLOCK_ENTRIES // max(len(X) * self.degree, 1), 1)
-        for start in range(0, len(self._polynomial), size):
-            yield self._polynomials(X, slice(start, start + size))
-        yield from self._categorical(X, size)
+        for start in range(0, len(self._polynomial), _BLOCK_INPUTS):
+            yield self._polynomials(X, slice(start, start + _BLOCK_INPUTS))
+        yield from self._categorical(X)
 
-    def _categorical(self, X: FloatArray, size: int) -> Iterator[Block]:
+    def _categorical(self, X: FloatArray) -> Iterator[Block]:
         """Yield inputs of one contrast side by side, the others one by one."""
         several = np.setdiff1d(np.arange(len(self.laws)), self._polynomial)
         alone = several[self.counts[several, 0] == 1]
-        for start in range(0, len(alone), size):
-            positions = alone[start : start + size]
+        for start in range(0, len(alone), _BLOCK_INPUTS):
+            positions = alone[start : start + _BLOCK_INPUTS]
             values = np.zeros((self.degree, len(X), len(positions)))
             for column, i in enumerate(positions.tolist()):
                 values[0, :, column] = self.laws[i].evaluate(X[:, i], 1)[1]
@@ -131,8 +131,3 @@ class _Repeated:
 
     def __iter__(self) -> Iterator[Block]:
         return self.functions.at(self.X)
-
-
-def rows_of(blocks: Iterable[Block], rows: IndexArray) -> list[Block]:
-    """Select rows of held blocks."""
-    return [(positions, values[:, rows]) for positions, values in blocks]

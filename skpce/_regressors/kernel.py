@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .._checks import (
     Samples,
     attribute_of,
     check_alphas,
+    check_boolean,
     check_integer,
     check_real,
     fail,
@@ -26,12 +28,12 @@ from .._checks import (
 )
 from .._checks.memory import refuse_memory
 from .._expansion.expansion import Expansion
-from .._expansion.problem import FittedProblem
+from .._expansion.problem import FittedProblem, linear_problem
 from .._expansion.targets import columns_of_outputs, names_of_columns, warn_of_targets
 from .._model_file.state import plain_state, restore_state
 from .._regressor import PolynomialChaosRegressor
 from .._solvers.dual_ridge import DualRidgeSolver
-from .._solvers.problem import LinearProblem, weighted_spread
+from .._solvers.problem import weighted_spread
 from .._version import DOC_LINK_TEMPLATE
 
 #: What ``input_weights`` may be, beside numbers.
@@ -79,6 +81,9 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         is chosen, weights are such that the prior variances of all terms add up to 1.
     n_folds : int, default=5
         Number of folds in which weights of the inputs are learned anew.
+    shared_weights : bool, default=False
+        Whether all targets have the same weights, which takes the time of one. By
+        default each target, and each step of a surrogate, has its own.
 
     Attributes
     ----------
@@ -86,16 +91,18 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         The expansion, in a basis that lists no terms; ``expansion_.explicit()`` lists
         them where they are few, ``expansion_.marginal(inputs).explicit()`` those of
         some inputs.
-    dual_coefficients_ : ndarray of shape (n_targets, n_distinct_samples)
-        Coefficients of the kernel functions of the distinct samples.
+    dual_coefficients_ : ndarray of shape (n_targets, n_kernels * n_distinct_samples)
+        Coefficients of the kernel functions of the distinct samples. A target has
+        coefficients for its own kernel alone.
     n_terms_ : int
         Number of terms, with the constant.
-    input_weights_ : ndarray of shape (n_features,)
-        Weights of the inputs; 0 for an input that was left out.
-    order_weights_ : ndarray of shape (n_orders,)
+    input_weights_ : ndarray of shape (n_targets, n_features)
+        Weights of the inputs; 0 for an input that was left out. With shared weights
+        there is one row, here and in the next two.
+    order_weights_ : ndarray of shape (n_targets, n_orders)
         Weight of a term of one, two, ... inputs, all of degree one, over that of the
         first.
-    degree_decay_ : float
+    degree_decay_ : ndarray of shape (n_targets,)
         Weight of a term of degree two in one input over that of degree one.
     alpha_ : ndarray of shape (n_targets,)
         Chosen penalty.
@@ -124,10 +131,6 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
 
     Notes
     -----
-    All targets share the weights; each has a penalty of its own, chosen with them.
-    Fit targets that depend on different inputs one by one
-    (:class:`sklearn.multioutput.MultiOutputRegressor`).
-
     Leave-one-out after weights were learned is far too small, as the sample that is
     left out has shaped the weights: .02 was printed where the error was .42. The folds
     here learn again. What remains is the choice of penalty, weights of orders and
@@ -173,6 +176,7 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         degree_decay: float | None = None,
         alphas: ArrayLike | None = None,
         n_folds: int = 5,
+        shared_weights: bool = False,
     ) -> None:
         self.degree = degree
         self.distribution = distribution
@@ -183,6 +187,7 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
         self.degree_decay = degree_decay
         self.alphas = alphas
         self.n_folds = n_folds
+        self.shared_weights = shared_weights
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -289,7 +294,12 @@ def dual_solver(
     order = degree if given is None else min(int(given), degree)
     options = _checked_options(estimator, n_features, order)
     template = RepresenterBasis(
-        (), samples.inputs[:0], np.ones(n_features), np.zeros(1), degree, order
+        (),
+        samples.inputs[:0],
+        np.ones((1, n_features)),
+        np.zeros((1, 1)),
+        degree,
+        order,
     )
     n_cells = len(template.cells.pairs)
     needed = 8.0 * len(samples.inputs) ** 2 * (n_cells + 8)
@@ -297,14 +307,7 @@ def dual_solver(
     laws = parameters.learn_laws(samples.inputs, samples.weights, names)
     for law, name in zip(laws, names, strict=True):
         law.check_degree(parameters.owner, name, degree)
-    template = RepresenterBasis(
-        tuple(laws),
-        samples.inputs[:0],
-        np.ones(n_features),
-        np.zeros(n_cells),
-        degree,
-        order,
-    )
+    template = replace(template, laws=tuple(laws), cell_weights=np.zeros((1, n_cells)))
     return DualRidgeSolver(template, **options)
 
 
@@ -312,15 +315,7 @@ def solve_dual(
     solver: DualRidgeSolver, samples: Samples, groups: IndexArray
 ) -> FittedProblem:
     """Fit all targets; the basis of the fit has the weights that were chosen."""
-    problem = LinearProblem(
-        samples.inputs,
-        samples.targets,
-        samples.weights,
-        groups,
-        np.zeros((0, samples.inputs.shape[1]), dtype=np.int64),
-    )
-    fit = solver.fit(problem)
-    assert fit.basis is not None  # of a dual fit
+    fit = solver.fit(linear_problem(solver.template, samples, groups, True))
     spread = weighted_spread(samples.targets, samples.weights)
     return FittedProblem(
         fit.basis, solver, fit, spread, groups, samples, on_inputs=True
@@ -334,6 +329,7 @@ def _checked_options(
     owner = type(estimator).__name__
     check_alphas(owner, estimator.alphas)
     check_integer(owner, "n_folds", estimator.n_folds, low=2)
+    check_boolean(owner, "shared_weights", estimator.shared_weights)
     decay = estimator.degree_decay
     if decay is not None:
         check_real(owner, "degree_decay", decay, low=0)
@@ -345,6 +341,7 @@ def _checked_options(
         "degree_decay": None if decay is None else float(decay),
         "alphas": None if alphas is None else np.sort(np.asarray(alphas, dtype=float)),
         "n_folds": int(estimator.n_folds),
+        "shared": bool(estimator.shared_weights),
     }
 
 

@@ -23,7 +23,8 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -75,7 +76,7 @@ _SMALLEST_WEIGHT = 1e-6
 class DualFit(LinearFit):
     """A fit whose coefficients are those of the constant and of the samples."""
 
-    basis: RepresenterBasis | None = None  # with the learned weights; never None
+    basis: RepresenterBasis = field(kw_only=True)  # with the learned weights
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,17 @@ class _Level:
     choice: IndexArray  # shape: (n_targets,), positions of the penalties
     press: FloatArray  # shape: (n_targets,), of the choice
     input_weights: tuple[FloatArray, ...]  # of each part
+
+
+@dataclass(frozen=True)
+class _GroupFit:
+    """The fit of targets that share their weights."""
+
+    coefficients: FloatArray  # shape: (n_targets, 1 + n_samples)
+    alpha: FloatArray  # shape: (n_targets,)
+    residuals: FloatArray  # shape: (n_samples, n_targets), of held-out samples
+    input_weights: FloatArray  # shape: (n_inputs,)
+    cell_weights: FloatArray  # shape: (n_cells,)
 
 
 class DualRidgeSolver(CoefficientSolver):
@@ -104,7 +116,9 @@ class DualRidgeSolver(CoefficientSolver):
         degree_decay: float | None = None,
         alphas: FloatArray | None = None,
         n_folds: int = 5,
+        shared: bool = False,  # whether all groups of targets share their weights
     ) -> None:
+        self.shared = shared
         self.template = template
         self.input_weights = input_weights
         self.input_groups = input_groups
@@ -117,21 +131,26 @@ class DualRidgeSolver(CoefficientSolver):
 
     def fit(self, problem: LinearProblem) -> DualFit:
         inputs, targets, weights, own_row = distinct_samples(problem)
-        unit = np.sqrt(weights @ np.square(targets - weights @ targets / weights.sum()))
-        unit = np.where(unit > 0, unit, 1.0)
-        data = KernelData(
+        data = KernelData.of(
             self.template.functions.held(inputs),
-            (targets - weights @ targets / weights.sum()) / unit,
+            targets,
             weights,
             problem.groups,
             self.alphas,
         )
-        learns = self.input_weights is None and len(weights) >= 3
+        together = np.zeros_like(problem.groups) if self.shared else problem.groups
+        members = [np.flatnonzero(together == group) for group in np.unique(together)]
+        found = [self._fit_group(data.of_targets(columns)) for columns in members]
+        return self._joined(problem, found, members, (inputs, own_row))
+
+    def _fit_group(self, data: KernelData) -> _GroupFit:
+        """Choose the weights of targets that share them, and fit these."""
+        learns = self.input_weights is None and len(data.weights) >= 3
         if learns and len(self.template.laws) > 1:
             level, parts = self._in_folds(data)
         else:
             level, parts = self._left_out(data)
-        return self._finished(problem, data, level, parts, (inputs, own_row, unit))
+        return self._finished(data, level, parts)
 
     def refit(self, problem: LinearProblem, fit: LinearFit) -> FloatArray:
         self._refuse_resampling()
@@ -169,7 +188,7 @@ class DualRidgeSolver(CoefficientSolver):
             decomposition = self._decomposition(whole, data, cell_weights)
             return left_out_press(decomposition, data, self.alphas)[0]
 
-        shape, scores = self._best_shape(press, self._first_shape())
+        shape, scores = self._best_shape(press, self._first_shape(), data.groups)
         return self._level(data, shape, scores, [whole]), [whole]
 
     def _in_folds(self, data: KernelData) -> tuple[_Level, list[Part]]:
@@ -195,7 +214,7 @@ class DualRidgeSolver(CoefficientSolver):
                 ]
                 return np.sum(of_parts, axis=0)
 
-            shape, scores = self._best_shape(press, shape)
+            shape, scores = self._best_shape(press, shape, data.groups)
             levels.append(self._level(data, shape, scores, parts))
             least = (1.0 - _LEAST_GAIN) * levels[best].press.sum()
             if levels[-1].press.sum() < least:
@@ -232,7 +251,10 @@ class DualRidgeSolver(CoefficientSolver):
         return weights
 
     def _best_shape(
-        self, press: Callable[[Shape], FloatArray], shape: Shape
+        self,
+        press: Callable[[Shape], FloatArray],
+        shape: Shape,
+        groups: IndexArray,  # shape: (n_targets,)
     ) -> tuple[Shape, FloatArray]:
         """Search ratios and decay, one after another, for the smallest error."""
         known: dict[Shape, FloatArray] = {}
@@ -240,7 +262,7 @@ class DualRidgeSolver(CoefficientSolver):
         def error(candidate: Shape) -> float:
             if candidate not in known:
                 known[candidate] = press(candidate)
-            return float(known[candidate].min(axis=0).sum())
+            return float(best_penalties(known[candidate], groups)[1].sum())
 
         moves: list[Callable[[Shape, float], Shape]] = []
         grids, positions = [], []
@@ -267,13 +289,9 @@ class DualRidgeSolver(CoefficientSolver):
     def _sum(self, parts: list[Part], data: KernelData) -> None:
         """Make the symmetric sums of the parts; equal weights have the same ones."""
         n_functions = self.template.functions.counts
-        made: list[Part] = []
+        made = data.started  # with the weights of the start, for all groups of targets
         for part in parts:
-            same = [
-                other
-                for other in made
-                if np.array_equal(other.input_weights, part.input_weights)
-            ]
+            same = [other for other in made if other.has_weights(part.input_weights)]
             if same:
                 part.sums, part.counts = same[0].sums, same[0].counts
                 continue
@@ -282,7 +300,8 @@ class DualRidgeSolver(CoefficientSolver):
             part.sums = SymmetricSums(
                 self.template.cells, part.input_weights, lambda: data.blocks
             )
-            made.append(part)
+            if not made:
+                made.append(copy(part))
 
     def _learn(self, parts: list[Part], data: KernelData, level: _Level) -> None:
         """Take one step of the weights of the inputs in every part."""
@@ -340,35 +359,55 @@ class DualRidgeSolver(CoefficientSolver):
     # What comes out
 
     def _finished(
-        self,
-        problem: LinearProblem,
-        data: KernelData,
-        level: _Level,
-        parts: list[Part],
-        found: tuple[FloatArray, IndexArray, FloatArray],
-    ) -> DualFit:
-        inputs, own_row, unit = found
+        self, data: KernelData, level: _Level, parts: list[Part]
+    ) -> _GroupFit:
         whole = parts[-1]
         cell_weights = self._cell_weights(level.shape, whole)
         decomposition = self._decomposition(whole, data, cell_weights)
+        alpha = self._path(decomposition)[level.choice]
         if len(parts) == 1:
-            _, path = left_out_press(decomposition, data, self.alphas, only_path=True)
-            residuals = left_out_residuals(decomposition, data, path[level.choice])
+            residuals = left_out_residuals(decomposition, data, alpha)
         else:
-            path = self._path(decomposition)
             residuals = np.empty_like(data.targets)
             for part in parts[:-1]:
                 residuals[part.test] = self._held_out(part, data, level)
-        alpha = path[level.choice]
-        targets = data.targets * unit + _means(problem)
+        coefficients = decomposition.coefficients(data.targets, alpha)
+        coefficients *= data.unit[:, np.newaxis]
+        coefficients[:, 0] += data.mean
+        return _GroupFit(
+            coefficients,
+            alpha,
+            residuals * data.unit,
+            whole.input_weights,
+            cell_weights,
+        )
+
+    def _joined(
+        self,
+        problem: LinearProblem,
+        found: list[_GroupFit],
+        members: list[IndexArray],  # the targets of each
+        samples: tuple[FloatArray, IndexArray],  # distinct inputs, and which each is
+    ) -> DualFit:
+        """Put the groups side by side, each with a kernel of its own."""
+        inputs, own_row = samples
         basis = replace(
             self.template,
             inputs=inputs,
-            input_weights=whole.input_weights,
-            cell_weights=cell_weights,
+            input_weights=np.array([group.input_weights for group in found]),
+            cell_weights=np.array([group.cell_weights for group in found]),
         )
-        coefficients = decomposition.coefficients(targets, alpha)
-        residuals = (residuals * unit)[own_row]
+        n_samples, n_targets = len(inputs), problem.targets.shape[1]
+        coefficients = np.zeros((n_targets, basis.n_functions))
+        alpha = np.empty(n_targets)
+        residuals = np.empty_like(problem.targets)
+        for number, (group, columns) in enumerate(zip(found, members, strict=True)):
+            start = 1 + number * n_samples
+            own = slice(start, start + n_samples)
+            coefficients[columns, 0] = group.coefficients[:, 0]
+            coefficients[columns, own] = group.coefficients[:, 1:]
+            alpha[columns] = group.alpha
+            residuals[:, columns] = group.residuals[own_row]
         total = problem.weights.sum()
         mean_square = problem.weights @ np.square(residuals) / total
         factor = LeverageFactor.of_constant(basis.n_functions, 1.0 / total)
@@ -398,7 +437,3 @@ class DualRidgeSolver(CoefficientSolver):
         alpha = self._path(decomposition)[level.choice]
         shrunk = loadings / (decomposition.values[:, np.newaxis] + alpha)
         return data.targets[part.test] - mean - functions @ shrunk
-
-
-def _means(problem: LinearProblem) -> FloatArray:
-    return problem.weights @ problem.targets / problem.weights.sum()

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -98,26 +99,52 @@ class KernelDecomposition:
 
 @dataclass(frozen=True)
 class KernelData:
-    """Distinct samples with their copies, in an order of their own."""
+    """Distinct samples with their copies, in an order of their own.
+
+    Targets are about their means, in units of the spread of their group.
+    """
 
     blocks: Iterable[Block]  # functions of the inputs
-    targets: FloatArray  # shape: (n_samples, n_targets), in units of their spread
+    targets: FloatArray  # shape: (n_samples, n_targets)
     weights: FloatArray  # shape: (n_samples,)
     groups: IndexArray  # shape: (n_targets,)
     alphas: FloatArray | None
+    mean: FloatArray  # shape: (n_targets,)
+    unit: FloatArray  # shape: (n_targets,)
+    started: list[Any]  # the part that all groups of targets start from, once known
+
+    @classmethod
+    def of(
+        cls,
+        blocks: Iterable[Block],
+        targets: FloatArray,
+        weights: FloatArray,
+        groups: IndexArray,
+        alphas: FloatArray | None,
+    ) -> KernelData:
+        """Centre and scale the targets."""
+        mean = weights @ targets / weights.sum()
+        labels, group = np.unique(groups, return_inverse=True)
+        squares = weights @ np.square(targets - mean)
+        unit = np.sqrt(np.bincount(group, squares, len(labels)))[group]
+        unit = np.where(unit > 0, unit, 1.0)
+        scaled = (targets - mean) / unit
+        return cls(blocks, scaled, weights, groups, alphas, mean, unit, [])
+
+    def of_targets(self, columns: IndexArray) -> KernelData:
+        """Select targets."""
+        some = {name: getattr(self, name)[columns] for name in ("groups", "mean")}
+        some |= {"targets": self.targets[:, columns], "unit": self.unit[columns]}
+        return replace(self, **some)
 
 
 def left_out_press(
     decomposition: KernelDecomposition,
     data: KernelData,
     alphas: FloatArray | None,
-    *,
-    only_path: bool = False,
 ) -> tuple[FloatArray, FloatArray]:  # (n_alphas, n_targets), (n_alphas,)
     """Return sums of squared leave-one-out residuals, and the penalties."""
     path = RELATIVE_ALPHAS * decomposition.scale if alphas is None else alphas
-    if only_path:
-        return np.zeros((0, 0)), path
     press = np.empty((len(path), data.targets.shape[1]))
     for row, penalty in enumerate(path):
         penalties = np.full(data.targets.shape[1], penalty)

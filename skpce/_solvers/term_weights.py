@@ -51,6 +51,10 @@ class Part:
     sums: SymmetricSums = field(init=False)
     counts: FloatArray = field(init=False)
 
+    def has_weights(self, input_weights: FloatArray) -> bool:
+        """Whether the weights learned so far are these."""
+        return np.array_equal(self.input_weights, input_weights)
+
     def press(
         self, data: KernelData, cell_weights: FloatArray, alphas: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:  # (n_alphas, n_targets), (n_alphas,)

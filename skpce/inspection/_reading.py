@@ -35,12 +35,14 @@ from .._expansion.problem import FittedProblem
 from .._expansion.targets import groups_of_outputs
 from .._regressor import PolynomialChaosRegressor
 from .._regressors.best_basis import PolynomialChaosRegressorCV
+from .._regressors.kernel import PolynomialChaosKernelRegressor
 from .._surrogate import CompositionalPCESurrogate
 
 # Estimators that have an expansion once they are fitted.
 _EXPANSIONS = (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
+    PolynomialChaosKernelRegressor,
     CompositionalPCESurrogate,
 )
 
