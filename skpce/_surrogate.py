@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 
 from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
 from ._basis.index_sets import basis_advice, check_design_fits
+from ._basis.representers import Basis
 from ._checks import (
     MOST_REPEATS,
     FloatArray,
@@ -51,6 +52,7 @@ from ._compositions.steps import (
 )
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
+from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
 from ._solvers import CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -102,7 +104,10 @@ class CompositionalPCESurrogate(
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
         expansion of its predictions at draws of the input laws: see
-        ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
+        ``indices_from_`` and ``fidelity_``. A
+        :class:`PolynomialChaosKernelRegressor` is fitted to all terms of the
+        surrogate's own degree, distribution and interaction order without a list of
+        them; it stays exact, for any number of inputs. Residuals are those of five-fold
         cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
         Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
@@ -302,12 +307,17 @@ class CompositionalPCESurrogate(
             zero_replacement=self.zero_replacement,
             name="y",
         )
-        basis = parameters.learn(inputs, weights, input_names(self))
+        samples = Samples(inputs, clr, weights)
+        if isinstance(self.regressor, PolynomialChaosKernelRegressor):
+            names = input_names(self)
+            solver = dual_solver(self.regressor, samples, names, parameters)
+            basis: Basis = solver.template
+        else:
+            basis = parameters.learn(inputs, weights, input_names(self))
         if solver.holds_gram:
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
             fit = f"a fit with solver={self.solver!r}"
             check_design_fits(owner, n_terms, n_terms, advice, fit)
-        samples = Samples(inputs, clr, weights)
         self._labels_of_y = column_labels(y, values.shape[1])
         self._fitted: FittedCompositions = self._fit_coordinates(
             solver, basis, geometry, samples, scalar=targets.ndim == 1
@@ -320,7 +330,7 @@ class CompositionalPCESurrogate(
     def _fit_coordinates(
         self,
         solver: CoefficientSolver,
-        basis: PolynomialBasis,
+        basis: Basis,
         geometry: LogRatioGeometry,
         samples: Samples,  # with centred log-ratios as targets
         *,
@@ -338,7 +348,7 @@ class CompositionalPCESurrogate(
             coordinates = geometry
         else:
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-        if self.regressor is not None:
+        if self.regressor is not None and isinstance(basis, PolynomialBasis):
             seen = basis, samples, coordinates, self.random_state
             solver = solver_of(solver, self.regressor, *seen)
         fitted = fit_compositions(
@@ -369,7 +379,7 @@ class CompositionalPCESurrogate(
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=round(float(fitted.weights.sum())),
-            n_terms=len(fitted.basis.multi_indices),
+            n_terms=fitted.basis.n_terms,
             permutation_p_values=p_values,
             inputs=fitted.inputs,
             basis=fitted.basis,

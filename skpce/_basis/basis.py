@@ -85,6 +85,21 @@ class PolynomialBasis:
         """Total degree of each term, shape (n_terms,); a contrast counts one."""
         return self.exponents.sum(axis=1)
 
+    @property
+    def n_terms(self) -> int:
+        """Number of terms, with the constant."""
+        return len(self.multi_indices)
+
+    @property
+    def n_functions(self) -> int:
+        """Number of coefficients of an output, one for each term."""
+        return len(self.multi_indices)
+
+    @property
+    def total_degree(self) -> int:
+        """Largest total degree of a term."""
+        return int(self.degrees.max())
+
     def terms_within(self, features: Collection[int]) -> IndexArray:
         """Return the positions of the constant and the terms of these inputs alone."""
         others = np.setdiff1d(np.arange(len(self.laws)), list(features))
@@ -269,9 +284,9 @@ class BasisParameters:
     owner: str
     degree: Any
     distribution: Any
-    truncation: Any
-    q: Any
     interaction_order: Any
+    truncation: Any = "total_degree"
+    q: Any = 1.0
     anisotropy: Any = None
     multi_indices: Any = None
     has_anisotropy: bool = False
@@ -316,16 +331,26 @@ class BasisParameters:
         in_blocks: bool = False,  # True when the design matrix is never whole in memory
     ) -> PolynomialBasis:
         """Learn the input laws and build the index set that they can carry."""
-        specifications = self.check(X.shape[1])
-        refuse_extremes(X, "X", varying=True)
-        laws = learn_input_laws(specifications, X, weights)
-        check_columns(self.owner, laws, X, weights, names)
+        laws = self.learn_laws(X, weights, names)
         n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
         multi_indices = self._index_set(laws, names, n_rows)
         needed = multi_indices.max(axis=0).tolist()
         for law, name, degree in zip(laws, names, needed, strict=True):
             law.check_degree(self.owner, name, degree)
         return PolynomialBasis(laws, multi_indices)
+
+    def learn_laws(
+        self,
+        X: FloatArray,  # shape: (n_samples, n_features)
+        weights: FloatArray,  # shape: (n_samples,)
+        names: Sequence[str],
+    ) -> list[InputLaw]:
+        """Check the parameters and learn the input laws."""
+        specifications = self.check(X.shape[1])
+        refuse_extremes(X, "X", varying=True)
+        laws = learn_input_laws(specifications, X, weights)
+        check_columns(self.owner, laws, X, weights, names)
+        return laws
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
         """Raise ``ValueError`` when the parameters no longer give this basis."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
+from .._basis.representers import RepresenterBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -401,6 +402,10 @@ def unexplained_share(
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
+    if isinstance(fitted.basis, RepresenterBasis):
+        targets = level.coefficients(fitted.expansion.coefficients)
+        groups = level.groups, len(level.steps)
+        return kernels.shares(*fitted.basis.partial_variances(targets, *groups))
     return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
 
 

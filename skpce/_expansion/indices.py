@@ -118,7 +118,16 @@ def sobol_indices(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> SobolIndices:
     """Return first-order and total indices and Shapley effects of each target."""
-    first, total, shapley, variance = partial_variances(coefficients, multi_indices)
+    return shares(*partial_variances(coefficients, multi_indices))
+
+
+def shares(
+    first: FloatArray,  # shape: (..., n_features), like the next two
+    total: FloatArray,
+    shapley: FloatArray,
+    variance: FloatArray,  # shape: (...,)
+) -> SobolIndices:
+    """Return partial variances as shares of the variance; 0 without variance."""
     safe = np.where(variance > 0, variance, 1.0)[..., np.newaxis]
     return SobolIndices(first / safe, total / safe, variance, shapley / safe)
 
@@ -235,7 +244,15 @@ def aggregated_indices(
     weights: FloatArray,  # shape: (n_targets,), not negative
 ) -> SobolIndices:
     """Return the indices of the weighted sum of the partial variances of targets."""
-    first, total, shapley, variance = partial_variances(coefficients, multi_indices)
+    return aggregated_shares(partial_variances(coefficients, multi_indices), weights)
+
+
+def aggregated_shares(
+    parts: tuple[FloatArray, FloatArray, FloatArray, FloatArray],  # see above
+    weights: FloatArray,  # shape: (n_targets,), not negative
+) -> SobolIndices:
+    """Return the same of partial variances and the variance."""
+    first, total, shapley, variance = parts
     whole = float(weights @ variance)
     safe = whole if whole > 0 else 1.0
     return SobolIndices(

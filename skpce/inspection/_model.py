@@ -335,9 +335,9 @@ class ExpansionOptions:
             _EXPANDED_BY,
             degree,
             self.distribution,
+            self.interaction_order,
             self.truncation,
             self.q,
-            self.interaction_order,
             has_anisotropy=True,
         )
 
