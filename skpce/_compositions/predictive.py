@@ -6,6 +6,7 @@ what compositions add to it: their geometry, and distances between logits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from .._expansion.problem import FittedProblem
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
 from .scoring import checked_policies
+from .softmax_quantiles import softmax_quantiles
 from .steps import replace_zeros
 
 # Smallest probability that has a logit; the largest is one rounding below 1.
@@ -60,6 +62,29 @@ class SimplexSpace(OutputSpace):
         bounds[0][:, self.geometry.active_parts] = _widened(expit(lower), -1)
         bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
         return bounds
+
+    def quantiles(
+        self,
+        rows: FloatArray,
+        scale: FloatArray,
+        centre: FloatArray,
+        levels: Sequence[float],
+    ) -> FloatArray:
+        """Return those of the softmax, unless coordinates of a step differ in scale."""
+        of_coordinate = self.fitted_geometry.step_of_coordinate
+        _, first, step = np.unique(
+            of_coordinate, return_index=True, return_inverse=True
+        )
+        by_step = scale[:, first]
+        if not np.array_equal(by_step[:, step], scale):
+            return super().quantiles(rows, scale, centre, levels)
+        parts, slices = self.geometry.active_parts, self.geometry.active_slices
+        found = np.empty((len(levels), len(centre), self.n_values))
+        found[:] = self.geometry.mask  # parts that do not vary
+        found[..., parts] = softmax_quantiles(
+            self.image(rows), by_step, centre, slices, levels
+        )
+        return found
 
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Return the root mean square over the coordinates of the step of each part."""
@@ -115,6 +140,7 @@ def predictive_of_surrogate(surrogate: Any) -> Predictive:
         alone = clone(surrogate).set_params(
             steps=geometry.layout.widths,
             mask=geometry.mask,
+            amalgamate=None,
             n_resamples=0,
             n_permutations=0,
         )
@@ -235,7 +261,8 @@ def predict_interval(
     residual : {"resampled", "gaussian"} or None, default="resampled"
         As in :meth:`sample`; only with ``method="residual"``.
     n_samples : int, default=2000
-        Draws from which the quantiles are taken.
+        Draws from which the quantiles are taken; those of the residuals themselves
+        where the members have equal weights and are not more than this.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
     method : {"residual", "conformal"}, default="residual"

@@ -21,16 +21,19 @@ from .._checks import (
     validated_array,
 )
 from .conformal import cross_bounds, split_bounds
-from .predictive import QUANTILE, Predictive, RealSpace, simultaneous_bands
+from .predictive import (
+    CHUNK_ENTRIES,
+    Predictive,
+    RealSpace,
+    simultaneous_bands,
+    sorted_quantiles,
+)
 from .problem import FittedProblem
 from .residuals import NOISES, RESIDUAL_LAWS
 from .targets import refuse_other_outputs
 
 #: How an interval follows from the members.
 METHODS = ("residual", "conformal")
-
-# Values in memory at a time while quantiles are taken: 64 MiB.
-_CHUNK_ENTRIES = 8_388_608
 
 
 class PredictionInterval(NamedTuple):
@@ -149,16 +152,29 @@ def interval(
         draws = image[:, np.newaxis]
         return PredictionInterval(*_bounds(predictive, draws, confidence_level, joint))
     values = predictive.checked(X)
-    rows = law.atoms(n_samples, residual, generator)
+    every = joint is None and predictive.space.keeps_order
+    rows = law.atoms(n_samples, residual, generator, every=every)
     bounds = np.empty((2, len(values), predictive.space.n_values))
-    chunk = max(1, _CHUNK_ENTRIES // (len(rows) * bounds.shape[2]))
+    draws_at_once = 1 if joint is None else len(rows)
+    chunk = max(1, CHUNK_ENTRIES // (draws_at_once * bounds.shape[2]))
     for start in range(0, len(values), chunk):
-        block = values[start : start + chunk]
-        image = predictive.draw_around(rows[:, np.newaxis], block, scale)
-        bounds[:, start : start + chunk] = _bounds(
-            predictive, image, confidence_level, joint
-        )
+        at = slice(start, start + chunk)
+        if joint is None:
+            bounds[:, at] = predictive.space.quantiles(
+                rows,
+                predictive.scale_at(values[at], scale),
+                predictive.centre(values[at]),
+                _tails(confidence_level),
+            )
+        else:
+            image = predictive.draw_around(rows[:, np.newaxis], values[at], scale)
+            bounds[:, at] = _bounds(predictive, image, confidence_level, joint)
     return PredictionInterval(bounds[0], bounds[1])
+
+
+def _tails(confidence_level: float) -> tuple[float, float]:
+    """Return the levels of the lower and of the upper quantile."""
+    return (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
 
 
 def _bounds(
@@ -171,9 +187,8 @@ def _bounds(
     space = predictive.space
     values = space.values(image)
     if joint is None:
-        tails = [(1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0]
-        found: FloatArray = np.quantile(values, tails, axis=0, method=QUANTILE)
-        return found
+        ordered = np.sort(np.moveaxis(values, 0, -1), axis=-1)
+        return sorted_quantiles(ordered, _tails(confidence_level))
     bands = simultaneous_bands(
         space.scores(values), space.groups(joint), confidence_level
     )
@@ -371,7 +386,7 @@ def predict_interval(
         others must hold out each member once.
     n_samples : int, default=2000
         Draws from which quantiles are taken, where they are not those of the residuals
-        themselves.
+        themselves; most residuals from which a joint band is made.
     random_state : int, RandomState instance or None, default=None
         Randomness of draws and of folds.
 

@@ -92,17 +92,28 @@ class ResidualLaw:
         return generator.standard_normal(size=(size, len(root))) @ root
 
     def atoms(
-        self, size: int, kind: str | None, generator: np.random.Generator
+        self,
+        size: int,
+        kind: str | None,
+        generator: np.random.Generator,
+        *,
+        every: bool = False,
     ) -> FloatArray:
         """Return rows for quantiles: each residual once where the weights are equal.
 
-        This avoids the noise of drawing. None has one atom, zero.
+        This avoids the noise of drawing. Of more than ``size`` residuals so many are
+        drawn without replacement, unless the caller can use ``every`` one. None has one
+        atom, zero.
         """
         if kind is None:
             return np.zeros((1, self.residuals.shape[1]))
         if kind == "resampled" and np.ptp(self.weights) == 0:
             refuse_undefined(self.residuals)
-            return self.residuals
+            n_members = len(self.residuals)
+            if every or n_members <= size:
+                return self.residuals
+            drawn = generator.choice(n_members, size, replace=False)
+            return self.residuals[drawn]
         return self.draw(size, kind, generator)
 
 

@@ -54,6 +54,7 @@ from .members import (
     make_splits,
     read_members,
     repetition_caution,
+    with_amalgamated,
     without_replicates,
 )
 from .training_noise import split_variance
@@ -289,6 +290,7 @@ def verdict(
     )
     check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
+    pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps, mask)
     table, y, read, steps = read_members(
         pipeline,
         *(X, y),
