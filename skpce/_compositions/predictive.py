@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from sklearn.base import clone
 
 from .._checks import FloatArray, IndexArray, validated
 from .._expansion.prediction import PredictionInterval, draw, interval
-from .._expansion.predictive import OutputSpace, Predictive
+from .._expansion.predictive import CHUNK_ENTRIES, OutputSpace, Predictive
 from .._expansion.problem import FittedProblem
+from .._expansion.residuals import NoiseScale
 from .fitted import FittedCompositions
 from .log_ratio import LogRatioGeometry
 from .scoring import checked_policies
-from .softmax_quantiles import softmax_quantiles
+from .softmax_quantiles import quantiles_of_draws, softmax_quantiles
 from .steps import replace_zeros
 
 # Smallest probability that has a logit; the largest is one rounding below 1.
@@ -63,6 +65,13 @@ class SimplexSpace(OutputSpace):
         bounds[1][:, self.geometry.active_parts] = _widened(expit(upper), 1)
         return bounds
 
+    @cached_property
+    def _first_of_step(self) -> tuple[IndexArray, IndexArray]:
+        """The first coordinate of each step, and the step of each coordinate."""
+        steps = self.fitted_geometry.step_of_coordinate
+        _, first, step = np.unique(steps, return_index=True, return_inverse=True)
+        return first, step
+
     def quantiles(
         self,
         rows: FloatArray,
@@ -71,18 +80,45 @@ class SimplexSpace(OutputSpace):
         levels: Sequence[float],
     ) -> FloatArray:
         """Return those of the softmax, unless coordinates of a step differ in scale."""
-        of_coordinate = self.fitted_geometry.step_of_coordinate
-        _, first, step = np.unique(
-            of_coordinate, return_index=True, return_inverse=True
-        )
+        first, step = self._first_of_step
         by_step = scale[:, first]
         if not np.array_equal(by_step[:, step], scale):
             return super().quantiles(rows, scale, centre, levels)
-        parts, slices = self.geometry.active_parts, self.geometry.active_slices
         found = np.empty((len(levels), len(centre), self.n_values))
         found[:] = self.geometry.mask  # parts that do not vary
-        found[..., parts] = softmax_quantiles(
-            self.image(rows), by_step, centre, slices, levels
+        found[..., self.geometry.active_parts] = softmax_quantiles(
+            self.image(rows), by_step, centre, self.geometry.active_slices, levels
+        )
+        return found
+
+    def quantiles_of_draws(
+        self,
+        predictive: Predictive,
+        rows: FloatArray,
+        which: IndexArray,
+        X: FloatArray,
+        noise: NoiseScale | None,
+        levels: Sequence[float],
+    ) -> FloatArray:
+        """Go through the parts in blocks where they are many."""
+        first, step = self._first_of_step
+        leverage = predictive.problem.fit.leverage
+        alike = all(
+            np.array_equal(values[first][step], values)
+            for values in (leverage.alpha, leverage.factor_of_target)
+        )
+        if not alike or len(which) * len(step) < CHUNK_ENTRIES:
+            given = predictive, rows, which, X, noise, levels
+            return super().quantiles_of_draws(*given)
+        found = np.empty((len(levels), self.n_values))
+        found[:] = self.geometry.mask
+        found[:, self.geometry.active_parts] = quantiles_of_draws(
+            self.image(rows),
+            which,
+            predictive.scale_of(first, X, noise),
+            partial(predictive.centre, X),
+            self.geometry.active_slices,
+            levels,
         )
         return found
 

@@ -14,12 +14,12 @@ times inputs times parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy.special import logsumexp
 
-from .._checks import FloatArray
+from .._checks import FloatArray, IndexArray
 from .._expansion.predictive import sorted_quantiles
 
 # Values held at once, which stay in the second cache: 512 KiB.
@@ -97,4 +97,54 @@ def _quantiles_of_steps(
         found[..., block] = sorted_quantiles(
             values, levels, lambda one, logs=logs: np.minimum(np.exp(logs + one), 1.0)
         )
+    return found
+
+
+# Values of draws held at once: 8 MiB.
+_BLOCK_OF_DRAWS = 1_048_576
+
+
+def quantiles_of_draws(
+    rows: FloatArray,  # shape: (n_rows, n_active), residuals as log-ratios
+    which: IndexArray,  # shape: (n_draws,), the row of each draw
+    scale: FloatArray,  # shape: (n_draws, n_steps)
+    centre: Callable[[slice], FloatArray],  # of columns, of shape (n_draws, width)
+    steps: Sequence[slice],  # the columns of each step
+    levels: Sequence[float],
+) -> FloatArray:  # shape: (n_levels, n_active)
+    """Return quantiles of ``softmax(centre + scale * rows[which])`` over the draws."""
+    found = np.empty((len(levels), rows.shape[1]))
+    size = max(1, _BLOCK_OF_DRAWS // len(which))
+    step_of = np.repeat(np.arange(len(steps)), [one.stop - one.start for one in steps])
+
+    def logits(columns: slice) -> FloatArray:  # shape: (n_draws, width)
+        values = scale[:, step_of[columns]] * rows[which, columns]
+        values += centre(columns)
+        return values
+
+    first = 0
+    while first < len(steps):
+        last = first + 1
+        while last < len(steps) and steps[last].stop - steps[first].start <= size:
+            last += 1
+        start, stop = steps[first].start, steps[last - 1].stop
+        blocks = [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
+        total = np.full((len(which), last - first), -np.inf)
+        for block in blocks:
+            values = logits(block)
+            own = step_of[block] - first
+            at = np.flatnonzero(np.diff(own, prepend=-1))
+            largest = np.maximum.reduceat(values, at, axis=1)
+            values -= largest[:, own - own[0]]
+            sums = np.add.reduceat(np.exp(values, out=values), at, axis=1)
+            here = total[:, own[at]]
+            total[:, own[at]] = np.logaddexp(here, largest + np.log(sums))
+        for block in blocks:
+            values = logits(block)
+            values -= total[:, step_of[block] - first]
+            ordered = np.sort(np.ascontiguousarray(values.T), axis=-1)
+            found[:, block] = sorted_quantiles(
+                ordered, levels, lambda one: np.minimum(np.exp(one), 1.0)
+            )
+        first = last
     return found

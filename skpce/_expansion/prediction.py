@@ -26,7 +26,6 @@ from .predictive import (
     Predictive,
     RealSpace,
     simultaneous_bands,
-    sorted_quantiles,
 )
 from .problem import FittedProblem
 from .residuals import NOISES, RESIDUAL_LAWS
@@ -146,11 +145,20 @@ def interval(
     sampler = predictive.input_sampler(owner, inputs)
     scale = predictive.noise_scale(noise, owner)
     law = predictive.residual_law(scale, owner)
+    if X is None and joint is None:
+        drawn = (
+            *law.drawn(n_samples, residual, generator),
+            sampler(n_samples, generator),
+        )
+        found = predictive.space.quantiles_of_draws(
+            predictive, *drawn, scale, _tails(confidence_level)
+        )
+        return PredictionInterval(*found[:, np.newaxis])
     if X is None:
         rows = law.draw(n_samples, residual, generator)
         image = predictive.draw_around(rows, sampler(n_samples, generator), scale)
         draws = image[:, np.newaxis]
-        return PredictionInterval(*_bounds(predictive, draws, confidence_level, joint))
+        return PredictionInterval(*_bands(predictive, draws, confidence_level, joint))
     values = predictive.checked(X)
     every = joint is None and predictive.space.keeps_order
     rows = law.atoms(n_samples, residual, generator, every=every)
@@ -168,7 +176,7 @@ def interval(
             )
         else:
             image = predictive.draw_around(rows[:, np.newaxis], values[at], scale)
-            bounds[:, at] = _bounds(predictive, image, confidence_level, joint)
+            bounds[:, at] = _bands(predictive, image, confidence_level, joint)
     return PredictionInterval(bounds[0], bounds[1])
 
 
@@ -177,18 +185,15 @@ def _tails(confidence_level: float) -> tuple[float, float]:
     return (1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0
 
 
-def _bounds(
+def _bands(
     predictive: Predictive,
     image: FloatArray,  # shape: (n_draws, n_members, n_image)
     confidence_level: float,
-    joint: str | None,
+    joint: str,
 ) -> FloatArray:  # shape: (2, n_members, n_values)
-    """Take the quantiles of draws of each member, or joint bands."""
+    """Return joint bands of the draws of each member."""
     space = predictive.space
     values = space.values(image)
-    if joint is None:
-        ordered = np.sort(np.moveaxis(values, 0, -1), axis=-1)
-        return sorted_quantiles(ordered, _tails(confidence_level))
     bands = simultaneous_bands(
         space.scores(values), space.groups(joint), confidence_level
     )
@@ -221,8 +226,9 @@ def _predictive_of_part(
     expansion = estimator.expansion_
     owner, scalar = type(estimator).__name__, expansion.scalar
 
-    def centre(X: FloatArray) -> FloatArray:
-        return np.asarray(expansion.basis.combine(X, expansion.coefficients[chosen]))
+    def centre(X: FloatArray, columns: slice = slice(None)) -> FloatArray:
+        coefficients = expansion.coefficients[chosen[columns]]
+        return np.asarray(expansion.basis.combine(X, coefficients))
 
     def refit(rows: IndexArray) -> Predictive:
         samples = problem.require_samples(f"{owner}.predict_interval")

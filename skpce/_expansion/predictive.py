@@ -106,6 +106,20 @@ class OutputSpace(ABC):
             found[:, at] = sorted_quantiles(values, levels)
         return found
 
+    def quantiles_of_draws(
+        self,
+        predictive: Predictive,
+        rows: FloatArray,  # shape: (n_rows, n_fitted), residuals
+        which: IndexArray,  # shape: (n_draws,), the row of each draw
+        X: FloatArray,  # shape: (n_draws, n_features)
+        noise: NoiseScale | None,
+        levels: Sequence[float],
+    ) -> FloatArray:  # shape: (n_levels, n_values)
+        """Return quantiles over draws that have inputs of their own."""
+        values = self.values(predictive.draw_around(rows[which], X, noise))
+        ordered = np.sort(np.ascontiguousarray(values.T), axis=-1)
+        return sorted_quantiles(ordered, levels)
+
     @abstractmethod
     def score_scale(self, scale: FloatArray) -> FloatArray:
         """Map scales of targets of the fit, (n, n_fitted) -> (n, n_scores)."""
@@ -178,7 +192,8 @@ class Predictive:
     problem: FittedProblem
     names: Sequence[str]  # of the inputs
     space: OutputSpace
-    centre: Callable[[FloatArray], FloatArray]  # inputs -> (n_members, n_image)
+    # (inputs[, columns]) -> (n_members, n_image), or some columns of it
+    centre: Callable[..., FloatArray]
     owner: str  # for messages
     random_state: Any = None
     scalar: bool = False  # whether y was one-dimensional
@@ -225,6 +240,16 @@ class Predictive:
         """Return errors of prediction over residuals of equal variance."""
         scale = self.problem.fit.prediction_scale(self.basis.evaluate(X))
         return scale if noise is None else scale * noise.at(X)
+
+    def scale_of(
+        self, targets: IndexArray, X: FloatArray, noise: NoiseScale | None
+    ) -> FloatArray:  # shape: (n_inputs, n_chosen)
+        """Return the same of some targets of the fit."""
+        leverage = self.problem.fit.leverage.of_targets(targets)
+        scale = np.sqrt(1.0 + leverage.at(self.basis.evaluate(X)))
+        if noise is None:
+            return scale
+        return scale * noise.by_group(X)[:, noise.group_of_target[targets]]
 
     def draw_around(
         self,

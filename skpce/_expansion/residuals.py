@@ -81,15 +81,24 @@ class ResidualLaw:
         ``"gaussian"`` has their second moments and mean zero; ``"resampled"`` draws
         whole rows; None gives zeros, the push-forward alone.
         """
+        rows, which = self.drawn(size, kind, generator)
+        return rows[which]
+
+    def drawn(
+        self, size: int, kind: str | None, generator: np.random.Generator
+    ) -> tuple[FloatArray, IndexArray]:  # (n_rows, n_fitted), (size,)
+        """Return rows, and which of them each draw has."""
         if kind is None:
-            return np.zeros((size, self.residuals.shape[1]))
+            nothing = np.zeros((1, self.residuals.shape[1]))
+            return nothing, np.zeros(size, dtype=np.int64)
         refuse_undefined(self.residuals)
         share = self.weights / self.weights.sum()
         if kind == "resampled":
-            return self.residuals[generator.choice(len(share), size=size, p=share)]
+            return self.residuals, generator.choice(len(share), size=size, p=share)
         # R'R are the second moments; R has a row for each coordinate at most.
         root = np.linalg.qr(np.sqrt(share)[:, np.newaxis] * self.residuals, mode="r")
-        return generator.standard_normal(size=(size, len(root))) @ root
+        rows = generator.standard_normal(size=(size, len(root))) @ root
+        return rows, np.arange(size)
 
     def atoms(
         self,
