@@ -35,6 +35,13 @@ from ._checks import (
 )
 from ._checks.frames import make_frame, remember_frames
 from ._compositions import indices, modes, predictive, probability_indices
+from ._compositions.amalgamation import (
+    Amalgamation,
+    amalgamate_parts,
+    check_amalgamate,
+    learn_amalgamation,
+    members_of_rest,
+)
 from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
 from ._compositions.log_ratio import (
     LogRatioGeometry,
@@ -87,6 +94,11 @@ class CompositionalPCESurrogate(
     reference, mask, zero_replacement, closure
         Parts of y, as in :class:`LogRatioTransformer`; a row of zeros is refused. In
         cross-validation give the mask itself: a rare action may vanish in a fold.
+    amalgamate : float or None, default=None
+        Threshold below which parts are rare: those that no member of the fit gives
+        this probability are added up, step by step, to one part named ``"rest"``, the
+        last of its step. For vocabularies, of which most words have no chance. None
+        leaves all parts as they are. See Notes.
     distribution, truncation, q, interaction_order
         The basis, as in :class:`PolynomialChaosRegressor`.
     solver : str, default="ridge"
@@ -162,6 +174,8 @@ class CompositionalPCESurrogate(
         The layout of y.
     coordinate_steps_ : ndarray of int of shape (n_coordinates,)
         Step of each coordinate.
+    rest_ : dict of str to tuple of str
+        Names of the parts in the rest of each step that has one.
     multi_indices_, basis_, n_features_in_, feature_names_in_
         As in :class:`PolynomialChaosRegressor`.
 
@@ -175,6 +189,15 @@ class CompositionalPCESurrogate(
     Indices decompose variance under *independent* inputs with the stated laws. The
     expansion is of :math:`g(x) = \mathrm{clr}(p(x))` (the paper's eq. 2, which uses
     alr): :math:`\hat p(x) = \mathrm{softmax}(\sum_j c_j \psi_j(x))`.
+
+    With ``amalgamate`` everything is of the amalgamated compositions: ``predict``,
+    draws, intervals, log-ratios, indices and Q². A sum of parts is no linear function
+    of log-ratios, so these indices are not sums or parts of those of all columns; only
+    the ratio of two parts outside the rest is the same quantity with and without it.
+    Rare parts, whose logarithms vary most, weigh less. Methods and inspections that
+    compare with y take it in the columns of ``fit`` or in those of ``predict``;
+    ``amalgamate_parts`` maps one to the other. A refit in a fold learns the rest anew;
+    :func:`skpce.inspection.verdict` learns it once, from all members.
 
     References
     ----------
@@ -197,6 +220,8 @@ class CompositionalPCESurrogate(
            [0., 1.]])
     """
 
+    _amalgamation: Amalgamation | None = None  # which columns of y are added up
+
     _doc_link_module = "skpce"
     _doc_link_template = DOC_LINK_TEMPLATE
 
@@ -210,6 +235,7 @@ class CompositionalPCESurrogate(
         mask: Any = "infer",
         zero_replacement: float = 1e-12,
         closure: str = "renormalize",
+        amalgamate: float | None = None,
         distribution: Any = "normal",
         truncation: str = "total_degree",
         q: float = 1.0,
@@ -231,6 +257,7 @@ class CompositionalPCESurrogate(
         self.mask = mask
         self.zero_replacement = zero_replacement
         self.closure = closure
+        self.amalgamate = amalgamate
         self.distribution = distribution
         self.truncation = truncation
         self.q = q
@@ -285,6 +312,7 @@ class CompositionalPCESurrogate(
         check_integer(owner, "n_permutations", self.n_permutations, high=MOST_REPEATS)
         check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
         check_parameters_of(self)
+        check_amalgamate(owner, self.amalgamate)
         refuse_ragged(y)
         refuse_nan(y)
         inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
@@ -299,7 +327,12 @@ class CompositionalPCESurrogate(
             indices.check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
-        geometry = learn_geometry(self, y, values, "y")
+        self._amalgamation, given = None, values.shape[1]
+        if self.amalgamate is None:
+            geometry = learn_geometry(self, y, values, "y")
+        else:
+            learned = learn_amalgamation(self, y, values)
+            self._amalgamation, values, geometry = learned
         clr = log_ratios_of(
             values,
             geometry,
@@ -318,7 +351,7 @@ class CompositionalPCESurrogate(
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
             fit = f"a fit with solver={self.solver!r}"
             check_design_fits(owner, n_terms, n_terms, advice, fit)
-        self._labels_of_y = column_labels(y, values.shape[1])
+        self._labels_of_y = column_labels(y, given)
         self._fitted: FittedCompositions = self._fit_coordinates(
             solver, basis, geometry, samples, scalar=targets.ndim == 1
         )
@@ -537,7 +570,10 @@ class CompositionalPCESurrogate(
     mask_ = attribute_of("geometry_", lambda g: g.mask)
     coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
+    _rest = property(members_of_rest)
+    rest_ = attribute_of("_rest", dict)
     _predictive = property(predictive.predictive_of_surrogate)
+    amalgamate_parts = amalgamate_parts
     get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)

@@ -93,6 +93,8 @@ CHANGED: set[str] = {
     "skpce.ProbabilitySobolIndices",
     # it has no partial_fit
     "skpce.PolynomialChaosRegressorCV.set_partial_fit_request",
+    # amalgamate=
+    "skpce.CompositionalPCESurrogate",
     # noise=, and conformal intervals
     "skpce.CompositionalPCESurrogate.predict_interval",
     "skpce.CompositionalPCESurrogate.sample",

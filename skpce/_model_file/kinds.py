@@ -22,6 +22,7 @@ from scipy import stats
 from .._basis.basis import PolynomialBasis
 from .._basis.representers import RepresenterBasis
 from .._checks import FloatArray, IndexArray, Samples
+from .._compositions.amalgamation import Amalgamation
 from .._compositions.fitted import (
     FittedCompositions,
     InputModelFit,
@@ -73,6 +74,7 @@ _AXES = {
     "components": "explained_variance_",
     "components inputs": "components_",
     "inputs components": "x_rotations_ x_loadings_",
+    "given": "given_names possible place",
     "quantiles": "references_",
     "quantiles inputs": "quantiles_",
     "centres": "center",
@@ -363,6 +365,16 @@ _noun(
         )
     },
 )
+_noun(
+    "amalgamation",
+    Amalgamation,
+    axes={"step_names": "", "given_widths": ""},
+    rules={
+        "an 'amalgamation' has columns beyond its steps": lambda made: (
+            sum(made.given_widths) == len(made.place) and made.place.min() >= 0
+        )
+    },
+)
 _noun("log-ratio coordinates", LogRatioGeometry, log_ratio=tuple(LOG_RATIOS))
 _noun(
     "compositions",
@@ -479,7 +491,8 @@ OURS: Mapping[str, Mapping[str, Field]] = {
         diagnostics_=scores.SurrogateDiagnostics,
         _labels_of_y=tuple[Sequence[str], ...],
         _n_features_out=int,
-    ),
+    )
+    | {"amalgamation": Field("_amalgamation", Amalgamation | None, "", True)},
     "skpce.LogRatioTransformer": _fitted(
         axes={"n_features_in_": "parts", "feature_names_in_": "parts"},
         geometry_=LogRatioGeometry,

@@ -25,6 +25,7 @@ from .._checks.frames import as_table, take
 from .._checks.workers import workers
 from .._compositions.log_ratio import composition_geometry
 from ..inspection._ensembles.cross_fit import with_parameters
+from ..inspection._ensembles.members import with_amalgamated
 from ..inspection._reading import Reading, expansion_of, final_estimator
 from ._style import (
     UNEXPLAINED_COLOR,
@@ -253,6 +254,8 @@ class _Refit:
                 f"The pipeline ends in {last!r}; expected an estimator that can be "
                 "fitted to subsets."
             )
+        pipeline, y, _, _ = with_amalgamated(pipeline, y)
+        _, last = final_estimator(pipeline)
         if getattr(last, "mask", None) is None:  # not of compositions
             copy = with_parameters(pipeline)
             return cls(copy, X, y, quantity, step, outputs, None)

@@ -39,7 +39,13 @@ from .embedding_search import (
     check_dimensions,
     read_candidates,
 )
-from .members import given_shares, make_cross_fit, read_members, without_replicates
+from .members import (
+    given_shares,
+    make_cross_fit,
+    read_members,
+    with_amalgamated,
+    without_replicates,
+)
 from .training_noise import refuse_failed
 from .verdict import (
     check_arguments,
@@ -305,6 +311,7 @@ def compare_embeddings(
     generator = make_generator(random_state)
     given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
     scale: dict[str, Any] = {"outputs": outputs, "standardize": standardize}
+    surrogate, y, _, _ = with_amalgamated(surrogate, y)
     table, policies, read, steps = read_members(
         surrogate, X, y, zero_replacement=zero_replacement, owner=OWNER, **scale
     )

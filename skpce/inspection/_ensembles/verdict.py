@@ -55,6 +55,7 @@ from .members import (
     make_splits,
     read_members,
     repetition_caution,
+    with_amalgamated,
     without_replicates,
 )
 from .training_noise import split_variance
@@ -291,6 +292,7 @@ def verdict(
     )
     check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
+    pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps, mask)
     table, y, read, steps = read_members(
         pipeline,
         *(X, y),
