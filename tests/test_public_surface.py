@@ -42,6 +42,8 @@ ADDED: set[str] = {
     "skpce.inspection.ResultRow",
     "skpce.inspection.noise_test",
     "skpce.load_model",
+    "skpce.metrics.ExcessFragility",
+    "skpce.metrics.excess_fragility",
     "skpce.plotting.PartEffectsDisplay",
     "skpce.plotting.ValueOfInformationDisplay",
     "skpce.save_model",

@@ -61,6 +61,9 @@ class Preset:
     n_part_draws : int
         Pairs of recombined members behind the effects of named parts; see
         `skpce.inspection.part_effects`.
+    n_reward_features : int or None
+        How many of the reward features, drawn at random, the principal components are
+        found in; None for all. Of tasks whose features are values at objects.
     """
 
     n_train: int
@@ -74,6 +77,7 @@ class Preset:
     n_control: int = 0
     variant: str = ""
     n_part_draws: int = 256
+    n_reward_features: int | None = None
 
 
 @dataclass(frozen=True)
