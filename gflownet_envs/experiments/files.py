@@ -453,7 +453,7 @@ def paper_tables(folders: Sequence[Path]) -> list[Table]:
     """Return the paper's figures beside those of finished runs, a table for each task.
 
     One column for each run and kind of policies; "=" says that a figure agrees with
-    the paper's, "≠" that it does not. Runs of another preset may leave claims out.
+    the paper's, "≠" that it does not. Runs of other presets than ``paper`` have none.
     """
     if len({folder.resolve() for folder in folders}) < len(folders):
         names = ", ".join(str(folder) for folder in folders)
@@ -494,7 +494,7 @@ def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
     ]
     caption = f"{task}: the paper's figures and ours"
     if not rows:
-        caption += " (the paper has none)"
+        caption += f" (none: no run of the preset {tables.PAPER_PRESET!r})"
     heads = tuple(f"{run}: {source}" for run, source in columns)
     return Table(caption, ("claim", "paper", *heads), tuple(rows))
 

@@ -428,8 +428,18 @@ def _split_texts(split: ResultRow) -> list[str]:
     ]
 
 
+#: The preset with the paper's settings.
+PAPER_PRESET = "paper"
+
+
 def paper_table(results: RunResults) -> Table | None:
-    """The paper's figures beside ours; None for a task without claims."""
+    """The paper's figures beside ours; None for a task without claims.
+
+    Like is compared with like: there is none for presets with other settings, whose
+    figures neither confirm nor refute the paper's.
+    """
+    if results.preset_name != PAPER_PRESET:
+        return None
     claims = results.task.claims(results.preset)
     if not claims:
         return None

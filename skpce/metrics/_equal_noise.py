@@ -172,10 +172,10 @@ def excess_fragility(
         \sqrt{1 - 2 \bar p_k + \sum_j \bar p_j^2},
 
     which for equally likely actions is :math:`\sigma \sqrt{(1 - 1/K) / 2 \pi}`: between
-    two and very many actions it grows by a factor of :math:`\sqrt 2` only. The Aitchison
-    variance of such members is exactly :math:`(K - 1) \sigma^2`, so that
-    ``variance_per_freedom`` of :func:`policy_fragility` is its own comparison with equal
-    noise. For large :math:`\sigma` the expected fragility tends to ``contestedness``.
+    two and very many actions it grows by a factor of :math:`\sqrt 2` only. The
+    Aitchison variance of such members is exactly :math:`(K - 1) \sigma^2`, so that
+    ``variance_per_freedom`` of :func:`policy_fragility` compares with equal noise
+    already. For large :math:`\sigma` the expected fragility tends to ``contestedness``.
 
     :math:`E[p]` is the gradient of the convex function
     :math:`E[\log \sum_k \exp(c_k + \sigma z_k)]` of :math:`c` [1]_, so that :math:`c`

@@ -1,4 +1,4 @@
-"""Fragility beyond that of equal noise: closed forms, limits and ensembles made of it."""
+"""Fragility beyond that of equal noise: closed forms, limits, ensembles of it."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,9 @@ def equal_noise(centres, scale, n_members=400, seed=0):
     rng = np.random.default_rng(seed)
     return np.hstack(
         [
-            softmax(np.asarray(c) + scale * rng.normal(size=(n_members, len(c))), axis=1)
+            softmax(
+                np.asarray(c) + scale * rng.normal(size=(n_members, len(c))), axis=1
+            )
             for c in centres
         ]
     )
@@ -25,9 +27,7 @@ def of_mean(mean, scale, **options):
     """Expected fragility of a mean policy, and its error."""
     y = np.array([mean, mean])
     mask = np.ones(len(mean), dtype=bool)
-    found = excess_fragility(
-        y, mask=mask, noise_scale=scale, random_state=0, **options
-    )
+    found = excess_fragility(y, mask=mask, noise_scale=scale, random_state=0, **options)
     return found.expected[0], found.expected_error[0]
 
 
@@ -97,7 +97,10 @@ def test_members_with_equal_noise_have_no_excess(scale):
 
 
 def test_a_noisier_step_exceeds_the_other_of_the_same_size():
-    quiet, loud = equal_noise([np.zeros(5)], 0.5), equal_noise([np.zeros(5)], 1.5, seed=1)
+    quiet, loud = (
+        equal_noise([np.zeros(5)], 0.5),
+        equal_noise([np.zeros(5)], 1.5, seed=1),
+    )
     found = excess_fragility(np.hstack([quiet, loud]), steps=(5, 5), random_state=0)
     assert found.excess[1] > 1 + 5 * found.excess_error[1]
     assert found.excess[0] < 1 - 5 * found.excess_error[0]
@@ -126,7 +129,9 @@ def test_a_weight_is_a_number_of_copies():
     y = equal_noise([np.zeros(4), [2, 0]], 1.0, n_members=6)
     weights = [1, 2, 1, 3, 1, 1]
     found = excess_fragility(y, steps=(4, 2), sample_weight=weights, random_state=0)
-    copies = excess_fragility(np.repeat(y, weights, axis=0), steps=(4, 2), random_state=0)
+    copies = excess_fragility(
+        np.repeat(y, weights, axis=0), steps=(4, 2), random_state=0
+    )
     for name, values in vars(found).items():
         if name != "step_names":
             np.testing.assert_allclose(values, getattr(copies, name), rtol=1e-6)
