@@ -98,6 +98,7 @@ CHANGED: set[str] = {
     # noise=, and conformal intervals
     "skpce.CompositionalPCESurrogate.predict_interval",
     "skpce.CompositionalPCESurrogate.sample",
+    "skpce.CompositionalPCESurrogate.sobol_interval",  # method=
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"
