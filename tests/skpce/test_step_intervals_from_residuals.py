@@ -98,6 +98,8 @@ def test_what_is_refused():
         model.sobol_interval(method="residuals")
     with pytest.raises(ValueError, match="level"):
         model.sobol_interval("coordinate", method="residual")
-    process = fitted(X, y, regressor=GaussianProcessRegressor(alpha=1e-3, optimizer=None))
+    process = fitted(
+        X, y, regressor=GaussianProcessRegressor(alpha=1e-3, optimizer=None)
+    )
     with pytest.raises(ValueError, match="expected method='bootstrap'"):
         process.sobol_interval(method="residual")

@@ -21,6 +21,7 @@ from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.grid import GridTask
 from gflownet_envs.policy_dataset import PolicyDataset
 from gflownet_envs.storage import read_arrays
+from tests.gflownet_envs.experiments.conftest import named_figures
 
 testing = pytest.importorskip("click.testing")
 
@@ -28,7 +29,7 @@ RECORD = (
     '{"task": "grid", "preset": "smoke", "seed": 0, "policies": {"exact": {}},'
     ' "beside_the_paper": []}'
 )
-FIGURES = {"overview.png", "policies.png", "coverage.png", "parts_1.png"}
+FIGURES = {f"{n}.png" for n in named_figures(SimpleNamespace(parts=[0]))}
 
 
 def invoke(*arguments):
