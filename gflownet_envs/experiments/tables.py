@@ -402,8 +402,8 @@ def excess_table(results: RunResults) -> Table:
         for name, source in results.sources.items()
     )
     return Table(
-        "Is a step more fragile than its number of actions and its mean policy explain? "
-        "Total variation to the mean, beside that of members with the same mean policy "
+        "Is a step more fragile than number of actions and mean policy explain? Total "
+        "variation to the mean, beside that of members with the same mean policy "
         "and equal noise in the log-weight of every action of every step (standard "
         f"deviation of that noise: {scales})",
         (
