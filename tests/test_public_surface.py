@@ -42,6 +42,8 @@ ADDED: set[str] = {
     "skpce.inspection.ResultRow",
     "skpce.inspection.noise_test",
     "skpce.load_model",
+    "skpce.metrics.ExcessFragility",
+    "skpce.metrics.excess_fragility",
     "skpce.plotting.PartEffectsDisplay",
     "skpce.plotting.ValueOfInformationDisplay",
     "skpce.save_model",
@@ -98,6 +100,7 @@ CHANGED: set[str] = {
     # noise=, and conformal intervals
     "skpce.CompositionalPCESurrogate.predict_interval",
     "skpce.CompositionalPCESurrogate.sample",
+    "skpce.CompositionalPCESurrogate.sobol_interval",  # method=
     # a marginal is an Expansion
     *(
         f"marginal of PolynomialChaosRegressor: {name}_"

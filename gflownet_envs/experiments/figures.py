@@ -19,6 +19,7 @@ from skpce.plotting import (
     PartEffectsDisplay,
     PolicyDistributionDisplay,
     SobolDisplay,
+    StepVarianceDisplay,
 )
 
 #: Steps shown in the figure of the policies, and in the overview, at most.
@@ -60,6 +61,11 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
         policies_figure(results, samples),
         "Policies along the reference trajectory: held-out members beside the "
         "predictive distribution of the surrogate.",
+    )
+    figures["variances"] = (
+        variances_figure(results),
+        "How much the members vary at each step, and what the inputs explain of it. "
+        "The sum grows with the number of actions; the other measures do not.",
     )
     figures["coverage"] = (coverage_figure(results), "Coverage of held-out members.")
     return figures | results.task.extra_figures(results)
@@ -120,6 +126,24 @@ def _draw_sobol(source: SourceResults, ax: Any, *, with_steps: bool = True) -> N
         ax.set_xlabel(f"share of the variance\n{len(shown)} of {n_steps} steps")
     if not with_steps:
         ax.set_yticklabels([])
+
+
+def variances_figure(results: RunResults) -> Any:
+    """The total variance of each step as a bar, beside measures free of its width."""
+    sources = _exact_first(results)
+    n_steps = results.headline.dataset.n_steps
+    figure = _figure(11.0, len(sources) * (1.7 + 0.36 * n_steps))
+    parts = figure.subfigures(len(sources), 1, squeeze=False)[:, 0]
+    for source, part in zip(sources, parts, strict=True):
+        verdict = source.main.verdict
+        q2 = np.array([step.q2 for step in verdict.steps])
+        StepVarianceDisplay(
+            source.fragility,
+            unexplained=1.0 - np.clip(q2, 0.0, 1.0),
+            supported=[bool(step.attributable) for step in verdict.steps],
+        ).plot(ax=part.subplots(1, 3))
+        part.suptitle(f"{source.dataset.source} policies, degree {source.main.degree}")
+    return figure
 
 
 def coverage_figure(results: RunResults) -> Any:
