@@ -84,7 +84,7 @@ def _measures(
 
 
 def _judged(claim: Claim, sides: dict[str, Side], found: Found) -> Answer:
-    """Return the word: of trained policies under the paper's settings, else of exact."""
+    """Return the word: about trained policies with the paper's settings, else exact."""
     why = claim.why
     piece = found.get(f"{claim.task}-paper")
     reduced = "" if piece is None else piece["record"].get("reduced", "")
@@ -531,8 +531,7 @@ def _sixty(rows: Any) -> Side:
 
 
 def _high_degree(rows: Any) -> Side:
-    low, high = _row(rows["degrees"], 1), _row(rows["degrees"], 5)
-    assert low is not None and high is not None
+    low, high = (_row(rows["degrees"], degree) or {} for degree in (1, 5))
     text = f"degree 1 {_number(low['mae_paper'])}, 5 {_number(high['mae_paper'])}"
     return text, high["mae_paper"] > low["mae_paper"]
 

@@ -50,9 +50,9 @@ caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 .why { color: #555; font-size: .82rem; display: block; font-weight: 400;
        white-space: normal; }
 .scroll { overflow-x: auto; }
-.panels { display: grid; gap: 1rem; align-items: start;
-          grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); }
-figure { margin: 0; } figure img { width: 100%; max-width: 30rem; height: auto; }
+.panels { columns: 19rem 3; column-gap: 1rem; }
+figure { margin: 0 0 1rem; break-inside: avoid; }
+figure img { width: 100%; max-width: 30rem; height: auto; }
 figcaption { font-size: .85rem; color: #444; }
 @media (max-width: 40rem) {
   .claims thead { display: none; }
@@ -217,6 +217,8 @@ def _claim_row(claim: Claim, found: Answer, columns: list[str]) -> str:
     for column in columns:
         text, agrees = found.sides.get(column, ("–", None))
         mark = "" if agrees is None else "= " if agrees else "≠ "
+        if column.endswith("default"):  # of other settings: not judged
+            mark = ""
         cells.append(f'<td data-label="{_HEADINGS[column]}">{escape(mark + text)}</td>')
     why = " ".join(part for part in (found.why, claim.note) if part)
     note = f"<span class=why>{escape(why)}</span>" if why else ""
@@ -269,7 +271,8 @@ def _how_made(found: Mapping[str, Any], preset: str, seed: int) -> str:
             far.append(f"{name} {distance['mean']:.3f}")
     return (
         "<h2 id=made>How this was made</h2>"
-        f"<p>gflownet-envs paper --preset {preset}, seed {seed}. {escape(versions)}.</p>"
+        f"<p>gflownet-envs paper --preset {preset}, seed {seed}. {escape(versions)}."
+        "</p>"
         "<p>Distance of the trained policies from the exact ones (½ Σ over all "
         f"objects, mean over the members): {escape('; '.join(far))}.</p>"
     )

@@ -153,8 +153,8 @@ def _ks_all(found: Found) -> Table:
         ours = [_passed(sources[s]) if s in sources else "–" for s in _SOURCES]
         rows.append((task, paper, *ours))
     return Table(
-        "The same for all tasks (pairs of possible actions; the paper counts impossible "
-        "ones too)",
+        "The same for all tasks (pairs of possible actions; the paper counts "
+        "impossible ones too)",
         ("task", "paper", *_SOURCES),
         tuple(rows),
     )
@@ -219,8 +219,8 @@ def _embeddings(found: Found) -> Table:
                 )
             )
     return Table(
-        "Embeddings of 500 outputs of the yield proxies; 30 members to fit (in brackets: "
-        "other members), degree 3. Q² is held out, mean over the steps",
+        "Embeddings of 500 outputs of the yield proxies; 30 members to fit (in "
+        "brackets: other members), degree 3. Q² is held out, mean over the steps",
         (
             "embedding",
             "paper: R², largest ρ, normal, coverage",
