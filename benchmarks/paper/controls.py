@@ -278,7 +278,7 @@ def _verdict(pipeline: Pipeline, X: np.ndarray, y: np.ndarray) -> str:
 def fixed_reward(task: str, preset: Preset) -> dict[str, Any]:
     """Train members on the mean reward alone: all that varies is training noise.
 
-    Under our settings and under the paper's. The share is the variance of the log-ratios
+    Under our settings and under the paper's. The share is the variance of log-ratios
     between such members over that of members with rewards of their own.
     """
     found = {}
