@@ -30,6 +30,8 @@ ADDED: set[str] = {
     "gflownet_envs.training.TrainingDiagnostics",
     "skpce.Expansion",
     "skpce.FailedSamplesWarning",
+    "skpce.MoreTermsThanRowsWarning",
+    "skpce.ZeroReplacedWarning",
     "skpce.decision.DependentInputsWarning",
     "skpce.decision.knowledge_gradient",
     "skpce.decision.measure_next",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
-from . import import_extra
+from .extras import import_extra
 
 _LIBRARIES = ("pandas", "polars")
 _WHO = "a data frame"

@@ -13,16 +13,15 @@ from .steps import (
     column_labels,
     label_text,
     refuse_masked,
-    refuse_nan,
-    refuse_ragged,
 )
+from .tables import ItemTable, one_table, refuse_nan
 
 
 def checked_policies(
     y: Any, surrogate: Any, n_members: int | None = None, name: str = "y"
 ) -> FloatArray:  # shape: (n_members, n_parts)
     """Return policies to compare with a fitted surrogate, closed to one."""
-    refuse_ragged(y, name)
+    y = one_table(y, name)
     refuse_nan(y, name)
     values = np.atleast_1d(as_floats(y, name))
     if values.ndim == 1:
@@ -43,6 +42,8 @@ def checked_policies(
 
 def _refuse_other_columns(y: Any, surrogate: Any, name: str) -> None:
     """Refuse columns labelled neither as in ``fit`` nor as by ``predict_frame``."""
+    if isinstance(y, ItemTable):
+        return  # its items have no names
     layout = surrogate.geometry_.layout
     seen, given = surrogate._labels_of_y, column_labels(y, layout.n_parts)
     if not seen or not given:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
@@ -21,7 +20,8 @@ from .._checks import (
     validated_array,
 )
 from .._checks.frames import take
-from ._ensembles.cross_fit import Split
+from .._checks.levels import with_codes
+from ._ensembles.cross_fit import Split, quiet_fit
 from ._reading import last_and_inputs
 from ._result import Result
 
@@ -180,6 +180,7 @@ def _in_words(tests: Result) -> str:
 def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
     """Test what the last estimator of a fit gets, unless text; count its terms."""
     last, inputs = last_and_inputs(model, X)
+    inputs = with_codes(last, inputs, reset=False)
     values, basis = numeric(inputs), getattr(last, "basis_", None)
     diagnostics = getattr(last, "diagnostics_", None)
     laws, n_terms = None, None
@@ -287,7 +288,7 @@ def held_out_inputs(
     """Test held-out inputs; None for text, or another number of them in a fold."""
     folds = []
     for train, test in splits:
-        fitted = clone(model).fit(take(X, train), take(y, train))
+        fitted = quiet_fit(model, take(X, train), take(y, train))
         seen, new = (
             numeric(last_and_inputs(fitted, take(X, np.intersect1d(rows, once)))[1])
             for rows in (train, test)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from ..._checks import FloatArray, check_boolean, fail, make_generator
 from ..._checks.callbacks import takes_callbacks
@@ -26,6 +25,7 @@ from .cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
+    quiet_fit,
     with_parameters,
 )
 from .embedding_search import (
@@ -434,7 +434,7 @@ def _fitted_to_all(
     """Fit the chosen setting to all members and test its inputs."""
     once = without_replicates(len(fit.X), reward)
     pipeline = candidate.pipeline(choice.setting)
-    model = clone(pipeline).fit(fit.X, fit.y)
+    model = quiet_fit(pipeline, fit.X, fit.y)
     return {
         "name": candidate.name,
         "setting": choice.setting,

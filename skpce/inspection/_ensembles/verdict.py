@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from ..._checks import (
     FloatArray,
@@ -41,6 +40,7 @@ from .cross_fit import (
     bootstrap_q2,
     group_q2,
     permuted_q2,
+    quiet_fit,
     seeded,
     with_parameters,
 )
@@ -409,7 +409,7 @@ def _measure(
 ) -> _Findings:
     """Refit in all folds and permutations."""
     n_members = len(fit.X)
-    fitted = clone(fit.pipeline).fit(fit.X, fit.y)
+    fitted = quiet_fit(fit.pipeline, fit.X, fit.y)
     wide = factorise_wide(fit) if closed_form else None
     residuals = fit.residuals() if wide is None else wide[1]
     groups, units, dependent, refused = None, reward, "", ""
