@@ -235,11 +235,17 @@ def progress_bars() -> Iterator[ProgressCallback]:
 
 
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
-    """Print the final tables and the verdict in words."""
+    """Print the answer in words, the verdict and the final tables."""
     from gflownet_envs.experiments import tables
     from gflownet_envs.experiments.answers import answers
     from gflownet_envs.experiments.files import verdict_words
 
+    console.print("\nWhich part of the reward drives which choice", style="bold")
+    for sentence in answers(results):
+        console.print(sentence, markup=False, highlight=False)
+    for source in results.sources.values():
+        console.print()
+        console.print(verdict_words(source), markup=False, highlight=False)
     for table in results.study.tables:
         print_table(console, table)
     for optional in (tables.training_table(results), tables.noise_table(results)):
@@ -255,12 +261,6 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
     for found in results.parts:
         print_table(console, tables.parts_table(found, brief=True))
     print_table(console, tables.cost_table(results))
-    for source in results.sources.values():
-        console.print()
-        console.print(verdict_words(source), markup=False, highlight=False)
-    console.print("\nWhich part of the reward drives which choice", style="bold")
-    for sentence in answers(results):
-        console.print(sentence, markup=False, highlight=False)
     console.print(f"\nReport: {folder / 'report.html'}", highlight=False)
 
 

@@ -140,7 +140,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     }
     normality = np.array([_normality_p(column) for column in inputs.T])
     found = _table_of_pairs(matrices, normality=normality, law=laws)
-    return replace(found, title=_in_words(found))
+    return replace(found, title=_in_words(found, law_p_values is not None))
 
 
 def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Result:
@@ -158,7 +158,7 @@ def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Res
     return Result(keys, columns, figures=figures, framed=tuple(columns))
 
 
-def _in_words(tests: Result) -> str:
+def _in_words(tests: Result, is_stated: bool) -> str:
     facts = []
     if np.isfinite(tests.largest("pearson")):
         facts.append(
@@ -168,12 +168,12 @@ def _in_words(tests: Result) -> str:
             f"{tests.largest('distance'):.2f} (distance), "
             f"p = {tests.smallest_dependence_p_value:.2g} over all pairs"
         )
-    if np.isfinite(tests.smallest_normality_p_value):
+    if np.isfinite(tests.smallest_normality_p_value) and not is_stated:
         normality = tests.smallest_normality_p_value
         facts.append(f"normality p = {normality:.2g} over all inputs")
     if np.isfinite(tests.smallest_law_p_value):
-        laws = tests.smallest_law_p_value
-        facts.append(f"stated laws p = {laws:.2g} over all inputs")
+        stated = tests.smallest_law_p_value
+        facts.append(f"stated distributions p = {stated:.2g} over all inputs")
     return "; ".join(facts) if facts else "one input, too few members to test it"
 
 

@@ -17,6 +17,7 @@ from ..._checks.frames import take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
+from .._answer import verdict_table
 from .._input_tests import fitted_inputs, held_out_inputs
 from .._reading import final_estimator, last_and_inputs
 from .._result import Result
@@ -39,11 +40,16 @@ from .embedding_search import (
     check_dimensions,
     read_candidates,
 )
-from .members import given_shares, make_cross_fit, read_members, without_replicates
+from .members import (
+    given_shares,
+    labels_of,
+    make_cross_fit,
+    read_members,
+    without_replicates,
+)
 from .training_noise import refuse_failed
 from .verdict import (
     check_arguments,
-    table_of_steps,
     training_noise,
     verdict,
 )
@@ -82,6 +88,7 @@ def compare_embeddings(
     progress: Callable[[int, int], None] | None = None,
     outputs: Any = None,
     standardize: bool = False,
+    groups: ArrayLike | None = None,
 ) -> Result:
     r"""Choose among embeddings, dimensions and degrees; say what the choice is worth.
 
@@ -147,6 +154,8 @@ def compare_embeddings(
         also one of its callbacks, as in :func:`verdict`.
     outputs, standardize
         Of real outputs, as in :func:`verdict`.
+    groups : array-like of shape (n_members,) or None, default=None
+        Another name of ``reward``, as in scikit-learn: the label of each member.
 
     Returns
     -------
@@ -301,6 +310,7 @@ def compare_embeddings(
     check_boolean(OWNER, "permute_choice", permute_choice)
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
+    reward = labels_of(OWNER, reward, groups)
     generator = make_generator(random_state)
     given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
     scale: dict[str, Any] = {"outputs": outputs, "standardize": standardize}
@@ -420,7 +430,7 @@ def _nested_verdict(
             failed += ("the choice was not permuted; permute_choice=True does so",)
         reasons.append(failed)
     nested = {"q2": q2, "q2_low": low, "q2_high": high, "p_value": p_values}
-    return table_of_steps(
+    return verdict_table(
         fixed.step_names,
         {**fixed.columns, **nested},
         reasons,

@@ -215,6 +215,16 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
     return share
 
 
+def labels_of(owner: str, reward: Any, groups: Any) -> Any:
+    """Return the labels of replicates, which have two names."""
+    if reward is not None and groups is not None:
+        raise ValueError(
+            f"{owner} has both reward= and groups=; expected one of them, the label of "
+            "each member."
+        )
+    return reward if groups is None else groups
+
+
 def check_replicates(X: Any, reward: Any) -> None:
     """Refuse members of one reward whose inputs differ."""
     if reward is None:
