@@ -127,10 +127,14 @@ def run(
 ) -> None:
     """Run TASK and write results, data sets, figures and a report.
 
+    TASK is a name that `gflownet-envs list` shows, or module:Class for a task of
+    your own, such as my_task:LevelTask in my_task.py of the current folder.
+
     Finished blocks of training stay in the folder: a run that was interrupted
     goes on where it was when the same command is given again.
     """
-    folder = out if out is not None else Path("runs") / f"{task}-{preset}"
+    name = task.rpartition(":")[2]
+    folder = out if out is not None else Path("runs") / f"{name}-{preset}"
     arguments = {
         "task": task,
         "preset": preset,

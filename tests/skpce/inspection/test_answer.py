@@ -48,7 +48,9 @@ def test_what_is_not_attributed_is_said_with_its_reason():
     assert found.sentences[-1] == (
         "For noise nothing is attributed; the reasons stand below."
     )
-    assert found.sentences[0].startswith("rate explains 100 % of the variance of signal.")
+    assert found.sentences[0].startswith(
+        "rate explains 100 % of the variance of signal."
+    )
 
 
 def test_equal_runs_are_named_by_groups():
@@ -112,7 +114,9 @@ def test_words_for_figures():
 
 def test_a_verdict_of_figures_alone_has_an_answer():
     found = verdict_by_hand(["a", "b"], [True, False])
-    assert found.sentences[0].startswith("The inputs explain 50 % of the variance of a.")
+    assert found.sentences[0].startswith(
+        "The inputs explain 50 % of the variance of a."
+    )
     assert "Trust it: members" in found.sentences[1]
     weak = verdict_by_hand(["a"], [True], cautions=("two inputs are correlated",))
     assert weak.sentences[1].startswith("Trust it with care, see the cautions: ")
