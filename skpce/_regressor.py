@@ -147,8 +147,9 @@ class PolynomialChaosRegressor(
     solver_ : ndarray of str of shape (n_targets,)
         Name of the solver of each target; its class for a ``regressor``.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_targets, n_features)
-        First-order and total Sobol indices: shares of the variance *of the
-        expansion*. 0 for a target without variance, of which ``fit`` warns.
+        First-order and total Sobol indices, ``S1`` and ``ST`` of SALib: shares of the
+        variance *of the expansion*. 0 for a target without variance, of which ``fit``
+        warns.
     total_variance_ : ndarray of shape (n_targets,)
         Variance of the expansion, in squared units of y.
     loo_error_ : ndarray of shape (n_targets,)

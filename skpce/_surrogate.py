@@ -130,12 +130,14 @@ class CompositionalPCESurrogate(
         Penalty of each step; of each fitted coordinate with ``alpha_per_target`` or
         ``solver="paper"``. NaN for a step without choice.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_coordinates, n_features)
-        Indices of each coordinate: shares of the variance *of the expansion*.
+        First-order and total indices (``S1``, ``ST``) of each coordinate: shares of
+        the variance *of the expansion*.
     total_variance_ : ndarray of shape (n_coordinates,)
         Variance of each coordinate of the expansion.
     step_sobol_indices_, step_total_sobol_indices_ : ndarray (n_steps, n_features)
-        Indices aggregated over the coordinates of a step in Aitchison geometry: free
-        of any reference. 0 for a step without variance or choice.
+        First-order and total indices (``S1``, ``ST``) aggregated over the coordinates
+        of a step in Aitchison geometry: free of any reference. 0 for a step without
+        variance or choice.
     step_total_variance_ : ndarray of shape (n_steps,)
         Aitchison (total) variance of the expansion of each step.
     step_unexplained_share_ : ndarray of shape (n_steps,)

@@ -257,7 +257,7 @@ def test_a_dead_end_that_no_walk_met_is_found_where_states_are_listed():
 
 
 def test_what_torch_says_is_a_broken_rule_with_the_name_of_the_check():
-    with pytest.raises(AssertionError, match="valid_mask must return .*shape \\(2,\\)"):
+    with pytest.raises(AssertionError, match=r"valid_mask must return .*shape \(2,\)"):
         check_environment(HasNoColumns())
 
 
