@@ -25,7 +25,7 @@ wine, grape = load_wine(return_X_y=True)
 wine = (wine - wine.mean(axis=0)) / wine.std(axis=0)
 settings = np.random.default_rng(0).normal(size=(60, 2))
 predicted = [
-    LogisticRegression(C=10**c, class_weight={0: 1, 1: 10**w, 2: 1})
+    LogisticRegression(C=10**c, class_weight={1: 10**w})
     .fit(wine, grape)
     .predict_proba(wine[[68, 83]])
     for c, w in settings
@@ -45,7 +45,11 @@ print(verdict(surrogate, X, np.stack(predicted), random_state=0))
 # Each was trained on half of the sentences, with its own smoothing, and is read at its
 # own temperature. Of each we keep what follows two letters.
 
-text = ["the cat sat on the mat", " a dog ate the hat", " the rat hid at the tea", " an ant had the tea", " he hated that hat", " the heat at the date", " add the data to the deed", ""]
+language = (
+    "the cat sat on the mat. a dog ate the hat. the rat hid at the tea. an ant had "
+    "the tea. he hated that hat. the heat at the date. add the data to the deed."
+)
+text = language.split(".")
 letters = sorted(set("".join(text)))
 place = {letter: number for number, letter in enumerate(letters)}
 rng = np.random.default_rng(0)

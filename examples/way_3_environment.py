@@ -26,12 +26,11 @@ from skpce.inspection import verdict
 
 
 class Pick(Environment):
-    """Choose some of several items in any order: a state has a 1 for each of them."""
+    """Choose some of several items in any order: a state has a 1 for each."""
 
     def __init__(self, items, size):
         n_items, self.size = len(items), size
-        self.name = f"pick-{size}-of-{n_items}"
-        self.action_names = tuple(items)
+        self.name, self.action_names = f"pick-{size}-of-{n_items}", tuple(items)
         self.step_names = tuple(f"pick {t + 1}" for t in range(size))
         self.n_backward_actions = self.state_size = self.encoding_size = n_items
         self.picks = list(combinations(range(n_items), size))
