@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from ._basis.basis import (
     checked_inputs,
     get_feature_names_out,
     transform,
+    warn_of_terms,
 )
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
@@ -39,6 +40,7 @@ from ._checks import (
     validated,
 )
 from ._checks.frames import remember_frames
+from ._compositions.tables import one_table
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
@@ -146,8 +148,9 @@ class PolynomialChaosRegressor(
     solver_ : ndarray of str of shape (n_targets,)
         Name of the solver of each target; its class for a ``regressor``.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_targets, n_features)
-        First-order and total Sobol indices: shares of the variance *of the
-        expansion*. 0 for a target without variance, of which ``fit`` warns.
+        First-order and total Sobol indices, ``S1`` and ``ST`` of SALib: shares of the
+        variance *of the expansion*. 0 for a target without variance, of which ``fit``
+        warns.
     total_variance_ : ndarray of shape (n_targets,)
         Variance of the expansion, in squared units of y.
     loo_error_ : ndarray of shape (n_targets,)
@@ -274,9 +277,13 @@ class PolynomialChaosRegressor(
             When a target does not vary. Its indices are 0.
         FailedSamplesWarning
             When y has NaN; says how many samples each target has.
+        MoreTermsThanRowsWarning
+            When the basis has more terms than X has rows and the solver chooses no
+            few of them.
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
+        warn_of_terms(self, self.basis_, len(X))  # type: ignore[arg-type]
         return self
 
     @available_if(_require_exact_addition)
@@ -396,7 +403,7 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
-        named = y
+        named = y = one_table(y) if np.ndim(y) == 3 else y
         refuse_no_numbers(y, "y")
         y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validated(
@@ -456,6 +463,8 @@ class PolynomialChaosRegressor(
     def _can_add_samples(self) -> bool:
         """Whether a fit can be continued with other samples, exactly."""
         laws = self.distribution
+        if isinstance(laws, Mapping):
+            laws = list(laws.values())
         listed = isinstance(laws, (Sequence, np.ndarray)) and not isinstance(laws, str)
         laws = laws if listed and getattr(laws, "ndim", 1) > 0 else [laws]
         return (

@@ -127,10 +127,14 @@ def run(
 ) -> None:
     """Run TASK and write results, data sets, figures and a report.
 
+    TASK is a name that `gflownet-envs list` shows, or module:Class for a task of
+    your own, such as my_task:LevelTask in my_task.py of the current folder.
+
     Finished blocks of training stay in the folder: a run that was interrupted
     goes on where it was when the same command is given again.
     """
-    folder = out if out is not None else Path("runs") / f"{task}-{preset}"
+    name = task.rpartition(":")[2]
+    folder = out if out is not None else Path("runs") / f"{name}-{preset}"
     arguments = {
         "task": task,
         "preset": preset,
@@ -302,11 +306,17 @@ def progress_bars() -> Iterator[ProgressCallback]:
 
 
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
-    """Print the final tables and the verdict in words."""
+    """Print the answer in words, the verdict and the final tables."""
     from gflownet_envs.experiments import tables
     from gflownet_envs.experiments.answers import answers
     from gflownet_envs.experiments.files import verdict_words
 
+    console.print("\nWhich part of the reward drives which choice", style="bold")
+    for sentence in answers(results):
+        console.print(sentence, markup=False, highlight=False)
+    for source in results.sources.values():
+        console.print()
+        console.print(verdict_words(source), markup=False, highlight=False)
     for table in results.study.tables:
         print_table(console, table)
     for optional in (tables.training_table(results), tables.noise_table(results)):
@@ -322,12 +332,6 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
     for found in results.parts:
         print_table(console, tables.parts_table(found, brief=True))
     print_table(console, tables.cost_table(results))
-    for source in results.sources.values():
-        console.print()
-        console.print(verdict_words(source), markup=False, highlight=False)
-    console.print("\nWhich part of the reward drives which choice", style="bold")
-    for sentence in answers(results):
-        console.print(sentence, markup=False, highlight=False)
     console.print(f"\nReport: {folder / 'report.html'}", highlight=False)
 
 

@@ -21,6 +21,7 @@ from .._checks import (
     refuse_extremes,
     validated,
 )
+from .._checks.cross_validation import warn_outside_folds
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._input_laws.columns import check_columns
 from .index_sets import (
@@ -51,6 +52,29 @@ _SMALLEST_BLOCK = 64
 _LARGEST_PRODUCT = 1e60
 # Features that are fitted by nothing may be as large as numbers are.
 _LARGEST_FEATURE = 1e300
+
+
+class MoreTermsThanRowsWarning(UserWarning):
+    """The basis has more terms than the data have rows: the penalty decides."""
+
+
+# Solvers that choose few of many terms.
+_CHOOSE_TERMS = frozenset({"lars", "omp", "subspace_pursuit", "ard"})
+
+
+def warn_of_terms(estimator: Any, basis: PolynomialBasis, n_rows: int) -> None:
+    """Warn of more terms than rows, from two calls up, unless terms are chosen."""
+    n_terms = len(basis.multi_indices)
+    if n_terms <= n_rows or estimator.regressor is not None:
+        return
+    if estimator.solver not in _CHOOSE_TERMS:
+        warn_outside_folds(
+            f"The basis has {n_terms} terms for {n_rows} rows, so that the penalty "
+            "decides most coefficients. Lower the degree, or choose few terms with "
+            "solver='subspace_pursuit'.",
+            MoreTermsThanRowsWarning,
+            stacklevel=3,
+        )
 
 
 class _Run(NamedTuple):
@@ -290,6 +314,7 @@ class BasisParameters:
     anisotropy: Any = None
     multi_indices: Any = None
     has_anisotropy: bool = False
+    levels: Collection[str] = ()  # names of the inputs that were given as labels
 
     @classmethod
     def of(cls, estimator: Any) -> BasisParameters:
@@ -299,16 +324,17 @@ class BasisParameters:
         return cls(
             type(estimator).__name__,
             has_anisotropy="anisotropy" in given,
+            levels=tuple(getattr(estimator, "levels_", ())),
             **{name: given[name] for name in known},
         )
 
-    def check(self, n_features: int) -> list[Any]:
+    def check(self, names: Sequence[str]) -> list[Any]:
         """Check the parameters; return one specification of a law per feature."""
-        owner = self.owner
+        owner, n_features = self.owner, len(names)
         self._check_truncation()
         check_positive_weights(owner, "anisotropy", self.anisotropy, n_features)
         check_multi_indices(owner, self.multi_indices, n_features)
-        return check_distribution(owner, self.distribution, n_features)
+        return check_distribution(owner, self.distribution, names, self.levels)
 
     def _check_truncation(self) -> None:
         """Raise ``ValueError`` for a truncation whose parameters do not agree."""
@@ -346,7 +372,7 @@ class BasisParameters:
         names: Sequence[str],
     ) -> list[InputLaw]:
         """Check the parameters and learn the input laws."""
-        specifications = self.check(X.shape[1])
+        specifications = self.check(names)
         refuse_extremes(X, "X", varying=True)
         laws = learn_input_laws(specifications, X, weights)
         check_columns(self.owner, laws, X, weights, names)
@@ -354,7 +380,7 @@ class BasisParameters:
 
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
         """Raise ``ValueError`` when the parameters no longer give this basis."""
-        laws = self.check(len(names))
+        laws = self.check(names)
         wanted = self._index_set(basis.laws, names, 1)
         learned = learn_input_laws(laws, np.zeros((1, len(laws))), np.ones(1))
         same = np.array_equal(wanted, basis.multi_indices)

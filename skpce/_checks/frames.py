@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from sklearn import get_config
 
-from . import import_extra
+from .extras import import_extra
 
 _LIBRARIES = ("pandas", "polars")
 _WHO = "a data frame"

@@ -70,9 +70,9 @@ class SobolIndices:
     Parameters
     ----------
     first_order : ndarray of shape (n_targets, n_features)
-        Share of the variance that an input explains alone.
+        Share of the variance that an input explains alone; ``S1`` of SALib.
     total_order : ndarray of shape (n_targets, n_features)
-        The same with every interaction in which the input takes part.
+        The same with every interaction in which the input takes part; ``ST`` of SALib.
     total_variance : ndarray of shape (n_targets,)
         Variance of the expansion, in squared units of the target.
     shapley : ndarray of shape (n_targets, n_features) or None, default=None

@@ -103,6 +103,7 @@ _MAY_LACK = (
     "step_sobol_interval_",
     "step_total_sobol_interval_",
     "_predict_1d",
+    "levels_",
     "target_variance",
     "loo_error",
 )
@@ -465,13 +466,14 @@ _map_of_inputs = partial(
 )
 
 OURS: Mapping[str, Mapping[str, Field]] = {
-    "skpce.PolynomialChaosFeatures": _fitted(basis_=PolynomialBasis),
+    "skpce.PolynomialChaosFeatures": _fitted(basis_=PolynomialBasis, levels_=dict),
     "skpce.PolynomialChaosRegressor": _fitted(
         "alpha_",
         _problem=FittedProblem,
         expansion_=Expansion,
         solver_=NDArray[np.str_],
         _is_scalar=bool,
+        levels_=dict,
     )
     | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
     "skpce.PolynomialChaosKernelRegressor": _fitted(
@@ -491,6 +493,7 @@ OURS: Mapping[str, Mapping[str, Field]] = {
         diagnostics_=scores.SurrogateDiagnostics,
         _labels_of_y=tuple[Sequence[str], ...],
         _n_features_out=int,
+        levels_=dict,
     )
     | {"amalgamation": Field("_amalgamation", Amalgamation | None, "", True)},
     "skpce.LogRatioTransformer": _fitted(

@@ -477,6 +477,7 @@ def shapley_effects(
     else:
         options.check(owner)
         model = fitted_model(owner, estimator, X, response)
+        options = options.of_names(owner, model.inputs.names)
         effects, reasons, expanded = _normal_effects(
             NormalDesign(model, generator), options
         )
