@@ -288,7 +288,7 @@ def dual_solver(
     """Check the parameters, learn the distributions, and return the solver."""
     parameters = BasisParameters.of(estimator) if parameters is None else parameters
     n_features = samples.inputs.shape[1]
-    parameters.check(n_features)
+    parameters.check(names)
     degree = int(parameters.degree)
     given = parameters.interaction_order
     order = degree if given is None else min(int(given), degree)
