@@ -89,6 +89,11 @@ class PolynomialBasis:
         return self.exponents.sum(axis=1)
 
     @property
+    def with_terms(self) -> PolynomialBasis:
+        """The basis itself, whose terms are listed."""
+        return self
+
+    @property
     def n_terms(self) -> int:
         """Number of terms, with the constant."""
         return len(self.multi_indices)
@@ -257,7 +262,7 @@ class PolynomialBasis:
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw independent inputs; shape (size, n_features)."""
-        return np.column_stack([law.sample(size, generator) for law in self.laws])
+        return sample_laws(self.laws, size, generator)
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Return one name per term, such as ``He2(x0)*He1(x1)``."""
@@ -266,6 +271,13 @@ class PolynomialBasis:
             or "1"
             for row in self._sparse_rows()
         ]
+
+
+def sample_laws(
+    laws: Sequence[InputLaw], size: int, generator: np.random.Generator
+) -> FloatArray:  # shape: (size, n_features)
+    """Draw independent inputs."""
+    return np.column_stack([law.sample(size, generator) for law in laws])
 
 
 def _append_run(runs: list[_Run], new: _Run) -> None:

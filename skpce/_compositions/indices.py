@@ -435,7 +435,7 @@ def bootstrap_indices(
     """Return percentile intervals of first-order, total and Shapley shares."""
     problem = fitted.problem
     linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
-    solver = RelearningSolver(problem.solver, fitted.basis, fitted.inputs)
+    solver = RelearningSolver(problem.solver, fitted.basis.with_terms, fitted.inputs)
     counts = resample_counts(linear.weights, n_resamples, generator)
     size = n_terms * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
