@@ -30,6 +30,7 @@ ADDED: set[str] = {
     "gflownet_envs.training.TrainingDiagnostics",
     "skpce.Expansion",
     "skpce.FailedSamplesWarning",
+    "skpce.PolynomialChaosKernelRegressor",
     "skpce.decision.DependentInputsWarning",
     "skpce.decision.knowledge_gradient",
     "skpce.decision.measure_next",
