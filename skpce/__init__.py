@@ -1,8 +1,9 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
+from ._basis.basis import MoreTermsThanRowsWarning
 from ._basis.features import PolynomialChaosFeatures
 from ._basis.index_sets import build_multi_indices, count_terms
-from ._compositions.log_ratio import LogRatioTransformer
+from ._compositions.log_ratio import LogRatioTransformer, ZeroReplacedWarning
 from ._compositions.modes import PredictedModes
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
@@ -35,6 +36,7 @@ __all__ = [
     "InputOutsideSupportWarning",
     "InteractionIndices",
     "LogRatioTransformer",
+    "MoreTermsThanRowsWarning",
     "NatafTransformer",
     "NoiseCorrectedIndices",
     "PolynomialChaosFeatures",
@@ -48,6 +50,7 @@ __all__ = [
     "SobolIndices",
     "SobolInterval",
     "SurrogateDiagnostics",
+    "ZeroReplacedWarning",
     "__version__",
     "build_multi_indices",
     "count_terms",

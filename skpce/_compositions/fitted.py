@@ -195,11 +195,13 @@ class FittedCompositions:
     def clr_at(
         self,
         X: FloatArray,  # shape: (n_members, n_features), checked
-    ) -> FloatArray:  # shape: (n_members, n_active)
+        columns: slice = slice(None),
+    ) -> FloatArray:  # shape: (n_members, n_active or as many as chosen)
         """Evaluate the centred log-ratios: of the models, or of the expansion."""
         if self.models is None:
-            return self.basis.combine(X, self.expansion.coefficients)
-        return self.fitted_geometry.from_coordinates(self.models.predict(X))
+            return self.basis.combine(X, self.expansion.coefficients[columns])
+        fitted = self.models.predict(X)
+        return self.fitted_geometry.from_coordinates(fitted)[:, columns]
 
     def policies_at(self, X: FloatArray) -> FloatArray:
         """Evaluate the probabilities; shape (n_members, n_parts)."""

@@ -22,7 +22,7 @@ from .._checks import (
     refuse_not_finite,
     refuse_other_names,
 )
-from .._checks.frames import make_frame
+from .._checks.frames import make_frame, remember_frames
 from .._solvers.problem import sum_rows
 from . import figures
 from .indices import SobolIndices, checked_features, shares, variances_of
@@ -497,7 +497,7 @@ class Expansion:
         He1(x0)  2.0
         """
         terms = ("", self.term_names)
-        return make_frame(self.output_names, self.coefficients, index=terms)
+        return make_frame(self.output_names, self.coefficients, of=self, index=terms)
 
     def __repr__(self) -> str:
         return (
@@ -567,7 +567,9 @@ class Expansion:
         """Return another expansion, whose Q² is not known."""
         same = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         unknown = dict.fromkeys(("q2", "target_variance", "loo_error"))
-        return Expansion(**(same | unknown | changes))
+        other = Expansion(**(same | unknown | changes))
+        remember_frames(other, self)
+        return other
 
     def checked_inputs(
         self, X: ArrayLike, features: Sequence[int] | None = None

@@ -524,6 +524,7 @@ def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
         self.group_names,
         self.input_names,
         self.unexplained_share,
+        of=self,
     )
 
 

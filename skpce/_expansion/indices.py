@@ -71,9 +71,9 @@ class SobolIndices:
     Parameters
     ----------
     first_order : ndarray of shape (n_targets, n_features)
-        Share of the variance that an input explains alone.
+        Share of the variance that an input explains alone; ``S1`` of SALib.
     total_order : ndarray of shape (n_targets, n_features)
-        The same with every interaction in which the input takes part.
+        The same with every interaction in which the input takes part; ``ST`` of SALib.
     total_variance : ndarray of shape (n_targets,)
         Variance of the expansion, in squared units of the target.
     shapley : ndarray of shape (n_targets, n_features) or None, default=None
@@ -307,6 +307,7 @@ def sensitivity_frame(
     names: Sequence[str],
     unexplained: FloatArray,  # shape: (n_targets,)
     interval: Any = None,  # first_order, total_order: (2, n_targets, n_features)
+    of: Any = None,  # what remembers the library of its data
 ) -> Any:
     """Return one row per target and set of inputs; NaN where a number is not defined.
 
@@ -332,7 +333,7 @@ def sensitivity_frame(
         for prefix, bounds in pairs:
             for name, bound in zip(("low", "high"), bounds, strict=True):
                 columns[prefix + name] = _padded(bound, len(subsets)).ravel()
-    return make_frame(columns, columns.values())
+    return make_frame(columns, columns.values(), of=of)
 
 
 def _taken(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:

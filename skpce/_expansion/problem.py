@@ -413,7 +413,8 @@ class LearnedLaws:
         for i in self.features:
             law = self.basis.laws[i]
             ends = np.array(law.support)
-            if np.isinf(ends).all() or np.isfinite(law.largest_degree):
+            known = np.isinf(ends).all() or not law.learns_bounds
+            if known or np.isfinite(law.largest_degree):
                 continue
             extremes = sample_extremes(law, n_copies, n_resamples, generator)
             finite = np.isfinite(ends)
@@ -508,15 +509,15 @@ def change_of_basis(
             continue
         if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
             alike.append(number)
-            moved.append((new.location, new.scale))
+            moved.append(new)
             continue
         nodes, shares = new.quadrature(degree + 1)
         functions = new.evaluate(nodes, degree) * shares
         matrices[number] = functions @ law.evaluate(nodes, degree).T
     if alike:
         nodes, shares = law.quadrature(degree + 1)
-        location, scale = np.array(moved).T[:, :, np.newaxis]
-        at = location + scale * law.standardize(nodes)
+        standardised = law.standardize(nodes)
+        at = np.stack([new.in_units(standardised) for new in moved])
         functions = law.evaluate(nodes, degree) * shares
         values = law.evaluate(at.ravel(), degree).reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)

@@ -22,6 +22,7 @@ from scipy import stats
 from .._basis.basis import PolynomialBasis
 from .._basis.representers import RepresenterBasis
 from .._checks import FloatArray, IndexArray, Samples
+from .._compositions.amalgamation import Amalgamation
 from .._compositions.fitted import (
     FittedCompositions,
     InputModelFit,
@@ -73,6 +74,7 @@ _AXES = {
     "components": "explained_variance_",
     "components inputs": "components_",
     "inputs components": "x_rotations_ x_loadings_",
+    "given": "given_names possible place",
     "quantiles": "references_",
     "quantiles inputs": "quantiles_",
     "centres": "center",
@@ -101,6 +103,7 @@ _MAY_LACK = (
     "step_sobol_interval_",
     "step_total_sobol_interval_",
     "_predict_1d",
+    "levels_",
     "target_variance",
     "loo_error",
 )
@@ -363,6 +366,16 @@ _noun(
         )
     },
 )
+_noun(
+    "amalgamation",
+    Amalgamation,
+    axes={"step_names": "", "given_widths": ""},
+    rules={
+        "an 'amalgamation' has columns beyond its steps": lambda made: (
+            sum(made.given_widths) == len(made.place) and made.place.min() >= 0
+        )
+    },
+)
 _noun("log-ratio coordinates", LogRatioGeometry, log_ratio=tuple(LOG_RATIOS))
 _noun(
     "compositions",
@@ -453,13 +466,14 @@ _map_of_inputs = partial(
 )
 
 OURS: Mapping[str, Mapping[str, Field]] = {
-    "skpce.PolynomialChaosFeatures": _fitted(basis_=PolynomialBasis),
+    "skpce.PolynomialChaosFeatures": _fitted(basis_=PolynomialBasis, levels_=dict),
     "skpce.PolynomialChaosRegressor": _fitted(
         "alpha_",
         _problem=FittedProblem,
         expansion_=Expansion,
         solver_=NDArray[np.str_],
         _is_scalar=bool,
+        levels_=dict,
     )
     | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
     "skpce.PolynomialChaosKernelRegressor": _fitted(
@@ -479,7 +493,9 @@ OURS: Mapping[str, Mapping[str, Field]] = {
         diagnostics_=scores.SurrogateDiagnostics,
         _labels_of_y=tuple[Sequence[str], ...],
         _n_features_out=int,
-    ),
+        levels_=dict,
+    )
+    | {"amalgamation": Field("_amalgamation", Amalgamation | None, "", True)},
     "skpce.LogRatioTransformer": _fitted(
         axes={"n_features_in_": "parts", "feature_names_in_": "parts"},
         geometry_=LogRatioGeometry,

@@ -246,6 +246,7 @@ class PolynomialChaosRegressorCV(
     expansion_ = attribute_of("best_estimator_", lambda e: e.expansion_)
     _of_targets = PolynomialChaosRegressor._of_targets
     _labels_of_y = attribute_of("best_estimator_", lambda e: e._labels_of_y)
+    levels_ = attribute_of("best_estimator_", lambda e: e.levels_)
     basis_ = PolynomialChaosRegressor.basis_
     coefficients_ = PolynomialChaosRegressor.coefficients_
     multi_indices_ = PolynomialChaosRegressor.multi_indices_

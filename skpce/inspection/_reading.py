@@ -27,6 +27,7 @@ from .._checks import (
     refuse_other_names,
     validated_array,
 )
+from .._checks.levels import with_codes
 from .._compositions.fitted import FittedCompositions
 from .._compositions.outputs import Outputs
 from .._expansion.expansion import Expansion
@@ -84,7 +85,8 @@ class Reading:
     @cached_property
     def inputs(self) -> Any:
         """What the expansion gets for X, as the steps return it."""
-        return transformed(self.steps, self.X)
+        table = transformed(self.steps, self.X)
+        return with_codes(self.estimator, table, reset=False)
 
     @property
     def table(self) -> FloatArray | None:
