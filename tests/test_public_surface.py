@@ -32,6 +32,7 @@ ADDED: set[str] = {
     "gflownet_envs.training.TrainingDiagnostics",
     "skpce.Expansion",
     "skpce.FailedSamplesWarning",
+    "skpce.PolynomialChaosKernelRegressor",
     "skpce.MoreTermsThanRowsWarning",
     "skpce.ZeroReplacedWarning",
     "skpce.decision.DependentInputsWarning",

@@ -2,8 +2,7 @@
 
 All follow from one set of clr coefficients. A *coordinate* is a linear image of them. A
 *step* adds the squares of its parts, which is its Aitchison variance: the same in every
-orthonormal basis of the log-ratios, and free of a reference. The *trajectory* adds all
-steps.
+orthonormal basis of the log-ratios, free of a reference. The *trajectory* adds steps.
 """
 
 from __future__ import annotations
@@ -62,8 +61,7 @@ FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 #: Step of a row that belongs to all steps.
 ALL_STEPS = -1
 
-# Resamples that are refitted together, whatever n_jobs, so that the intervals do not
-# depend on it.
+# Resamples refitted together, whatever n_jobs: intervals do not depend on it.
 _RESAMPLES_A_BLOCK = 64
 
 # Coefficients in memory at a time while indices are computed: 64 MiB.
@@ -423,9 +421,9 @@ def unexplained_share(
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
     if isinstance(fitted.basis, RepresenterBasis):
-        targets = level.coefficients(fitted.expansion.coefficients)
+        values = level.coefficients(fitted.expansion.coefficients)
         groups = level.groups, len(level.steps)
-        return kernels.shares(*fitted.basis.partial_variances(targets, *groups))
+        return kernels.shares(*fitted.basis.partial_variances(values, *groups))
     return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
 
 
@@ -455,7 +453,7 @@ def bootstrap_indices(
     """Return percentile intervals of first-order, total and Shapley shares."""
     problem = fitted.problem
     linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
-    solver = RelearningSolver(problem.solver, fitted.basis, fitted.inputs)
+    solver = RelearningSolver(problem.solver, fitted.basis.with_terms, fitted.inputs)
     counts = resample_counts(linear.weights, n_resamples, generator)
     size = n_terms * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
