@@ -31,6 +31,7 @@ ADDED: set[str] = {
     "skpce.Expansion",
     "skpce.FailedSamplesWarning",
     "skpce.decision.DependentInputsWarning",
+    "skpce.ensembles.member_blocks",
     "skpce.decision.knowledge_gradient",
     "skpce.decision.measure_next",
     "skpce.decision.value_of_information",

@@ -103,6 +103,7 @@ _MAY_LACK = (
     "_predict_1d",
     "target_variance",
     "loo_error",
+    "diagnostics_",
 )
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
