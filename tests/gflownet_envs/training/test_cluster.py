@@ -1,5 +1,6 @@
 """A cluster of dask trains and judges, also when one of its workers is killed."""
 
+import json
 import os
 import signal
 import sys
@@ -83,3 +84,40 @@ def test_the_verdict_outlives_a_worker(cluster, kill_one):
     assert killed
     assert str(there) == str(here)
     np.testing.assert_array_equal(there.q2, here.q2)
+
+
+def test_a_run_on_a_cluster_from_the_command_line(cluster, tmp_path):
+    testing = pytest.importorskip("click.testing")
+    pytest.importorskip("rich")
+    from gflownet_envs.experiments.command_line import main
+
+    address = cluster.scheduler_address
+    options = ["run", "grid", "--preset", "smoke", "--solver", "train"]
+    runner = testing.CliRunner()
+    with joblib.parallel_config("sequential"):
+        here = runner.invoke(main, [*options, "--out", str(tmp_path / "here")])
+        given = ["--out", str(tmp_path / "there"), "--cluster", address]
+        there = runner.invoke(main, [*options, *given])
+    assert here.exit_code == there.exit_code == 0, there.output
+    first, second = (
+        json.loads((tmp_path / name / "results.json").read_text("utf-8"))
+        for name in ("here", "there")
+    )
+    assert first.keys() == second.keys()
+    assert list((tmp_path / "there" / "blocks").iterdir())
+
+
+def test_an_address_without_a_scheduler(tmp_path, monkeypatch):
+    testing = pytest.importorskip("click.testing")
+    pytest.importorskip("rich")
+    from gflownet_envs.experiments import command_line
+
+    monkeypatch.setattr(command_line, "_SECONDS_TO_CONNECT", 1)
+    for address in ("tcp://127.0.0.1:1", "nowhere at all"):
+        done = testing.CliRunner().invoke(
+            command_line.main,
+            ["run", "grid", "--out", str(tmp_path / "run"), "--cluster", address],
+        )
+        assert done.exit_code == 1
+        assert "no scheduler of dask answers there" in done.output
+        assert not (tmp_path / "run").exists()
