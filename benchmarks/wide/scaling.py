@@ -1,8 +1,8 @@
 """Cost as a function of size: CPU time, memory, and the exponents of the curves.
 
-Each size runs in a process of its own, whose largest memory counts. An exponent is the
-slope of the logarithm of the time beyond that of the smallest size, from the largest
-sizes: 1 is linear.
+An exponent is the slope of the logarithm of the time between two sizes: 1 is linear,
+below it a constant share still counts. Single sizes run in a process of their own,
+whose largest memory counts.
 
 Run: ``python -m benchmarks.wide.scaling`` (curves), ``... --goals`` (single sizes),
 ``... --simulate`` (members, tokens and prompts, streamed and scaled down).
@@ -116,44 +116,57 @@ WORKS: dict[str, Callable[..., Work]] = {
     "decays": decays,
 }
 
-#: Name of the curve, the work, and the sizes; the one that grows is named.
-CURVES = {
-    "fit: actions (100 members)": ("fit", [(100, 1, k) for k in (2000, 8000, 32000)]),
-    "fit: steps of 20 (100 members)": (
+#: Name of the curve, the work, its sizes, and what grows.
+CURVES: dict[str, tuple[str, list[tuple[int, ...]], tuple[int, ...]]] = {
+    "fit: actions, 100 members": (
         "fit",
-        [(100, k, 20) for k in (100, 400, 1600)],
+        [(100, 1, k) for k in (1000, 4000, 16000)],
+        (1000, 4000, 16000),
     ),
-    "fit: members (200 actions)": (
+    "fit: steps of 20 actions, 100 members": (
         "fit",
-        [(n, 1, 200) for n in (1000, 4000, 16000)],
+        [(100, k, 20) for k in (50, 200, 800)],
+        (50, 200, 800),
     ),
-    "fit: terms 126, 252, 462 (2,000 members, 20 actions)": (
+    "fit: members, 100 actions": (
         "fit",
-        [(2000, 1, 20, 5, degree) for degree in (4, 5, 6)],
+        [(n, 1, 100) for n in (500, 2000, 8000)],
+        (500, 2000, 8000),
     ),
-    "fit: inputs, degree 1 (200 members, 20 actions)": (
+    "fit: terms, 2,000 members, 20 actions": (
         "fit",
-        [(200, 1, 20, d, 1) for d in (400, 1600, 6400)],
+        [(2000, 1, 20, 5, degree) for degree in (3, 4, 5, 6)],
+        (56, 126, 252, 462),
     ),
-    "intervals: actions (100 members)": (
+    "fit: inputs at degree 1, 200 members, 20 actions": (
+        "fit",
+        [(200, 1, 20, d, 1) for d in (250, 1000, 4000)],
+        (250, 1000, 4000),
+    ),
+    "intervals: actions, 100 members": (
         "interval",
-        [(100, 1, k) for k in (2000, 8000, 32000)],
+        [(100, 1, k) for k in (1000, 4000, 16000)],
+        (1000, 4000, 16000),
     ),
-    "intervals: members (20 actions)": (
+    "intervals: members, 10 actions": (
         "interval",
-        [(n, 1, 20) for n in (2500, 5000, 10000)],
+        [(n, 1, 10) for n in (500, 1000, 2000, 4000, 8000)],
+        (500, 1000, 2000, 4000, 8000),
     ),
-    "verdict: permutations (50 members, 4 steps of 10)": (
+    "verdict: permutations, 50 members, 4 steps of 10": (
         "judge",
-        [(p, 50, 4, 10) for p in (500, 2000, 8000)],
+        [(p, 50, 4, 10) for p in (250, 1000, 4000)],
+        (250, 1000, 4000),
     ),
-    "verdict: actions (50 members, 199 permutations)": (
+    "verdict of 199: actions, 50 members": (
         "judge",
-        [(199, 50, 1, k) for k in (2000, 8000, 32000)],
+        [(199, 50, 1, k) for k in (1000, 4000, 16000)],
+        (1000, 4000, 16000),
     ),
-    "partial_fit: members (1,000 actions)": (
+    "partial_fit: members, 200 actions": (
         "stream",
-        [(n, 1000) for n in (5000, 20000, 80000)],
+        [(n, 200) for n in (2500, 10000, 40000)],
+        (2500, 10000, 40000),
     ),
 }
 
@@ -190,25 +203,24 @@ def measured(work: str, size: tuple) -> dict[str, float]:
 
 
 def curves() -> None:
-    """Print the curves."""
-    print("| cost: what grows | sizes | CPU-s | GiB | exponent |")
-    print("| --- | --- | --- | --- | ---: |", flush=True)
-    for name, (work, sizes) in CURVES.items():
-        found = [measured(work, size) for size in sizes]
-        pairs = enumerate(zip(*sizes, strict=True))
-        grows = next(place for place, pair in pairs if len(set(pair)) > 1)
-        grown = [size[grows] for size in sizes]
-        x = np.array(grown, dtype=float)
-        if "terms" in name:
-            x = np.array([126.0, 252.0, 462.0])
-        seconds = [one["seconds"] for one in found]
-        last = np.log(seconds[-1] / seconds[-2]) / np.log(x[-1] / x[-2])
+    """Print the curves, all from this process."""
+    print("| cost: what grows | sizes | CPU-s | exponents |")
+    print("| --- | --- | --- | --- |", flush=True)
+    for name, (work, sizes, grown) in CURVES.items():
+        WORKS[work](*sizes[0])()  # warm
+        seconds = []
+        for size in sizes:
+            run = WORKS[work](*size)
+            started = time.process_time()
+            run()
+            seconds.append(time.process_time() - started)
+        slopes = np.diff(np.log(seconds)) / np.diff(np.log(grown))
         cells = (
-            ", ".join(f"{value:,.0f}" for value in x),
+            ", ".join(f"{value:,}" for value in grown),
             ", ".join(f"{value:.2f}" for value in seconds),
-            ", ".join(f"{one['memory']:.2f}" for one in found),
+            ", ".join(f"{value:.1f}" for value in slopes),
         )
-        print(f"| {name} | {' | '.join(cells)} | {last:.2f} |", flush=True)
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def goals() -> None:
@@ -221,7 +233,7 @@ def goals() -> None:
         )
 
 
-def simulate(n_members: int = 2000, n_tokens: int = 5000, n_prompts: int = 40) -> None:
+def simulate(n_members: int = 1000, n_tokens: int = 5000, n_prompts: int = 20) -> None:
     """Stream members, prompt after prompt: a pilot learns the rest, sums the fit."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_members, 3))
