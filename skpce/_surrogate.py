@@ -16,9 +16,16 @@ from sklearn.base import (
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 
-from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
+from ._basis.basis import (
+    BasisParameters,
+    PolynomialBasis,
+    checked_inputs,
+    warn_of_terms,
+)
 from ._basis.index_sets import basis_advice, check_design_fits
+from ._basis.representers import Basis
 from ._checks import (
+    MOST_REPEATS,
     FloatArray,
     Samples,
     attribute_of,
@@ -32,7 +39,7 @@ from ._checks import (
     method_of,
     validated,
 )
-from ._checks.frames import make_frame
+from ._checks.frames import make_frame, remember_frames
 from ._compositions import indices, modes, predictive, probability_indices
 from ._compositions.amalgamation import (
     Amalgamation,
@@ -55,15 +62,14 @@ from ._compositions.log_ratio import (
     inverse_transform,
     learn_geometry,
     log_ratios_of,
+    warn_of_zeros,
 )
 from ._compositions.scoring import checked_policies, d2_kl_deviance
-from ._compositions.steps import (
-    column_labels,
-    refuse_nan,
-    refuse_ragged,
-)
+from ._compositions.steps import column_labels
+from ._compositions.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
+from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
 from ._solvers import CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -120,7 +126,10 @@ class CompositionalPCESurrogate(
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
         expansion of its predictions at draws of the input laws: see
-        ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
+        ``indices_from_`` and ``fidelity_``. A
+        :class:`PolynomialChaosKernelRegressor` is fitted to all terms of the
+        surrogate's own degree, distribution and interaction order without a list of
+        them; it stays exact, for any number of inputs. Residuals are those of five-fold
         cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
         Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
@@ -146,12 +155,14 @@ class CompositionalPCESurrogate(
         Penalty of each step; of each fitted coordinate with ``alpha_per_target`` or
         ``solver="paper"``. NaN for a step without choice.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_coordinates, n_features)
-        Indices of each coordinate: shares of the variance *of the expansion*.
+        First-order and total indices (``S1``, ``ST``) of each coordinate: shares of
+        the variance *of the expansion*.
     total_variance_ : ndarray of shape (n_coordinates,)
         Variance of each coordinate of the expansion.
     step_sobol_indices_, step_total_sobol_indices_ : ndarray (n_steps, n_features)
-        Indices aggregated over the coordinates of a step in Aitchison geometry: free
-        of any reference. 0 for a step without variance or choice.
+        First-order and total indices (``S1``, ``ST``) aggregated over the coordinates
+        of a step in Aitchison geometry: free of any reference. 0 for a step without
+        variance or choice.
     step_total_variance_ : ndarray of shape (n_steps,)
         Aitchison (total) variance of the expansion of each step.
     step_unexplained_share_ : ndarray of shape (n_steps,)
@@ -310,24 +321,25 @@ class CompositionalPCESurrogate(
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
         check_boolean(owner, "alpha_per_target", self.alpha_per_target)
         check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
+        check_integer(owner, "n_permutations", self.n_permutations, high=MOST_REPEATS)
         check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
         check_parameters_of(self)
         check_amalgamate(owner, self.amalgamate)
-        refuse_ragged(y)
+        y = one_table(y)
         refuse_nan(y)
         inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
         for name in ("n_resamples", "n_permutations"):
             value = getattr(self, name)
             check_draws(owner, name, value, low=0, each=len(inputs))
         parameters = BasisParameters.of(self)
-        parameters.check(inputs.shape[1])
+        parameters.check(input_names(self))
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
         weights = checked_sample_weight(sample_weight, inputs)
         if self.n_resamples:
             indices.check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
+        refuse_class_labels(values)
         self._amalgamation, given = None, values.shape[1]
         if self.amalgamate is None:
             geometry = learn_geometry(self, y, values, "y")
@@ -341,24 +353,33 @@ class CompositionalPCESurrogate(
             zero_replacement=self.zero_replacement,
             name="y",
         )
-        basis = parameters.learn(inputs, weights, input_names(self))
+        samples = Samples(inputs, clr, weights)
+        if isinstance(self.regressor, PolynomialChaosKernelRegressor):
+            names = input_names(self)
+            solver = dual_solver(self.regressor, samples, names, parameters)
+            basis: Basis = solver.template
+        else:
+            basis = parameters.learn(inputs, weights, input_names(self))
         if solver.holds_gram:
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
             fit = f"a fit with solver={self.solver!r}"
             check_design_fits(owner, n_terms, n_terms, advice, fit)
-        samples = Samples(inputs, clr, weights)
-        self._labels_of_y = column_labels(y, given)
+        unnamed = isinstance(y, ItemTable)
+        self._labels_of_y = [] if unnamed else column_labels(y, given)
         self._fitted: FittedCompositions = self._fit_coordinates(
             solver, basis, geometry, samples, scalar=targets.ndim == 1
         )
         self._n_features_out = geometry.n_coordinates
+        remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
+        warn_of_terms(self, basis, len(inputs))
+        warn_of_zeros(values, geometry, self.zero_replacement)
         return self
 
     def _fit_coordinates(
         self,
         solver: CoefficientSolver,
-        basis: PolynomialBasis,
+        basis: Basis,
         geometry: LogRatioGeometry,
         samples: Samples,  # with centred log-ratios as targets
         *,
@@ -376,7 +397,7 @@ class CompositionalPCESurrogate(
             coordinates = geometry
         else:
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-        if self.regressor is not None:
+        if self.regressor is not None and isinstance(basis, PolynomialBasis):
             seen = basis, samples, coordinates, self.random_state
             solver = solver_of(solver, self.regressor, *seen)
         fitted = fit_compositions(
@@ -407,7 +428,7 @@ class CompositionalPCESurrogate(
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=round(float(fitted.weights.sum())),
-            n_terms=len(fitted.basis.multi_indices),
+            n_terms=fitted.basis.n_terms,
             permutation_p_values=p_values,
             inputs=fitted.inputs,
             basis=fitted.basis,

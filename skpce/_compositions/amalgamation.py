@@ -24,12 +24,11 @@ from .steps import (
     StepLayout,
     close_compositions,
     refuse_masked,
-    refuse_nan,
     refuse_negative,
-    refuse_ragged,
     resolve_layout,
     resolve_mask,
 )
+from .tables import one_table, refuse_nan
 
 #: Name of the part that holds the others.
 REST = "rest"
@@ -121,7 +120,7 @@ def amalgamated_once(
     mask: Any,
 ) -> tuple[FloatArray, dict[str, int], BoolArray]:
     """Return amalgamated members, and the steps and mask for fits to some of them."""
-    refuse_ragged(y)
+    y = one_table(y)
     refuse_nan(y)
     values = as_floats(y, "y")
     if values.ndim != 2:

@@ -21,6 +21,7 @@ from sklearn.utils import get_tags
 
 from .._basis.basis import BasisParameters, PolynomialBasis
 from .._basis.index_sets import basis_advice, check_design_fits
+from .._basis.representers import Basis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -42,6 +43,7 @@ from .._solvers import (
     LinearProblem,
     make_solver,
 )
+from .._solvers.dual_ridge import DualFit, DualRidgeSolver
 from .._solvers.external import copies_of, cross_validated_fit, require_weights
 from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
@@ -185,7 +187,7 @@ class FittedCompositions:
     scalar: bool = False  # whether y was one-dimensional
 
     @property
-    def basis(self) -> PolynomialBasis:
+    def basis(self) -> Basis:
         """Distributions of the inputs and index set."""
         return self.expansion.basis
 
@@ -320,7 +322,7 @@ def map_rows(
 
 def fit_compositions(
     solver: CoefficientSolver,
-    basis: PolynomialBasis,
+    basis: Basis,
     samples: Samples,  # with centred log-ratios as targets
     geometry: LogRatioGeometry,
     coordinates: LogRatioGeometry,
@@ -337,8 +339,10 @@ def fit_compositions(
     spread = sum_by_step(weighted_spread(clr, weights, LOG_RATIO_FLOOR), geometry)
     if not samples.targets.shape[1]:  # no step has a choice: nothing to search
         solver = LeastSquaresSolver()
-    on_inputs = isinstance(solver, InputModelSolver)
+    on_inputs = isinstance(solver, (InputModelSolver, DualRidgeSolver))
     fit = solver.fit(linear_problem(basis, samples, groups, on_inputs))
+    if isinstance(fit, DualFit):
+        basis = fit.basis  # with the weights that were learned
     step_spread = spread[coordinates.step_of_coordinate]
     problem = FittedProblem(
         basis, solver, fit, step_spread, groups, samples, on_inputs=on_inputs

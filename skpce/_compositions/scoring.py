@@ -15,16 +15,15 @@ from .steps import (
     column_labels,
     label_text,
     refuse_masked,
-    refuse_nan,
-    refuse_ragged,
 )
+from .tables import ItemTable, one_table, refuse_nan
 
 
 def checked_policies(
     y: Any, surrogate: Any, n_members: int | None = None, name: str = "y"
 ) -> FloatArray:  # shape: (n_members, n_parts)
     """Return policies to compare with a fitted surrogate, closed to one."""
-    refuse_ragged(y, name)
+    y = one_table(y, name)
     refuse_nan(y, name)
     values = np.atleast_1d(as_floats(y, name))
     if values.ndim == 1:
@@ -64,6 +63,8 @@ def _refuse_other_columns(
     y: Any, layout: StepLayout, seen: Sequence[tuple[str, str]], name: str
 ) -> None:
     """Refuse columns labelled neither as in ``fit`` nor as by ``predict_frame``."""
+    if isinstance(y, ItemTable):
+        return  # its items have no names
     given = column_labels(y, layout.n_parts)
     if not seen or not given:
         return  # one of the two has no names to compare

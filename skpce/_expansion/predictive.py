@@ -8,7 +8,7 @@ the same for all of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -283,7 +283,7 @@ class Predictive:
         if hasattr(inputs, "particles"):  # a belief, with weights
             draw = _checked_belief(owner, inputs, names)
         elif _are_laws(inputs):
-            specifications = check_distribution(owner, inputs, len(names))
+            specifications = check_distribution(owner, inputs, names)
             samples = self.problem.require_samples(owner)
             laws = learn_input_laws(specifications, samples.inputs, samples.weights)
             draw = PolynomialBasis(laws, basis.multi_indices).sample
@@ -303,7 +303,7 @@ class Predictive:
 
 def _are_laws(inputs: Any) -> bool:
     """Return whether this is a law, or a list with one in it."""
-    if isinstance(inputs, str) or is_frozen(inputs):
+    if isinstance(inputs, (str, Mapping)) or is_frozen(inputs):
         return True
     is_list = isinstance(inputs, Sequence)
     return is_list and any(isinstance(law, str) or is_frozen(law) for law in inputs)

@@ -34,6 +34,7 @@ figure { margin: 1rem 0; } img { max-width: 100%; }
 pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
       overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
+summary { cursor: pointer; font-weight: 600; font-size: 0.9rem; }
 @media print {
   body { margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
   table { font-size: 7.5pt; } th, td { padding: 0.1rem 0.3rem; }
@@ -72,6 +73,16 @@ class HtmlReport:
         """Add a table; numbers are shortened to three digits."""
         table = html_table(columns, rows, caption)
         self._parts.append(f'<div class="scroll">{table}</div>')
+
+    def add_folded(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
+    ) -> None:
+        """Add a table that is shown when its title is clicked."""
+        table = html_table(columns, rows)
+        self._parts.append(
+            f"<details><summary>{escape(title)}</summary>"
+            f'<div class="scroll">{table}</div></details>'
+        )
 
     def add_columns(self, columns: Iterable[Column], caption: str = "") -> None:
         """Add a table of columns, each with its heading."""

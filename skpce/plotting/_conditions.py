@@ -10,6 +10,7 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import (
+    MOST_REPEATS,
     FloatArray,
     check_integer,
     check_option,
@@ -161,7 +162,7 @@ class ConvergenceDisplay:
         """
         owner = "ConvergenceDisplay.from_estimator"
         check_option(owner, "quantity", quantity, QUANTITIES)
-        check_integer(owner, "n_repeats", n_repeats, low=1)
+        check_integer(owner, "n_repeats", n_repeats, low=1, high=MOST_REPEATS)
         check_real(owner, "test_size", test_size, low=0, high=1)
         for name, table in (("X", X), ("y", y)):
             check_rows(owner, name, table)
