@@ -127,10 +127,14 @@ def run(
 ) -> None:
     """Run TASK and write results, data sets, figures and a report.
 
+    TASK is a name that `gflownet-envs list` shows, or module:Class for a task of
+    your own, such as my_task:LevelTask in my_task.py of the current folder.
+
     Finished blocks of training stay in the folder: a run that was interrupted
     goes on where it was when the same command is given again.
     """
-    folder = out if out is not None else Path("runs") / f"{task}-{preset}"
+    name = task.rpartition(":")[2]
+    folder = out if out is not None else Path("runs") / f"{name}-{preset}"
     arguments = {
         "task": task,
         "preset": preset,
@@ -175,6 +179,73 @@ def compare(folders: tuple[Path, ...]) -> None:
     for table in found:
         print_table(console, table)
     console.print("\n= agrees with the paper, ≠ does not; a disagreement is a result.")
+
+
+@main.command()
+@click.option(
+    "--out",
+    required=True,
+    type=_Folder(file_okay=False, path_type=Path),
+    help="Folder of the page, its pictures, and the finished pieces.",
+)
+@click.option(
+    "--preset",
+    default="quick",
+    show_default=True,
+    help="quick: the paper's settings, fewer members held out; full: its sizes too.",
+)
+@click.option(
+    "--from",
+    "runs",
+    multiple=True,
+    type=_Folder(file_okay=False, exists=True, path_type=Path),
+    help="Folder with finished runs TASK-PRESET, or with pieces of an earlier page; "
+    "may be given several times.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1))
+@_data_home
+@_jobs
+def paper(
+    out: Path,
+    preset: str,
+    runs: tuple[Path, ...],
+    seed: int,
+    data_home: Path | None,
+    jobs: int,
+) -> None:
+    """Write one page with every figure, table and claim of the paper beside ours.
+
+    Finished pieces and blocks of training stay in the folder: a call that was
+    interrupted goes on where it was when the same command is given again.
+    """
+    from gflownet_envs.experiments.paper.make import make_paper
+
+    console = make_console()
+    try:
+        with progress_bars() as progress, warnings.catch_warnings():
+            # members far from convergence are part of the paper's settings
+            warnings.simplefilter("ignore")
+            counts = make_paper(
+                out,
+                preset=preset,
+                runs=runs,
+                seed=seed,
+                progress=progress,
+                n_jobs=jobs,
+                options={"data_home": data_home},
+            )
+    except KeyboardInterrupt:
+        console.print(
+            f"Interrupted. Finished pieces are in {out / 'pieces'}, blocks of training "
+            f"in {out / 'policies'}; the same command goes on from there."
+        )
+        raise SystemExit(130) from None
+    except (ValueError, OSError, ImportError) as error:
+        raise click.ClickException(str(error)) from error
+    page = counts.pop("page")
+    for word, count in counts.items():
+        console.print(f"{word}: {count}", highlight=False)
+    console.print(f"\nPage: {page}", highlight=False)
 
 
 def _run(
@@ -235,11 +306,17 @@ def progress_bars() -> Iterator[ProgressCallback]:
 
 
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
-    """Print the final tables and the verdict in words."""
+    """Print the answer in words, the verdict and the final tables."""
     from gflownet_envs.experiments import tables
     from gflownet_envs.experiments.answers import answers
     from gflownet_envs.experiments.files import verdict_words
 
+    console.print("\nWhich part of the reward drives which choice", style="bold")
+    for sentence in answers(results):
+        console.print(sentence, markup=False, highlight=False)
+    for source in results.sources.values():
+        console.print()
+        console.print(verdict_words(source), markup=False, highlight=False)
     for table in results.study.tables:
         print_table(console, table)
     for optional in (tables.training_table(results), tables.noise_table(results)):
@@ -255,12 +332,6 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
     for found in results.parts:
         print_table(console, tables.parts_table(found, brief=True))
     print_table(console, tables.cost_table(results))
-    for source in results.sources.values():
-        console.print()
-        console.print(verdict_words(source), markup=False, highlight=False)
-    console.print("\nWhich part of the reward drives which choice", style="bold")
-    for sentence in answers(results):
-        console.print(sentence, markup=False, highlight=False)
     console.print(f"\nReport: {folder / 'report.html'}", highlight=False)
 
 

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from gflownet_envs.experiments.task import LEVELS, RunResults, SourceResults
+from gflownet_envs.experiments.task import (
+    LEVELS,
+    PartFindings,
+    RunResults,
+    SourceResults,
+)
 from gflownet_envs.policy_dataset import PolicyDataset
-from skpce.inspection import Result
 from skpce.plotting import (
     CoverageDisplay,
     PartEffectsDisplay,
@@ -36,8 +40,7 @@ def make_figures(results: RunResults) -> dict[str, tuple[Any, str]]:
     for number, found in enumerate(results.parts, start=1):
         figures[f"parts_{number}"] = (
             parts_figure(
-                found.effects,
-                found.noise_share,
+                found,
                 results.headline if number == 1 else None,
             ),
             f"Which named part of the reward explains which choice ({found.named.title}"
@@ -76,12 +79,13 @@ def _figure(width: float, height: float) -> Any:
 
 
 def parts_figure(
-    effects: Result,
-    noise_share: np.ndarray | None,  # shape: (n_steps,)
+    found: PartFindings,
     source: SourceResults | None = None,
 ) -> Any:
     """Named parts, the answer; beside them what the inputs of a surrogate explain."""
-    display = PartEffectsDisplay(effects, noise_share=noise_share)
+    display = PartEffectsDisplay(
+        found.effects, noise_share=found.noise_share, noise_error=found.noise_error
+    )
     n_rows = min(len(display.output_names), _MOST_ROWS)
     height = max(1.4 + 0.5 * n_rows, 0.9 + 0.24 * len(display.segment_names))
     if source is None:

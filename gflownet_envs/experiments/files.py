@@ -24,6 +24,7 @@ from gflownet_envs.experiments.task import (
     Table,
     TrainingNoise,
 )
+from gflownet_envs.experiments.tasks import path_of
 from gflownet_envs.records import PaperRow, ResultsRecord, read_record
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
@@ -271,7 +272,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
     """Return every figure of the run as JSON values."""
     distance = results.policies.distance
     return {
-        "task": results.task.name,
+        "task": path_of(results.task),
         "preset": results.preset_name,
         "settings": asdict(results.preset),
         "seed": results.seed,
@@ -317,6 +318,7 @@ def _parts_record(found: PartFindings) -> dict[str, Any]:
         "n_draws": effects.figures.get("n_draws"),
         "n_solutions": effects.figures.get("n_solutions"),
         "noise_share": found.noise_share,
+        "noise_error": found.noise_error,
     } | {
         name: None if table is None else _columns_record(table)
         for name, table in frames.items()

@@ -63,7 +63,7 @@ def run_task(
     Parameters
     ----------
     task : str or Task
-        A name of the registry, or a task of your own.
+        A name of the registry, a task of your own, or its path ``module:Class``.
     preset : str, default="default"
     solver : {"train", "exact"}, default="train"
         ``"exact"`` trains no GFlowNet: policies are solved from the rewards.

@@ -26,6 +26,13 @@ from skpce.inspection import Result, ResultRow
 _MOST_PARTS, _MOST_PAIRS = 6, 3
 
 
+def _noise_cell(found: PartFindings, place: int) -> str:
+    if found.noise_share is None or np.isnan(found.noise_share[place]):
+        return "–"
+    assert found.noise_error is not None
+    return _with_error(found.noise_share[place], found.noise_error[place])
+
+
 def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     """What each named part explains of each step: the leading parts, largest first.
 
@@ -35,11 +42,10 @@ def parts_table(found: PartFindings, *, brief: bool = False) -> Table:
     for place, row in enumerate(effects.steps):
         if np.isnan(row.first).any():
             continue
-        noise = np.nan if found.noise_share is None else found.noise_share[place]
         of_step = (
             "yes" if row.supported else "no",
             _variance_ratio(row),
-            "–" if np.isnan(noise) else f"{noise:.0%}",
+            _noise_cell(found, place),
         )
         order = np.argsort(-np.maximum(row.first, row.total), kind="stable")
         for rank, part in enumerate(order[:_MOST_PARTS]):

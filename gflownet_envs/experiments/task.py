@@ -382,6 +382,8 @@ class PartFindings:
     noise_share : ndarray of shape (n_steps,) or None
         Share of training noise in the variance that exact policies and the noise of
         the trained ones have together; None where nothing was trained.
+    noise_error : ndarray of shape (n_steps,) or None
+        Standard error of ``noise_share``.
     entries : Result or None
         Of `skpce.inspection.part_entries`: what matters most in the leading part of
         each step; None where that has no entries.
@@ -391,6 +393,7 @@ class PartFindings:
     named: NamedParts
     effects: Result
     noise_share: np.ndarray | None
+    noise_error: np.ndarray | None
     entries: Result | None
     cpu_seconds: float
 

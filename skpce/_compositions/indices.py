@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
+from .._basis.representers import RepresenterBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -421,6 +422,10 @@ def unexplained_share(
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
+    if isinstance(fitted.basis, RepresenterBasis):
+        targets = level.coefficients(fitted.expansion.coefficients)
+        groups = level.groups, len(level.steps)
+        return kernels.shares(*fitted.basis.partial_variances(targets, *groups))
     return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
 
 
@@ -594,4 +599,4 @@ def sobol_frame(
         for prefix, (low, high) in pairs:
             columns[f"{prefix}low"] = low.ravel()
             columns[f"{prefix}high"] = high.ravel()
-    return make_frame(columns, columns.values())
+    return make_frame(columns, columns.values(), of=fitted.expansion)

@@ -32,6 +32,7 @@ from .._checks import (
     refuse_not_finite,
     validated,
 )
+from .._checks.cross_validation import warn_outside_folds
 from .._model_file.state import plain_state, restore_state
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
@@ -39,13 +40,15 @@ from .steps import (
     StepLayout,
     close_compositions,
     refuse_masked,
-    refuse_nan,
     refuse_negative,
-    refuse_ragged,
     replace_zeros,
     resolve_layout,
     resolve_mask,
 )
+from .tables import one_table, refuse_class_labels, refuse_nan
+
+# In place of a zero where nothing else is given.
+_DEFAULT_REPLACEMENT = 1e-12
 
 LOG_RATIOS = ("alr", "clr", "ilr")
 
@@ -272,7 +275,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
             For a bad parameter, or rows that are no compositions.
         """
         check_parameters_of(self)
-        refuse_ragged(X, "X")
+        X = one_table(X, "X")
         values = validated(self, X)
         geometry = learn_geometry(self, X, values, "X")
         layout, mask = geometry.layout, geometry.mask
@@ -296,8 +299,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
             The steps side by side.
         """
         check_is_fitted(self)
-        refuse_ragged(X, "X")
-        values = validated(self, X, reset=False)
+        values = validated(self, one_table(X, "X"), reset=False)
         clr = log_ratios_of(
             values,
             self.geometry_,
@@ -336,13 +338,58 @@ def log_ratios_of(
     return geometry.clr(positive)
 
 
+class ZeroReplacedWarning(UserWarning):
+    """Zeros of some members were replaced by a small probability."""
+
+
+def warn_of_zeros(
+    values: FloatArray,  # shape: (n_members, n_parts)
+    geometry: LogRatioGeometry,
+    zero_replacement: float,
+) -> None:
+    """Warn of zeros that other members do not have, and of their share of variance."""
+    if zero_replacement != _DEFAULT_REPLACEMENT:
+        return  # somebody has thought about it
+    zero = (values == 0) & geometry.mask
+    zero[:, np.setdiff1d(np.arange(zero.shape[1]), geometry.active_parts)] = False
+    if not zero.any():
+        return
+    layout = geometry.layout
+    columns = layout.slices[int(layout.step_of_part[zero.sum(axis=0).argmax()])]
+    part = replace(
+        geometry,
+        layout=StepLayout((columns.stop - columns.start,), ("",), ("",) * 0),
+        mask=geometry.mask[columns],
+    )
+    positive = replace_zeros(
+        values[:, columns], part.mask, part.layout, zero_replacement
+    )
+    clr = part.clr(positive)
+    others = clr[~zero[:, columns].any(axis=1)]
+    members, count = int(zero.any(axis=1).sum()), int(zero.sum())
+    zeros = "1 zero" if count == 1 else f"{count} zeros"
+    known = f"{clr.var(axis=0).sum():.3g} with such members"
+    if len(others) > 1:
+        known += f" and {others.var(axis=0).sum():.3g} without them"
+    warn_outside_folds(
+        f"y has {zeros}, in {members} of {len(values)} members, which "
+        f"{zero_replacement:g} replaces: the variance of the log-ratios of step "
+        f"{layout.step_names[layout.step_of_part[columns.start]]!r} is {known}. Give "
+        "zero_replacement=, about half of the smallest probability that could be "
+        "seen, or leave these members out.",
+        ZeroReplacedWarning,
+        stacklevel=3,
+    )
+
+
 def composition_geometry(
     y: Any, steps: Any, mask: Any, owner: str, name: str = "y"
 ) -> LogRatioGeometry:
     """Read the steps and the mask of a table of compositions."""
-    refuse_ragged(y, name)
+    y = one_table(y, name)
     refuse_nan(y, name)
     values = as_floats(y, name)
+    refuse_class_labels(values, name)
     if values.ndim != 2:
         raise ValueError(
             f"{name} must be 2-D, (n_members, n_parts), for steps= and mask= to speak "
@@ -358,7 +405,7 @@ def clr_of(
     y: Any, geometry: LogRatioGeometry, zero_replacement: float, name: str
 ) -> FloatArray:
     """Return the centred log-ratios of a table of compositions."""
-    values = as_floats(y, name)
+    values = as_floats(one_table(y, name), name)
     if values.ndim != 2 or values.shape[1] != geometry.layout.n_parts:
         raise ValueError(
             f"{name} has shape {values.shape}; expected (n_members, "

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis
 from .._checks import FloatArray, IndexArray, Samples, one_thread_if_small
 from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
@@ -50,7 +51,7 @@ _NO_WEIGHT = 1e-12
 class FittedProblem:
     """The data and the outcome of a linear fit."""
 
-    basis: PolynomialBasis
+    basis: Basis
     solver: CoefficientSolver  # with its penalties
     fit: LinearFit
     spread: (
@@ -189,16 +190,17 @@ class FittedProblem:
 
 
 def linear_problem(
-    basis: PolynomialBasis,
+    basis: Basis,
     samples: Samples,
     groups: IndexArray,
     on_inputs: bool = False,
 ) -> LinearProblem:
     """Return what a solver is given: the basis at the inputs, and the targets."""
     design = samples.inputs if on_inputs else basis.evaluate(samples.inputs)
-    return LinearProblem(
-        design, samples.targets, samples.weights, groups, basis.exponents
-    )
+    exponents = np.zeros((0, samples.inputs.shape[1]), dtype=np.int64)
+    if isinstance(basis, PolynomialBasis):
+        exponents = basis.exponents
+    return LinearProblem(design, samples.targets, samples.weights, groups, exponents)
 
 
 def solve_samples(
@@ -411,7 +413,8 @@ class LearnedLaws:
         for i in self.features:
             law = self.basis.laws[i]
             ends = np.array(law.support)
-            if np.isinf(ends).all() or np.isfinite(law.largest_degree):
+            known = np.isinf(ends).all() or not law.learns_bounds
+            if known or np.isfinite(law.largest_degree):
                 continue
             extremes = sample_extremes(law, n_copies, n_resamples, generator)
             finite = np.isfinite(ends)
@@ -506,15 +509,15 @@ def change_of_basis(
             continue
         if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
             alike.append(number)
-            moved.append((new.location, new.scale))
+            moved.append(new)
             continue
         nodes, shares = new.quadrature(degree + 1)
         functions = new.evaluate(nodes, degree) * shares
         matrices[number] = functions @ law.evaluate(nodes, degree).T
     if alike:
         nodes, shares = law.quadrature(degree + 1)
-        location, scale = np.array(moved).T[:, :, np.newaxis]
-        at = location + scale * law.standardize(nodes)
+        standardised = law.standardize(nodes)
+        at = np.stack([new.in_units(standardised) for new in moved])
         functions = law.evaluate(nodes, degree) * shares
         values = law.evaluate(at.ravel(), degree).reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)

@@ -201,9 +201,7 @@ class MarginalFit:
         weights = at_least_one_copy(checked_sample_weight(sample_weight, values))
         owner, names = type(transformer).__name__, tuple(input_names(transformer))
         transformer._check_parameters(owner, values.shape[1])
-        specifications = check_distribution(
-            owner, transformer.distribution, values.shape[1]
-        )
+        specifications = check_distribution(owner, transformer.distribution, names)
         laws = tuple(learn_input_laws(specifications, values, weights))
         columns = tuple(
             marginal_map(owner, name, law, column, weights)

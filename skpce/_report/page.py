@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import FloatArray, html_table, write_file
+from .._checks import FloatArray, IndexArray, html_table, write_file
 from ..metrics import CoverageInterval, PolicyFragility
 from ..plotting import SobolDisplay
 
@@ -162,11 +162,12 @@ def share_columns(display: SobolDisplay, noun: str = "step") -> list[Column]:
 def coverage_columns(
     names: Sequence[str],
     scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
+    listed: IndexArray,  # positions of the names
     noun: str = "step",
 ) -> list[Column]:
-    """Return coverage with its error, level by level, of each step with a choice."""
+    """Return coverage with its error, level by level, of listed steps with a choice."""
     first = next(iter(scores.values()))[0]
-    steps = np.flatnonzero(~np.isnan(first.coverage))
+    steps = listed[~np.isnan(first.coverage[listed])]
     columns: list[Column] = [
         (noun, [names[int(step)] for step in steps for _ in LEVELS]),
         ("level", [*LEVELS] * len(steps)),

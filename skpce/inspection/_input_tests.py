@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
@@ -20,8 +19,9 @@ from .._checks import (
     binary_scales,
     validated_array,
 )
-from .._checks.frames import take
-from ._ensembles.cross_fit import Split
+from .._checks.frames import remembers_frames, take
+from .._checks.levels import with_codes
+from ._ensembles.cross_fit import Split, quiet_fit
 from ._reading import last_and_inputs
 from ._result import Result
 
@@ -34,6 +34,7 @@ _LARGEST_SHAPIRO = 5000
 _SMALLEST_FOLD = 4
 
 
+@remembers_frames
 def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     r"""Test pairs of inputs for dependence, and each input for a normal law.
 
@@ -140,7 +141,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     }
     normality = np.array([_normality_p(column) for column in inputs.T])
     found = _table_of_pairs(matrices, normality=normality, law=laws)
-    return replace(found, title=_in_words(found))
+    return replace(found, title=_in_words(found, law_p_values is not None))
 
 
 def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Result:
@@ -158,7 +159,7 @@ def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Res
     return Result(keys, columns, figures=figures, framed=tuple(columns))
 
 
-def _in_words(tests: Result) -> str:
+def _in_words(tests: Result, is_stated: bool) -> str:
     facts = []
     if np.isfinite(tests.largest("pearson")):
         facts.append(
@@ -168,18 +169,19 @@ def _in_words(tests: Result) -> str:
             f"{tests.largest('distance'):.2f} (distance), "
             f"p = {tests.smallest_dependence_p_value:.2g} over all pairs"
         )
-    if np.isfinite(tests.smallest_normality_p_value):
+    if np.isfinite(tests.smallest_normality_p_value) and not is_stated:
         normality = tests.smallest_normality_p_value
         facts.append(f"normality p = {normality:.2g} over all inputs")
     if np.isfinite(tests.smallest_law_p_value):
-        laws = tests.smallest_law_p_value
-        facts.append(f"stated laws p = {laws:.2g} over all inputs")
+        stated = tests.smallest_law_p_value
+        facts.append(f"stated distributions p = {stated:.2g} over all inputs")
     return "; ".join(facts) if facts else "one input, too few members to test it"
 
 
 def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
     """Test what the last estimator of a fit gets, unless text; count its terms."""
     last, inputs = last_and_inputs(model, X)
+    inputs = with_codes(last, inputs, reset=False)
     values, basis = numeric(inputs), getattr(last, "basis_", None)
     diagnostics = getattr(last, "diagnostics_", None)
     laws, n_terms = None, None
@@ -287,7 +289,7 @@ def held_out_inputs(
     """Test held-out inputs; None for text, or another number of them in a fold."""
     folds = []
     for train, test in splits:
-        fitted = clone(model).fit(take(X, train), take(y, train))
+        fitted = quiet_fit(model, take(X, train), take(y, train))
         seen, new = (
             numeric(last_and_inputs(fitted, take(X, np.intersect1d(rows, once)))[1])
             for rows in (train, test)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,8 +20,10 @@ from .._checks import (
     check_real,
     make_generator,
 )
+from .._checks.frames import remembers_frames
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
+from .._input_laws import by_position
 from .._input_laws.scores import (
     correlation_reason,
     fidelity_reason,
@@ -39,6 +41,7 @@ from ._result import Result, table_of_targets
 OUTSIDE_POINTS = 1000
 
 
+@remembers_frames
 def sobol_indices(
     estimator: Any,
     X: Any,
@@ -179,6 +182,7 @@ def indices_of(
     options.check(owner)
     model = fitted_model(owner, estimator, X, response)
     data, names = model.inputs.values, model.inputs.names
+    options = options.of_names(owner, names)
     design = IndependentDesign.of(model, options.distribution, generator)
     varying = design.varying
     expanded = expand_model(
@@ -314,11 +318,16 @@ class ExpansionOptions:
         check_draws(owner, "n_samples", self.n_samples, low=10)
         check_draws(owner, "n_held_out", self.n_held_out, low=10)
         degree = 1 if self.degree is None else self.degree
-        replace(self, distribution="uniform").parameters(degree).check(1)
+        replace(self, distribution="uniform").parameters(degree).check(("x0",))
         make_solver(_EXPANDED_BY, self.solver, None)
         check_real(owner, "min_fidelity", self.min_fidelity, high=1, closed="right")
         for name in ("max_correlation", "max_outside"):
             check_real(owner, name, getattr(self, name), low=0, high=1, closed="both")
+
+    def of_names(self, owner: str, names: Sequence[str]) -> ExpansionOptions:
+        """Return the options with distributions in the order of the inputs."""
+        law = by_position(owner, self.distribution, names)
+        return replace(self, distribution=law)
 
     def of_columns(self, columns: IndexArray) -> ExpansionOptions:
         """Return the options for some of the columns."""
@@ -333,9 +342,9 @@ class ExpansionOptions:
             _EXPANDED_BY,
             degree,
             self.distribution,
+            self.interaction_order,
             self.truncation,
             self.q,
-            self.interaction_order,
             has_anisotropy=True,
         )
 

@@ -299,7 +299,7 @@ def _mean_under_rule(
     found = upper_envelope(
         law, by_degree(rule.multi_indices[:, 0], scores.coefficients)
     )
-    edges = law.location + law.scale * found.edges
+    edges = law.in_units(found.edges)
     table = by_degree(basis.multi_indices[:, 0], utilities.coefficients)
     means = means_of_pieces(law, edges, table.shape[1] - 1)
     return np.asarray(np.sum(table[found.owners] * means) - table[:, 0])
