@@ -255,7 +255,7 @@ def residual_bounds(
     below, masks = masks, masks[: coefficients.shape[1]]
     shares = _bayesian_bootstrap(weights, n_resamples, generator)
     residuals, components = _held_out(fitted.solver, problem, fit, coefficients, masks)
-    missing = ~np.isfinite(residuals).all(axis=0)
+    missing = np.asarray(~np.isfinite(residuals).all(axis=0))
     residuals = rows.image(np.where(missing, 0.0, residuals))
     undefined = rows.largest(missing.astype(np.float64)) > 0
     price = rows.largest(search_price(problem, fit))
