@@ -88,4 +88,6 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
             content.pipeline, content.y, step=step, random_state=seed
         )
         name = content.step_names[step]
-        page.add_figure(display, f"{name}: test data beside the predictive law.")
+        page.add_figure(
+            display, f"{name}: test data beside the predictive distribution."
+        )
