@@ -46,11 +46,11 @@ from ._compositions.log_ratio import (
     inverse_transform,
     learn_geometry,
     log_ratios_of,
-    warn_of_zeros,
 )
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._compositions.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
+from ._compositions.zeros import warn_of_zeros
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._solvers import CoefficientSolver, make_solver

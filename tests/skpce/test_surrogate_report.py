@@ -117,7 +117,7 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
     assert [row[0] for row in goodness] == list(STEPS)
     loo = surrogate.diagnostics_.loo_q2
     assert [row[2] for row in goodness] == [format_cell(value, 2) for value in loo]
-    assert [row[4] for row in goodness] == [format_cell(s.q2) for s in found.steps]
+    assert [row[4] for row in goodness] == [format_cell(s.q2, 2) for s in found.steps]
     # Q² of the test data by hand.
     for step, columns in enumerate((slice(0, 3), slice(3, 5), slice(5, 9))):
         logs = [np.log(p[:, columns]) for p in (test, pipeline.predict(X[60:]))]
