@@ -84,11 +84,10 @@ class PolynomialChaosRegressor(
     ----------
     degree : int, default=2
         Largest degree of a term.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input, or the name of a family, as in
-        :class:`PolynomialChaosFeatures`. Sobol indices are exact only for frozen laws;
-        learned ones carry the error of what was learned, which ``sobol_interval``
-        contains.
+    distribution : str, frozen distribution, bounds, list or dict, default="normal"
+        Of each input, or the name of a family, as in :class:`PolynomialChaosFeatures`.
+        Sobol indices are exact only for frozen ones; learned ones carry the error of
+        what was learned, which ``sobol_interval`` contains.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0

@@ -69,8 +69,8 @@ class CompositionalPCESurrogate(
     on the simplices [1]_. The coefficients give, in closed form, the share of the
     variance of each step that each input drives.
 
-    Nothing here knows where the ensemble comes from: bagged classifiers, token laws
-    of language models and policies of agents all do.
+    Nothing here knows where the ensemble comes from: bagged classifiers, token
+    distributions of language models and policies of agents all do.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class CompositionalPCESurrogate(
         ``fit``) is fitted to the basis functions, one coordinate at a time. Any
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
-        expansion of its predictions at draws of the input laws: see
+        expansion of its predictions at draws of the input distributions: see
         ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
         cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None

@@ -344,7 +344,7 @@ class BasisParameters:
         *,
         in_blocks: bool = False,  # True when the design matrix is never whole in memory
     ) -> PolynomialBasis:
-        """Learn the input laws and build the index set that they can carry."""
+        """Learn the input distributions and build the index set that they can carry."""
         specifications = self.check(names)
         refuse_extremes(X, "X", varying=True)
         laws = learn_input_laws(specifications, X, weights)

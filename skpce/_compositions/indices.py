@@ -267,8 +267,8 @@ def sobol_interval(
     """Return bootstrap intervals of the indices.
 
     Percentiles over resamples of the members [1]_, with the terms and penalties of
-    the fit. Input laws that were learned are learned anew, frozen ones stay. **They
-    ignore truncation and shrinkage**: read them beside
+    the fit. Input distributions that were learned are learned anew, frozen ones stay.
+    **They ignore truncation and shrinkage**: read them beside
     ``step_unexplained_share_``.
 
     Parameters
