@@ -39,7 +39,7 @@ from .kinds import (
 from .state import Field, Reader, Writer, check_fields, check_value, shown
 
 FORMAT = "skpce model"
-VERSION = 2
+VERSION = 3
 
 _JSON = "model.json"
 _DIGITS = 64

@@ -314,7 +314,12 @@ _noun(
 _noun(
     "ridge on all terms",
     DualRidgeSolver,
-    axes={"input_weights": "inputs", "input_groups": "inputs"},
+    axes={
+        "input_weights": "inputs",
+        "input_groups": "inputs",
+        "order_weights": "orders",
+        "alphas": "penalties",
+    },
     template=RepresenterBasis,
     input_weights=FloatArray | None,
     input_groups=IndexArray | None,
@@ -466,24 +471,27 @@ _map_of_inputs = partial(
     _fitted, "correlation_", shrinkage_=float, _map=IsoprobabilisticMap
 )
 
+# Files of version 2 and before have no levels of labels.
+_LEVELS = {"levels_": Field("levels_", dict, "", True)}
+
 OURS: Mapping[str, Mapping[str, Field]] = {
-    "skpce.PolynomialChaosFeatures": _fitted(basis_=PolynomialBasis, levels_=dict),
+    "skpce.PolynomialChaosFeatures": _fitted(basis_=PolynomialBasis) | _LEVELS,
     "skpce.PolynomialChaosRegressor": _fitted(
         "alpha_",
         _problem=FittedProblem,
         expansion_=Expansion,
         solver_=NDArray[np.str_],
         _is_scalar=bool,
-        levels_=dict,
     )
+    | _LEVELS
     | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
     "skpce.PolynomialChaosKernelRegressor": _fitted(
         "alpha_",
         _problem=FittedProblem,
         expansion_=Expansion,
         _is_scalar=bool,
-        levels_=dict,
     )
+    | _LEVELS
     | {"names_of_columns": Field("_labels_of_y", tuple[Sequence[str], ...], "", True)},
     "skpce.PolynomialChaosRegressorCV": _fitted(
         best_estimator_=partial(check_estimator, path="skpce.PolynomialChaosRegressor"),
@@ -498,8 +506,8 @@ OURS: Mapping[str, Mapping[str, Field]] = {
         diagnostics_=scores.SurrogateDiagnostics,
         _labels_of_y=tuple[Sequence[str], ...],
         _n_features_out=int,
-        levels_=dict,
     )
+    | _LEVELS
     | {"amalgamation": Field("_amalgamation", Amalgamation | None, "", True)},
     "skpce.LogRatioTransformer": _fitted(
         axes={"n_features_in_": "parts", "feature_names_in_": "parts"},

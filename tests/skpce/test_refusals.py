@@ -411,7 +411,7 @@ class TestMemory:
     @pytest.mark.parametrize("name", ["n_resamples", "n_permutations"])
     def test_surrogates(self, name, data, policies):
         model = CompositionalPCESurrogate(1, steps=(3,), **{name: 10**10})
-        with pytest.raises(ValueError, match=f"GiB for {name}="):
+        with pytest.raises(ValueError, match=f"GiB for {name}=|'{name}'.*200000"):
             model.fit(data[0], policies)
 
     @pytest.mark.parametrize("name", ["n_samples", "n_held_out"])
@@ -422,7 +422,7 @@ class TestMemory:
     def test_inspections(self, fitted, data):
         with pytest.raises(ValueError, match="GiB for n_samples="):
             original_space_indices(fitted, data[0], n_samples=self.MANY)
-        with pytest.raises(ValueError, match="GiB for n_permutations="):
+        with pytest.raises(ValueError, match=r"'n_permutations'.*200000\]"):
             verdict(PolynomialChaosRegressor(1), *data, n_permutations=self.MANY)
         parts = {"a": data[0], "b": data[0]}
         with pytest.raises(ValueError, match="GiB for n_draws="):

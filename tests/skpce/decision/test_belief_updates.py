@@ -153,7 +153,9 @@ def mixed_belief():
     ).astype(float)
     from scipy.stats import poisson, uniform
 
-    given = check_distribution("test", [uniform(), poisson(3), "categorical"], 3)
+    given = check_distribution(
+        "test", [uniform(), poisson(3), "categorical"], ["a", "b", "c"]
+    )
     laws = learn_input_laws(given, X, np.ones(300))
     return InputBelief(X, rng.gamma(1.0, size=300), laws=laws)
 

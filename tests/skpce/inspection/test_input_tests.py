@@ -69,7 +69,7 @@ def test_the_largest_and_the_table(X):
     assert abs(found.largest("pearson")) == np.abs(pairs).max()
     assert found.smallest_law_p_value == pytest.approx(0.03)
     assert "(Pearson)" in str(found)
-    assert "stated laws p = 0.03" in str(found)
+    assert "stated distributions p = 0.03" in str(found)
     pytest.importorskip("pandas")
     table = found.to_frame()
     assert len(table) == 6

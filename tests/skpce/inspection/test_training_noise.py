@@ -140,7 +140,7 @@ def test_bad_arguments(kwargs, message):
 
 
 def test_bad_tables():
-    with pytest.raises(ValueError, match="y has 3 dimensions"):
+    with pytest.raises(ValueError, match=r"y has shape \(1, 6, 3\)"):
         training_noise_share(Y[np.newaxis], exact=Y[np.newaxis])
     with pytest.raises(ValueError, match="y has 1 member"):
         training_noise_share(Y[:1], exact=Y[:1])
