@@ -532,3 +532,10 @@ def test_ragged_outputs_and_no_members_are_refused_in_words():
     draws = np.full((3, 4, 2), 0.5)
     with pytest.raises(ValueError, match="y_true"):
         pit_values(np.empty((0, 2)), draws, steps=(2,))
+
+
+def test_labels_under_a_distribution_of_numbers_name_the_column_of_x():
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame({"a": ["u", "v", "u", "v", "u"]})
+    with pytest.raises(ValueError, match=r"for a, whose column of X holds labels"):
+        PolynomialChaosRegressor(1, distribution=[norm(0, 1)]).fit(X, np.arange(5.0))
