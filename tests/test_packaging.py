@@ -112,7 +112,9 @@ def test_the_minimum_set_is_what_the_requirements_allow():
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
     # Tools are not imported; torch has one build here.
     bounds = [
-        pair for pair in lower_bounds() if pair[0] not in {"torch", "ruff", "mypy"}
+        pair
+        for pair in lower_bounds()
+        if pair[0] not in {"torch", "ruff", "mypy", "codespell"}
     ]
     assert {name for name, _ in bounds} == set(pins) - {"pyparsing"}
     for name, bound in bounds:
@@ -127,7 +129,7 @@ def test_the_conda_recipe_needs_what_the_distribution_needs():
         "matplotlib": "matplotlib-base",
         "dask": "dask-core",
     }
-    of_tests = {"pytest", "hypothesis", "polars", "ruff", "skops", "mypy"}
+    of_tests = {"pytest", "hypothesis", "polars", "ruff", "skops", "mypy", "codespell"}
     needed = {
         other_names.get(name, name): bound
         for name, bound in lower_bounds()

@@ -110,7 +110,7 @@ def _of_labels(
         if name in labels and not is_categorical and not one_for_all:
             raise ValueError(
                 f"The 'distribution' parameter of {owner} is {given!r} for {name}, "
-                "whose column holds labels; expected 'categorical'."
+                "whose column of X holds labels; expected 'categorical', or numbers."
             )
     return [
         "categorical" if name in labels else given

@@ -438,7 +438,7 @@ def marginal_map(
     frozen = law.to_scipy()
     if frozen is None:
         raise ValueError(
-            f"The 'distribution' parameter of {owner} gives {name} a "
+            f"The 'distribution' parameter of {owner} gives {name} of X a "
             f"{type(law).__name__}; expected a continuous law: categories and counts "
             "have no invertible map to a normal variable."
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._checks import FloatArray, check_integer, fail
 
@@ -71,6 +72,8 @@ def member_blocks(
         {} if sample_weight is None else {"sample_weight": sample_weight}
     )
     for name, values in given.items():
+        if issparse(values):
+            raise fail(owner, name, "a dense array", values)
         if not isinstance(getattr(values, "shape", None), tuple) or not values.shape:
             raise fail(owner, name, "an array with a shape, such as np.memmap", values)
         if values.shape[0] != X.shape[0]:

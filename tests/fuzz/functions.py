@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import skpce
-from skpce import metrics, sample_size
+from skpce import ensembles, metrics, sample_size
 from tests.fuzz import invariants as true
 from tests.fuzz import values as draw
 from tests.fuzz.decisions import DECISIONS
@@ -261,6 +261,20 @@ def _fragile(rng: Generator) -> Drawn:
     return metrics.policy_fragility, {"y": y, "steps": steps}, faults
 
 
+def _blocks(rng: Generator) -> Drawn:
+    X, y = normal_regression(rng)
+    given = {"X": X, "y": y, "n_rows": draw.one_of(rng, [None, 1, 7, 1000])}
+
+    def blocks(**given: Any) -> list[Any]:
+        return list(ensembles.member_blocks(**given))
+
+    def faults(found: Any) -> true.Faults:
+        if sum(len(block[0]) for block in found) != given["X"].shape[0]:
+            yield "the blocks hold another number of members"
+
+    return wraps(ensembles.member_blocks)(blocks), given, faults
+
+
 def _excess(rng: Generator) -> Drawn:
     _, y, steps = policies(rng)
     given = {"y": y, "steps": steps, "n_draws": 64, "random_state": a_seed(rng)}
@@ -417,6 +431,7 @@ FUNCTIONS: Mapping[str, Callable[[Generator], Drawn]] = {
     "skpce.metrics.neg_policy_mae_scorer": _scorer,
     "skpce.metrics.pit_uniformity": _drawn("pit_uniformity"),
     "skpce.metrics.pit_values": _drawn("pit_values"),
+    "skpce.ensembles.member_blocks": _blocks,
     "skpce.metrics.policy_fragility": _fragile,
     "skpce.metrics.excess_fragility": _excess,
     "skpce.metrics.policy_mean_absolute_error": _pair(

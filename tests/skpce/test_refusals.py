@@ -6,6 +6,7 @@ from datetime import date
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.stats import norm, uniform
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LassoCV
@@ -28,6 +29,7 @@ from skpce import (
 )
 from skpce.decision import InputBelief
 from skpce.embedding import BetaVAE, PLSTransformer
+from skpce.ensembles import member_blocks
 from skpce.inspection import (
     Result,
     compare_embeddings,
@@ -532,3 +534,15 @@ def test_ragged_outputs_and_no_members_are_refused_in_words():
     draws = np.full((3, 4, 2), 0.5)
     with pytest.raises(ValueError, match="y_true"):
         pit_values(np.empty((0, 2)), draws, steps=(2,))
+
+
+def test_labels_under_a_distribution_of_numbers_name_the_column_of_x():
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame({"a": ["u", "v", "u", "v", "u"]})
+    with pytest.raises(ValueError, match=r"for a, whose column of X holds labels"):
+        PolynomialChaosRegressor(1, distribution=[norm(0, 1)]).fit(X, np.arange(5.0))
+
+
+def test_blocks_of_sparse_members_are_refused():
+    with pytest.raises(ValueError, match=r"'X' .* a dense array"):
+        member_blocks(csr_array(np.eye(3)), np.zeros(3))
