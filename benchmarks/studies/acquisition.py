@@ -13,7 +13,7 @@ components of some order are observed, the others are averaged out.
 
 Orders: by the value of information of each component (``value_of_information`` on the
 training members), by its Sobol share of the utilities, by its own variance, and the
-mean over 20 random orders. Errors are those of the mean over prompts, or of a bootstrap
+mean over random ones, 20 or 4 a prompt. Errors are those over prompts or of a bootstrap
 over held-out members.
 
 Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.acquisition
@@ -23,6 +23,7 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.acquisition
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,24 +31,30 @@ from scipy.special import softmax
 
 from benchmarks.studies.bayesian_optimization import r_squared
 from benchmarks.studies.best_of_n import answers_of, learn
-from benchmarks.studies.rewards import UNITS, components_of, reward_ensemble
-from benchmarks.studies.tables import mean_and_error, publish, study_parser, table
+from benchmarks.studies.rewards import ENSEMBLES, components_of, reward_ensemble
+from benchmarks.studies.tables import (
+    mean_and_error,
+    publish,
+    stored_sections,
+    study_parser,
+    table,
+)
 from benchmarks.studies.worth_of_rewards import policy_values, worth
 from skpce import PolynomialChaosRegressor
 
 COMMAND = (
     "OMP_NUM_THREADS=1 python -m benchmarks.studies.acquisition --blocks runs/studies"
 )
-N_COMPONENTS = {"buchwald-hartwig": 6, "grid": 4, "molecules": 6, "preferences": 4}
-N_RANDOM, N_RESAMPLES = 20, 200
+N_COMPONENTS, N_OF_PREFERENCES = 6, 4
+N_RANDOM, N_RANDOM_OF_A_PROMPT, N_RESAMPLES = 20, 4, 200
 TEMPERATURE = 0.5  # of the selection under a reward model
 N_COMPARISONS = 40
 ORDERS = ("value", "Sobol share", "variance", "random")
 #: Published residuals of the value after k components.
 RELEASE = {
-    ("buchwald-hartwig", "value"): (1.103, 0.500, 0.380, 0.368, 0.359, 0.338, 0.336),
-    ("buchwald-hartwig", "variance"): (1.103, 0.500, 0.380, 0.368, 0.365, 0.338, 0.336),
-    ("buchwald-hartwig", "random"): (1.103, 1.104, 1.103, 0.557, 0.524, 0.362, 0.336),
+    ("reactions", "value"): (1.103, 0.500, 0.380, 0.368, 0.359, 0.338, 0.336),
+    ("reactions", "variance"): (1.103, 0.500, 0.380, 0.368, 0.365, 0.338, 0.336),
+    ("reactions", "random"): (1.103, 1.104, 1.103, 0.557, 0.524, 0.362, 0.336),
     ("preferences", "value"): (1.018, 0.829, 0.788, 0.808, 0.845),
     ("preferences", "variance"): (1.018, 1.020, 0.929, 0.875, 0.845),
     ("preferences", "random"): (1.018, 0.949, 0.852, 0.875, 0.845),
@@ -57,7 +64,7 @@ Loss = Callable[[np.ndarray, np.ndarray], float]
 
 
 def orders_of(
-    inputs: np.ndarray, utility: np.ndarray, seed: int = 0
+    inputs: np.ndarray, utility: np.ndarray, n_random: int = N_RANDOM, seed: int = 0
 ) -> dict[str, list[np.ndarray]]:
     """Return the orders in which components are observed; several random ones."""
     found = worth(inputs, utility, n_permutations=0)
@@ -67,7 +74,7 @@ def orders_of(
         "value": [np.argsort(-found.plug_in[:n_inputs], kind="stable")],
         "Sobol share": [np.argsort(-found.variance_share[:n_inputs], kind="stable")],
         "variance": [np.arange(n_inputs)],
-        "random": [rng.permutation(n_inputs) for _ in range(N_RANDOM)],
+        "random": [rng.permutation(n_inputs) for _ in range(n_random)],
     }
 
 
@@ -113,7 +120,8 @@ def curves(
         rng.integers(n_test, size=n_test) for _ in range(how.get("n_resamples", 0))
     ]
     found = {}
-    for name, orders in orders_of(inputs[:n_train], utility[:n_train]).items():
+    every = how.get("orders") or orders_of(inputs[:n_train], utility[:n_train])
+    for name, orders in every.items():
         curve = np.zeros((len(resamples), inputs.shape[1] + 1))
         for order in orders:
             after = predictions_after(inputs, targets, order, n_train, degree)
@@ -136,8 +144,10 @@ def rows_of(system: str, what: str, found: dict[str, np.ndarray]) -> list[list[s
         rows.append([what, name, *cells])
     if what == "value":
         for name in ORDERS:
-            if (system, name) in RELEASE:
-                cells = [f"{value:.2f}" for value in RELEASE[system, name]]
+            if (system.split(",")[0], name) in RELEASE:
+                cells = [
+                    f"{value:.2f}" for value in RELEASE[system.split(",")[0], name]
+                ]
                 rows.append(["value, published", name, *cells])
     return rows
 
@@ -145,7 +155,7 @@ def rows_of(system: str, what: str, found: dict[str, np.ndarray]) -> list[list[s
 def task_section(system: str, blocks: Path | None) -> str:
     """Return the curves of the rewards of a task."""
     ensemble = reward_ensemble(system, blocks)
-    inputs = ensemble.components(N_COMPONENTS[system])
+    inputs = ensemble.components(N_COMPONENTS)
     utility, n_train = ensemble.utilities(), ensemble.n_train
     contrasts = utility - utility.mean(axis=1, keepdims=True)
     common = {"n_resamples": N_RESAMPLES}
@@ -175,20 +185,20 @@ def preference_curves(seed: int) -> dict[str, dict[str, np.ndarray]]:
     n_train = 80
     gold = answers @ models.gold
     values = softmax(rewards / TEMPERATURE, axis=1) @ gold
-    inputs = components_of(rewards, n_train, N_COMPONENTS["preferences"])
+    inputs = components_of(rewards, n_train, N_OF_PREFERENCES)
     contrasts = rewards - rewards.mean(axis=1, keepdims=True)
+    orders = orders_of(inputs[:n_train], rewards[:n_train], N_RANDOM_OF_A_PROMPT, seed)
+    given, how = (inputs, contrasts, rewards, n_train), {"degree": 1, "orders": orders}
+    of_value = curves(
+        *(inputs, values[:, np.newaxis], rewards, n_train),
+        degree=2,
+        loss=unexplained,
+        orders=orders,
+    )
     return {
-        "utilities": curves(
-            *(inputs, contrasts, rewards, n_train), degree=1, loss=unexplained
-        ),
-        "regret": relative(
-            curves(*(inputs, contrasts, rewards, n_train), degree=1, loss=lost)
-        ),
-        "value": curves(
-            *(inputs, values[:, np.newaxis], rewards, n_train),
-            degree=2,
-            loss=unexplained,
-        ),
+        "utilities": curves(*given, loss=unexplained, **how),
+        "regret": relative(curves(*given, loss=lost, **how)),
+        "value": of_value,
     }
 
 
@@ -206,7 +216,7 @@ def preference_section(repetitions: int) -> str:
         if ("preferences", name) in RELEASE:
             cells = [f"{value:.2f}" for value in RELEASE["preferences", name]]
             rows.append(["value, published", name, *cells])
-    n_components = N_COMPONENTS["preferences"]
+    n_components = N_OF_PREFERENCES
     title = (
         f"### Simulated preferences\n\n{N_COMPARISONS} comparisons, β = "
         f"{TEMPERATURE:g}, mean ± standard error over {len(found)} prompts; 80 members "
@@ -217,7 +227,7 @@ def preference_section(repetitions: int) -> str:
 
 def _is_complete(found: dict[str, dict[str, np.ndarray]]) -> bool:
     """Whether every order has a curve of full length and a regret to begin with."""
-    length = N_COMPONENTS["preferences"] + 1
+    length = N_OF_PREFERENCES + 1
     return all(
         curve.shape[1] == length and np.isfinite(curve).all()
         for curves_of_loss in found.values()
@@ -232,11 +242,13 @@ def _columns(n_components: int) -> list[str]:
 def main() -> None:
     parser = study_parser(__doc__, 20)
     parser.add_argument("--blocks", type=Path, help="folder of trained networks")
-    parser.add_argument("--tasks", nargs="*", choices=UNITS, default=list(UNITS))
     arguments = parser.parse_args()
-    sections = [task_section(name, arguments.blocks) for name in arguments.tasks]
-    sections.append(preference_section(arguments.repetitions))
-    publish(sections, COMMAND, arguments.write)
+    make = {name: partial(task_section, name, arguments.blocks) for name in ENSEMBLES}
+    n_prompts = arguments.repetitions
+    make[f"preferences {n_prompts}"] = partial(preference_section, n_prompts)
+    sections, spent = stored_sections("acquisition", make, arguments.blocks)
+    command = f"{COMMAND} --repetitions {arguments.repetitions}"
+    publish(sections, command, arguments.write, spent)
 
 
 if __name__ == "__main__":

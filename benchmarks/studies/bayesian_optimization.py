@@ -296,7 +296,8 @@ def main() -> None:
         reference_section(make, n),
         sequence_section(make, n),
     ]
-    publish(sections, COMMAND, arguments.write)
+    command = f"{COMMAND} --repetitions {arguments.repetitions}"
+    publish(sections, command, arguments.write)
 
 
 if __name__ == "__main__":

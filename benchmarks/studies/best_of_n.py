@@ -228,7 +228,8 @@ def main() -> None:
         sections.append(selection_section(rewards, n_comparisons))
         sections.append(worth_section(rewards, n_comparisons))
     sections.append(published())
-    publish(sections, COMMAND, arguments.write)
+    command = f"{COMMAND} --repetitions {arguments.repetitions}"
+    publish(sections, command, arguments.write)
 
 
 if __name__ == "__main__":

@@ -193,8 +193,8 @@ def main() -> None:
     seeds = range(first, first + arguments.repetitions)
     found = run(arguments.arms, seeds, arguments.out)
     spent = sum(o.seconds for outcomes in found.values() for o in outcomes)
-    note = f"All campaigns together: {spent:.0f} CPU-seconds."
-    publish([regret_table(found), note], COMMAND, arguments.write)
+    command = f"{COMMAND} --repetitions {arguments.repetitions}"
+    publish([regret_table(found)], command, arguments.write, spent)
 
 
 if __name__ == "__main__":

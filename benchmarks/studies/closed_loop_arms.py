@@ -211,7 +211,7 @@ class Surrogate(Networks):
     reaction. Components predict all yields linearly, and a Kalman filter learns them.
     """
 
-    n_components, n_tries = 6, 50
+    n_components, n_tries = 6, 10
 
     def prepare(self) -> None:
         n_members = len(self.predictions)

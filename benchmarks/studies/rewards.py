@@ -1,6 +1,6 @@
 """Ensembles of rewards of three tasks: what is chosen, and what differs.
 
-An action is one of the hundred objects (reactions, cells, molecules) with the largest
+An action is one of the thirty objects (reactions, cells, molecules) with the largest
 mean reward of the training members; its utility is the member's prediction. Inputs are
 principal components of all predictions, or of the named parts of the rewards.
 """
@@ -8,7 +8,7 @@ principal components of all predictions, or of the named parts of the rewards.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,16 +16,23 @@ from sklearn.decomposition import PCA
 
 from gflownet_envs.block_store import BlockStore
 from gflownet_envs.datasets import fetch_buchwald_hartwig
+from gflownet_envs.experiments.task import Preset
 from gflownet_envs.experiments.tasks import TASKS
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
+from gflownet_envs.experiments.tasks.molecule_studies import MoleculeSettings
+from gflownet_envs.rewards.proxy_training import PAPER_PROXY
 
-#: Tasks of the studies: the unit of their utilities, and what it is of log R.
-UNITS = {
-    "buchwald-hartwig": ("percent", TEMPERATURE),
-    "grid": ("log R", 1.0),
-    "molecules": ("log R", 1.0),
+#: Ensembles of the studies: the task, its preset, the unit of the utilities, and what
+#: it is of log R. The networks of "paper" are trained as in the paper, and underfit.
+ENSEMBLES = {
+    "reactions": ("buchwald-hartwig", "default", "percent", TEMPERATURE),
+    "reactions, paper": ("buchwald-hartwig", "paper", "percent", TEMPERATURE),
+    "grid": ("grid", "default", "log R", 1.0),
+    "molecules": ("molecules", "default", "log R", 1.0),
 }
-N_ACTIONS = 100
+N_ACTIONS = 30
+#: Of the real molecules, which are the products of three of them: 4096.
+N_FRAGMENTS = 16
 
 
 @dataclass(frozen=True)
@@ -95,13 +102,12 @@ def components_of(
     return pca.transform(np.asarray(values, dtype=np.float64))[:, kept]
 
 
-def reward_ensemble(
-    name: str, blocks: Path | None = None, preset: str = "default"
-) -> RewardEnsemble:
+def reward_ensemble(name: str, blocks: Path | None = None) -> RewardEnsemble:
     """Train or solve what a task needs, and return what its members predict."""
-    task = TASKS[name]
+    task_name, preset, unit, scale = ENSEMBLES[name]
+    task = TASKS[task_name]
     study = task.prepare(
-        task.presets[preset],
+        smaller(task.presets[preset]),
         seed=0,
         options={},
         progress=lambda *_: None,
@@ -109,10 +115,9 @@ def reward_ensemble(
     )
     named = study.named_parts[0].parts if study.named_parts else {}
     n_members = study.n_train + study.n_test
-    unit, scale = UNITS[name]
     predictions = scale * study.reward.log_reward[:n_members].numpy()
     measured = None
-    if name == "buchwald-hartwig":
+    if task_name == "buchwald-hartwig":
         measured = measured_yields(predictions.shape[1])
     return RewardEnsemble(
         predictions,
@@ -121,6 +126,15 @@ def reward_ensemble(
         {part: values[:n_members] for part, values in named.items()},
         measured,
     )
+
+
+def smaller(preset: Preset) -> Preset:
+    """Train the paper's networks a hundred times, and assemble fewer molecules."""
+    if preset.proxy == PAPER_PROXY:
+        return replace(preset, n_test=50)
+    if isinstance(preset.proxy, MoleculeSettings) and not preset.proxy.n_fragments:
+        return replace(preset, proxy=replace(preset.proxy, n_fragments=N_FRAGMENTS))
+    return preset
 
 
 def measured_yields(n_objects: int) -> np.ndarray:  # shape: (n_objects,)

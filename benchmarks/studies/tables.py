@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,14 @@ from numpy.typing import ArrayLike
 
 from benchmarks.results_page import table
 
-__all__ = ["mean_and_error", "numbers", "publish", "study_parser", "table"]
+__all__ = [
+    "mean_and_error",
+    "numbers",
+    "publish",
+    "stored_sections",
+    "study_parser",
+    "table",
+]
 
 
 def mean_and_error(values: ArrayLike, digits: int = 3) -> str:
@@ -38,9 +46,36 @@ def study_parser(doc: str, repetitions: int) -> argparse.ArgumentParser:
     return parser
 
 
-def publish(sections: Sequence[str], command: str, write: Path | None) -> None:
-    """Print the tables with the CPU time so far, and write them where asked."""
-    spent = f"`{command}`: {time.process_time():.0f} CPU-seconds on one core."
+def stored_sections(
+    study: str, sections: Mapping[str, Callable[[], str]], folder: Path | None
+) -> tuple[list[str], float]:
+    """Return sections and their CPU seconds; finished ones come from the folder."""
+    texts, spent = [], 0.0
+    for name, make in sections.items():
+        file = None if folder is None else folder / f"{study} {name}.json"
+        if file is not None and file.exists():
+            text, seconds = json.loads(file.read_text(encoding="utf-8"))
+        else:
+            started = time.process_time()
+            text = make()
+            seconds = time.process_time() - started
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(json.dumps([text, seconds]), encoding="utf-8")
+        texts.append(text)
+        spent += seconds
+    return texts, spent
+
+
+def publish(
+    sections: Sequence[str],
+    command: str,
+    write: Path | None,
+    seconds: float | None = None,
+) -> None:
+    """Print the tables with the CPU time, so far or given, and write them if asked."""
+    seconds = time.process_time() if seconds is None else seconds
+    spent = f"`{command}`: {seconds:.0f} CPU-seconds on one core."
     head = f"<!-- Written by `{command}`; do not edit. -->"
     text = "\n\n".join(part.strip() for part in (head, *sections, spent)) + "\n"
     print(text)

@@ -1,9 +1,9 @@
 """Value of information for the rewards of three tasks, in the sample and held out.
 
 Members are those of the tasks' default presets (``benchmarks/studies/rewards.py``): one
-of a hundred reactions, cells or molecules is chosen. Inputs are five principal
-components, as in the paper, or the two leading components of each named part of the
-rewards. Expansions are of degree one.
+of the thirty best reactions, cells or molecules is chosen. Inputs are five principal
+components, as in the paper, or the leading component of each named part of the rewards.
+Expansions are of degree one.
 
 The last table has what the release calls the value of information: first-order indices
 of the expected measured yield of each member's policy ``softmax(yield / 4 percent)``
@@ -17,6 +17,7 @@ Run: ``OMP_NUM_THREADS=1 python -m benchmarks.studies.worth_of_rewards
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,14 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.studies.bayesian_optimization import r_squared
-from benchmarks.studies.rewards import UNITS, RewardEnsemble, reward_ensemble
-from benchmarks.studies.tables import numbers, publish, study_parser, table
+from benchmarks.studies.rewards import ENSEMBLES, RewardEnsemble, reward_ensemble
+from benchmarks.studies.tables import (
+    numbers,
+    publish,
+    stored_sections,
+    study_parser,
+    table,
+)
 from gflownet_envs.experiments.tasks.buchwald_hartwig import TEMPERATURE
 from skpce import PolynomialChaosRegressor
 from skpce.decision import DependentInputsWarning, value_of_information
@@ -35,7 +42,8 @@ COMMAND = (
     "OMP_NUM_THREADS=1 python -m benchmarks.studies.worth_of_rewards "
     "--blocks runs/studies"
 )
-N_COMPONENTS, N_OF_A_PART, N_OF_THE_VALUE = 5, 2, 6
+N_COMPONENTS, N_OF_A_PART, N_OF_THE_VALUE = 5, 1, 6
+N_PERMUTATIONS = 499
 #: Published: first-order indices of the value of reactions, and residuals.
 RELEASE_SHARES = (0.722, 0.188, 0.049, 0.0, 0.0, 0.0)
 RELEASE_RESIDUALS = ("0.227", "0.336")
@@ -44,16 +52,15 @@ RELEASE_RESIDUALS = ("0.227", "0.336")
 def worth(
     inputs: np.ndarray,
     utility: np.ndarray,
-    groups: dict[str, list[int]] | None = None,
     *,
     form: str = "marginal",
-    n_permutations: int = 999,
+    n_permutations: int = N_PERMUTATIONS,
 ) -> Any:
     """Return the table of values of information of degree one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependentInputsWarning)
         return value_of_information(
-            *(PolynomialChaosRegressor(1), inputs, utility, groups),
+            *(PolynomialChaosRegressor(1), inputs, utility),
             form=form,
             n_permutations=n_permutations,
             n_samples=16384,
@@ -83,17 +90,16 @@ def rows_of(found: Any, names: list[str], places: list[int]) -> list[list[str]]:
     """Return the rows of some inputs."""
     rows = []
     for name, i in zip(names, places, strict=True):
-        spread = found.standard_error[i] if found.standard_error[i] > 1e-9 else 0.0
         p_value = found.p_value[i]
         rows.append(
             [
                 name,
                 f"{found.variance_share[i]:.2f}",
-                f"{found.plug_in[i]:.3g} ± {spread:.2g}",
+                f"{found.plug_in[i]:.3f} ± {found.standard_error[i]:.3f}",
                 f"{found.plug_in[i] / found.evpi:.2f}",
                 f"{found.flip_probability[i]:.2f}",
-                f"{found.cross_fitted[i]:.3g}",
-                f"{found.lower_bound[i]:.3g}",
+                f"{found.cross_fitted[i]:.3f}",
+                f"{found.lower_bound[i]:.3f}",
                 f"{p_value:.3f}",
                 "yes" if found.supported[i] else "no",
             ]
@@ -109,46 +115,44 @@ COLUMNS = [
 
 
 def component_section(
-    name: str, ensemble: RewardEnsemble, n_permutations: int = 999
+    name: str, ensemble: RewardEnsemble, n_permutations: int = N_PERMUTATIONS
 ) -> str:
     """Values of principal components."""
-    inputs = ensemble.components(N_COMPONENTS)
-    found = worth(inputs, ensemble.utilities(), n_permutations=n_permutations)
+    inputs, utility = ensemble.components(N_COMPONENTS), ensemble.utilities()
     inside, outside = held_out_r2(ensemble, inputs)
     n_inputs = inputs.shape[1]
+    found = worth(inputs, utility, n_permutations=n_permutations)
     names = [f"component {i + 1}" for i in range(n_inputs)] + ["all"]
     n_members, n_objects = ensemble.predictions.shape
+    everything = utility.max(axis=1).mean() - utility.mean(axis=0).max()
     title = (
         f"### {name}: components\n\n{n_members} members, {ensemble.n_train} of them to "
-        f"learn the components of {n_objects} rewards; worth in {ensemble.unit}. R² of "
-        f"the utilities (less their mean over actions) by an expansion fitted to these "
+        f"learn the components of {n_objects} rewards; worth in {ensemble.unit}. Who "
+        f"knew a member's rewards themselves would gain {everything:.2f}. R² of the "
+        f"utilities (less their mean over actions) by an expansion fitted to the "
         f"{ensemble.n_train}: {inside:.2f} on them, **{outside:.2f} held out**."
     )
     rows = rows_of(found, names, list(range(n_inputs + 1)))
     return f"{title}\n\n{table(COLUMNS, rows)}"
 
 
-def part_section(name: str, ensemble: RewardEnsemble, n_permutations: int = 999) -> str:
+def part_section(
+    name: str, ensemble: RewardEnsemble, n_permutations: int = N_PERMUTATIONS
+) -> str:
     """Values of named parts."""
     inputs, groups = ensemble.part_components(N_OF_A_PART)
-    n_inputs = inputs.shape[1]
-    single = all(len(own) == 1 for own in groups.values())
     found = worth(
-        *(inputs, ensemble.utilities(), None if single else groups),
+        *(inputs, ensemble.utilities()),
         form="regression",
         n_permutations=n_permutations,
     )
     inside, outside = held_out_r2(ensemble, inputs)
-    start = 0 if single else n_inputs
-    places = [start + i for i in range(len(groups))] + [start + len(groups)]
-    of_parts = f"{'One component' if single else 'Two components'} of each part"
-    how = "" if single else " (regression form)"
     title = (
-        f"### {name}: named parts\n\n{of_parts}, known together{how}; "
-        f"worth in {ensemble.unit}. R² of the utilities: {inside:.2f} fitted, "
+        f"### {name}: named parts\n\nThe leading component of each part, regression "
+        f"form; worth in {ensemble.unit}. R² of the utilities: {inside:.2f} fitted, "
         f"**{outside:.2f} held out**."
     )
-    rows = rows_of(found, [*groups, "all"], places)
+    rows = rows_of(found, [*groups, "all"], list(range(len(groups) + 1)))
     return f"{title}\n\n{table(COLUMNS, rows)}"
 
 
@@ -160,7 +164,9 @@ def policy_values(ensemble: RewardEnsemble) -> np.ndarray:  # shape: (n_members,
     return policies @ ensemble.measured[known]
 
 
-def value_section(ensemble: RewardEnsemble, n_permutations: int = 999) -> str:
+def value_section(
+    name: str, ensemble: RewardEnsemble, n_permutations: int = N_PERMUTATIONS
+) -> str:
     """The release's value of information of reactions, in the sample and held out."""
     values = policy_values(ensemble)[:, np.newaxis]
     inputs = ensemble.components(N_OF_THE_VALUE)
@@ -183,7 +189,7 @@ def value_section(ensemble: RewardEnsemble, n_permutations: int = 999) -> str:
                 f"{1 - inside:.3f}",
                 f"{1 - outside:.3f}",
                 f"{outside:.2f}",
-                f"{found.answer[0]} (Q² {found.q2[0]:.2f}, p {found.p_value[0]:.3f})",
+                "yes" if found.supported[0] else "no",
             ]
         )
     rows.append(
@@ -197,29 +203,36 @@ def value_section(ensemble: RewardEnsemble, n_permutations: int = 999) -> str:
     )
     columns = [
         *("fitted to", "first-order indices of the value", "residual, fitted"),
-        *("residual, held out", "R², held out", "verdict"),
+        *("residual, held out", "R², held out", "supported by the verdict"),
     ]
     title = (
-        "### buchwald-hartwig: indices of the value of a policy\n\nStandard deviation "
+        f"### {name}: indices of the value of a policy\n\nStandard deviation "
         f"of the value over members: {values.std():.2f} percent (published: 2.35)."
     )
     return f"{title}\n\n{table(columns, rows)}"
 
 
+def sections_of(name: str, blocks: Path | None) -> str:
+    """Return all tables of an ensemble."""
+    ensemble = reward_ensemble(name, blocks)
+    sections = [component_section(name, ensemble)]
+    if ensemble.parts:
+        sections.append(part_section(name, ensemble))
+    if ensemble.measured is not None:
+        sections.append(value_section(name, ensemble))
+    return "\n".join(sections)
+
+
 def main() -> None:
     parser = study_parser(__doc__, 1)
     parser.add_argument("--blocks", type=Path, help="folder of trained networks")
-    parser.add_argument("--tasks", nargs="+", choices=UNITS, default=list(UNITS))
     arguments = parser.parse_args()
-    sections = []
-    for name in arguments.tasks:
-        ensemble = reward_ensemble(name, arguments.blocks)
-        sections.append(component_section(name, ensemble))
-        if ensemble.parts:
-            sections.append(part_section(name, ensemble))
-        if ensemble.measured is not None:
-            sections.append(value_section(ensemble))
-    publish(sections, COMMAND, arguments.write)
+    sections, spent = stored_sections(
+        "worth_of_rewards",
+        {name: partial(sections_of, name, arguments.blocks) for name in ENSEMBLES},
+        arguments.blocks,
+    )
+    publish(sections, COMMAND, arguments.write, spent)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from benchmarks.studies.gaussian_posterior import (
     synthetic,
 )
 from benchmarks.studies.rewards import RewardEnsemble, components_of
-from benchmarks.studies.tables import mean_and_error, publish
+from benchmarks.studies.tables import mean_and_error, publish, stored_sections
 from benchmarks.studies.worth_of_rewards import (
     component_section,
     part_section,
@@ -224,7 +224,7 @@ def test_sections_of_the_worth_of_rewards():
     text = component_section("reactions", ensemble, n_permutations=39)
     assert "**1.00 held out**" in text
     assert "| acid |" in part_section("reactions", ensemble, n_permutations=39)
-    assert "published" in value_section(ensemble, n_permutations=39)
+    assert "published" in value_section("reactions", ensemble, n_permutations=39)
     assert policy_values(ensemble).shape == (60,)
 
 
@@ -315,3 +315,10 @@ def test_cells_and_files(tmp_path, capsys):
         "<!-- Written by `a command`; do not edit. -->\n\none\n\ntwo"
     )
     assert capsys.readouterr().out.strip() == text.strip()
+
+
+def test_finished_sections_are_read(tmp_path):
+    first = stored_sections("study", {"one": lambda: "text"}, tmp_path)
+    again = stored_sections("study", {"one": lambda: "other"}, tmp_path)
+    assert again == first
+    assert stored_sections("study", {"one": lambda: "other"}, None)[0] == ["other"]
