@@ -283,7 +283,7 @@ class PolynomialChaosRegressor(
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
-        warn_of_terms(self, self.basis_, len(X))  # type: ignore[arg-type]
+        warn_of_terms(self, self.basis_.n_terms, len(X))  # type: ignore[arg-type]
         return self
 
     @available_if(_require_exact_addition)
