@@ -36,7 +36,9 @@ exclude_patterns = [
     "_build",
     "results_tables.md",
     "tasks/table.md",
+    "tasks/fragility_tables.md",
     "tasks/named_parts",
+    "tasks/sachs_interventions.md",
     "benchmarks_tables.md",
     "benchmarks_gflownet_tables.md",
     "user_guide/coverage_tables.md",
@@ -156,6 +158,7 @@ if _mathjax := folder_of_mathjax():
 _SOURCE = "https://github.com/skpce/skpce"
 html_theme = "pydata_sphinx_theme"
 html_title = "skpce"
+html_css_files = ["skpce.css"]
 html_favicon = "_static/favicon.svg"
 html_theme_options = {
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},

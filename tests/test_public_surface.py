@@ -36,6 +36,7 @@ ADDED: set[str] = {
     "skpce.MoreTermsThanRowsWarning",
     "skpce.ZeroReplacedWarning",
     "skpce.decision.DependentInputsWarning",
+    "skpce.ensembles.member_blocks",
     "skpce.decision.knowledge_gradient",
     "skpce.decision.measure_next",
     "skpce.decision.value_of_information",

@@ -106,8 +106,9 @@ class RepresenterBasis:
         """Not listed: raises :class:`NoTermsError`."""
         raise NoTermsError(
             f"This expansion is a sum over {self.n_terms:.6g} terms that are not "
-            "listed; expected one with its terms. expansion.explicit() lists them if "
-            "they are few, expansion.marginal(inputs).explicit() those of some inputs."
+            "listed; expected one with its terms, or 1 for 'order' and 'max_order'. "
+            "expansion.explicit() lists them if they are few, "
+            "expansion.marginal(inputs).explicit() those of some inputs."
         )
 
     exponents = multi_indices

@@ -38,17 +38,14 @@ from .._expansion.noise_correction import (
 from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
 from .._solvers import LinearProblem
 from .._solvers.problem import (
-    LOG_RATIO_FLOOR,
     q2_from_sums,
     sum_rows,
-    weighted_spread,
 )
 from .fitted import FittedCompositions, map_rows
 from .log_ratio import (
     LOG_RATIOS,
     LogRatioGeometry,
     check_log_ratio_parameters,
-    sum_by_step,
 )
 from .residual_intervals import RESIDUAL_LEVELS, residual_indices
 
@@ -118,8 +115,7 @@ def index_level(
     """Check a level and its coordinates, and return its rows."""
     check_option(owner, "level", level, LEVELS)
     geometry = _geometry_of(fitted.geometry, owner, level, coordinates, reference)
-    clr = geometry.to_coordinates(fitted.clr)
-    spread = weighted_spread(clr, fitted.weights, LOG_RATIO_FLOOR)
+    spread = fitted.spread_in(geometry)
     groups = geometry.step_of_coordinate
     if level == "coordinate":
         rows, names = np.arange(len(groups)), tuple(geometry.coordinate_names)
@@ -409,12 +405,9 @@ def unexplained_share(
 ) -> FloatArray:  # of the shape of ``steps``
     """Return the unexplained share of the variance of steps."""
     by_step = fitted.expansion.unexplained_share
-    press = fitted.step_press(fitted.fit.loo_residuals)
-    spread = weighted_spread(fitted.clr, fitted.weights, LOG_RATIO_FLOOR)
+    press, spread = fitted.press_and_spread
     defined = np.isfinite(by_step)
-    whole = q2_from_sums(
-        press[defined].sum(), sum_by_step(spread, fitted.geometry)[defined].sum()
-    )
+    whole = q2_from_sums(press[defined].sum(), spread[defined].sum())
     return np.append(by_step, np.clip(1.0 - whole, 0.0, 1.0))[steps]
 
 

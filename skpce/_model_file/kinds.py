@@ -106,6 +106,7 @@ _MAY_LACK = (
     "levels_",
     "target_variance",
     "loo_error",
+    "diagnostics_",
 )
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
