@@ -281,7 +281,7 @@ class PolynomialChaosRegressor(
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
-        warn_of_terms(self, self.basis_, _num_samples(X))
+        warn_of_terms(self, self.basis_.n_terms, _num_samples(X))
         return self
 
     @available_if(_require_exact_addition)

@@ -372,7 +372,7 @@ class CompositionalPCESurrogate(
         self._n_features_out = geometry.n_coordinates
         remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
-        warn_of_terms(self, basis, len(inputs))
+        warn_of_terms(self, basis.n_terms, len(inputs))
         warn_of_zeros(values, geometry, self.zero_replacement)
         return self
 

@@ -90,6 +90,9 @@ class UnivariateFunctions:
         laws = [self.laws[i] for i in positions.tolist()]
         points = X[:, positions] - np.array([law.location for law in laws])
         points /= np.array([law.scale for law in laws])
+        for column, law in enumerate(laws):  # one that is not standardised linearly
+            if type(law).standardize is not InputLaw.standardize:
+                points[:, column] = law.standardize(X[:, positions[column]])
         values = np.empty((self.degree, len(X), len(positions)))
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(self.degree):

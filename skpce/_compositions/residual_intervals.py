@@ -29,7 +29,7 @@ def residual_indices(
 ) -> SobolInterval:
     """Return the bounds of ``sobol_interval`` of a regressor, for sums over parts."""
     problem = fitted.problem
-    linear, laws = problem.linear, LearnedLaws(fitted.basis, fitted.inputs)
+    linear, laws = problem.linear, LearnedLaws(fitted.basis.with_terms, fitted.inputs)
     with one_thread_if_small(linear.design.size):
         bounds = residual_bounds(
             problem,

