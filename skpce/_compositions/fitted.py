@@ -2,9 +2,9 @@
 
 It is fitted with a coefficient solver, or with any regressor of the inputs, such as a
 forest or a Gaussian process. That one has no coefficients: they are then those of least
-squares on its predictions at draws of the input laws, a surrogate of the surrogate.
-Predictions are those of the regressor; the share of their variance that the expansion
-explains is its *fidelity*.
+squares on its predictions at draws of the input distributions, a surrogate of the
+surrogate. Predictions are those of the regressor; the share of their variance that the
+expansion explains is its *fidelity*.
 """
 
 from __future__ import annotations
@@ -494,6 +494,7 @@ def partial_fit(
         parameters, names = BasisParameters.of(self), input_names(self)
         if before is None:
             parameters.check(names)
+            refuse_class_labels(values)
             geometry = learn_geometry(self, y, values, "y")
             basis = parameters.learn(inputs, weights, names, in_blocks=True)
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
