@@ -168,6 +168,11 @@ class PolynomialBasis:
         starts = [0, *ends[:-1].tolist()]
         return [tuple(pairs[a:b]) for a, b in zip(starts, ends.tolist(), strict=True)]
 
+    @cached_property
+    def _most_factors(self) -> int:
+        """Number of inputs in the largest product of a term, at least 1."""
+        return max(int((self.multi_indices > 0).sum(axis=1).max(initial=1)), 1)
+
     def _fill(
         self,
         X: FloatArray,  # shape: (n_samples, n_features)
@@ -199,8 +204,7 @@ class PolynomialBasis:
     ) -> None:
         """Refuse inputs at which the functions of one input, or products, overflow."""
         height = np.abs(table).max(axis=0, initial=0.0)  # NaN where it overflows
-        width = int((self.multi_indices > 0).sum(axis=1).max(initial=1))
-        largest = largest_product ** (1.0 / max(width, 1))
+        largest = largest_product ** (1.0 / self._most_factors)
         high = ~(height <= largest) & np.isfinite(column)
         if high.any():
             value = column[np.argmax(high)]

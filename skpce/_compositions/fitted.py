@@ -490,6 +490,7 @@ def partial_fit(
         weights = checked_sample_weight(sample_weight, inputs)
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
+        refuse_class_labels(values)
         parameters, names = BasisParameters.of(self), input_names(self)
         if before is None:
             parameters.check(names)

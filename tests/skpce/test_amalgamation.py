@@ -109,6 +109,7 @@ def test_the_ratio_of_two_parts_outside_the_rest_is_the_same(members):
     )
 
 
+@pytest.mark.filterwarnings("ignore:y has 59 zeros")
 def test_a_verdict_adds_up_once(pair, members):
     X, y = members
     surrogate, plain = pair

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
-from skpce._compositions import softmax_quantiles as module
+from skpce._compositions import predictive as module
 from skpce._expansion.predictive import sorted_quantiles
 
 METHOD = "median_unbiased"
