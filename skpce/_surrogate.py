@@ -415,9 +415,7 @@ class CompositionalPCESurrogate(
         generator = make_generator(self.random_state)
         p_values, q2 = None, fitted.expansion.q2
         if self.n_permutations:
-            p_values = indices.permutation_p_values(
-                fitted, self.n_permutations, generator
-            )
+            p_values = fitted.permutation_p_values(self.n_permutations, generator)
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=round(float(fitted.weights.sum())),

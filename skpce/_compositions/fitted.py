@@ -15,19 +15,33 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import delayed
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from .._basis.basis import PolynomialBasis
 from .._basis.representers import Basis
-from .._checks import FloatArray, IndexArray, Samples, make_generator
+from .._checks import (
+    FloatArray,
+    IndexArray,
+    Samples,
+    make_generator,
+    one_thread_if_small,
+)
+from .._checks.workers import workers
 from .._expansion.expansion import Expansion
-from .._expansion.intervals import SobolInterval
-from .._expansion.problem import FittedProblem, linear_problem
+from .._expansion.indices import index_masks
+from .._expansion.intervals import (
+    RowSums,
+    SobolInterval,
+    ordered_interval,
+    residual_bounds,
+)
+from .._expansion.problem import FittedProblem, LearnedLaws, linear_problem
 from .._solvers import CoefficientSolver, LinearFit, LinearProblem
 from .._solvers.dual_ridge import DualFit, DualRidgeSolver
 from .._solvers.external import copies_of, cross_validated_fit, require_weights
-from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, sum_rows, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import LogRatioGeometry, sum_by_step
 
@@ -219,6 +233,47 @@ class FittedCompositions:
         clr = self.fitted_geometry.from_coordinates(residuals)
         return sum_by_step(self.weights @ np.square(clr), self.fitted_geometry)
 
+    def row_sums(self, level: str) -> RowSums:
+        """Add fitted coordinates up to the steps, or to the trajectory."""
+        targets = self.fitted_geometry.step_of_coordinate
+        parts, n_rows = self.geometry.step_of_active, self.geometry.layout.n_steps
+        if level == "trajectory":
+            targets, parts, n_rows = np.zeros_like(targets), np.zeros_like(parts), 1
+
+        def add(values: FloatArray) -> FloatArray:
+            sums = sum_rows(np.moveaxis(values, -1, 0), parts, n_rows)
+            return np.moveaxis(sums, 0, -1)
+
+        def largest(values: FloatArray) -> FloatArray:
+            found = np.zeros((*values.shape[:-1], n_rows))
+            for row in np.unique(targets):
+                found[..., row] = values[..., targets == row].max(axis=-1)
+            return found
+
+        def variance(values: FloatArray) -> FloatArray:
+            # Variances of additive log-ratios are not those of the step: of these only
+            # the spread over resamples is known.
+            is_known = self.fitted_geometry.log_ratio != "alr"
+            return sum_rows(is_known * values, targets, n_rows)
+
+        return RowSums(self.fitted_geometry.from_coordinates, add, largest, variance)
+
+    def permutation_p_values(
+        self, n_permutations: int, generator: np.random.Generator
+    ) -> FloatArray:  # shape: (n_steps,)
+        """Return how often permuted members leave no larger prediction error."""
+        observed = self.step_press(self.fit.loo_residuals)
+        linear = self.problem.linear
+        orders = [
+            generator.permutation(len(linear.design)) for _ in range(n_permutations)
+        ]
+        residuals = workers(self.n_jobs)(
+            delayed(_permuted_press)(self, linear, order) for order in orders
+        )
+        exceed = np.sum(np.asarray(residuals) <= observed, axis=0)
+        p_values = (1.0 + exceed) / (1.0 + n_permutations)
+        return np.where(np.isfinite(self.expansion.q2), p_values, np.nan)
+
     @property
     def alpha(self) -> FloatArray:
         """Penalty of each step, or of each fitted coordinate without pooling."""
@@ -300,3 +355,35 @@ def fit_compositions(
     return FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
     )
+
+
+def residual_interval(
+    fitted: FittedCompositions,
+    level: str,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+) -> SobolInterval:
+    """Return the bounds of ``sobol_interval`` of a regressor, for sums over parts."""
+    problem = fitted.problem
+    linear, laws = problem.linear, LearnedLaws(fitted.basis, fitted.inputs)
+    with one_thread_if_small(linear.design.size):
+        bounds = residual_bounds(
+            problem,
+            linear,
+            laws,
+            index_masks(laws.multi_indices),
+            n_resamples,
+            confidence_level,
+            generator,
+            fitted.row_sums(level),
+        )
+    return ordered_interval(bounds, float(confidence_level), "residual")
+
+
+def _permuted_press(
+    fitted: FittedCompositions, linear: LinearProblem, order: IndexArray
+) -> FloatArray:  # shape: (n_steps,)
+    """Return the prediction error of each step with the inputs permuted."""
+    fit = fitted.problem.solver.fit(linear.permuted(order))
+    return fitted.step_press(fit.loo_residuals)

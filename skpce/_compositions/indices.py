@@ -44,14 +44,13 @@ from .._solvers.problem import (
     sum_rows,
     weighted_spread,
 )
-from .fitted import FittedCompositions, map_rows
+from .fitted import FittedCompositions, map_rows, residual_interval
 from .log_ratio import (
     LOG_RATIOS,
     LogRatioGeometry,
     check_log_ratio_parameters,
     sum_by_step,
 )
-from .residual_intervals import RESIDUAL_LEVELS, residual_indices
 
 #: Levels at which indices are given.
 LEVELS = ("coordinate", "step", "trajectory")
@@ -330,13 +329,13 @@ def sobol_interval(
     generator = fitted.generator(random_state)
     if method == "bootstrap":
         return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
-    check_option(f"{owner}(method='residual')", "level", level, RESIDUAL_LEVELS)
-    if fitted.models is not None:
+    check_option(f"{owner}(method='residual')", "level", level, LEVELS[1:])
+    if fitted.models is not None or isinstance(fitted.basis, RepresenterBasis):
         raise ValueError(
-            f"{owner} has method='residual' for fits with coefficients. The regressor "
-            "of this one has none: expected method='bootstrap'."
+            f"{owner} has method='residual' for fits with a coefficient for each term. "
+            "This one has none: expected method='bootstrap'."
         )
-    return residual_indices(fitted, level, n_resamples, confidence_level, generator)
+    return residual_interval(fitted, level, n_resamples, confidence_level, generator)
 
 
 def noise_corrected_sobol_indices(
@@ -485,29 +484,6 @@ def _resampled_indices(
         coefficients = solver.resample(linear, fitted.fit, counts)
         clr_coefficients = fitted.clr_coefficients(coefficients)
         return level.indices(clr_coefficients, solver.laws.basis.multi_indices)
-
-
-def permutation_p_values(
-    fitted: FittedCompositions, n_permutations: int, generator: np.random.Generator
-) -> FloatArray:  # shape: (n_steps,)
-    """Return how often permuted members leave no larger prediction error."""
-    observed = fitted.step_press(fitted.fit.loo_residuals)
-    linear = fitted.problem.linear
-    orders = [generator.permutation(len(linear.design)) for _ in range(n_permutations)]
-    residuals = workers(fitted.n_jobs)(
-        delayed(_permuted_press)(fitted, linear, order) for order in orders
-    )
-    exceed = np.sum(np.asarray(residuals) <= observed, axis=0)
-    p_values = (1.0 + exceed) / (1.0 + n_permutations)
-    return np.where(np.isfinite(fitted.expansion.q2), p_values, np.nan)
-
-
-def _permuted_press(
-    fitted: FittedCompositions, linear: LinearProblem, order: IndexArray
-) -> FloatArray:  # shape: (n_steps,)
-    """Return the prediction error of each step with the inputs permuted."""
-    fit = fitted.problem.solver.fit(linear.permuted(order))
-    return fitted.step_press(fit.loo_residuals)
 
 
 def sobol_frame(
