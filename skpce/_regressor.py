@@ -403,7 +403,7 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
-        named = y = one_table(y) if np.ndim(y) == 3 else y
+        named = y = one_table(y) if getattr(y, "ndim", 0) == 3 else y
         refuse_no_numbers(y, "y")
         y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validated(

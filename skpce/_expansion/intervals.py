@@ -227,7 +227,7 @@ def _bounds_of_shares(
 ) -> FloatArray:  # shape: (2, n_targets, 3 * n_features)
     """Return bounds of first-order, total and Shapley shares of complete targets."""
     linear, inputs = problem.linear, problem.require_samples("sobol_interval").inputs
-    laws = LearnedLaws(problem.basis, inputs)
+    laws = LearnedLaws(problem.basis.with_terms, inputs)
     masks = index_masks(laws.multi_indices)
     with one_thread_if_small(linear.design.size):
         if method == "bootstrap":
