@@ -158,6 +158,7 @@ if _mathjax := folder_of_mathjax():
 _SOURCE = "https://github.com/skpce/skpce"
 html_theme = "pydata_sphinx_theme"
 html_title = "skpce"
+html_css_files = ["skpce.css"]
 html_favicon = "_static/favicon.svg"
 html_theme_options = {
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},

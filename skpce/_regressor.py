@@ -85,11 +85,10 @@ class PolynomialChaosRegressor(
     ----------
     degree : int, default=2
         Largest degree of a term.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input, or the name of a family, as in
-        :class:`PolynomialChaosFeatures`. Sobol indices are exact only for frozen laws;
-        learned ones carry the error of what was learned, which ``sobol_interval``
-        contains.
+    distribution : str, frozen distribution, bounds, list or dict, default="normal"
+        Of each input, or the name of a family, as in :class:`PolynomialChaosFeatures`.
+        Sobol indices are exact only for frozen ones; learned ones carry the error of
+        what was learned, which ``sobol_interval`` contains.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0
@@ -278,8 +277,7 @@ class PolynomialChaosRegressor(
         FailedSamplesWarning
             When y has NaN; says how many samples each target has.
         MoreTermsThanRowsWarning
-            When the basis has more terms than X has rows and the solver chooses no
-            few of them.
+            When terms outnumber rows and the solver does not choose few of them.
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
@@ -462,16 +460,10 @@ class PolynomialChaosRegressor(
 
     def _can_add_samples(self) -> bool:
         """Whether a fit can be continued with other samples, exactly."""
-        laws = self.distribution
-        if isinstance(laws, Mapping):
-            laws = list(laws.values())
-        listed = isinstance(laws, (Sequence, np.ndarray)) and not isinstance(laws, str)
-        laws = laws if listed and getattr(laws, "ndim", 1) > 0 else [laws]
-        return (
-            self.criterion == "gcv"
-            and self._may_fit_from_sums()
-            and not any(isinstance(law, str) for law in laws)
-        )
+        given = self.distribution
+        laws = given.values() if isinstance(given, Mapping) else np.ravel(given)
+        learned = any(isinstance(law, str) for law in laws)
+        return self.criterion == "gcv" and self._may_fit_from_sums() and not learned
 
     def predict(
         self, X: ArrayLike, return_std: bool = False

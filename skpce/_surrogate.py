@@ -62,11 +62,11 @@ from ._compositions.log_ratio import (
     inverse_transform,
     learn_geometry,
     log_ratios_of,
-    warn_of_zeros,
 )
 from ._compositions.scoring import checked_policies, d2_kl_deviance
 from ._compositions.steps import column_labels
 from ._compositions.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
+from ._compositions.zeros import warn_of_zeros
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
 from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
@@ -86,8 +86,8 @@ class CompositionalPCESurrogate(
     on the simplices [1]_. The coefficients give, in closed form, the share of the
     variance of each step that each input drives.
 
-    Nothing here knows where the ensemble comes from: bagged classifiers, token laws
-    of language models and policies of agents all do.
+    Nothing here knows where the ensemble comes from: bagged classifiers, token
+    distributions of language models and policies of agents all do.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class CompositionalPCESurrogate(
         ``fit``) is fitted to the basis functions, one coordinate at a time. Any
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
-        expansion of its predictions at draws of the input laws: see
+        expansion of its predictions at draws of the input distributions: see
         ``indices_from_`` and ``fidelity_``. A
         :class:`PolynomialChaosKernelRegressor` is fitted to all terms of the
         surrogate's own degree, distribution and interaction order without a list of

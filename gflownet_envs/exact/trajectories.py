@@ -54,7 +54,7 @@ class PoliciesAlong:
     mask : ndarray of shape (ΣK,), bool
         True where the action is allowed.
     steps : dict of str to int
-        K, the number of parts of each step, by its name; for ``steps=`` of `skpce`.
+        K, the number of parts of each step, by its name; for ``steps=`` of ``skpce``.
     step_names : tuple of str
     action_names : tuple of str
         One a column.

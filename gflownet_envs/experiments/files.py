@@ -126,7 +126,7 @@ def _add_verdict(
         "Cross-fitted Q² refits the whole pipeline, embedding included, without the "
         "members it predicts. Supported (attributable): Q² of at least 0.25, p of at "
         "most 0.05, training noise below one half. Exact policies stand beside "
-        "trained ones; they never fill in for them."
+        "trained ones and do not replace them."
     )
 
 

@@ -368,7 +368,7 @@ class BasisParameters:
         *,
         in_blocks: bool = False,  # True when the design matrix is never whole in memory
     ) -> PolynomialBasis:
-        """Learn the input laws and build the index set that they can carry."""
+        """Learn the input distributions and build the index set that they can carry."""
         laws = self.learn_laws(X, weights, names)
         n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
         multi_indices = self._index_set(laws, names, n_rows)

@@ -462,27 +462,31 @@ def _remove_leftovers(folder: Path, prefix: str) -> None:
                 continue
 
 
-def format_cell(value: Any) -> str:
+def format_cell(value: Any, digits: int = 3) -> str:
     """Return a short text: three digits, yes/no, a dash for NaN."""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (float, np.floating)):
-        return "–" if np.isnan(value) else f"{value:.3g}"
+        return "–" if np.isnan(value) else f"{value + 0.0:.{digits}g}"
     if isinstance(value, tuple):
         return "; ".join(str(part) for part in value)
     return str(value)
 
 
 def html_table(
-    columns: Iterable[str], rows: Iterable[Iterable[Any]], caption: str = ""
+    columns: Iterable[str],
+    rows: Iterable[Iterable[Any]],
+    caption: str = "",
+    digits: int = 3,
 ) -> str:
     """Return an HTML table whose cells are short texts."""
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(format_cell(cell))}</td>' for cell in row)}</tr>"
+    cells = (
+        "".join(f"<td>{escape(format_cell(cell, digits))}</td>" for cell in row)
         for row in rows
     )
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

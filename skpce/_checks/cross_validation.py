@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import warnings
 
-# The module of scikit-learn that fits and scores folds, for every search and score.
-_OF_FOLDS = "sklearn.model_selection._validation"
+# The package of scikit-learn, and the file in it, that fit and score the folds of every
+# search and score.
+_PACKAGE, _FILE = "sklearn.model_selection", "_validation.py"
 
 
 def is_of_a_fold() -> bool:
@@ -17,7 +18,8 @@ def is_of_a_fold() -> bool:
     """
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_globals.get("__name__") == _OF_FOLDS:
+        name = str(frame.f_globals.get("__name__"))
+        if name.startswith(_PACKAGE) and frame.f_code.co_filename.endswith(_FILE):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False

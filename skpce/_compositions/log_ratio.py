@@ -32,7 +32,6 @@ from .._checks import (
     refuse_not_finite,
     validated,
 )
-from .._checks.cross_validation import warn_outside_folds
 from .._model_file.state import plain_state, restore_state
 from .._version import DOC_LINK_TEMPLATE
 from .steps import (
@@ -46,9 +45,6 @@ from .steps import (
     resolve_mask,
 )
 from .tables import one_table, refuse_class_labels, refuse_nan
-
-# In place of a zero where nothing else is given.
-_DEFAULT_REPLACEMENT = 1e-12
 
 LOG_RATIOS = ("alr", "clr", "ilr")
 
@@ -336,50 +332,6 @@ def log_ratios_of(
     refuse_masked(closed, geometry.mask, geometry.layout, name)
     positive = replace_zeros(closed, geometry.mask, geometry.layout, zero_replacement)
     return geometry.clr(positive)
-
-
-class ZeroReplacedWarning(UserWarning):
-    """Zeros of some members were replaced by a small probability."""
-
-
-def warn_of_zeros(
-    values: FloatArray,  # shape: (n_members, n_parts)
-    geometry: LogRatioGeometry,
-    zero_replacement: float,
-) -> None:
-    """Warn of zeros that other members do not have, and of their share of variance."""
-    if zero_replacement != _DEFAULT_REPLACEMENT:
-        return  # somebody has thought about it
-    zero = (values == 0) & geometry.mask
-    zero[:, np.setdiff1d(np.arange(zero.shape[1]), geometry.active_parts)] = False
-    if not zero.any():
-        return
-    layout = geometry.layout
-    columns = layout.slices[int(layout.step_of_part[zero.sum(axis=0).argmax()])]
-    part = replace(
-        geometry,
-        layout=StepLayout((columns.stop - columns.start,), ("",), ("",) * 0),
-        mask=geometry.mask[columns],
-    )
-    positive = replace_zeros(
-        values[:, columns], part.mask, part.layout, zero_replacement
-    )
-    clr = part.clr(positive)
-    others = clr[~zero[:, columns].any(axis=1)]
-    members, count = int(zero.any(axis=1).sum()), int(zero.sum())
-    zeros = "1 zero" if count == 1 else f"{count} zeros"
-    known = f"{clr.var(axis=0).sum():.3g} with such members"
-    if len(others) > 1:
-        known += f" and {others.var(axis=0).sum():.3g} without them"
-    warn_outside_folds(
-        f"y has {zeros}, in {members} of {len(values)} members, which "
-        f"{zero_replacement:g} replaces: the variance of the log-ratios of step "
-        f"{layout.step_names[layout.step_of_part[columns.start]]!r} is {known}. Give "
-        "zero_replacement=, about half of the smallest probability that could be "
-        "seen, or leave these members out.",
-        ZeroReplacedWarning,
-        stacklevel=3,
-    )
 
 
 def composition_geometry(

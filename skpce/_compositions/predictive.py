@@ -214,13 +214,13 @@ def sample(
     X : array-like of shape (n_members, n_features) or None, default=None
         Draw conditional on these inputs. None draws the inputs from their
         distributions: one draw of the inputs for the whole trajectory.
-    inputs : law, list of laws, rows, InputBelief, or None, default=None
+    inputs : distribution, list, dict, rows, InputBelief or None, default=None
         Draw the inputs from other distributions, without refitting: what if the
-        uncertainty were another one? Laws as in ``distribution=`` (named ones
+        uncertainty were another one? Distributions as in ``distribution=`` (named ones
         are learned from the members of the fit), or rows of inputs, drawn with
         replacement, which preserves their dependence; rows of a
-        :class:`skpce.decision.InputBelief` by their weights. None means the laws of
-        the fit.
+        :class:`skpce.decision.InputBelief` by their weights. None means the
+        distributions of the fit.
     residual : {"resampled", "gaussian"} or None, default="resampled"
         Distribution of what the expansion does not explain: normal with the second
         moments of the leave-one-out residuals, or whole residual rows drawn with
@@ -240,12 +240,12 @@ def sample(
     Raises
     ------
     ValueError
-        For a bad argument, or when the residual law is not defined.
+        For a bad argument, or when the residual distribution is not defined.
 
     Warns
     -----
     InputOutsideSupportWarning
-        When inputs lie outside the laws of the fit.
+        When inputs lie outside the distributions of the fit.
 
     Examples
     --------
@@ -286,7 +286,7 @@ def predict_interval(
     X : array-like of shape (n_members, n_features) or None, default=None
         Intervals conditional on these inputs. None gives one interval per part
         for a member of unknown inputs.
-    inputs : law, list of laws, array-like of rows, or None, default=None
+    inputs : distribution, list, dict, rows, InputBelief or None, default=None
         Distribution of the unknown inputs, as in :meth:`sample`.
     confidence_level : float, default=0.95
         Probability that a part of a new member lies inside, part by part; with
@@ -325,7 +325,7 @@ def predict_interval(
     Raises
     ------
     ValueError
-        For a bad argument, or when the residual law is not defined.
+        For a bad argument, or when the residual distribution is not defined.
 
     Warns
     -----

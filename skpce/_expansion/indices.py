@@ -364,8 +364,8 @@ class DerivativeSensitivity:
         Mean square of the derivative, in squared units of y per unit of x. NaN for
         a categorical input.
     poincare_constant : ndarray of shape (n_features,)
-        Constant of the law of each input, in squared units of x; NaN where none is
-        known.
+        Constant of the distribution of each input, in squared units of x; NaN where
+        none is known.
     total_order_bound : ndarray of shape (n_targets, n_features)
         Upper bound of the total Sobol index. It may be above 1. NaN without a
         constant, 0 for a target without variance.

@@ -119,13 +119,13 @@ def sobol_interval(
     ----------
     confidence_level : float, default=0.9
         Nominal probability that an interval contains the index of the true
-        function under the true laws of the inputs; each index on its own.
+        function under the true distributions of the inputs; each index on its own.
     method : {"residual", "bootstrap"}, default="residual"
         - ``"residual"``: from leave-one-out residuals. Contains the error of the
-          coefficients and of learned laws, shrinkage, missing terms and the price
-          of a search for terms, see Notes.
+          coefficients and of learned distributions, shrinkage, missing terms and the
+          price of a search for terms, see Notes.
         - ``"bootstrap"``: percentiles over resamples of the samples, with the
-          terms and penalties of the fit; learned laws are learned anew. **It
+          terms and penalties of the fit; learned distributions are learned anew. **It
           ignores truncation, shrinkage and the search for terms**: a poor fit can
           have narrow intervals.
     n_resamples : int, default=200
@@ -162,10 +162,10 @@ def sobol_interval(
     therefore about as wide as the unexplained share or wider, and nearly [0, 1]
     for a fit at chance. Noise in y counts as unexplained.
 
-    A law that was learned, such as ``distribution="normal"``, is an estimate; its
-    error is drawn by the same bootstrap and is often the larger one. For the
-    index under the law *as learned* give that law as a frozen one. Contrasts of a
-    categorical input have the frequencies of the fit.
+    A distribution that was learned, such as ``distribution="normal"``, is an estimate;
+    its error is drawn by the same bootstrap and is often the larger one. For the
+    index under the distribution *as learned* give that distribution as a frozen one.
+    Contrasts of a categorical input have the frequencies of the fit.
 
     With ``regressor=`` the residuals are those of five refits without a fold. A
     target whose leave-one-out residuals are not defined (least squares with more

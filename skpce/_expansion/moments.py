@@ -61,7 +61,7 @@ _LARGEST_KEY = 2**62
 
 @dataclass(frozen=True)
 class ExpansionMoments:
-    """Moments of an expansion under the laws of its inputs.
+    """Moments of an expansion under the distributions of its inputs.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class ExpansionMoments:
 
 
 class UnknownMomentsError(ValueError):
-    """A law has no functions of the degrees of products."""
+    """A distribution has no functions of the degrees of products."""
 
 
 def linearisation(

@@ -287,13 +287,13 @@ def sample(
     X : array-like of shape (n_members, n_features) or None, default=None
         Draw conditional on these inputs. None draws the inputs from their
         distributions.
-    inputs : law, list of laws, rows, InputBelief, or None, default=None
+    inputs : distribution, list, dict, rows, InputBelief or None, default=None
         Draw the inputs from other distributions, without refitting: what if the
-        uncertainty were another one? Laws as in ``distribution=`` (named ones
+        uncertainty were another one? Distributions as in ``distribution=`` (named ones
         are learned from the members of the fit), or rows of inputs, drawn with
         replacement, which preserves their dependence; rows of a
-        :class:`skpce.decision.InputBelief` by their weights. None means the laws of
-        the fit.
+        :class:`skpce.decision.InputBelief` by their weights. None means the
+        distributions of the fit.
     residual : {"resampled", "gaussian"} or None, default="resampled"
         Distribution of what the expansion does not explain: whole rows of scaled
         leave-one-out residuals drawn with replacement, which preserves the dependence
@@ -318,7 +318,7 @@ def sample(
     Warns
     -----
     InputOutsideSupportWarning
-        When inputs lie outside the laws of the fit.
+        When inputs lie outside the distributions of the fit.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def predict_interval(
     X : array-like of shape (n_members, n_features) or None, default=None
         Intervals conditional on these inputs. None gives one interval per target for a
         member of unknown inputs.
-    inputs : law, list of laws, array-like of rows, or None, default=None
+    inputs : distribution, list, dict, rows, InputBelief or None, default=None
         Distribution of the unknown inputs, as in :meth:`sample`.
     confidence_level : float, default=0.95
         Probability that a target of a new member lies inside, target by target; with

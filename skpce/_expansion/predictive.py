@@ -304,7 +304,7 @@ class Predictive:
 
 
 def _are_laws(inputs: Any) -> bool:
-    """Return whether this is a law, or a list with one in it."""
+    """Return whether this is a distribution, or a list with one in it."""
     if isinstance(inputs, (str, Mapping)) or is_frozen(inputs):
         return True
     is_list = isinstance(inputs, Sequence)

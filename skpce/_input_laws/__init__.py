@@ -229,7 +229,7 @@ def learn_input_laws(
 
 
 def _family_of(frozen: Any) -> type[InputLaw]:
-    """Return the classical family of a frozen law, or else a general one."""
+    """Return the classical family of a frozen distribution, or else a general one."""
     discrete = isinstance(frozen.dist, stats.rv_discrete)
     general = DiscreteLaw if discrete else ContinuousLaw
     return FROZEN_LAWS.get(family_name(frozen) or "", general)

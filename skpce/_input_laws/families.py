@@ -1,10 +1,10 @@
 r"""The distribution of an input, and its classical families.
 
-An input law standardises a column to :math:`t` and has the three-term recurrence of the
-polynomials that are orthonormal under it ("Orthonormal polynomials" in the page
-"Mathematics" of the documentation), so that a new family is one small class with two
-arrays ([1]_, section 1.3). A law whose functions are no polynomials (a categorical
-input) overrides ``evaluate`` instead.
+An input distribution standardises a column to :math:`t` and has the three-term
+recurrence of the polynomials that are orthonormal under it ("Orthonormal polynomials"
+in the page "Mathematics" of the documentation), so that a new family is one small class
+with two arrays ([1]_, section 1.3). A distribution whose functions are no polynomials
+(a categorical input) overrides ``evaluate`` instead.
 
 References
 ----------
@@ -78,7 +78,7 @@ class InputLaw(ABC):
 
     @abstractmethod
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw from the law, in the units of the input."""
+        """Draw from the distribution, in the units of the input."""
 
     def to_scipy(self) -> Any:
         """Return the law as one of ``scipy.stats``; None for one without a density."""
@@ -87,7 +87,7 @@ class InputLaw(ABC):
     def goodness_of_fit(self, column: FloatArray) -> float:
         """Return the p-value of Kolmogorov's and Smirnov's test, parameters as given.
 
-        NaN without a density: such a law is the distribution of the data.
+        NaN without a density: such a distribution is the distribution of the data.
         """
         law = self.to_scipy()
         return math.nan if law is None else stats.kstest(column, law.cdf).pvalue
@@ -238,7 +238,7 @@ def positive_scale(scale: float, column: FloatArray) -> float:
 
 
 def is_frozen(specification: Any) -> bool:
-    """Return whether this is a frozen univariate law of ``scipy.stats``."""
+    """Return whether this is a frozen univariate distribution of ``scipy.stats``."""
     family = getattr(specification, "dist", None)
     return isinstance(family, (stats.rv_continuous, stats.rv_discrete))
 
@@ -254,7 +254,7 @@ def family_name(specification: Any) -> str | None:
 
 
 def parameters(frozen: Any) -> dict[str, Any]:
-    """Return shapes, ``loc`` and, for a continuous law, ``scale`` by name."""
+    """Return shapes, ``loc`` and, for a continuous distribution, ``scale`` by name."""
     shapes = [name.strip() for name in (frozen.dist.shapes or "").split(",")]
     names = [name for name in shapes if name] + ["loc", "scale"]
     given = dict(zip(names, frozen.args, strict=False)) | dict(frozen.kwds)
@@ -265,7 +265,7 @@ def parameters(frozen: Any) -> dict[str, Any]:
 
 
 def describe(frozen: Any) -> str:
-    """Return the law as code, such as ``scipy.stats.t(df=3)``."""
+    """Return the distribution as code, such as ``scipy.stats.t(df=3)``."""
     defaults = {"loc": 0.0, "scale": 1.0}
     shown = ", ".join(
         f"{name}={value:.6g}"
@@ -284,7 +284,7 @@ def at_the_origin(frozen: Any) -> tuple[Any, float, float]:
 
 
 def check_frozen(owner: str, frozen: Any) -> None:
-    """Refuse a frozen law whose mean or variance is an array or not finite."""
+    """Refuse a frozen distribution whose mean or variance is an array or not finite."""
     mean, sd = moments(frozen)
     if mean.ndim or sd.ndim or not np.isfinite(mean + sd) or sd <= 0:
         raise ValueError(

@@ -94,4 +94,6 @@ def add_policies(page: HtmlReport, content: ReportContent) -> None:
             n_samples=n_samples,
         )
         name = content.step_names[step]
-        page.add_figure(display, f"{name}: test data beside the predictive law.")
+        page.add_figure(
+            display, f"{name}: test data beside the predictive distribution."
+        )

@@ -26,9 +26,10 @@ _GOODNESS = {
 }
 
 
-def add_verdict(page: HtmlReport, content: ReportContent) -> None:
+def add_answer(page: HtmlReport, content: ReportContent) -> None:
+    """Say the answer, show it, and list it: a row for each decision or output."""
     verdict = content.verdict
-    page.add_heading("Verdict")
+    page.add_heading("Answer")
     if len(content.listed) < len(content.step_names):
         page.add_text(
             f"There are {len(content.step_names)} {content.noun}s. Tables list the "
@@ -40,10 +41,44 @@ def add_verdict(page: HtmlReport, content: ReportContent) -> None:
             "No verdict was given. All figures below are conditional on the inputs as "
             f"the {content.model} got them: a transformation of X that was fitted "
             "before has seen every member that leave-one-out leaves out. Whether the "
-            "attribution is supported is not known; skpce.inspection.verdict would "
-            "tell."
+            "attribution is supported is not known; skpce.inspection.verdict shows it."
         )
+    else:
+        page.add_answer(verdict.figures.get("sentences", ()))
+    shares = SobolDisplay.from_fit(content.pipeline, **content.known)
+    page.add_figure(
+        some_shares(shares, content.drawn).plot(),
+        "Shares of the variance between members: what each input explains alone, what "
+        f"several explain together, and what none explains ({content.source}).",
+    )
+    order = np.argsort(-np.nan_to_num(shares.shares), axis=1)[:, 0]
+    leading = [
+        "–" if np.isnan(rest) else f"{shares.column_names[i]} {max(row[i], 0.0):.0%}"
+        for i, row, rest in zip(order, shares.shares, shares.unexplained, strict=True)
+    ]
+    columns: list[Column] = [
+        (content.noun, content.step_names),
+        ("attribution", content.answers),
+        ("explains most", leading),
+        ("explained by none", [_percent(rest) for rest in shares.unexplained]),
+    ]
+    if verdict is not None:
+        columns += [
+            ("p (Holm)", verdict.p_value),
+            ("training noise", [_percent(share) for share in verdict.noise_share]),
+        ]
+    page.add_columns(content.rows(columns))
+
+
+def _percent(share: float) -> str:
+    return "–" if np.isnan(share) else f"{max(share, 0.0):.0%}"
+
+
+def add_verdict(page: HtmlReport, content: ReportContent) -> None:
+    verdict = content.verdict
+    if verdict is None:
         return
+    page.add_heading("Verdict")
     page.add_preformatted(verdict_in_words(verdict, content.listed))
     ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     page.add_columns(
@@ -121,11 +156,10 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
             content.rows([("step", content.step_names), ("fidelity", fidelity)])
         )
     page.add_text(
-        "Indices assume independent inputs with the stated laws. Total indices count "
-        "an interaction once for each of its inputs, so a row can exceed one."
+        "Indices assume independent inputs with the stated distributions. Total "
+        "indices count an interaction once for each of its inputs, so a row can "
+        "exceed one."
     )
-    drawn = some_shares(shares, content.drawn)
-    page.add_figure(drawn.plot(), "Shares of the variance, with the unexplained part.")
     if not content.is_real and content.variance.sum() > 0:
         prism = some_of_prism(shares, content.variance, content.drawn)
         page.add_figure(prism.plot(), "From inputs to steps: widths add up to one.")
@@ -159,7 +193,7 @@ def add_inputs(page: HtmlReport, content: ReportContent) -> None:
     p_values = diagnostics.law_p_values
     page.add_columns(
         [("input", content.input_names), ("p-value", p_values)],
-        "Fit of each input to its law",
+        "Fit of each input to its distribution",
     )
     # A regressor retains no inputs that were not transformed.
     X = content.reading.X if content.is_real else None
@@ -168,7 +202,7 @@ def add_inputs(page: HtmlReport, content: ReportContent) -> None:
     )
     whose = "The inputs of the test data" if content.is_real else _FITTED_INPUTS
     page.add_figure(
-        display, f"{whose}: correlations, and quantiles against their laws."
+        display, f"{whose}: correlations, and quantiles against their distributions."
     )
 
 

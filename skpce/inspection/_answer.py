@@ -10,6 +10,7 @@ import numpy as np
 
 from .._checks import FloatArray
 from .._compositions.outputs import Outputs
+from ._input_tests import without_sign
 from ._reading import NoExpansionError, expansion_of
 from ._result import Result, cautions_in_words
 
@@ -103,18 +104,13 @@ def _facts(columns: dict[str, FloatArray], step: int) -> str:
     row = {name: values[step] for name, values in columns.items()}
     if np.isnan(row["q2"]):
         return ""
-    rounded = (digits(row[name]) for name in ("q2", "q2_low", "q2_high"))
+    rounded = (without_sign(row[name]) for name in ("q2", "q2_low", "q2_high"))
     facts = "Q² = {} [{}, {}], p = ".format(*rounded) + f"{row['p_value']:.3g}"
     if not np.isnan(row["noise_share"]):
         facts += f", training noise {row['noise_share']:.0%}"
     if not np.isnan(row["noise_share_low"]):
         facts += " [{noise_share_low:.0%}, {noise_share_high:.0%}]".format(**row)
     return facts
-
-
-def digits(value: float) -> str:
-    """Return a number with two digits behind the point, and 0.00 for -0.00."""
-    return f"{round(float(value), 2) + 0.0:.2f}"
 
 
 def _sentences(
@@ -258,7 +254,7 @@ def _degree_note(
     if not better.size:
         return ()
     shown = [
-        f"{names[i]} (Q² = {digits(linear[i])} instead of {digits(q2[i])})"
+        f"{names[i]} (Q² = {without_sign(linear[i])} instead of {without_sign(q2[i])})"
         for i in better[:_MOST_NAMES]
     ]
     more = ", ..." if better.size > _MOST_NAMES else ""

@@ -35,7 +35,7 @@ from ._result import Result, cautions_in_words, table_of_targets
 
 _KINDS = ("first_order", "total_order", "shapley")
 
-# Draws that are enough to say how many leave the laws of the expansion.
+# Draws that are enough to say how many leave the distributions of the expansion.
 _OUTSIDE_DRAWS = 1000
 
 _BATCHES = 16  # scrambled point sets; they give the standard error
@@ -73,10 +73,10 @@ def dependent_sobol_indices(
     estimator : fitted estimator
         As the pipeline of :func:`back_to_reward`, or the last estimator alone.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows before the Pipeline, usually those of ``fit``. The joint law is learned
-        from them.
+        Rows before the Pipeline, usually those of ``fit``. The joint distribution is
+        learned from them.
     law : NatafTransformer, RosenblattTransformer or None, default=None
-        The joint law of the columns, cloned and fitted on X. None is
+        The joint distribution of the columns, cloned and fitted on X. None is
         ``NatafTransformer()``: the data's marginals and a Gaussian copula.
     groups : mapping of str to columns, or None, default=None
         Columns, by position or by name, that count as one input. Groups do not
@@ -88,7 +88,8 @@ def dependent_sobol_indices(
         None visits every set of up to 8 inputs, and 4 orders a batch beyond. Every set
         of up to 16 inputs is visited, too, where the orders hold as many sets.
     n_resamples : int, default=0
-        Bootstrap resamples of the rows of X, for the error that the law brings.
+        Bootstrap resamples of the rows of X, for the error that the distribution
+        brings.
     min_q2 : float, default=0.25
         Smallest leave-one-out Q² of the expansion.
     random_state : int, RandomState instance or None, default=None
@@ -103,27 +104,28 @@ def dependent_sobol_indices(
         first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion under the joint law.
         first_order_standard_error, and so on : ndarray of shape (n_targets, n_features)
-            Sampling error, the law and the expansion taken as given.
+            Sampling error, the distribution and the expansion taken as given.
         first_order_law_error, total_order_law_error, shapley_law_error : ndarray
-            Standard deviation when the law is learned from resampled rows of X; NaN
-            without ``n_resamples``.
+            Standard deviation when the distribution is learned from resampled rows of
+            X; NaN without ``n_resamples``.
         closed_form_first_order, closed_form_total_order : ndarray
             Indices from the coefficients alone, for independent inputs; NaN behind
             transformers.
         total_variance, variance_standard_error : ndarray of shape (n_targets,)
-            Variance of the expansion under the joint law, and its sampling error.
+            Variance of the expansion under the joint distribution, and its sampling
+            error.
         closed_form_variance : ndarray of shape (n_targets,)
             Variance for independent inputs.
         law : object
-            The fitted transformer whose joint law was used.
+            The fitted transformer whose joint distribution was used.
         independence : str
             Whether X shows dependence, and how far the closed form is off.
 
     Raises
     ------
     ValueError
-        For bad arguments, an estimator that does not end in an expansion, a law that
-        cannot be learned from X, or more than 1e10 rows to draw.
+        For bad arguments, an estimator that does not end in an expansion, a
+        distribution that cannot be learned from X, or more than 1e10 rows to draw.
     NotFittedError
         If the estimator is not fitted.
 
@@ -140,20 +142,21 @@ def dependent_sobol_indices(
     .. math:: S_i = \frac{\mathrm{Var}\,E[f \mid x_i]}{\mathrm{Var} f}, \qquad
         T_i = \frac{E\,\mathrm{Var}(f \mid x_{-i})}{\mathrm{Var} f},
 
-    with the conditional laws of the joint law. For independent inputs they are the
-    Sobol indices. :math:`T_i` is what an input holds that no other one does; it may be
-    smaller than :math:`S_i`, and is 0 where the others determine it. Shapley
+    with the conditional distributions of the joint law. For independent inputs they are
+    the Sobol indices. :math:`T_i` is what an input holds that no other one does; it may
+    be smaller than :math:`S_i`, and is 0 where the others determine it. Shapley
     effects [2]_ [3]_ share the variance: they are not negative and add up to one.
 
-    Each conditional law is drawn from exactly, in the space of the normal scores: a
-    normal law for Nataf's map, a mixture of normals for Rosenblatt's. With :math:`x'`
-    drawn again in :math:`w` given the rest, :math:`c(w) = E\,\mathrm{Var}(f \mid
-    x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2` ([1]_, equations 5.3 and 5.7), whose
-    Shapley values are those of :math:`\mathrm{Var}\, E[f \mid x_u]` ([3]_, theorem 1).
-    The points are 16 scrambled Sobol' sequences; the standard errors are the jackknife
-    over them. They do not hold the error of the expansion (see ``reasons``), nor,
-    without ``n_resamples``, that of the law, which for some tens of rows is the larger
-    one: a correlation has the standard error :math:`(1 - \rho^2) / \sqrt{n}`.
+    Each conditional distribution is drawn from exactly, in the space of the normal
+    scores: a normal distribution for Nataf's map, a mixture of normals for
+    Rosenblatt's. With :math:`x'` drawn again in :math:`w` given the rest, :math:`c(w) =
+    E\,\mathrm{Var}(f \mid x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2` ([1]_, equations 5.3
+    and 5.7), whose Shapley values are those of :math:`\mathrm{Var}\, E[f \mid x_u]`
+    ([3]_, theorem 1). The points are 16 scrambled Sobol' sequences; the standard errors
+    are the jackknife over them. They do not hold the error of the expansion (see
+    ``reasons``), nor, without ``n_resamples``, that of the distribution, which for some
+    tens of rows is the larger one: a correlation has the standard error :math:`(1 -
+    \rho^2) / \sqrt{n}`.
 
     References
     ----------
@@ -184,7 +187,7 @@ def dependent_sobol_indices(
     >>> print(found.independence)
     x0 and x1 are dependent (correlation 0.81, p = ...), and the closed form assumes
     that they are not; it differs most for x0 in y: total index 1.00 in closed form,
-    0.36 under the joint law, Shapley effect 0.68
+    0.36 under the joint distribution, Shapley effect 0.68
     """
     owner = "dependent_sobol_indices"
     check_draws(owner, "n_samples", n_samples, low=_BATCHES * 64)
@@ -369,7 +372,7 @@ _MOST_COLUMNS = 30
 _GRID = 2000
 _TIED_EXCESS = 0.1
 
-# Share of the draws beyond the support of a law that is worth a caution.
+# Share of the draws beyond the support of a distribution that is worth a caution.
 _OUTSIDE_SHARE = 0.01
 
 

@@ -45,7 +45,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     X : array-like of shape (n_members, n_features)
         Inputs as the surrogate sees them, after any embedding.
     law_p_values : array-like of shape (n_features,) or None, default=None
-        P-values of tests of the laws stated for a surrogate
+        P-values of tests of the distributions stated for a surrogate
         (``surrogate.diagnostics_.law_p_values``); they stand beside the others.
 
     Returns
@@ -67,7 +67,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
             Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant
             input or fewer than 8 members.
         law_p_values : ndarray of shape (n_features,)
-            Goodness of fit to the stated law; NaN where there is none.
+            Goodness of fit to the stated distribution; NaN where there is none.
         smallest_dependence_p_value : float
             Smallest of ``dependence_p_values``, times the number of pairs.
         smallest_normality_p_value, smallest_law_p_value : float
@@ -164,9 +164,9 @@ def _in_words(tests: Result, is_stated: bool) -> str:
     if np.isfinite(tests.largest("pearson")):
         facts.append(
             "largest correlation of two inputs "
-            f"{tests.largest('pearson'):.2f} (Pearson), "
-            f"{tests.largest('spearman'):.2f} (Spearman), "
-            f"{tests.largest('distance'):.2f} (distance), "
+            f"{without_sign(tests.largest('pearson'))} (Pearson), "
+            f"{without_sign(tests.largest('spearman'))} (Spearman), "
+            f"{without_sign(tests.largest('distance'))} (distance), "
             f"p = {tests.smallest_dependence_p_value:.2g} over all pairs"
         )
     if np.isfinite(tests.smallest_normality_p_value) and not is_stated:
@@ -176,6 +176,11 @@ def _in_words(tests: Result, is_stated: bool) -> str:
         stated = tests.smallest_law_p_value
         facts.append(f"stated distributions p = {stated:.2g} over all inputs")
     return "; ".join(facts) if facts else "one input, too few members to test it"
+
+
+def without_sign(value: float) -> str:
+    """Return two digits behind the point, 0.00 for -0.00."""
+    return f"{round(float(value), 2) + 0.0:.2f}"
 
 
 def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
@@ -226,7 +231,7 @@ def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
 
 
 def _normality_p(column: FloatArray) -> float:
-    """Test for a normal law; NaN for a constant input, or too few members."""
+    """Test for a normal distribution; NaN for a constant input, or too few members."""
     if len(column) < 8 or np.ptp(column) == 0:
         return float("nan")
     test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest

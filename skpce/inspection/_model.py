@@ -62,10 +62,10 @@ def sobol_indices(
 ) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
 
-    The model predicts rows whose columns are drawn *independently* from the laws of the
-    columns of X. A polynomial chaos expansion of the predictions gives the indices in
-    closed form, as in :class:`skpce.Expansion`. Held-out rows of the same design say
-    how faithful the expansion is.
+    The model predicts rows whose columns are drawn *independently* from the
+    distributions of the columns of X. A polynomial chaos expansion of the predictions
+    gives the indices in closed form, as in :class:`skpce.Expansion`. Held-out rows of
+    the same design say how faithful the expansion is.
 
     Parameters
     ----------
@@ -79,8 +79,8 @@ def sobol_indices(
         The method to call: ``"predict"``, ``"predict_proba"``, ``"decision_function"``
         or ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of
         classifiers (of two classes, the second).
-    distribution : str, frozen law, or list, default="empirical"
-        The law of each column; a name is learned from X.
+    distribution : str, frozen distribution, or list, default="empirical"
+        The distribution of each column; a name is learned from X.
     degree : int or None, default=None
         None tries degrees from 1 as long as there are at most half as many terms as
         design points, and takes the best leave-one-out Q².
@@ -135,7 +135,7 @@ def sobol_indices(
     Notes
     -----
     The indices speak about the *model*: one that predicts nothing has indices too. They
-    are conditional on the laws and on independence.
+    are conditional on the distributions and on independence.
 
     With the model :math:`f`, the expansion :math:`g` and the mean squared difference
     :math:`e^2` on held-out points, the bounds of an index :math:`S` are
@@ -148,7 +148,7 @@ def sobol_indices(
     design points is not supported either, unless its fidelity is at least 0.999: high
     degrees can grow in tails where no point has been.
 
-    Columns of X that do not vary are held fixed, unless their law is frozen.
+    Columns of X that do not vary are held fixed, unless their distribution is frozen.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str
 
 @dataclass(frozen=True)
 class IndependentDesign:
-    """Rows drawn from the law of each column of X, independently."""
+    """Rows drawn from the distribution of each column of X, independently."""
 
     model: FittedModel
     basis: Any  # knows the law of each column
@@ -249,7 +249,7 @@ class IndependentDesign:
     def of(
         cls, model: FittedModel, distribution: Any, generator: np.random.Generator
     ) -> IndependentDesign:
-        """Learn the laws; refuse bad ones, and an X where nothing varies."""
+        """Learn the distributions; refuse bad ones, and an X where nothing varies."""
         features = PolynomialChaosFeatures(1, distribution=distribution)
         found = cls(model, features.fit(model.inputs.values).basis_, generator)
         if found.varying.size == 0:
@@ -277,7 +277,7 @@ class IndependentDesign:
         return rows[:, self.varying], self.model(rows)
 
     def accepts(self, degree: int) -> bool:
-        """Whether every law carries polynomials of this degree."""
+        """Whether every distribution carries polynomials of this degree."""
         try:
             for i in self.varying:
                 self.basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)

@@ -317,7 +317,7 @@ def _checked_sizes(sizes: Sequence[int] | None, n_train: int) -> list[int]:
     return sorted({int(size) for size in given})
 
 
-# Draws that stand for a law; its quantiles have no common closed form.
+# Draws that stand for a distribution; its quantiles have no common closed form.
 _LAW_DRAWS = 200_000
 _PANEL = 4.6  # inches
 # More bars have no numbers above them.
@@ -493,7 +493,7 @@ def _correlation(inputs: FloatArray) -> FloatArray:
 def _quantiles(
     laws: Sequence[Any], inputs: FloatArray, random_state: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return quantiles of laws and data at Hazen's positions, standardised."""
+    """Return quantiles of distributions and data at Hazen's positions, standardised."""
     n_members = len(inputs)
     levels = (np.arange(n_members) + 0.5) / n_members
     law_quantiles = np.empty_like(inputs)

@@ -492,7 +492,7 @@ class InteractionDisplay:
         above = np.triu(np.ones((size, size), dtype=bool), k=1)
         shown = np.where(above, np.nan, self.values)
         largest = max(float(np.nanmax(shown)), 0.1) if self.supported else 1.0
-        style: Any = {"cmap": "cividis", "vmin": 0.0, "vmax": largest} | kwargs
+        style: Any = {"cmap": "Blues", "vmin": 0.0, "vmax": largest} | kwargs
         names = self.input_names
         self.image_ = draw_heat_map(ax, shown, names, names, **style)
         ax.figure.colorbar(self.image_, ax=ax, label="share of the variance")

@@ -147,7 +147,7 @@ def upper_envelope(
     coefficients: FloatArray,  # shape: (n_actions, degree + 1)
     first: int = 0,  # owns where several are equal
 ) -> Envelope:
-    """Return the upper envelope over the support of a law with a density."""
+    """Return the upper envelope over the support of a distribution with a density."""
     order = np.r_[first, np.delete(np.arange(len(coefficients)), first)]
     lines = _Polynomials.of(law, coefficients[order])
     if lines.coefficients.shape[1] <= 2:

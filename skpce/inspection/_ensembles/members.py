@@ -22,10 +22,10 @@ from ..._checks import (
 from ..._checks.frames import as_table, is_table, make_frame, take, take_columns
 from ..._checks.levels import label_columns
 from ..._compositions.amalgamation import amalgamated_once
-from ..._compositions.log_ratio import warn_of_zeros
 from ..._compositions.outputs import Outputs, read_outputs
 from ..._compositions.steps import close_compositions
 from ..._compositions.tables import ItemTable, one_table
+from ..._compositions.zeros import warn_of_zeros
 from .._input_tests import numeric
 from .._reading import final_estimator
 from .._result import Result

@@ -197,8 +197,8 @@ def verdict(
 
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
-            do not have the stated law, more terms than members, training noise that
-            is unknown or not settled, residuals that spread differently with the
+            do not have the stated distribution, more terms than members, training noise
+            that is unknown or not settled, residuals that spread differently with the
             inputs (:func:`noise_test` at level 0.01, without ``reward``).
         inputs : Result or None
             :func:`input_tests` of the inputs of the last estimator, of one fit on all

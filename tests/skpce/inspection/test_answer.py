@@ -7,8 +7,9 @@ from sklearn.ensemble import RandomForestRegressor
 
 from skpce import CompositionalPCESurrogate, PolynomialChaosRegressor
 from skpce.inspection import training_noise_share, variance_decomposition, verdict
-from skpce.inspection._answer import digits, percents, which
+from skpce.inspection._answer import percents, which
 from skpce.inspection._ensembles.conditions import failed_conditions
+from skpce.inspection._input_tests import without_sign
 from tests.skpce.verdicts import verdict_by_hand
 
 RNG = np.random.default_rng(0)
@@ -95,7 +96,7 @@ def test_compositions_are_called_decisions():
 
 
 def test_words_for_figures():
-    assert digits(-0.001) == "0.00"
+    assert without_sign(-0.001) == "0.00"
     assert percents(np.array([0.441, 0.512])) == "44–51 %"
     assert percents(np.array([0.441])) == "44 %"
     assert which(["a"], "output") == "a"
