@@ -410,8 +410,9 @@ def residual_interval(
     generator: np.random.Generator,
 ) -> SobolInterval:
     """Return the bounds of ``sobol_interval`` of a regressor, for sums over parts."""
-    problem = fitted.problem
-    linear, laws = problem.linear, LearnedLaws(fitted.basis, fitted.inputs)
+    problem, basis = fitted.problem, fitted.basis
+    assert isinstance(basis, PolynomialBasis)  # the others are refused
+    linear, laws = problem.linear, LearnedLaws(basis, fitted.inputs)
     with one_thread_if_small(linear.design.size):
         bounds = residual_bounds(
             problem,
