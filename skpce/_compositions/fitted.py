@@ -29,12 +29,24 @@ from .._checks import (
     checked_sample_weight,
     input_names,
     make_generator,
+    one_thread_if_small,
     unchanged_on_failure,
     validated,
 )
 from .._expansion.expansion import Expansion
-from .._expansion.intervals import SobolInterval
-from .._expansion.problem import FittedProblem, linear_problem, sum_blocks
+from .._expansion.indices import index_masks
+from .._expansion.intervals import (
+    RowSums,
+    SobolInterval,
+    ordered_interval,
+    residual_bounds,
+)
+from .._expansion.problem import (
+    FittedProblem,
+    LearnedLaws,
+    linear_problem,
+    sum_blocks,
+)
 from .._solvers import (
     FROM_MOMENTS,
     CoefficientSolver,
@@ -45,7 +57,7 @@ from .._solvers import (
 )
 from .._solvers.dual_ridge import DualFit, DualRidgeSolver
 from .._solvers.external import copies_of, cross_validated_fit, require_weights
-from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, weighted_spread
+from .._solvers.problem import LOG_RATIO_FLOOR, q2_from_sums, sum_rows, weighted_spread
 from .._solvers.ridge import LeastSquaresSolver
 from .log_ratio import (
     LogRatioGeometry,
@@ -250,6 +262,31 @@ class FittedCompositions:
         clr = self.fitted_geometry.from_coordinates(residuals)
         return sum_by_step(self.weights @ np.square(clr), self.fitted_geometry)
 
+    def row_sums(self, level: str) -> RowSums:
+        """Add fitted coordinates up to the steps, or to the trajectory."""
+        targets = self.fitted_geometry.step_of_coordinate
+        parts, n_rows = self.geometry.step_of_active, self.geometry.layout.n_steps
+        if level == "trajectory":
+            targets, parts, n_rows = np.zeros_like(targets), np.zeros_like(parts), 1
+
+        def add(values: FloatArray) -> FloatArray:
+            sums = sum_rows(np.moveaxis(values, -1, 0), parts, n_rows)
+            return np.moveaxis(sums, 0, -1)
+
+        def largest(values: FloatArray) -> FloatArray:
+            found = np.zeros((*values.shape[:-1], n_rows))
+            for row in np.unique(targets):
+                found[..., row] = values[..., targets == row].max(axis=-1)
+            return found
+
+        def variance(values: FloatArray) -> FloatArray:
+            # Variances of additive log-ratios are not those of the step: of these only
+            # the spread over resamples is known.
+            is_known = self.fitted_geometry.log_ratio != "alr"
+            return sum_rows(is_known * values, targets, n_rows)
+
+        return RowSums(self.fitted_geometry.from_coordinates, add, largest, variance)
+
     def spread_in(self, geometry: LogRatioGeometry) -> FloatArray:
         """Return sums of squares of coordinates; shape (n_coordinates,).
 
@@ -363,6 +400,31 @@ def fit_compositions(
     return FittedCompositions(
         expansion, problem, geometry, coordinates, models, pooled=pooled
     )
+
+
+def residual_interval(
+    fitted: FittedCompositions,
+    level: str,
+    n_resamples: int,
+    confidence_level: float,
+    generator: np.random.Generator,
+) -> SobolInterval:
+    """Return the bounds of ``sobol_interval`` of a regressor, for sums over parts."""
+    problem, basis = fitted.problem, fitted.basis
+    assert isinstance(basis, PolynomialBasis)  # the others are refused
+    linear, laws = problem.linear, LearnedLaws(basis, fitted.inputs)
+    with one_thread_if_small(linear.design.size):
+        bounds = residual_bounds(
+            problem,
+            linear,
+            laws,
+            index_masks(laws.multi_indices),
+            n_resamples,
+            confidence_level,
+            generator,
+            fitted.row_sums(level),
+        )
+    return ordered_interval(bounds, float(confidence_level), "residual")
 
 
 # Fits from sums over the members, which are never in memory together.

@@ -41,13 +41,12 @@ from .._solvers.problem import (
     q2_from_sums,
     sum_rows,
 )
-from .fitted import FittedCompositions, map_rows
+from .fitted import FittedCompositions, map_rows, residual_interval
 from .log_ratio import (
     LOG_RATIOS,
     LogRatioGeometry,
     check_log_ratio_parameters,
 )
-from .residual_intervals import RESIDUAL_LEVELS, residual_indices
 
 #: Levels at which indices are given.
 LEVELS = ("coordinate", "step", "trajectory")
@@ -324,13 +323,13 @@ def sobol_interval(
     generator = fitted.generator(random_state)
     if method == "bootstrap":
         return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
-    check_option(f"{owner}(method='residual')", "level", level, RESIDUAL_LEVELS)
-    if fitted.models is not None:
+    check_option(f"{owner}(method='residual')", "level", level, LEVELS[1:])
+    if fitted.models is not None or isinstance(fitted.basis, RepresenterBasis):
         raise ValueError(
-            f"{owner} has method='residual' for fits with coefficients. The regressor "
-            "of this one has none: expected method='bootstrap'."
+            f"{owner} has method='residual' for fits with a coefficient for each term. "
+            "This one has none: expected method='bootstrap'."
         )
-    return residual_indices(fitted, level, n_resamples, confidence_level, generator)
+    return residual_interval(fitted, level, n_resamples, confidence_level, generator)
 
 
 def noise_corrected_sobol_indices(
