@@ -36,14 +36,17 @@ _PAPERS_MOLECULES = {
 
 
 def draw_figures(found: Found) -> dict[str, Panels]:
-    """Return the panels of each figure of the paper.
+    """Return the panels of each figure of the paper; none where a piece is missing.
 
     Parameters
     ----------
     found : mapping of str to dict
         The pieces of the page.
     """
-    return {label: draw(found) for label, draw in _FIGURES.items()}
+    return {
+        label: draw(found) if all(name in found for name in _NEEDED[label]) else []
+        for label, draw in _FIGURES.items()
+    }
 
 
 def _sources(found: Found, task: str) -> dict[str, dict[str, Any]]:
@@ -358,7 +361,8 @@ def _all_calibration(found: Found) -> Panels:
         for source in ("exact", "trained"):
             series = {}
             for task, title in _TITLES.items():
-                measures = found[f"{task}-paper"]["sources"].get(source)
+                piece = found.get(f"{task}-paper", {"sources": {}})
+                measures = piece["sources"].get(source)
                 if measures is not None:
                     series[title] = [_mean(row) for row in measures[kind]]
             picture = panels.lines(
@@ -458,4 +462,23 @@ _FIGURES: Mapping[str, Callable[[Found], Panels]] = {
     "fig:s_gp": _gp,
     "fig:s_ablation": _ablation,
     "fig:s_controlled_llm": _strategies,
+}
+
+# The pieces that a figure cannot do without.
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "fig:framework": ("buchwald-hartwig-paper",),
+    "fig:buchwald": ("buchwald-hartwig-paper",),
+    "fig:sachs": ("sachs-paper",),
+    "fig:gridworld": ("grid-paper",),
+    "fig:symreg": ("symbolic-regression-paper",),
+    "fig:llm": ("llm-arithmetic-paper",),
+    "fig:moldesign": ("molecules-paper",),
+    "fig:s_discrete": ("grid-paper",),
+    "fig:s_continuous": ("continuous-grid-paper",),
+    "fig:s_sobol_all": (),
+    "fig:s_calibration": (),
+    "fig:s_mlp": ("surrogates-buchwald-hartwig", "surrogates-sachs"),
+    "fig:s_gp": ("surrogates-buchwald-hartwig", "surrogates-sachs"),
+    "fig:s_ablation": ("ablation",),
+    "fig:s_controlled_llm": ("strategy-reasoning-paper",),
 }

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gflownet_envs.experiments.paper.claims.claim_list import claim_list
-from gflownet_envs.experiments.paper.claims.rules import (
+from gflownet_envs.experiments.paper.claims.answers import (
     DOES_NOT,
     INCOMPARABLE,
-    RULES,
     SAME,
 )
+from gflownet_envs.experiments.paper.claims.claim_list import claim_list
+from gflownet_envs.experiments.paper.claims.rules import RULES
 from gflownet_envs.experiments.paper.claims.values import LISTS, VALUES
 from gflownet_envs.experiments.tasks import TASKS
 
