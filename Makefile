@@ -96,6 +96,7 @@ kills: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy --strict skpce gflownet_envs
 
 docs: setup
@@ -111,4 +112,4 @@ lean:
 	cd lean && lake exe cache get && lake build --wfail
 
 clean:
-	rm -rf .venv .venv-* runs docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst
+	rm -rf .venv .venv-* runs docs/_build docs/auto_examples docs/api/generated docs/api/backreferences docs/sg_execution_times.rst

@@ -1,8 +1,10 @@
 """Configuration of the documentation."""
 
 import os
+import shutil
 import warnings
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -34,13 +36,17 @@ exclude_patterns = [
     "_build",
     "results_tables.md",
     "tasks/table.md",
+    "tasks/fragility_tables.md",
     "tasks/named_parts",
+    "tasks/sachs_interventions.md",
     "benchmarks_tables.md",
     "benchmarks_gflownet_tables.md",
     "user_guide/coverage_tables.md",
     "user_guide/named_parts_tables.md",
+    "studies/*_tables.md",
     "auto_examples/*.ipynb",
     "**/GALLERY_HEADER.rst",
+    "api/backreferences",
 ]
 templates_path = ["_templates"]
 default_role = "py:obj"  # a link where the name is known, else code
@@ -116,14 +122,50 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 5,
     "plot_gallery": True,
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("skpce", "gflownet_envs"),
+    # the last expression, if it is a picture or a table, but no text of an object
+    "capture_repr": ("_repr_html_",),
     "abort_on_example_error": True,
     "matplotlib_animations": False,
 }
 warnings.filterwarnings("ignore", message=".*non-interactive.*")
 
+
+def folder_of_mathjax():
+    """Return a folder with MathJax, so that formulas need no network; None without.
+
+    It is one file of the package django-static-mathjax, which is not imported.
+    """
+    found = find_spec("mathjax")
+    folders = found.submodule_search_locations if found else []
+    for folder in map(Path, folders or []):
+        script = folder / "static" / "mathjax" / "es5" / "tex-svg.js"
+        if script.exists():
+            target = Path(__file__).parent / "_build" / "mathjax"
+            target.mkdir(parents=True, exist_ok=True)
+            shutil.copy(script, target / "mathjax.js")
+            return str(target)
+    print("MathJax is not installed: formulas will come from a network")
+    return None
+
+
+html_static_path = ["_static"]
+if _mathjax := folder_of_mathjax():
+    html_static_path.append(_mathjax)
+    mathjax_path = "mathjax.js"
+
+_SOURCE = "https://github.com/skpce/skpce"
 html_theme = "pydata_sphinx_theme"
 html_title = "skpce"
+html_css_files = ["skpce.css"]
+html_favicon = "_static/favicon.svg"
 html_theme_options = {
+    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "icon_links": [
+        {"name": "Source", "url": _SOURCE, "icon": "fa-brands fa-github"},
+    ],
+    "header_links_before_dropdown": 8,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

@@ -60,7 +60,7 @@ print("y     ", along.y.shape, "steps", along.steps)
 train, test = slice(0, 100), slice(100, None)
 surrogate = CompositionalPCESurrogate(
     2,
-    steps=dict(zip(along.step_names, along.steps, strict=True)),
+    steps=along.steps,
     mask=along.mask,
     distribution=uniform(-1, 2),
 )

@@ -66,7 +66,7 @@ policies = policies_along(environment, solve_exact(environment, log_reward), tra
 features = PolicyRelevantFeatures(
     environment, trajectory=trajectory, relative=True, exclude_steps=["additive"]
 )
-steps = dict(zip(environment.step_names, policies.steps, strict=True))
+steps = policies.steps
 surrogate = CompositionalPCESurrogate(1, steps=steps, mask=policies.mask)
 verdicts = {}
 for name, embedding in {

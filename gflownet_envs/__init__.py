@@ -26,6 +26,7 @@ _NAMES_OF_MODULE = {
         "PlaneWalkEnvironment",
         "SymbolicExpressionEnvironment",
         "fragment_chain_environment",
+        "ObjectTable",
     ),
     "environments.state_graph": ("StateGraph",),
     "exact": (

@@ -8,6 +8,7 @@ names the broken rule. Later environments, yours included, run the same checks.
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -46,11 +47,15 @@ def check_environment(
     >>> from gflownet_envs.environments import GridEnvironment
     >>> check_environment(GridEnvironment(size=3, max_moves=3))
     """
+    for name, first in _FIRST.items():
+        with _breaking(name):
+            first(environment)
     with _breaking("uniform walks"):
         sample = sample_uniformly(environment, n_trajectories, seed)
     for name, check in environment_checks(environment):
-        with _breaking(name):
-            check(environment, sample)
+        if name not in _FIRST:
+            with _breaking(name):
+                check(environment, sample)
 
 
 @contextmanager
@@ -81,7 +86,7 @@ def environment_checks(
     Examples
     --------
     >>> [name for name, _ in environment_checks()][:2]
-    ['pickles', 'sizes']
+    ['attributes', 'answers']
     """
     checks = dict(_CHECKS)
     if environment is None or _has_small_graph(environment):
@@ -95,8 +100,95 @@ def _has_small_graph(environment: Environment) -> bool:
     return environment.is_enumerable and is_small
 
 
+_NAMES = "a tuple of str"
+_COUNT = "an int"
+
+#: What an environment has to set in ``__init__``, and its type.
+_ATTRIBUTES = {
+    "name": "a str",
+    "action_names": _NAMES,
+    "step_names": _NAMES,
+    "n_backward_actions": _COUNT,
+    "n_objects": "an int or None",
+    "state_size": _COUNT,
+    "encoding_size": _COUNT,
+}
+
+
+def _attributes(environment: Environment) -> None:
+    """Every attribute is there, of its type."""
+    for name, expected in _ATTRIBUTES.items():
+        assert hasattr(environment, name), (
+            f"{name} is missing; set it to {expected} in __init__"
+        )
+        value = getattr(environment, name)
+        is_int = isinstance(value, int) and not isinstance(value, bool)
+        is_names = isinstance(value, tuple) and all(isinstance(v, str) for v in value)
+        good = {
+            "a str": isinstance(value, str),
+            _NAMES: is_names,
+            _COUNT: is_int,
+            "an int or None": is_int or value is None,
+        }[expected]
+        assert good, f"{name} must be {expected}, got {value!r}"
+
+
+def _answers(environment: Environment) -> None:
+    """Every method answers for two initial states with the right type and shape."""
+    answer = partial(_answer, environment)
+    size, n_actions = environment.state_size, environment.n_actions
+    states = answer("initial_state", torch.int64, (2, size), (2,), device="cpu")
+    answer("is_terminal", torch.bool, (2,), states)
+    mask = answer("valid_mask", torch.bool, (2, n_actions), states)
+    actions = mask.to(torch.int64).argmax(dim=-1)
+    after = answer("step", torch.int64, (2, size), states, actions)
+    undo = answer("backward_action", torch.int64, (2,), states, actions)
+    shape = (2, environment.n_backward_actions)
+    answer("backward_mask", torch.bool, shape, after)
+    answer("backward", torch.int64, (2, size), after, undo)
+    answer("encode", torch.float32, (2, environment.encoding_size), states)
+
+
+def _answer(
+    environment: Environment,
+    method: str,
+    dtype: torch.dtype,
+    shape: tuple[int, ...],
+    *arguments: object,
+    **options: object,
+) -> Tensor:
+    """Call a method, and return its answer if it is a tensor as expected."""
+    expected = f"must return a tensor of {dtype} and shape {shape}"
+    given = [a.clone() if isinstance(a, Tensor) else a for a in arguments]
+    try:
+        found = getattr(environment, method)(*arguments, **options)
+    except Exception as error:
+        raise AssertionError(
+            f"{method} {expected} for two states; it raised {type(error).__name__}: "
+            f"{error}"
+        ) from error
+    for before, after in zip(given, arguments, strict=True):
+        if isinstance(before, Tensor) and isinstance(after, Tensor):
+            unchanged = torch.equal(before, after)
+            assert unchanged, f"{method} must not modify its arguments"
+    if not isinstance(found, Tensor):
+        raise AssertionError(f"{method} {expected}, got {type(found).__name__}")
+    assert found.dtype == dtype, f"{method} {expected}, got {found.dtype}"
+    assert tuple(found.shape) == shape, (
+        f"{method} {expected}, got the shape {tuple(found.shape)}"
+    )
+    return found
+
+
 def _pickles(environment: Environment, sample: SampledTrajectories) -> None:
-    copy = pickle.loads(pickle.dumps(environment))
+    try:
+        copy = pickle.loads(pickle.dumps(environment))
+    except Exception as error:
+        raise AssertionError(
+            "an environment must pickle, so that worker processes have it: define its "
+            "class at the top of a module, and let it hold no lambda; "
+            f"{type(error).__name__}: {error}"
+        ) from error
     same = torch.equal(copy.encode(sample.before), environment.encode(sample.before))
     assert same, "a pickled copy must encode states in the same way"
     stepped = copy.step(sample.before, sample.taken)
@@ -324,7 +416,7 @@ def _step_actions(environment: Environment, sample: SampledTrajectories) -> None
 
 def _pure_and_batched(environment: Environment, sample: SampledTrajectories) -> None:
     states, actions = sample.before[:8], sample.taken[:8]
-    states_before, actions_before = states.clone(), actions.clone()
+    states_before, actions_before = states, actions.clone()
     undo = environment.backward_action(states, actions)
     after = environment.step(states, actions)
     after_before = after.clone()
@@ -418,8 +510,13 @@ def exact_law(environment: Environment, sample: SampledTrajectories) -> None:
     assert gap < 1e-10, f"forward and backward flow must agree, the gap is {gap:.1e}"
 
 
+_FIRST: dict[str, Callable[[Environment], None]] = {
+    "attributes": _attributes,
+    "answers": _answers,
+}
 _CHECKS: dict[str, Check] = {
-    "pickles": _pickles,
+    "attributes": lambda environment, sample: _attributes(environment),
+    "answers": lambda environment, sample: _answers(environment),
     "sizes": _sizes,
     "initial state": _initial_state,
     "ends terminal": _ends_terminal,
@@ -435,6 +532,7 @@ _CHECKS: dict[str, Check] = {
     "action history": _action_history,
     "step actions": _step_actions,
     "pure and batched": _pure_and_batched,
+    "pickles": _pickles,
 }
 _GRAPH_CHECKS: dict[str, Check] = {
     "graph tables": graph_tables,

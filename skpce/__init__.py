@@ -1,11 +1,13 @@
 """Polynomial chaos estimators that say when an attribution is not supported."""
 
+from ._basis.basis import MoreTermsThanRowsWarning
 from ._basis.features import PolynomialChaosFeatures
 from ._basis.index_sets import build_multi_indices, count_terms
 from ._compositions.log_ratio import LogRatioTransformer
 from ._compositions.modes import PredictedModes
 from ._compositions.probability_indices import ProbabilitySobolIndices
 from ._compositions.steps import ClosureWarning, pack_steps, unpack_steps
+from ._compositions.zeros import ZeroReplacedWarning
 from ._expansion.expansion import Expansion
 from ._expansion.indices import DerivativeSensitivity, InteractionIndices, SobolIndices
 from ._expansion.intervals import SobolInterval
@@ -18,7 +20,8 @@ from ._input_laws.maps import NatafTransformer, RosenblattTransformer
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.files import load_model, save_model
 from ._regressor import PolynomialChaosRegressor
-from ._regressor_cv import PolynomialChaosRegressorCV
+from ._regressors.best_basis import PolynomialChaosRegressorCV
+from ._regressors.kernel import PolynomialChaosKernelRegressor
 from ._report.report import report
 from ._surrogate import CompositionalPCESurrogate
 from ._version import __version__, show_versions
@@ -34,9 +37,11 @@ __all__ = [
     "InputOutsideSupportWarning",
     "InteractionIndices",
     "LogRatioTransformer",
+    "MoreTermsThanRowsWarning",
     "NatafTransformer",
     "NoiseCorrectedIndices",
     "PolynomialChaosFeatures",
+    "PolynomialChaosKernelRegressor",
     "PolynomialChaosRegressor",
     "PolynomialChaosRegressorCV",
     "PredictedModes",
@@ -46,6 +51,7 @@ __all__ = [
     "SobolIndices",
     "SobolInterval",
     "SurrogateDiagnostics",
+    "ZeroReplacedWarning",
     "__version__",
     "build_multi_indices",
     "count_terms",

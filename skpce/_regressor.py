@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from ._basis.basis import (
     checked_inputs,
     get_feature_names_out,
     transform,
+    warn_of_terms,
 )
 from ._basis.index_sets import basis_advice, check_design_fits
 from ._checks import (
@@ -38,6 +39,8 @@ from ._checks import (
     unchanged_on_failure,
     validated,
 )
+from ._checks.frames import remember_frames
+from ._compositions.tables import one_table
 from ._expansion import prediction
 from ._expansion.expansion import Expansion
 from ._expansion.indices import sensitivity_frame
@@ -82,11 +85,10 @@ class PolynomialChaosRegressor(
     ----------
     degree : int, default=2
         Largest degree of a term.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input, or the name of a family, as in
-        :class:`PolynomialChaosFeatures`. Sobol indices are exact only for frozen laws;
-        learned ones carry the error of what was learned, which ``sobol_interval``
-        contains.
+    distribution : str, frozen distribution, bounds, list or dict, default="normal"
+        Of each input, or the name of a family, as in :class:`PolynomialChaosFeatures`.
+        Sobol indices are exact only for frozen ones; learned ones carry the error of
+        what was learned, which ``sobol_interval`` contains.
     truncation : {"total_degree", "hyperbolic"}, default="total_degree"
         How the index set is cut; ``"hyperbolic"`` uses the q-norm.
     q : float, default=1.0
@@ -145,8 +147,9 @@ class PolynomialChaosRegressor(
     solver_ : ndarray of str of shape (n_targets,)
         Name of the solver of each target; its class for a ``regressor``.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_targets, n_features)
-        First-order and total Sobol indices: shares of the variance *of the
-        expansion*. 0 for a target without variance, of which ``fit`` warns.
+        First-order and total Sobol indices, ``S1`` and ``ST`` of SALib: shares of the
+        variance *of the expansion*. 0 for a target without variance, of which ``fit``
+        warns.
     total_variance_ : ndarray of shape (n_targets,)
         Variance of the expansion, in squared units of y.
     loo_error_ : ndarray of shape (n_targets,)
@@ -273,9 +276,12 @@ class PolynomialChaosRegressor(
             When a target does not vary. Its indices are 0.
         FailedSamplesWarning
             When y has NaN; says how many samples each target has.
+        MoreTermsThanRowsWarning
+            When terms outnumber rows and the solver does not choose few of them.
         """
         self._fit_expansion(X, y, sample_weight)
         warn_of_targets(self.expansion_, self._problem)
+        warn_of_terms(self, self.basis_, len(X))  # type: ignore[arg-type]
         return self
 
     @available_if(_require_exact_addition)
@@ -316,8 +322,7 @@ class PolynomialChaosRegressor(
         if hasattr(self, "_problem") and self._problem.lacks_targets:
             raise ValueError(
                 "partial_fit cannot go on from a fit whose y has NaN; expected a fit "
-                "of "
-                "samples that have each target."
+                "of samples that have each target."
             )
         with unchanged_on_failure(self):
             samples = self._validated(X, y, sample_weight, reset=first)
@@ -336,6 +341,7 @@ class PolynomialChaosRegressor(
                 assert self._problem.sums is not None  # not the first samples
                 sums = self._problem.sums + sum_blocks(basis, samples)
             self._store(solve_sums(solver, basis, sums))
+            remember_frames(self.expansion_, X, y)
         return self
 
     def _fit_expansion(
@@ -354,6 +360,7 @@ class PolynomialChaosRegressor(
             else:
                 problem = solve_samples(solver, basis, samples.copy())
             self._store(problem)
+            remember_frames(self.expansion_, X, y)
 
     def _store(self, problem: FittedProblem) -> None:
         """Set what a fit has found."""
@@ -394,7 +401,7 @@ class PolynomialChaosRegressor(
         may_lack: bool = False,
     ) -> Samples:
         """Return the samples of positive weight."""
-        named = y
+        named = y = one_table(y) if getattr(y, "ndim", 0) == 3 else y
         refuse_no_numbers(y, "y")
         y, missing = without_missing(y) if may_lack else (y, None)
         inputs, values = validated(
@@ -453,14 +460,10 @@ class PolynomialChaosRegressor(
 
     def _can_add_samples(self) -> bool:
         """Whether a fit can be continued with other samples, exactly."""
-        laws = self.distribution
-        listed = isinstance(laws, (Sequence, np.ndarray)) and not isinstance(laws, str)
-        laws = laws if listed and getattr(laws, "ndim", 1) > 0 else [laws]
-        return (
-            self.criterion == "gcv"
-            and self._may_fit_from_sums()
-            and not any(isinstance(law, str) for law in laws)
-        )
+        given = self.distribution
+        laws = given.values() if isinstance(given, Mapping) else np.ravel(given)
+        learned = any(isinstance(law, str) for law in laws)
+        return self.criterion == "gcv" and self._may_fit_from_sums() and not learned
 
     def predict(
         self, X: ArrayLike, return_std: bool = False
@@ -545,14 +548,14 @@ class PolynomialChaosRegressor(
         check_integer("sobol_frame", "order", order, low=1)
         interval = None if ci is None else self.sobol_interval(confidence_level=ci)
         expansion = self._of_targets
-        numbers = range(expansion.n_outputs)
         return sensitivity_frame(
             expansion.interaction_indices(order),
             expansion.shapley_effects(),
-            expansion.output_names if self._labels_of_y else numbers,
+            expansion.output_names if self._labels_of_y else range(expansion.n_outputs),
             expansion.input_names,
             expansion.unexplained_share,
             interval,
+            of=expansion,
         )
 
     # What the expansion and the data of the fit give, when it is read or called.

@@ -14,10 +14,18 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 
-from ._basis.basis import BasisParameters, PolynomialBasis, checked_inputs
+from ._basis.basis import (
+    BasisParameters,
+    PolynomialBasis,
+    checked_inputs,
+    warn_of_terms,
+)
 from ._basis.index_sets import basis_advice, check_design_fits
+from ._basis.representers import Basis
 from ._checks import (
+    MOST_REPEATS,
     FloatArray,
     Samples,
     attribute_of,
@@ -31,9 +39,22 @@ from ._checks import (
     method_of,
     validated,
 )
-from ._checks.frames import make_frame
+from ._checks.frames import make_frame, remember_frames
 from ._compositions import indices, modes, predictive, probability_indices
-from ._compositions.fitted import FittedCompositions, fit_compositions, solver_of
+from ._compositions.amalgamation import (
+    Amalgamation,
+    amalgamate_parts,
+    check_amalgamate,
+    learn_amalgamation,
+    members_of_rest,
+)
+from ._compositions.fitted import (
+    FittedCompositions,
+    adds_members,
+    fit_compositions,
+    partial_fit,
+    solver_of,
+)
 from ._compositions.log_ratio import (
     LogRatioGeometry,
     check_parameters_of,
@@ -43,13 +64,12 @@ from ._compositions.log_ratio import (
     log_ratios_of,
 )
 from ._compositions.scoring import checked_policies, d2_kl_deviance
-from ._compositions.steps import (
-    column_labels,
-    refuse_nan,
-    refuse_ragged,
-)
+from ._compositions.steps import column_labels
+from ._compositions.tables import ItemTable, one_table, refuse_class_labels, refuse_nan
+from ._compositions.zeros import warn_of_zeros
 from ._input_laws.scores import SurrogateDiagnostics
 from ._model_file.state import plain_state, restore_state
+from ._regressors.kernel import PolynomialChaosKernelRegressor, dual_solver
 from ._solvers import CoefficientSolver, make_solver
 from ._version import DOC_LINK_TEMPLATE
 
@@ -66,8 +86,8 @@ class CompositionalPCESurrogate(
     on the simplices [1]_. The coefficients give, in closed form, the share of the
     variance of each step that each input drives.
 
-    Nothing here knows where the ensemble comes from: bagged classifiers, token laws
-    of language models and policies of agents all do.
+    Nothing here knows where the ensemble comes from: bagged classifiers, token
+    distributions of language models and policies of agents all do.
 
     Parameters
     ----------
@@ -84,6 +104,11 @@ class CompositionalPCESurrogate(
     reference, mask, zero_replacement, closure
         Parts of y, as in :class:`LogRatioTransformer`; a row of zeros is refused. In
         cross-validation give the mask itself: a rare action may vanish in a fold.
+    amalgamate : float or None, default=None
+        Threshold below which parts are rare: those that no member of the fit gives
+        this probability are added up, step by step, to one part named ``"rest"``, the
+        last of its step. For vocabularies, of which most words have no chance. None
+        leaves all parts as they are. See Notes.
     distribution, truncation, q, interaction_order
         The basis, as in :class:`PolynomialChaosRegressor`.
     solver : str, default="ridge"
@@ -100,8 +125,11 @@ class CompositionalPCESurrogate(
         ``fit``) is fitted to the basis functions, one coordinate at a time. Any
         other one, such as a forest or a Gaussian process, is fitted to X itself;
         predictions are then its own, and coefficients and indices those of an
-        expansion of its predictions at draws of the input laws: see
-        ``indices_from_`` and ``fidelity_``. Residuals are those of five-fold
+        expansion of its predictions at draws of the input distributions: see
+        ``indices_from_`` and ``fidelity_``. A
+        :class:`PolynomialChaosKernelRegressor` is fitted to all terms of the
+        surrogate's own degree, distribution and interaction order without a list of
+        them; it stays exact, for any number of inputs. Residuals are those of five-fold
         cross-validation, here and in ``diagnostics_``.
     alphas : array-like of shape (n_alphas,) or None, default=None
         Penalties for the ridge solvers, as in :class:`PolynomialChaosRegressor`.
@@ -127,12 +155,14 @@ class CompositionalPCESurrogate(
         Penalty of each step; of each fitted coordinate with ``alpha_per_target`` or
         ``solver="paper"``. NaN for a step without choice.
     sobol_indices_, total_sobol_indices_ : ndarray of shape (n_coordinates, n_features)
-        Indices of each coordinate: shares of the variance *of the expansion*.
+        First-order and total indices (``S1``, ``ST``) of each coordinate: shares of
+        the variance *of the expansion*.
     total_variance_ : ndarray of shape (n_coordinates,)
         Variance of each coordinate of the expansion.
     step_sobol_indices_, step_total_sobol_indices_ : ndarray (n_steps, n_features)
-        Indices aggregated over the coordinates of a step in Aitchison geometry: free
-        of any reference. 0 for a step without variance or choice.
+        First-order and total indices (``S1``, ``ST``) aggregated over the coordinates
+        of a step in Aitchison geometry: free of any reference. 0 for a step without
+        variance or choice.
     step_total_variance_ : ndarray of shape (n_steps,)
         Aitchison (total) variance of the expansion of each step.
     step_unexplained_share_ : ndarray of shape (n_steps,)
@@ -156,6 +186,8 @@ class CompositionalPCESurrogate(
         The layout of y.
     coordinate_steps_ : ndarray of int of shape (n_coordinates,)
         Step of each coordinate.
+    rest_ : dict of str to tuple of str
+        Names of the parts in the rest of each step that has one.
     multi_indices_, basis_, n_features_in_, feature_names_in_
         As in :class:`PolynomialChaosRegressor`.
 
@@ -169,6 +201,15 @@ class CompositionalPCESurrogate(
     Indices decompose variance under *independent* inputs with the stated laws. The
     expansion is of :math:`g(x) = \mathrm{clr}(p(x))` (the paper's eq. 2, which uses
     alr): :math:`\hat p(x) = \mathrm{softmax}(\sum_j c_j \psi_j(x))`.
+
+    With ``amalgamate`` everything is of the amalgamated compositions: ``predict``,
+    draws, intervals, log-ratios, indices and Q². A sum of parts is no linear function
+    of log-ratios, so these indices are not sums or parts of those of all columns; only
+    the ratio of two parts outside the rest is the same quantity with and without it.
+    Rare parts, whose logarithms vary most, weigh less. Methods and inspections that
+    compare with y take it in the columns of ``fit`` or in those of ``predict``;
+    ``amalgamate_parts`` maps one to the other. A refit in a fold learns the rest anew;
+    :func:`skpce.inspection.verdict` learns it once, from all members.
 
     References
     ----------
@@ -191,6 +232,8 @@ class CompositionalPCESurrogate(
            [0., 1.]])
     """
 
+    _amalgamation: Amalgamation | None = None  # which columns of y are added up
+
     _doc_link_module = "skpce"
     _doc_link_template = DOC_LINK_TEMPLATE
 
@@ -204,6 +247,7 @@ class CompositionalPCESurrogate(
         mask: Any = "infer",
         zero_replacement: float = 1e-12,
         closure: str = "renormalize",
+        amalgamate: float | None = None,
         distribution: Any = "normal",
         truncation: str = "total_degree",
         q: float = 1.0,
@@ -225,6 +269,7 @@ class CompositionalPCESurrogate(
         self.mask = mask
         self.zero_replacement = zero_replacement
         self.closure = closure
+        self.amalgamate = amalgamate
         self.distribution = distribution
         self.truncation = truncation
         self.q = q
@@ -276,24 +321,31 @@ class CompositionalPCESurrogate(
         solver = make_solver(owner, self.solver, self.alphas, regressor=self.regressor)
         check_boolean(owner, "alpha_per_target", self.alpha_per_target)
         check_integer(owner, "n_resamples", self.n_resamples)
-        check_integer(owner, "n_permutations", self.n_permutations)
+        check_integer(owner, "n_permutations", self.n_permutations, high=MOST_REPEATS)
         check_real(owner, "confidence_level", self.confidence_level, low=0, high=1)
         check_parameters_of(self)
-        refuse_ragged(y)
+        check_amalgamate(owner, self.amalgamate)
+        y = one_table(y)
         refuse_nan(y)
         inputs, targets = validated(self, X, y, multi_output=True, y_numeric=True)
         for name in ("n_resamples", "n_permutations"):
             value = getattr(self, name)
             check_draws(owner, name, value, low=0, each=len(inputs))
         parameters = BasisParameters.of(self)
-        parameters.check(inputs.shape[1])
+        parameters.check(input_names(self))
         values = targets.reshape(targets.shape[0], -1).astype(np.float64)
         weights = checked_sample_weight(sample_weight, inputs)
         if self.n_resamples:
             indices.check_copies(owner, weights, self.n_resamples, "sample_weight")
         used = weights > 0
         inputs, values, weights = inputs[used], values[used], weights[used]
-        geometry = learn_geometry(self, y, values, "y")
+        refuse_class_labels(values)
+        self._amalgamation, given = None, values.shape[1]
+        if self.amalgamate is None:
+            geometry = learn_geometry(self, y, values, "y")
+        else:
+            learned = learn_amalgamation(self, y, values)
+            self._amalgamation, values, geometry = learned
         clr = log_ratios_of(
             values,
             geometry,
@@ -301,24 +353,33 @@ class CompositionalPCESurrogate(
             zero_replacement=self.zero_replacement,
             name="y",
         )
-        basis = parameters.learn(inputs, weights, input_names(self))
+        samples = Samples(inputs, clr, weights)
+        if isinstance(self.regressor, PolynomialChaosKernelRegressor):
+            names = input_names(self)
+            solver = dual_solver(self.regressor, samples, names, parameters)
+            basis: Basis = solver.template
+        else:
+            basis = parameters.learn(inputs, weights, input_names(self))
         if solver.holds_gram:
             n_terms, advice = len(basis.multi_indices), basis_advice(anisotropy=False)
             fit = f"a fit with solver={self.solver!r}"
             check_design_fits(owner, n_terms, n_terms, advice, fit)
-        samples = Samples(inputs, clr, weights)
-        self._labels_of_y = column_labels(y, values.shape[1])
+        unnamed = isinstance(y, ItemTable)
+        self._labels_of_y = [] if unnamed else column_labels(y, given)
         self._fitted: FittedCompositions = self._fit_coordinates(
             solver, basis, geometry, samples, scalar=targets.ndim == 1
         )
         self._n_features_out = geometry.n_coordinates
+        remember_frames(self.expansion_, X, y)
         self._store_resampling(self._fitted)
+        warn_of_terms(self, basis, len(inputs))
+        warn_of_zeros(values, geometry, self.zero_replacement)
         return self
 
     def _fit_coordinates(
         self,
         solver: CoefficientSolver,
-        basis: PolynomialBasis,
+        basis: Basis,
         geometry: LogRatioGeometry,
         samples: Samples,  # with centred log-ratios as targets
         *,
@@ -336,7 +397,7 @@ class CompositionalPCESurrogate(
             coordinates = geometry
         else:
             coordinates = replace(geometry, log_ratio="ilr", reference=-1)
-        if self.regressor is not None:
+        if self.regressor is not None and isinstance(basis, PolynomialBasis):
             seen = basis, samples, coordinates, self.random_state
             solver = solver_of(solver, self.regressor, *seen)
         fitted = fit_compositions(
@@ -367,7 +428,7 @@ class CompositionalPCESurrogate(
         self.diagnostics_: SurrogateDiagnostics = SurrogateDiagnostics(
             loo_q2=q2,
             n_members=round(float(fitted.weights.sum())),
-            n_terms=len(fitted.basis.multi_indices),
+            n_terms=fitted.basis.n_terms,
             permutation_p_values=p_values,
             inputs=fitted.inputs,
             basis=fitted.basis,
@@ -525,7 +586,11 @@ class CompositionalPCESurrogate(
     mask_ = attribute_of("geometry_", lambda g: g.mask)
     coordinate_steps_ = attribute_of("geometry_", lambda g: g.step_of_coordinate)
 
+    _rest = property(members_of_rest)
+    rest_ = attribute_of("_rest", dict)
+    partial_fit = available_if(adds_members)(partial_fit)
     _predictive = property(predictive.predictive_of_surrogate)
+    amalgamate_parts = amalgamate_parts
     get_feature_names_out = get_feature_names_out
     inverse_transform = method_of("geometry_", inverse_transform, inputs=None)
     sobol_indices = method_of("_now", indices.sobol_indices)

@@ -34,27 +34,21 @@ def test_a_table_of_runs_gets_the_verdict_that_stands_below_it(tmp_path):
     assert len(CODE) == len(SHOWN) == 2
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     assert printed_by(CODE[0], tmp_path) == SHOWN[0]
-    calls = CODE[0].split("\n\n")[1].splitlines()
-    assert len(calls) == 6  # five lines to the verdict, one to the indices
+    assert len([line for line in CODE[0].splitlines() if line]) <= 10
 
 
-def test_the_first_page_of_the_documentation_shows_the_same():
-    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    assert CODE[0] in page
-    assert SHOWN[0] in page
-
-
-# What the verdict says of the same classifiers when X has nothing to do with them.
-NOISE = """
-noise = np.random.default_rng(1).normal(size=X.shape)
-print(verdict(surrogate, noise, y, n_permutations=199, random_state=0))
-"""
+@pytest.mark.parametrize("page", ["index.md", "getting_started.md"])
+def test_the_documentation_shows_the_same(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for block in (*CODE, *SHOWN):
+        assert block in text
 
 
 def test_an_ensemble_of_models_prints_what_stands_below_it(tmp_path):
-    found = printed_by(CODE[1] + NOISE, tmp_path)
+    pytest.importorskip("pandas")
+    found = printed_by(CODE[1], tmp_path)
     assert found.startswith(SHOWN[1])
-    assert found.count("NOT ATTRIBUTABLE") == 2
+    assert len(CODE[1].split("\n\n")[1].splitlines()) <= 10
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import torch
 
-from gflownet_envs import Environment
+from gflownet_envs import Environment, ObjectTable
 
 
 class SubsetEnvironment(Environment):
@@ -34,9 +34,7 @@ class SubsetEnvironment(Environment):
         self.subsets = tuple(combinations(range(len(items)), size))
         self.n_objects = len(self.subsets)
         members = torch.zeros(self.n_objects, len(items), dtype=torch.int64)
-        members.scatter_(1, torch.tensor(self.subsets), 1)
-        self._powers = 2 ** torch.arange(len(items))
-        self._codes, self._object_of_code = (members @ self._powers).sort()
+        self._objects = ObjectTable(members.scatter(1, torch.tensor(self.subsets), 1))
 
     def initial_state(self, batch_shape=(), device=None):
         shape = (*batch_shape, self.state_size)
@@ -65,8 +63,7 @@ class SubsetEnvironment(Environment):
         return states.to(torch.float32)
 
     def object_index(self, states):
-        place = torch.searchsorted(self._codes, (states * self._powers).sum(dim=-1))
-        return self._object_of_code[place]
+        return self._objects.index(states)
 
     def object_name(self, index):
         return " + ".join(self.action_names[item] for item in self.subsets[index])

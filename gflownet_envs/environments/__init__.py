@@ -2,6 +2,7 @@
 
 from gflownet_envs.environments.base import Environment
 from gflownet_envs.environments.dag import DagEnvironment
+from gflownet_envs.environments.objects import ObjectTable
 from gflownet_envs.environments.selection import (
     SequentialSelectionEnvironment,
     fragment_chain_environment,
@@ -21,6 +22,7 @@ __all__ = [
     "Environment",
     "GridEnvironment",
     "HypergridEnvironment",
+    "ObjectTable",
     "PlaneWalkEnvironment",
     "SequentialSelectionEnvironment",
     "SymbolicExpressionEnvironment",

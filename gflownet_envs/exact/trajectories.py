@@ -53,8 +53,8 @@ class PoliciesAlong:
         Probabilities; those of each step sum to 1 and are 0 where masked.
     mask : ndarray of shape (ΣK,), bool
         True where the action is allowed.
-    steps : tuple of int
-        K, the number of parts of each step.
+    steps : dict of str to int
+        K, the number of parts of each step, by its name; for ``steps=`` of ``skpce``.
     step_names : tuple of str
     action_names : tuple of str
         One a column.
@@ -62,7 +62,7 @@ class PoliciesAlong:
 
     y: np.ndarray
     mask: np.ndarray
-    steps: tuple[int, ...]
+    steps: dict[str, int]
     step_names: tuple[str, ...]
     action_names: tuple[str, ...]
 
@@ -179,7 +179,7 @@ def policies_along(
     >>> source = solve_exact(env, torch.zeros(4, 6))
     >>> along = policies_along(env, source, trajectory_of_actions(env, [0, 2]))
     >>> along.y.shape, along.steps
-    ((4, 5), (2, 3))
+    ((4, 5), {'a': 2, 'b': 3})
     """
     states = trajectory.states[:-1]
     columns = [list(environment.step_actions(t)) for t in range(len(trajectory))]
@@ -187,11 +187,15 @@ def policies_along(
     log_policy = policy_source.log_policy(states).to(torch.float64)
     policy = log_policy.where(~mask, log_policy.clamp(min=LOWEST_LOG)).exp()
     steps = range(len(trajectory))
+    names = environment.step_names[: len(trajectory)]
     return PoliciesAlong(
         y=torch.cat([policy[:, t, columns[t]] for t in steps], dim=1).cpu().numpy(),
         mask=torch.cat([mask[t, columns[t]] for t in steps]).numpy(),
-        steps=tuple(len(its_columns) for its_columns in columns),
-        step_names=environment.step_names[: len(trajectory)],
+        steps={
+            name: len(its_columns)
+            for name, its_columns in zip(names, columns, strict=True)
+        },
+        step_names=names,
         action_names=tuple(
             environment.action_names[a] for its_columns in columns for a in its_columns
         ),
@@ -223,11 +227,15 @@ def policies_everywhere(
     columns = [list(environment.step_actions(int(graph.steps[i]))) for i in chosen]
     policy = policy_source.log_policy(graph.states[chosen]).to(torch.float64).exp()
     numbered = range(len(chosen))
+    names = tuple(_state_name(graph, int(i)) for i in chosen)
     return PoliciesAlong(
         y=torch.cat([policy[:, n, columns[n]] for n in numbered], dim=1).cpu().numpy(),
         mask=torch.cat([graph.mask[chosen[n], columns[n]] for n in numbered]).numpy(),
-        steps=tuple(len(its_columns) for its_columns in columns),
-        step_names=tuple(_state_name(graph, int(i)) for i in chosen),
+        steps={
+            name: len(its_columns)
+            for name, its_columns in zip(names, columns, strict=True)
+        },
+        step_names=names,
         action_names=tuple(
             environment.action_names[a] for its_columns in columns for a in its_columns
         ),

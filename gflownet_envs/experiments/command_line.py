@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gflownet_envs.experiments.task import RunResults, Table
 
 _PLAIN_WIDTH = 120
+_SECONDS_TO_CONNECT = 10
 
 
 class _Folder(click.Path):
@@ -53,6 +54,13 @@ _jobs = click.option(
     show_default=True,
     type=click.IntRange(min=1),
     help="Processes for training and for the permutations of the verdict.",
+)
+
+_cluster = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Scheduler of a dask cluster, such as tcp://host:8786, that trains and judges "
+    "in place of processes here; a killed worker costs its task only.",
 )
 
 
@@ -114,6 +122,7 @@ def list_tasks() -> None:
 )
 @_data_home
 @_jobs
+@_cluster
 def run(
     task: str,
     preset: str,
@@ -124,13 +133,18 @@ def run(
     out: Path | None,
     data_home: Path | None,
     jobs: int,
+    cluster: str | None,
 ) -> None:
     """Run TASK and write results, data sets, figures and a report.
+
+    TASK is a name that `gflownet-envs list` shows, or module:Class for a task of
+    your own, such as my_task:LevelTask in my_task.py of the current folder.
 
     Finished blocks of training stay in the folder: a run that was interrupted
     goes on where it was when the same command is given again.
     """
-    folder = out if out is not None else Path("runs") / f"{task}-{preset}"
+    name = task.rpartition(":")[2]
+    folder = out if out is not None else Path("runs") / f"{name}-{preset}"
     arguments = {
         "task": task,
         "preset": preset,
@@ -139,14 +153,17 @@ def run(
         "n_replicates": replicates,
         "n_control": control,
     }
-    _run(arguments, folder, data_home, jobs)
+    _run(arguments, folder, data_home, jobs, cluster)
 
 
 @main.command()
 @click.argument("folder", type=_Folder(path_type=Path))
 @_data_home
 @_jobs
-def report(folder: Path, data_home: Path | None, jobs: int) -> None:
+@_cluster
+def report(
+    folder: Path, data_home: Path | None, jobs: int, cluster: str | None
+) -> None:
     """Make the results, figures and report of the run in FOLDER again.
 
     What was trained is read from the folder; the surrogate, the verdict and the
@@ -158,7 +175,7 @@ def report(folder: Path, data_home: Path | None, jobs: int) -> None:
         settings = read_settings(folder)
     except (ValueError, OSError) as error:
         raise click.ClickException(str(error)) from error
-    _run(settings, folder, data_home, jobs)
+    _run(settings, folder, data_home, jobs, cluster)
 
 
 @main.command()
@@ -252,7 +269,11 @@ def paper(
 
 
 def _run(
-    arguments: dict[str, Any], folder: Path, data_home: Path | None, jobs: int
+    arguments: dict[str, Any],
+    folder: Path,
+    data_home: Path | None,
+    jobs: int,
+    cluster: str | None,
 ) -> None:
     """Run a task with progress bars, print its tables, and say what went wrong."""
     from gflownet_envs.experiments.run import run_task
@@ -260,7 +281,11 @@ def _run(
 
     console = make_console()
     try:
-        with progress_bars() as progress, warnings.catch_warnings():
+        with (
+            _on_cluster(cluster),
+            progress_bars() as progress,
+            warnings.catch_warnings(),
+        ):
             # the table of training names them
             warnings.simplefilter("ignore", NotConvergedWarning)
             warnings.simplefilter("ignore", DivergedWarning)
@@ -268,7 +293,7 @@ def _run(
                 **arguments,
                 out=folder,
                 progress=progress,
-                n_jobs=jobs,
+                n_jobs=jobs if cluster is None else None,  # all workers
                 options={"data_home": data_home},
             )
     except KeyboardInterrupt:
@@ -280,6 +305,29 @@ def _run(
     except (ValueError, OSError, ImportError) as error:
         raise click.ClickException(str(error)) from error
     print_results(console, results, folder)
+
+
+@contextmanager
+def _on_cluster(address: str | None) -> Iterator[None]:
+    """Let joblib send its tasks to a dask cluster, where one is given."""
+    if address is None:
+        yield
+        return
+    from joblib import parallel_config
+
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError("--cluster needs dask: pip install 'skpce[dask]'") from None
+    try:
+        client = Client(address, timeout=_SECONDS_TO_CONNECT)
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"--cluster {address!r}: no scheduler of dask answers there ({error}); "
+            "expected the address that `dask scheduler` prints."
+        ) from error
+    with client, parallel_config("dask"):
+        yield
 
 
 def make_console() -> Console:
@@ -309,11 +357,17 @@ def progress_bars() -> Iterator[ProgressCallback]:
 
 
 def print_results(console: Console, results: RunResults, folder: Path) -> None:
-    """Print the final tables and the verdict in words."""
+    """Print the answer in words, the verdict and the final tables."""
     from gflownet_envs.experiments import tables
     from gflownet_envs.experiments.answers import answers
     from gflownet_envs.experiments.files import verdict_words
 
+    console.print("\nWhich part of the reward drives which choice", style="bold")
+    for sentence in answers(results):
+        console.print(sentence, markup=False, highlight=False)
+    for source in results.sources.values():
+        console.print()
+        console.print(verdict_words(source), markup=False, highlight=False)
     for table in results.study.tables:
         print_table(console, table)
     for optional in (tables.training_table(results), tables.noise_table(results)):
@@ -329,12 +383,6 @@ def print_results(console: Console, results: RunResults, folder: Path) -> None:
     for found in results.parts:
         print_table(console, tables.parts_table(found, brief=True))
     print_table(console, tables.cost_table(results))
-    for source in results.sources.values():
-        console.print()
-        console.print(verdict_words(source), markup=False, highlight=False)
-    console.print("\nWhich part of the reward drives which choice", style="bold")
-    for sentence in answers(results):
-        console.print(sentence, markup=False, highlight=False)
     console.print(f"\nReport: {folder / 'report.html'}", highlight=False)
 
 

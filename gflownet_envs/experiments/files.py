@@ -24,6 +24,7 @@ from gflownet_envs.experiments.task import (
     Table,
     TrainingNoise,
 )
+from gflownet_envs.experiments.tasks import path_of
 from gflownet_envs.records import PaperRow, ResultsRecord, read_record
 from gflownet_envs.rewards.source import RewardTable
 from gflownet_envs.storage import (
@@ -49,8 +50,7 @@ def build_report(
     _add_answers(report, results, figures)
     _add_verdict(report, results, figures)
     report.add_heading("What drives each step")
-    for source in results.sources.values():
-        _add_table(report, tables.shares_table(source))
+    _add_indices(report, results, figures)
     _add_policies(report, results, figures)
     _add_own_figures(report, results, figures)
     _add_calibration(report, results, figures)
@@ -126,8 +126,19 @@ def _add_verdict(
         "Cross-fitted Q² refits the whole pipeline, embedding included, without the "
         "members it predicts. Supported (attributable): Q² of at least 0.25, p of at "
         "most 0.05, training noise below one half. Exact policies stand beside "
-        "trained ones; they never fill in for them."
+        "trained ones and do not replace them."
     )
+
+
+def _add_indices(
+    report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
+) -> None:
+    report.add_png(*figures["variances"])
+    for source in results.sources.values():
+        _add_table(report, tables.shares_table(source))
+        _add_table(report, tables.intervals_table(source))
+        actions = tables.actions_table(source)
+        report.add_folded(actions.columns, actions.rows, actions.caption)
 
 
 def _add_policies(
@@ -137,6 +148,7 @@ def _add_policies(
     _add_table(report, tables.training_table(results))
     _add_table(report, tables.noise_table(results))
     _add_table(report, tables.fragility_table(results))
+    _add_table(report, tables.excess_table(results))
     report.add_text(
         "The measures can rank the steps differently. Aitchison variance and ALR sum "
         "grow with the number of actions and weigh rare actions like frequent ones; "
@@ -151,7 +163,7 @@ def _add_own_figures(
     report: HtmlReport, results: RunResults, figures: dict[str, tuple[bytes, str]]
 ) -> None:
     """Add the figures of the task itself, which no other section shows."""
-    others = {"overview", "policies", "coverage"}
+    others = {"overview", "policies", "coverage", "variances"}
     others |= {f"parts_{number}" for number, _ in enumerate(results.parts, start=1)}
     for name in figures:
         if name not in others:
@@ -260,7 +272,7 @@ def results_record(results: RunResults) -> dict[str, Any]:
     """Return every figure of the run as JSON values."""
     distance = results.policies.distance
     return {
-        "task": results.task.name,
+        "task": path_of(results.task),
         "preset": results.preset_name,
         "settings": asdict(results.preset),
         "seed": results.seed,
@@ -306,6 +318,7 @@ def _parts_record(found: PartFindings) -> dict[str, Any]:
         "n_draws": effects.figures.get("n_draws"),
         "n_solutions": effects.figures.get("n_solutions"),
         "noise_share": found.noise_share,
+        "noise_error": found.noise_error,
     } | {
         name: None if table is None else _columns_record(table)
         for name, table in frames.items()
@@ -356,6 +369,8 @@ def _source_record(source: SourceResults) -> dict[str, Any]:
         "n_held_out": source.dataset.test.n_members,
         "main_degree": source.main.degree,
         "fragility": asdict(source.fragility),
+        "excess_fragility": asdict(source.excess),
+        "intervals": {name: asdict(found) for name, found in source.intervals.items()},
         "level_shares": source.level_shares,
         "analyses": [_analysis_record(analysis) for analysis in source.analyses],
     }
@@ -453,7 +468,7 @@ def paper_tables(folders: Sequence[Path]) -> list[Table]:
     """Return the paper's figures beside those of finished runs, a table for each task.
 
     One column for each run and kind of policies; "=" says that a figure agrees with
-    the paper's, "≠" that it does not. Runs of another preset may leave claims out.
+    the paper's, "≠" that it does not. Runs of other presets than ``paper`` have none.
     """
     if len({folder.resolve() for folder in folders}) < len(folders):
         names = ", ".join(str(folder) for folder in folders)
@@ -494,7 +509,7 @@ def _paper_table(task: str, runs: dict[str, dict[str, PaperRow]]) -> Table:
     ]
     caption = f"{task}: the paper's figures and ours"
     if not rows:
-        caption += " (the paper has none)"
+        caption += f" (none: no run of the preset {tables.PAPER_PRESET!r})"
     heads = tuple(f"{run}: {source}" for run, source in columns)
     return Table(caption, ("claim", "paper", *heads), tuple(rows))
 

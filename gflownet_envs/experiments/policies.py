@@ -151,7 +151,7 @@ def _dataset(
     return PolicyDataset(
         study.reward_features[reward],
         along.y,
-        steps=along.steps,
+        steps=tuple(along.steps.values()),
         mask=along.mask,
         step_names=along.step_names,
         action_names=part_names(study.environment, along.action_names),

@@ -21,11 +21,13 @@ from .._checks import (
     refuse_extremes,
     validated,
 )
+from .._checks.cross_validation import warn_outside_folds
 from .._input_laws import InputLaw, check_distribution, learn_input_laws
 from .._input_laws.columns import check_columns
 from .index_sets import (
     basis_advice,
     build_multi_indices,
+    check_degrees,
     check_design_fits,
     check_multi_indices,
     check_truncation,
@@ -51,9 +53,28 @@ _LARGEST_PRODUCT = 1e60
 # Features that are fitted by nothing may be as large as numbers are.
 _LARGEST_FEATURE = 1e300
 
-# More functions of one input than this are refused; no number of samples tells them
-# apart.
-_MOST_FUNCTIONS = 10_000
+
+class MoreTermsThanRowsWarning(UserWarning):
+    """The basis has more terms than the data have rows: the penalty decides."""
+
+
+# Solvers that choose few of many terms.
+_CHOOSE_TERMS = frozenset({"lars", "omp", "subspace_pursuit", "ard"})
+
+
+def warn_of_terms(estimator: Any, basis: PolynomialBasis, n_rows: int) -> None:
+    """Warn of more terms than rows, from two calls up, unless terms are chosen."""
+    n_terms = basis.n_terms
+    if n_terms <= n_rows or estimator.regressor is not None:
+        return
+    if estimator.solver not in _CHOOSE_TERMS:
+        warn_outside_folds(
+            f"The basis has {n_terms} terms for {n_rows} rows, so that the penalty "
+            "decides most coefficients. Lower the degree, or choose few terms with "
+            "solver='subspace_pursuit'.",
+            MoreTermsThanRowsWarning,
+            stacklevel=3,
+        )
 
 
 class _Run(NamedTuple):
@@ -87,6 +108,26 @@ class PolynomialBasis:
     def degrees(self) -> IndexArray:
         """Total degree of each term, shape (n_terms,); a contrast counts one."""
         return self.exponents.sum(axis=1)
+
+    @property
+    def with_terms(self) -> PolynomialBasis:
+        """The basis itself, whose terms are listed."""
+        return self
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms, with the constant."""
+        return len(self.multi_indices)
+
+    @property
+    def n_functions(self) -> int:
+        """Number of coefficients of an output, one for each term."""
+        return len(self.multi_indices)
+
+    @property
+    def total_degree(self) -> int:
+        """Largest total degree of a term."""
+        return int(self.degrees.max())
 
     def terms_within(self, features: Collection[int]) -> IndexArray:
         """Return the positions of the constant and the terms of these inputs alone."""
@@ -242,7 +283,7 @@ class PolynomialBasis:
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw independent inputs; shape (size, n_features)."""
-        return np.column_stack([law.sample(size, generator) for law in self.laws])
+        return sample_laws(self.laws, size, generator)
 
     def names(self, input_names: Sequence[str]) -> list[str]:
         """Return one name per term, such as ``He2(x0)*He1(x1)``."""
@@ -251,6 +292,13 @@ class PolynomialBasis:
             or "1"
             for row in self._sparse_rows()
         ]
+
+
+def sample_laws(
+    laws: Sequence[InputLaw], size: int, generator: np.random.Generator
+) -> FloatArray:  # shape: (size, n_features)
+    """Draw independent inputs."""
+    return np.column_stack([law.sample(size, generator) for law in laws])
 
 
 def _append_run(runs: list[_Run], new: _Run) -> None:
@@ -272,12 +320,13 @@ class BasisParameters:
     owner: str
     degree: Any
     distribution: Any
-    truncation: Any
-    q: Any
     interaction_order: Any
+    truncation: Any = "total_degree"
+    q: Any = 1.0
     anisotropy: Any = None
     multi_indices: Any = None
     has_anisotropy: bool = False
+    levels: Collection[str] = ()  # names of the inputs that were given as labels
 
     @classmethod
     def of(cls, estimator: Any) -> BasisParameters:
@@ -287,16 +336,17 @@ class BasisParameters:
         return cls(
             type(estimator).__name__,
             has_anisotropy="anisotropy" in given,
+            levels=tuple(getattr(estimator, "levels_", ())),
             **{name: given[name] for name in known},
         )
 
-    def check(self, n_features: int) -> list[Any]:
+    def check(self, names: Sequence[str]) -> list[Any]:
         """Check the parameters; return one specification of a law per feature."""
-        owner = self.owner
+        owner, n_features = self.owner, len(names)
         self._check_truncation()
         check_positive_weights(owner, "anisotropy", self.anisotropy, n_features)
         check_multi_indices(owner, self.multi_indices, n_features)
-        return check_distribution(owner, self.distribution, n_features)
+        return check_distribution(owner, self.distribution, names, self.levels)
 
     def _check_truncation(self) -> None:
         """Raise ``ValueError`` for a truncation whose parameters do not agree."""
@@ -318,11 +368,8 @@ class BasisParameters:
         *,
         in_blocks: bool = False,  # True when the design matrix is never whole in memory
     ) -> PolynomialBasis:
-        """Learn the input laws and build the index set that they can carry."""
-        specifications = self.check(X.shape[1])
-        refuse_extremes(X, "X", varying=True)
-        laws = learn_input_laws(specifications, X, weights)
-        check_columns(self.owner, laws, X, weights, names)
+        """Learn the input distributions and build the index set that they can carry."""
+        laws = self.learn_laws(X, weights, names)
         n_rows = rows_held_in_blocks(len(X)) if in_blocks else len(X)
         multi_indices = self._index_set(laws, names, n_rows)
         needed = multi_indices.max(axis=0).tolist()
@@ -330,9 +377,22 @@ class BasisParameters:
             law.check_degree(self.owner, name, degree)
         return PolynomialBasis(laws, multi_indices)
 
+    def learn_laws(
+        self,
+        X: FloatArray,  # shape: (n_samples, n_features)
+        weights: FloatArray,  # shape: (n_samples,)
+        names: Sequence[str],
+    ) -> list[InputLaw]:
+        """Check the parameters and learn the input laws."""
+        specifications = self.check(names)
+        refuse_extremes(X, "X", varying=True)
+        laws = learn_input_laws(specifications, X, weights)
+        check_columns(self.owner, laws, X, weights, names)
+        return laws
+
     def refuse_another(self, basis: PolynomialBasis, names: Sequence[str]) -> None:
         """Raise ``ValueError`` when the parameters no longer give this basis."""
-        laws = self.check(len(names))
+        laws = self.check(names)
         wanted = self._index_set(basis.laws, names, 1)
         learned = learn_input_laws(laws, np.zeros((1, len(laws))), np.ones(1))
         same = np.array_equal(wanted, basis.multi_indices)
@@ -369,7 +429,7 @@ def explicit_multi_indices(
     n_samples: int,
 ) -> IndexArray:  # shape: (n_terms, n_features)
     """Add the constant where it is missing, and sort as the built sets are sorted."""
-    _check_degrees(owner, "multi_indices", rows.max(axis=0))
+    check_degrees(owner, "multi_indices", rows.max(axis=0))
     for law, needed, name in zip(laws, rows.max(axis=0).tolist(), names, strict=True):
         if needed > law.largest_degree:
             raise ValueError(
@@ -381,15 +441,6 @@ def explicit_multi_indices(
         rows = np.vstack([np.zeros((1, rows.shape[1]), dtype=np.int64), rows])
     check_design_fits(owner, n_samples, len(rows), "Give fewer 'multi_indices'.")
     return sort_graded(rows, categorical_inputs(laws))
-
-
-def _check_degrees(owner: str, name: str, degrees: Any) -> None:
-    """Refuse more functions of one input than any number of samples tells apart."""
-    if np.max(degrees) > _MOST_FUNCTIONS:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} asks for degree {np.max(degrees):.0f} "
-            f"in one input; expected at most {_MOST_FUNCTIONS}."
-        )
 
 
 def truncated_multi_indices(
@@ -407,7 +458,7 @@ def truncated_multi_indices(
     n_features = len(laws)
     weights = check_positive_weights(owner, "anisotropy", anisotropy, n_features)
     ends = np.array([law.largest_degree for law in laws])
-    _check_degrees(owner, "degree", np.minimum(degree / weights, ends))
+    check_degrees(owner, "degree", np.minimum(degree / weights, ends))
     truncation = {
         "q": q,
         "interaction_order": interaction_order,

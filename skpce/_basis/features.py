@@ -17,21 +17,24 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     r"""Orthonormal polynomials of the inputs, as features.
 
     In the manner of :class:`sklearn.preprocessing.PolynomialFeatures`, but the
-    columns are orthonormal under the law of the inputs: Hermite polynomials for
-    normal inputs, Legendre polynomials for uniform ones [1]_.
+    columns are orthonormal under the distribution of the inputs: Hermite polynomials
+    for normal inputs, Legendre polynomials for uniform ones [1]_.
 
     Parameters
     ----------
     degree : int, default=2
         Largest degree of a term.
-    distribution : str, frozen law, or list, default="normal"
-        The law of each input. A name learns its parameters in ``fit``: ``"normal"``
-        (weighted mean and standard deviation with ``ddof=0``), ``"uniform"``
-        (smallest and largest value of positive weight), ``"exponential"``,
-        ``"gamma"``, ``"beta"``, ``"empirical"`` (the data themselves) or
-        ``"categorical"`` (numeric codes of categories). A frozen law of
-        ``scipy.stats``, continuous or discrete, learns nothing. A list gives one law
-        per feature. See the user guide on input laws.
+    distribution : str, frozen distribution, bounds, list or dict, default="normal"
+        The distribution of each input. A name learns its parameters in ``fit``:
+        ``"normal"`` (weighted mean and standard deviation with ``ddof=0``),
+        ``"uniform"`` (smallest and largest value of positive weight),
+        ``"lognormal"`` (polynomials of the logarithm), ``"exponential"``, ``"gamma"``,
+        ``"beta"``, ``"empirical"`` (the data themselves) or ``"categorical"`` (codes
+        of categories; columns of text and categories of a data frame are always
+        categorical). A frozen distribution of ``scipy.stats``, continuous or discrete,
+        learns nothing, nor do the bounds ``(low, high)`` of a uniform one. A list
+        gives one per feature, a dict one by the name of each column. See the user
+        guide on input distributions.
     truncation, q, interaction_order
         As in :class:`PolynomialChaosRegressor`.
     anisotropy : array-like of shape (n_features,) or None, default=None
@@ -119,7 +122,7 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> PolynomialChaosFeatures:
-        """Learn the input laws and build the index set.
+        """Learn the input distributions and build the index set.
 
         Parameters
         ----------
@@ -138,8 +141,8 @@ class PolynomialChaosFeatures(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For a bad parameter, a law that cannot carry the degree, or a basis too
-            large for memory.
+            For a bad parameter, a distribution that cannot carry the degree, or a basis
+            too large for memory.
         """
         values = validated(self, X)
         weights = checked_sample_weight(sample_weight, values)

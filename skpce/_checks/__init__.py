@@ -26,7 +26,6 @@ from errno import ENOENT
 from functools import cache
 from glob import escape as escape_glob
 from html import escape
-from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
 from socket import gethostname
@@ -40,6 +39,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
+from .extras import (
+    import_extra as import_extra,
+)
+from .levels import (
+    validated as validated,
+)
 from .memory import (
     refuse_memory as refuse_memory,
 )
@@ -72,9 +77,6 @@ from .numbers import (
 )
 from .numbers import (
     refuse_not_finite as refuse_not_finite,
-)
-from .numbers import (
-    validated as validated,
 )
 from .numbers import (
     validated_array as validated_array,
@@ -122,14 +124,25 @@ def is_position(value: Any, size: int) -> bool:
 
 
 def check_integer(
-    owner: str, name: str, value: Any, *, low: int = 0, none_allowed: bool = False
+    owner: str,
+    name: str,
+    value: Any,
+    *,
+    low: int = 0,
+    high: int | None = None,
+    none_allowed: bool = False,
 ) -> None:
-    """Raise ``ValueError`` unless ``value`` is an int in ``[low, inf)``."""
+    """Raise ``ValueError`` unless ``value`` is an int from ``low`` to ``high``."""
     if value is None and none_allowed:
         return
-    if not _is_integer(value) or value < low:
+    if not _is_integer(value) or value < low or (high is not None and value > high):
+        end = "inf)" if high is None else f"{high}]"
         suffix = " or None" if none_allowed else ""
-        raise fail(owner, name, f"an int in the range [{low}, inf){suffix}", value)
+        raise fail(owner, name, f"an int in the range [{low}, {end}{suffix}", value)
+
+
+#: More permutations, resamples or repeated fits than this take hours.
+MOST_REPEATS = 200_000
 
 
 def check_real(
@@ -449,41 +462,31 @@ def _remove_leftovers(folder: Path, prefix: str) -> None:
                 continue
 
 
-def import_extra(module: str, extra: str, user: str) -> Any:
-    """Return an optional module; without it the error names the extra."""
-    library = module.partition(".")[0]
-    try:
-        import_module(library)
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != library:
-            raise  # the library is there, and something that it needs is not
-        raise ImportError(
-            f"{user} needs {library}: pip install 'skpce[{extra}]'"
-        ) from error
-
-
-def format_cell(value: Any) -> str:
+def format_cell(value: Any, digits: int = 3) -> str:
     """Return a short text: three digits, yes/no, a dash for NaN."""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (float, np.floating)):
-        return "–" if np.isnan(value) else f"{value:.3g}"
+        return "–" if np.isnan(value) else f"{value + 0.0:.{digits}g}"
     if isinstance(value, tuple):
         return "; ".join(str(part) for part in value)
     return str(value)
 
 
 def html_table(
-    columns: Iterable[str], rows: Iterable[Iterable[Any]], caption: str = ""
+    columns: Iterable[str],
+    rows: Iterable[Iterable[Any]],
+    caption: str = "",
+    digits: int = 3,
 ) -> str:
     """Return an HTML table whose cells are short texts."""
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(format_cell(cell))}</td>' for cell in row)}</tr>"
+    cells = (
+        "".join(f"<td>{escape(format_cell(cell, digits))}</td>" for cell in row)
         for row in rows
     )
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 FloatArray = NDArray[np.float64]
 
@@ -199,21 +199,6 @@ def binary_scales(values: FloatArray) -> FloatArray:
 def correlations_of(values: FloatArray) -> FloatArray:
     """Return the correlations of columns that vary, whatever their units are."""
     return np.atleast_2d(np.corrcoef(values / binary_scales(values), rowvar=False))
-
-
-def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
-    """Return X, or X and y, as scikit-learn's ``validate_data`` does, in floats.
-
-    What would lose a mask, an imaginary part or a date is refused, and so are numbers
-    whose squares overflow.
-    """
-    for value, name in zip((X, *y), ("X", "y"), strict=False):
-        refuse_no_numbers(value, name)
-    with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
-        found = validate_data(estimator, X, *y, dtype=np.float64, **options)
-    for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
-        refuse_extremes(values, name)
-    return found
 
 
 def validated_array(values: Any, name: str, **options: Any) -> FloatArray:

@@ -2,8 +2,7 @@
 
 All follow from one set of clr coefficients. A *coordinate* is a linear image of them. A
 *step* adds the squares of its parts, which is its Aitchison variance: the same in every
-orthonormal basis of the log-ratios, and free of a reference. The *trajectory* adds all
-steps.
+orthonormal basis of the log-ratios, free of a reference. The *trajectory* adds steps.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from joblib import delayed
 
+from .._basis.representers import RepresenterBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -29,7 +29,7 @@ from .._checks.frames import make_frame
 from .._checks.workers import workers
 from .._expansion import indices as kernels
 from .._expansion.indices import SobolIndices
-from .._expansion.intervals import SobolInterval
+from .._expansion.intervals import INTERVAL_METHODS, SobolInterval
 from .._expansion.noise_correction import (
     NoiseCorrectedIndices,
     coefficients_of_halves,
@@ -38,18 +38,16 @@ from .._expansion.noise_correction import (
 from .._expansion.problem import RelearningSolver, percentile_bounds, resample_counts
 from .._solvers import LinearProblem
 from .._solvers.problem import (
-    LOG_RATIO_FLOOR,
     q2_from_sums,
     sum_rows,
-    weighted_spread,
 )
 from .fitted import FittedCompositions, map_rows
 from .log_ratio import (
     LOG_RATIOS,
     LogRatioGeometry,
     check_log_ratio_parameters,
-    sum_by_step,
 )
+from .residual_intervals import RESIDUAL_LEVELS, residual_indices
 
 #: Levels at which indices are given.
 LEVELS = ("coordinate", "step", "trajectory")
@@ -60,8 +58,7 @@ FRAME_LEVELS = ("step", "action", "coordinate", "trajectory")
 #: Step of a row that belongs to all steps.
 ALL_STEPS = -1
 
-# Resamples that are refitted together, whatever n_jobs, so that the intervals do not
-# depend on it.
+# Resamples refitted together, whatever n_jobs: intervals do not depend on it.
 _RESAMPLES_A_BLOCK = 64
 
 # Coefficients in memory at a time while indices are computed: 64 MiB.
@@ -118,8 +115,7 @@ def index_level(
     """Check a level and its coordinates, and return its rows."""
     check_option(owner, "level", level, LEVELS)
     geometry = _geometry_of(fitted.geometry, owner, level, coordinates, reference)
-    clr = geometry.to_coordinates(fitted.clr)
-    spread = weighted_spread(clr, fitted.weights, LOG_RATIO_FLOOR)
+    spread = fitted.spread_in(geometry)
     groups = geometry.step_of_coordinate
     if level == "coordinate":
         rows, names = np.arange(len(groups)), tuple(geometry.coordinate_names)
@@ -259,17 +255,13 @@ def sobol_interval(
     level: str = "step",
     confidence_level: float = 0.9,
     *,
+    method: str = "bootstrap",
     coordinates: str | None = None,
     reference: int | None = None,
     n_resamples: int = 200,
     random_state: Any = None,
 ) -> SobolInterval:
-    """Return bootstrap intervals of the indices.
-
-    Percentiles over resamples of the members [1]_, with the terms and penalties of
-    the fit. Input laws that were learned are learned anew, frozen ones stay. **They
-    ignore truncation and shrinkage**: read them beside
-    ``step_unexplained_share_``.
+    """Return intervals of the indices, from resamples or from residuals.
 
     Parameters
     ----------
@@ -277,10 +269,18 @@ def sobol_interval(
         What is explained.
     confidence_level : float, default=0.9
         Nominal probability, one index at a time.
+    method : {"bootstrap", "residual"}, default="bootstrap"
+        - ``"bootstrap"``: percentiles over resamples of the members [1]_, with the
+          terms and penalties of the fit; learned laws are learned anew, frozen ones
+          stay. **It ignores truncation and shrinkage**: read it beside
+          ``step_unexplained_share_``.
+        - ``"residual"``: from leave-one-out residuals, which contain both, as in
+          :meth:`PolynomialChaosRegressor.sobol_interval`; for steps and the
+          trajectory. About as wide as the unexplained share or wider.
     coordinates, reference : str and int, or None, default=None
         As in :meth:`sobol_indices`.
     n_resamples : int, default=200
-        Number of resamples, refitted in batches, ``n_jobs`` at a time.
+        Number of draws; resamples are refitted in batches, ``n_jobs`` at a time.
     random_state : int, RandomState instance or None, default=None
         None uses the parameter of the estimator.
 
@@ -289,6 +289,12 @@ def sobol_interval(
     interval : SobolInterval
         ``first_order``, ``total_order`` and ``shapley`` of shape
         (2, n_rows, n_features), lower bounds first.
+
+    Raises
+    ------
+    ValueError
+        For a bad argument, or residuals of coordinates or of a ``regressor`` that has
+        no coefficients.
 
     References
     ----------
@@ -314,8 +320,17 @@ def sobol_interval(
     each = len(fitted.weights)
     check_draws(owner, "n_resamples", n_resamples, each=each)
     check_copies(owner, fitted.weights, n_resamples, "sample_weight of fit")
+    check_option(owner, "method", method, INTERVAL_METHODS)
     generator = fitted.generator(random_state)
-    return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
+    if method == "bootstrap":
+        return bootstrap_indices(fitted, rows, n_resamples, confidence_level, generator)
+    check_option(f"{owner}(method='residual')", "level", level, RESIDUAL_LEVELS)
+    if fitted.models is not None:
+        raise ValueError(
+            f"{owner} has method='residual' for fits with coefficients. The regressor "
+            "of this one has none: expected method='bootstrap'."
+        )
+    return residual_indices(fitted, level, n_resamples, confidence_level, generator)
 
 
 def noise_corrected_sobol_indices(
@@ -390,17 +405,18 @@ def unexplained_share(
 ) -> FloatArray:  # of the shape of ``steps``
     """Return the unexplained share of the variance of steps."""
     by_step = fitted.expansion.unexplained_share
-    press = fitted.step_press(fitted.fit.loo_residuals)
-    spread = weighted_spread(fitted.clr, fitted.weights, LOG_RATIO_FLOOR)
+    press, spread = fitted.press_and_spread
     defined = np.isfinite(by_step)
-    whole = q2_from_sums(
-        press[defined].sum(), sum_by_step(spread, fitted.geometry)[defined].sum()
-    )
+    whole = q2_from_sums(press[defined].sum(), spread[defined].sum())
     return np.append(by_step, np.clip(1.0 - whole, 0.0, 1.0))[steps]
 
 
 def indices_at(fitted: FittedCompositions, level: IndexLevel) -> SobolIndices:
     """Return the indices of the rows of a level."""
+    if isinstance(fitted.basis, RepresenterBasis):
+        values = level.coefficients(fitted.expansion.coefficients)
+        groups = level.groups, len(level.steps)
+        return kernels.shares(*fitted.basis.partial_variances(values, *groups))
     return level.indices(fitted.expansion.coefficients, fitted.basis.multi_indices)
 
 
@@ -430,7 +446,7 @@ def bootstrap_indices(
     """Return percentile intervals of first-order, total and Shapley shares."""
     problem = fitted.problem
     linear, n_terms = problem.linear, len(fitted.basis.multi_indices)
-    solver = RelearningSolver(problem.solver, fitted.basis, fitted.inputs)
+    solver = RelearningSolver(problem.solver, fitted.basis.with_terms, fitted.inputs)
     counts = resample_counts(linear.weights, n_resamples, generator)
     size = n_terms * max(fitted.geometry.active_parts.size, 1)
     step = max(1, min(_RESAMPLES_A_BLOCK, _LARGEST_BLOCK // size))
@@ -574,4 +590,4 @@ def sobol_frame(
         for prefix, (low, high) in pairs:
             columns[f"{prefix}low"] = low.ravel()
             columns[f"{prefix}high"] = high.ravel()
-    return make_frame(columns, columns.values())
+    return make_frame(columns, columns.values(), of=fitted.expansion)

@@ -39,13 +39,12 @@ from .steps import (
     StepLayout,
     close_compositions,
     refuse_masked,
-    refuse_nan,
     refuse_negative,
-    refuse_ragged,
     replace_zeros,
     resolve_layout,
     resolve_mask,
 )
+from .tables import one_table, refuse_class_labels, refuse_nan
 
 LOG_RATIOS = ("alr", "clr", "ilr")
 
@@ -272,7 +271,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
             For a bad parameter, or rows that are no compositions.
         """
         check_parameters_of(self)
-        refuse_ragged(X, "X")
+        X = one_table(X, "X")
         values = validated(self, X)
         geometry = learn_geometry(self, X, values, "X")
         layout, mask = geometry.layout, geometry.mask
@@ -296,8 +295,7 @@ class LogRatioTransformer(TransformerMixin, BaseEstimator):
             The steps side by side.
         """
         check_is_fitted(self)
-        refuse_ragged(X, "X")
-        values = validated(self, X, reset=False)
+        values = validated(self, one_table(X, "X"), reset=False)
         clr = log_ratios_of(
             values,
             self.geometry_,
@@ -340,9 +338,10 @@ def composition_geometry(
     y: Any, steps: Any, mask: Any, owner: str, name: str = "y"
 ) -> LogRatioGeometry:
     """Read the steps and the mask of a table of compositions."""
-    refuse_ragged(y, name)
+    y = one_table(y, name)
     refuse_nan(y, name)
     values = as_floats(y, name)
+    refuse_class_labels(values, name)
     if values.ndim != 2:
         raise ValueError(
             f"{name} must be 2-D, (n_members, n_parts), for steps= and mask= to speak "
@@ -358,7 +357,7 @@ def clr_of(
     y: Any, geometry: LogRatioGeometry, zero_replacement: float, name: str
 ) -> FloatArray:
     """Return the centred log-ratios of a table of compositions."""
-    values = as_floats(y, name)
+    values = as_floats(one_table(y, name), name)
     if values.ndim != 2 or values.shape[1] != geometry.layout.n_parts:
         raise ValueError(
             f"{name} has shape {values.shape}; expected (n_members, "

@@ -33,7 +33,8 @@ from .._expansion.targets import (
 )
 from .._solvers.problem import LOG_RATIO_FLOOR, sum_rows, weighted_spread
 from .log_ratio import LogRatioGeometry, clr_of, composition_geometry
-from .steps import StepLayout, refuse_ragged, resolve_layout
+from .steps import StepLayout, resolve_layout
+from .tables import one_table, refuse_unsplit
 
 # Sums of rows of probabilities differ from one by less than this.
 _CLOSED = 1e-3
@@ -225,7 +226,7 @@ def read_outputs(
     each step are probabilities that add up to one, and real outputs otherwise; with
     ``of_compositions`` they have to be compositions.
     """
-    refuse_ragged(y)
+    y = one_table(y)
     check_boolean(owner, "standardize", standardize)
     if outputs is None and (
         of_compositions or steps is not None or not isinstance(mask, str)
@@ -236,6 +237,9 @@ def read_outputs(
     if outputs is None and _are_compositions(y, values, owner):
         found = composition_geometry(y, None, mask, owner)
         return Outputs(found, None, np.zeros(0), zero_replacement)
+    if outputs is None and steps is None and (values >= 0).all() and values.ndim == 2:
+        remedy = " If these are real numbers, say so by outputs=."
+        refuse_unsplit(values, "y", remedy=remedy)
     table = values.reshape(len(values), -1)
     geometry: LogRatioGeometry | None = None
     n_parts, of_real = 0, y
@@ -257,8 +261,7 @@ def read_outputs(
 
 def read_numbers(y: Any, name: str = "y") -> FloatArray:
     """Return a table, or one column, as floats; NaN stands for a failed member."""
-    refuse_ragged(y, name)
-    given = np.asarray(y)
+    given = np.asarray(one_table(y, name))
     if given.dtype.kind not in "biufO":
         raise ValueError(
             f"{name} has values of the type {given.dtype}; expected real numbers, NaN "

@@ -6,7 +6,6 @@ steps side by side, so that it flows through every scikit-learn tool.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 
 from .._checks import BoolArray, FloatArray, IndexArray, as_floats, fail, listed
+from .._checks.cross_validation import warn_outside_folds
+from .tables import refuse_unsplit
 
 _SEPARATOR = "__"
 
@@ -27,12 +27,6 @@ CLOSURES = ("renormalize", "strict")
 _WARNING_TOLERANCE = 1e-3
 # Rows further than this from one are refused by closure="strict".
 _STRICT_TOLERANCE = 1e-6
-
-_EXPECTED_SHAPE = (
-    "expected one 2-D array of shape (n_members, sum of steps) with the steps side "
-    "by side; skpce.pack_steps makes one from a list of arrays, a dict of arrays, or "
-    "a 3-D array with a mask"
-)
 
 
 @dataclass(frozen=True)
@@ -71,50 +65,6 @@ class StepLayout:
         """Name a column in an error message."""
         step = self.step_names[self.step_of_part[column]]
         return f"part {self.part_names[column]!r} of step {step!r}"
-
-
-def refuse_ragged(y: Any, name: str = "y") -> None:
-    """Raise ``ValueError`` for y that cannot be read as one table of numbers."""
-    if issparse(y):  # left to scikit-learn's own message; a DOK array is a dict
-        return
-    if isinstance(y, Mapping):
-        raise ValueError(f"{name} is a dict; {_EXPECTED_SHAPE}.")
-    if isinstance(y, (list, tuple)) and any(np.ndim(part) >= 2 for part in y):
-        raise ValueError(
-            f"{name} is a list of {len(y)} arrays, one per step; {_EXPECTED_SHAPE}."
-        )
-    n_dimensions = getattr(y, "ndim", None)
-    if isinstance(n_dimensions, int) and n_dimensions > 2:
-        raise ValueError(f"{name} has {n_dimensions} dimensions; {_EXPECTED_SHAPE}.")
-    _refuse_text(y, name)
-
-
-def _refuse_text(y: Any, name: str) -> None:
-    """Raise ``ValueError`` for text, which is often the labels of a classifier."""
-    try:
-        values = np.asarray(y).ravel()
-    except ValueError:
-        raise ValueError(
-            f"{name} has rows of different length; {_EXPECTED_SHAPE}."
-        ) from None
-    entries = values.tolist() if values.dtype.kind in "USO" else []
-    text = [entry for entry in entries if isinstance(entry, (str, bytes))]
-    if text:
-        raise ValueError(
-            f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
-            "member of the ensemble: probabilities such as the predict_proba of each "
-            "member at one or several points, side by side, or scores or losses."
-        )
-
-
-def refuse_nan(y: Any, name: str = "y") -> None:
-    """Raise ``ValueError`` for NaN, which is often the padding of ragged steps."""
-    values = as_floats(y, name) if isinstance(y, (list, tuple)) else np.asarray(y)
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError(
-            f"Input {name} contains NaN; expected numbers. Steps of different width "
-            f"are not padded: {_EXPECTED_SHAPE}."
-        )
 
 
 def resolve_layout(
@@ -269,7 +219,7 @@ def _numbered_parts(widths: Sequence[int]) -> tuple[str, ...]:
 
 def pack_steps(
     policies: Any, mask: ArrayLike | None = None
-) -> tuple[FloatArray, tuple[int, ...]]:
+) -> tuple[FloatArray, tuple[int, ...] | dict[str, int]]:
     """Put the compositions of several steps side by side.
 
     Parameters
@@ -285,8 +235,8 @@ def pack_steps(
     -------
     y : ndarray of shape (n_members, sum of widths)
         The table for the estimators.
-    steps : tuple of int
-        The widths, for ``steps=``.
+    steps : tuple of int, or dict of str to int
+        The widths, for ``steps=``; by name for a mapping.
 
     Raises
     ------
@@ -301,6 +251,8 @@ def pack_steps(
     >>> y, steps = pack_steps([np.full((5, 2), 1 / 2), np.full((5, 3), 1 / 3)])
     >>> y.shape, steps
     ((5, 5), (2, 3))
+    >>> pack_steps({"cat": np.full((5, 2), 1 / 2), "dog": np.full((5, 3), 1 / 3)})[1]
+    {'cat': 2, 'dog': 3}
     """
     if isinstance(policies, np.ndarray) and policies.ndim == 3:
         if mask is None:
@@ -332,22 +284,28 @@ def pack_steps(
             "policies must have the same number of members in each step. Got the "
             f"shapes {shapes}."
         )
-    return np.hstack(blocks), tuple(shape[1] for shape in shapes)
+    widths = tuple(shape[1] for shape in shapes)
+    if isinstance(policies, Mapping):
+        names = map(str, policies)
+        return np.hstack(blocks), dict(zip(names, widths, strict=True))
+    return np.hstack(blocks), widths
 
 
-def unpack_steps(y: ArrayLike, steps: Sequence[int]) -> list[FloatArray]:
+def unpack_steps(
+    y: ArrayLike, steps: Sequence[int] | Mapping[str, int]
+) -> list[FloatArray] | dict[str, FloatArray]:
     """Split a table of compositions into one array per step.
 
     Parameters
     ----------
     y : array-like of shape (n_members, sum of steps)
         The steps side by side.
-    steps : sequence of int
+    steps : sequence of int, or mapping of str to int
         Width of each step.
 
     Returns
     -------
-    policies : list of ndarray of shape (n_members, width)
+    policies : list, or dict by name, of ndarray of shape (n_members, width)
         One per step.
 
     Raises
@@ -365,9 +323,13 @@ def unpack_steps(y: ArrayLike, steps: Sequence[int]) -> list[FloatArray]:
     values = as_floats(y, "y")
     if values.ndim != 2:
         raise ValueError(f"y must be 2-D, got shape {values.shape}.")
-    steps = tuple(listed(steps, "steps"))
+    if not isinstance(steps, Mapping):
+        steps = tuple(listed(steps, "steps"))
     layout = resolve_layout(values, steps, values.shape[1], "unpack_steps")
-    return [values[:, columns] for columns in layout.slices]
+    blocks = [values[:, columns] for columns in layout.slices]
+    if isinstance(steps, Mapping):
+        return dict(zip(layout.step_names, blocks, strict=True))
+    return blocks
 
 
 class ClosureWarning(UserWarning):
@@ -390,6 +352,7 @@ def close_compositions(
     """
     refuse_negative(values, layout, name)
     closed = np.empty_like(values)
+    worst = 0.0, 0, 0  # distance from one, its row and its step
     for step, columns in enumerate(layout.slices):
         total = values[:, columns].sum(axis=1)
         where = f"step {layout.step_names[step]!r} of {name}"
@@ -403,10 +366,16 @@ def close_compositions(
                 f"Row {int(np.argmin(total))} of {where} is all zero; each row must "
                 "be a composition with a positive sum."
             )
-        worst = int(np.argmax(np.abs(total - 1.0)))
-        advice = _advice_on_steps(total, layout) if layout.n_steps == 1 else ""
-        _judge_closure(total[worst], worst, where, closure, advice)
+        refuse_unsplit(
+            values[:, columns], name, f"step {layout.step_names[step]!r} of "
+        )
+        row = int(np.argmax(np.abs(total - 1.0)))
+        if abs(total[row] - 1.0) > abs(worst[0]):
+            worst = float(total[row] - 1.0), row, step
         closed[:, columns] = block / block.sum(axis=1, keepdims=True)
+    distance, row, step = worst
+    where = f"step {layout.step_names[step]!r} of {name}"
+    _judge_closure(1.0 + distance, row, where, closure)
     return closed
 
 
@@ -433,33 +402,22 @@ def _advice_on_logits(values: FloatArray, layout: StepLayout) -> str:
     )
 
 
-def _judge_closure(
-    total: float, row: int, where: str, closure: str, advice: str
-) -> None:
+def _judge_closure(total: float, row: int, where: str, closure: str) -> None:
     """Refuse or warn of the row that is furthest from one."""
     distance = abs(total - 1.0)
     if closure == "strict" and distance > _STRICT_TOLERANCE:
         raise ValueError(
             f"Row {row} of {where} sums to {total:.9g}; closure='strict' expects 1, up "
             f"to {_STRICT_TOLERANCE:g}. closure='renormalize' divides each row by its "
-            f"sum.{advice}"
+            "sum."
         )
     if distance > _WARNING_TOLERANCE:
-        warnings.warn(
+        warn_outside_folds(
             f"Row {row} of {where} sums to {total:.6g}, not to 1; rows were divided "
-            f"by their sum.{advice}",
+            "by their sum.",
             ClosureWarning,
             stacklevel=4,
         )
-
-
-def _advice_on_steps(totals: FloatArray, layout: StepLayout) -> str:
-    """Recommend ``steps=`` where every row sums to one and the same larger integer."""
-    n_steps = float(np.rint(totals[0]))
-    several = 2 <= n_steps < layout.n_parts  # sums of 100 are percentages
-    if not several or np.abs(totals - n_steps).max() > _WARNING_TOLERANCE:
-        return ""
-    return f" {n_steps:g} steps side by side? Give steps=, the width of each."
 
 
 def resolve_mask(

@@ -7,12 +7,13 @@ estimators hand on to their expansion.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis, RepresenterBasis
 from .._checks import (
     FloatArray,
     IndexArray,
@@ -30,7 +31,7 @@ from .indices import (
     checked_features,
     sensitivity_frame,
 )
-from .moments import ExpansionMoments, expansion_moments, marginal_basis
+from .moments import ExpansionMoments, basis_of_inputs, expansion_moments
 from .moments import main_effects as input_effects
 
 
@@ -38,11 +39,13 @@ class ExpansionLike(Protocol):
     """What the figures need of an expansion."""
 
     @property
-    def basis(self) -> PolynomialBasis: ...
+    def basis(self) -> Basis: ...
     @property
     def coefficients(self) -> FloatArray: ...  # shape: (n_outputs, n_terms)
     @property
     def multi_indices(self) -> IndexArray: ...  # shape: (n_terms, n_inputs)
+    @property
+    def groups(self) -> IndexArray | None: ...  # shape: (n_outputs,)
     @property
     def input_names(self) -> tuple[str, ...]: ...
     @property
@@ -100,7 +103,7 @@ def conditional_expectation(
     """
     chosen = checked_features(features, self.input_names)
     inputs = self.checked_inputs(X, chosen)
-    basis, rows = marginal_basis(self.basis, chosen)
+    basis, rows = basis_of_inputs(self.basis, chosen)
     values = basis.combine(inputs, self.coefficients[:, rows])
     return values[..., 0] if self.scalar else values
 
@@ -303,7 +306,7 @@ def sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     array([0.4])
     """
     chosen = checked_features(features, self.input_names)
-    return kernels.interaction_index(self.term_norms, self.multi_indices, chosen)
+    return kernels.share_of_set(self, "exact", chosen)
 
 
 def closed_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
@@ -338,7 +341,7 @@ def closed_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     array([0.8])
     """
     chosen = checked_features(features, self.input_names)
-    return kernels.closed_index(self.term_norms, self.multi_indices, chosen)
+    return kernels.share_of_set(self, "closed", chosen)
 
 
 def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
@@ -368,7 +371,7 @@ def total_sobol_index(self: ExpansionLike, features: Any) -> FloatArray:
     array([1.])
     """
     chosen = checked_features(features, self.input_names)
-    return kernels.total_index(self.term_norms, self.multi_indices, chosen)
+    return kernels.share_of_set(self, "total", chosen)
 
 
 def interaction_indices(self: ExpansionLike, max_order: int = 2) -> InteractionIndices:
@@ -398,6 +401,10 @@ def interaction_indices(self: ExpansionLike, max_order: int = 2) -> InteractionI
     (((0,), (1,), (0, 1)), array([[0.6, 0. , 0.4]]))
     """
     check_integer("interaction_indices", "max_order", max_order, low=1)
+    if max_order == 1 and isinstance(self.basis, RepresenterBasis):
+        of_inputs = self.sobol_indices()
+        every = tuple((i,) for i in range(len(self.input_names)))
+        return InteractionIndices(every, of_inputs.first_order, of_inputs.total_order)
     return kernels.interaction_indices(self.term_norms, self.multi_indices, max_order)
 
 
@@ -478,7 +485,7 @@ def aggregated_sobol_indices(
             f"weights must be {n_groups} finite numbers of 0 or more, one per target. "
             f"Got {weights!r}."
         )
-    return kernels.aggregated_indices(self.term_norms, self.multi_indices, given)
+    return kernels.aggregated_shares(kernels.variances_of(self), given)
 
 
 def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
@@ -517,4 +524,40 @@ def sobol_frame(self: ExpansionLike, order: int = 1) -> Any:
         self.group_names,
         self.input_names,
         self.unexplained_share,
+        of=self,
     )
+
+
+def explicit(self: ExpansionLike) -> Any:
+    """Return the same expansion with its terms listed.
+
+    An expansion of :class:`PolynomialChaosKernelRegressor` is a sum over terms that are
+    not listed. What needs the terms (moments beyond the variance, gradients,
+    interactions of pairs, ``to_frame``) is to be asked of this one.
+
+    Returns
+    -------
+    expansion : Expansion
+        The expansion itself, where its terms are listed already.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 200,000 terms; take :meth:`marginal` of fewer inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpce import PolynomialChaosKernelRegressor
+    >>> X = np.random.default_rng(0).normal(size=(50, 1000))
+    >>> pce = PolynomialChaosKernelRegressor(2).fit(X, X[:, 0] * X[:, 1])
+    >>> pce.expansion_.basis.n_terms
+    501501
+    >>> pce.marginal([0, 1]).explicit().term_names[1:]
+    ['He1(x0)', 'He1(x1)', 'He2(x0)', 'He1(x0)*He1(x1)', 'He2(x1)']
+    """
+    if not isinstance(self.basis, RepresenterBasis):
+        return self
+    basis, coefficients = self.basis.listed(self.coefficients)
+    listed: Any = self
+    return replace(listed, basis=basis, coefficients=coefficients)

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._basis.representers import RepresenterBasis
 from .._checks import BoolArray, FloatArray, IndexArray, listed
 from .._checks.frames import make_frame
 from .._input_laws import InputLaw
@@ -70,9 +71,9 @@ class SobolIndices:
     Parameters
     ----------
     first_order : ndarray of shape (n_targets, n_features)
-        Share of the variance that an input explains alone.
+        Share of the variance that an input explains alone; ``S1`` of SALib.
     total_order : ndarray of shape (n_targets, n_features)
-        The same with every interaction in which the input takes part.
+        The same with every interaction in which the input takes part; ``ST`` of SALib.
     total_variance : ndarray of shape (n_targets,)
         Variance of the expansion, in squared units of the target.
     shapley : ndarray of shape (n_targets, n_features) or None, default=None
@@ -118,7 +119,16 @@ def sobol_indices(
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
 ) -> SobolIndices:
     """Return first-order and total indices and Shapley effects of each target."""
-    first, total, shapley, variance = partial_variances(coefficients, multi_indices)
+    return shares(*partial_variances(coefficients, multi_indices))
+
+
+def shares(
+    first: FloatArray,  # shape: (..., n_features), like the next two
+    total: FloatArray,
+    shapley: FloatArray,
+    variance: FloatArray,  # shape: (...,)
+) -> SobolIndices:
+    """Return partial variances as shares of the variance; 0 without variance."""
     safe = np.where(variance > 0, variance, 1.0)[..., np.newaxis]
     return SobolIndices(first / safe, total / safe, variance, shapley / safe)
 
@@ -229,13 +239,60 @@ def interaction_indices(
     )
 
 
+# Of an expansion, which lists its terms or not.
+
+
+def variances_of(
+    expansion: Any,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return first-order, total and Shapley partial variances, and the variance.
+
+    Of each group of outputs; the first three have an axis of inputs.
+    """
+    basis = expansion.basis
+    if isinstance(basis, RepresenterBasis):
+        return basis.partial_variances(expansion.coefficients, *_groups(expansion))
+    return partial_variances(expansion.term_norms, expansion.multi_indices)
+
+
+def share_of_set(expansion: Any, kind: str, chosen: Sequence[int]) -> FloatArray:
+    """Return the share of the terms of a set of inputs; shape (n_groups,).
+
+    Those of exactly the set, those that lie in it, or those that meet it.
+    """
+    basis = expansion.basis
+    if not isinstance(basis, RepresenterBasis):
+        of_sets = {"exact": interaction_index, "closed": closed_index}
+        of_set = of_sets.get(kind, total_index)
+        return of_set(expansion.term_norms, expansion.multi_indices, chosen)
+    groups = _groups(expansion)
+    part = basis.variance_of_set(kind, chosen, expansion.coefficients, *groups)
+    variance = expansion.sobol_indices().total_variance
+    return np.asarray(part / np.where(variance > 0, variance, 1.0))
+
+
+def _groups(expansion: Any) -> tuple[IndexArray, int]:
+    """Return the group of each output, and the number of groups."""
+    groups = expansion.groups
+    own = np.arange(expansion.n_outputs) if groups is None else groups
+    return own, expansion.n_groups
+
+
 def aggregated_indices(
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     multi_indices: IndexArray,  # shape: (n_terms, n_features)
     weights: FloatArray,  # shape: (n_targets,), not negative
 ) -> SobolIndices:
     """Return the indices of the weighted sum of the partial variances of targets."""
-    first, total, shapley, variance = partial_variances(coefficients, multi_indices)
+    return aggregated_shares(partial_variances(coefficients, multi_indices), weights)
+
+
+def aggregated_shares(
+    parts: tuple[FloatArray, FloatArray, FloatArray, FloatArray],  # see above
+    weights: FloatArray,  # shape: (n_targets,), not negative
+) -> SobolIndices:
+    """Return the same of partial variances and the variance."""
+    first, total, shapley, variance = parts
     whole = float(weights @ variance)
     safe = whole if whole > 0 else 1.0
     return SobolIndices(
@@ -250,6 +307,7 @@ def sensitivity_frame(
     names: Sequence[str],
     unexplained: FloatArray,  # shape: (n_targets,)
     interval: Any = None,  # first_order, total_order: (2, n_targets, n_features)
+    of: Any = None,  # what remembers the library of its data
 ) -> Any:
     """Return one row per target and set of inputs; NaN where a number is not defined.
 
@@ -275,7 +333,7 @@ def sensitivity_frame(
         for prefix, bounds in pairs:
             for name, bound in zip(("low", "high"), bounds, strict=True):
                 columns[prefix + name] = _padded(bound, len(subsets)).ravel()
-    return make_frame(columns, columns.values())
+    return make_frame(columns, columns.values(), of=of)
 
 
 def _taken(values: FloatArray, places: NDArray[np.int64]) -> FloatArray:
@@ -306,8 +364,8 @@ class DerivativeSensitivity:
         Mean square of the derivative, in squared units of y per unit of x. NaN for
         a categorical input.
     poincare_constant : ndarray of shape (n_features,)
-        Constant of the law of each input, in squared units of x; NaN where none is
-        known.
+        Constant of the distribution of each input, in squared units of x; NaN where
+        none is known.
     total_order_bound : ndarray of shape (n_targets, n_features)
         Upper bound of the total Sobol index. It may be above 1. NaN without a
         constant, 0 for a target without variance.

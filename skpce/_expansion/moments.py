@@ -40,6 +40,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis, RepresenterBasis
 from .._checks import FloatArray, IndexArray, refuse_memory
 from .._input_laws import InputLaw
 
@@ -60,7 +61,7 @@ _LARGEST_KEY = 2**62
 
 @dataclass(frozen=True)
 class ExpansionMoments:
-    """Moments of an expansion under the laws of its inputs.
+    """Moments of an expansion under the distributions of its inputs.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ class ExpansionMoments:
 
 
 class UnknownMomentsError(ValueError):
-    """A law has no functions of the degrees of products."""
+    """A distribution has no functions of the degrees of products."""
 
 
 def linearisation(
@@ -315,6 +316,13 @@ def _higher_moments(
     return third, fourth
 
 
+def basis_of_inputs(basis: Basis, features: Sequence[int]) -> tuple[Basis, IndexArray]:
+    """Return the basis on these inputs alone, and its functions in the whole basis."""
+    if isinstance(basis, RepresenterBasis):
+        return basis.of_inputs(features), np.arange(basis.n_functions)
+    return marginal_basis(basis, features)
+
+
 def marginal_basis(
     basis: PolynomialBasis, features: Sequence[int]
 ) -> tuple[PolynomialBasis, IndexArray]:
@@ -325,11 +333,13 @@ def marginal_basis(
 
 
 def main_effects(
-    basis: PolynomialBasis,
+    basis: Basis,
     coefficients: FloatArray,  # shape: (n_targets, n_terms)
     X: FloatArray,  # shape: (n_samples, n_features)
 ) -> FloatArray:  # shape: (n_samples, n_features, n_targets)
     r"""Evaluate the effect of each input alone, :math:`E[y \mid x_i] - E[y]`."""
+    if isinstance(basis, RepresenterBasis):
+        return basis.main_effects(coefficients, X)
     effects = np.empty((len(X), X.shape[1], len(coefficients)))
     for i, law in enumerate(basis.laws):
         rows = basis.terms_within([i])[1:]

@@ -3,10 +3,10 @@ r"""What a fit was made from and found, and what resamples of its samples give.
 A distribution that was learned from the samples is an estimate too: a resample has
 distributions of its own, and its indices are those of its fit under them. The fit stays
 a polynomial, so it need not be repeated: a change of basis gives its coefficients in
-the functions of the new distributions ("Resamples learn their laws anew" in the page
-"Mathematics" of the documentation). They may be nonzero for every term below one of the
-index set. A set that was built contains these terms; to one that was given they are
-appended.
+the functions of the new distributions ("Resamples learn their distributions anew" in
+the page "Mathematics" of the documentation). They may be nonzero for every term below
+one of the index set. A set that was built contains these terms; to one that was given
+they are appended.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from .._basis.basis import PolynomialBasis
+from .._basis.representers import Basis
 from .._checks import FloatArray, IndexArray, Samples, one_thread_if_small
 from .._input_laws import InputLaw
 from .._input_laws.families import positive_scale
@@ -42,7 +43,7 @@ from .._solvers.problem import (
 #: Coefficients of resamples in memory at a time while indices are computed: 64 MiB.
 LARGEST_BLOCK = 8_388_608
 
-# Weight of a value that only extends the support of a law: it moves no mean.
+# Weight of a value that only extends the support of a distribution: it moves no mean.
 _NO_WEIGHT = 1e-12
 
 
@@ -50,7 +51,7 @@ _NO_WEIGHT = 1e-12
 class FittedProblem:
     """The data and the outcome of a linear fit."""
 
-    basis: PolynomialBasis
+    basis: Basis
     solver: CoefficientSolver  # with its penalties
     fit: LinearFit
     spread: (
@@ -189,16 +190,17 @@ class FittedProblem:
 
 
 def linear_problem(
-    basis: PolynomialBasis,
+    basis: Basis,
     samples: Samples,
     groups: IndexArray,
     on_inputs: bool = False,
 ) -> LinearProblem:
     """Return what a solver is given: the basis at the inputs, and the targets."""
     design = samples.inputs if on_inputs else basis.evaluate(samples.inputs)
-    return LinearProblem(
-        design, samples.targets, samples.weights, groups, basis.exponents
-    )
+    exponents = np.zeros((0, samples.inputs.shape[1]), dtype=np.int64)
+    if isinstance(basis, PolynomialBasis):
+        exponents = basis.exponents
+    return LinearProblem(design, samples.targets, samples.weights, groups, exponents)
 
 
 def solve_samples(
@@ -316,14 +318,14 @@ def percentile_bounds(
 
 @dataclass(frozen=True)
 class LearnedLaws:
-    """The input laws of a fit, and the inputs from which they were learned."""
+    """The input distributions of a fit, and the inputs from which they were learned."""
 
     basis: PolynomialBasis
     X: FloatArray  # shape: (n_samples, n_features), of positive weight
 
     @cached_property
     def features(self) -> list[int]:
-        """Inputs with polynomials of a law that was learned.
+        """Inputs with polynomials of a distribution that was learned.
 
         Contrasts of categories stay: a resample may lack a category.
         """
@@ -345,8 +347,8 @@ class LearnedLaws:
     def _pairs(self) -> tuple[IndexArray, IndexArray]:
         """Positions of pairs of terms, the first below the second or equal to it.
 
-        They differ in inputs whose law was learned alone. The first are increasing;
-        the second are terms of the fit.
+        They differ in inputs whose distribution was learned alone. The first are
+        increasing; the second are terms of the fit.
         """
         n_terms = len(self.basis.multi_indices)
         lower, above = self.multi_indices[:n_terms], np.arange(n_terms)
@@ -405,13 +407,14 @@ class LearnedLaws:
 
         A learned bound is the outermost sample, which is always inside the true one.
         The drawn bound is as far outside as that is from ``n_copies`` samples of the
-        law itself.
+        distribution itself.
         """
         bounds = {}
         for i in self.features:
             law = self.basis.laws[i]
             ends = np.array(law.support)
-            if np.isinf(ends).all() or np.isfinite(law.largest_degree):
+            known = np.isinf(ends).all() or not law.learns_bounds
+            if known or np.isfinite(law.largest_degree):
                 continue
             extremes = sample_extremes(law, n_copies, n_resamples, generator)
             finite = np.isfinite(ends)
@@ -430,7 +433,7 @@ def sample_extremes(
     The largest of :math:`n` uniform numbers is :math:`e^{-E/n}` with an exponential
     :math:`E`, and the smallest is that largest one times the smallest of
     :math:`n - 1` others (L. Devroye, "Non-Uniform Random Variate Generation",
-    Springer, 1986, section V.3.1). Quantiles of the law map both.
+    Springer, 1986, section V.3.1). Quantiles of the distribution map both.
     """
     exponential = generator.standard_exponential((2, size))
     above = -np.expm1(-exponential[0] / n_copies)  # 1 minus the largest
@@ -506,15 +509,15 @@ def change_of_basis(
             continue
         if np.array_equal(np.concatenate(new.recurrence(degree)), recurrence):
             alike.append(number)
-            moved.append((new.location, new.scale))
+            moved.append(new)
             continue
         nodes, shares = new.quadrature(degree + 1)
         functions = new.evaluate(nodes, degree) * shares
         matrices[number] = functions @ law.evaluate(nodes, degree).T
     if alike:
         nodes, shares = law.quadrature(degree + 1)
-        location, scale = np.array(moved).T[:, :, np.newaxis]
-        at = location + scale * law.standardize(nodes)
+        standardised = law.standardize(nodes)
+        at = np.stack([new.in_units(standardised) for new in moved])
         functions = law.evaluate(nodes, degree) * shares
         values = law.evaluate(at.ravel(), degree).reshape(degree + 1, *at.shape)
         matrices[alike] = np.einsum("kq,lrq->rkl", functions, values)

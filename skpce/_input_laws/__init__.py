@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +20,7 @@ from .families import (
     GammaLaw,
     InputLaw,
     InputOutsideSupportWarning,
+    LogNormalLaw,
     NormalLaw,
     UniformLaw,
     check_frozen,
@@ -36,6 +38,7 @@ __all__ = [
     "InputOutsideSupportWarning",
     "NormalLaw",
     "UniformLaw",
+    "by_position",
     "check_distribution",
     "learn_input_laws",
 ]
@@ -48,6 +51,7 @@ NAMED_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
         "empirical": EmpiricalLaw,
         "exponential": ExponentialLaw,
         "gamma": GammaLaw,
+        "lognormal": LogNormalLaw,
         "normal": NormalLaw,
         "uniform": UniformLaw,
     }
@@ -65,11 +69,18 @@ FROZEN_LAWS: Mapping[str, type[InputLaw]] = MappingProxyType(
 )
 
 
-def check_distribution(owner: str, distribution: Any, n_features: int) -> list[Any]:
-    """Return one checked specification per feature."""
-    listed = isinstance(distribution, (Sequence, np.ndarray))
-    listed = listed and getattr(distribution, "ndim", 1) > 0
-    if listed and not isinstance(distribution, str):
+def check_distribution(
+    owner: str, distribution: Any, names: Sequence[str], labels: Collection[str] = ()
+) -> list[Any]:
+    """Return one checked specification per input: a name, or a frozen distribution.
+
+    A mapping is by the names of the inputs; a pair of numbers is the bounds of a
+    uniform distribution. Inputs that were given as labels are categorical.
+    """
+    n_features = len(names)
+    if isinstance(distribution, Mapping):
+        specifications = _in_order(owner, distribution, names)
+    elif _is_listed(distribution) and not _are_bounds(distribution):
         specifications = list(distribution)
         if len(specifications) != n_features:
             raise ValueError(
@@ -79,9 +90,71 @@ def check_distribution(owner: str, distribution: Any, n_features: int) -> list[A
             )
     else:
         specifications = [distribution] * n_features
-    for specification in _distinct(specifications):
-        _check_specification(owner, specification)
-    return specifications
+    if labels:
+        one_for_all = isinstance(distribution, str)
+        specifications = _of_labels(owner, specifications, names, labels, one_for_all)
+    found = {id(s): _read_specification(owner, s) for s in _distinct(specifications)}
+    return [found[id(given)] for given in specifications]
+
+
+def _of_labels(
+    owner: str,
+    specifications: list[Any],
+    names: Sequence[str],
+    labels: Collection[str],
+    one_for_all: bool,
+) -> list[Any]:
+    """Return specifications in which inputs that are labels are categorical."""
+    for name, given in zip(names, specifications, strict=True):
+        is_categorical = isinstance(given, str) and given == "categorical"
+        if name in labels and not is_categorical and not one_for_all:
+            raise ValueError(
+                f"The 'distribution' parameter of {owner} is {given!r} for {name}, "
+                "whose column holds labels; expected 'categorical'."
+            )
+    return [
+        "categorical" if name in labels else given
+        for name, given in zip(names, specifications, strict=True)
+    ]
+
+
+def by_position(owner: str, distribution: Any, names: Sequence[str]) -> Any:
+    """Return what needs no names of inputs: a list in place of a mapping or bounds."""
+    if isinstance(distribution, Mapping) or _are_bounds(distribution):
+        return check_distribution(owner, distribution, names)
+    return distribution
+
+
+def _is_listed(distribution: Any) -> bool:
+    listed = isinstance(distribution, (Sequence, np.ndarray))
+    listed = listed and getattr(distribution, "ndim", 1) > 0
+    return listed and not isinstance(distribution, str)
+
+
+def _are_bounds(given: Any) -> bool:
+    """Return whether this is a pair of numbers."""
+    return (
+        _is_listed(given)
+        and len(given) == 2
+        and all(isinstance(v, Real) and not isinstance(v, bool) for v in given)
+    )
+
+
+def _in_order(
+    owner: str, distribution: Mapping[Any, Any], names: Sequence[str]
+) -> list[Any]:
+    """Return the distributions of a mapping in the order of the inputs."""
+    unknown = [name for name in distribution if name not in names]
+    missing = [name for name in names if name not in distribution]
+    if unknown or missing:
+        wrong = f"names {unknown}, which X does not have" if unknown else ""
+        wrong += " and " if unknown and missing else ""
+        wrong += f"lacks {missing}" if missing else ""
+        raise ValueError(
+            f"The 'distribution' parameter of {owner} {wrong}; expected one "
+            f"distribution for each of {list(names)}."
+        )
+    return [distribution[name] for name in names]
 
 
 def _distinct(specifications: Sequence[Any]) -> list[Any]:
@@ -89,18 +162,50 @@ def _distinct(specifications: Sequence[Any]) -> list[Any]:
     return list({id(given): given for given in specifications}.values())
 
 
-def _check_specification(owner: str, specification: Any) -> None:
+def _read_specification(owner: str, specification: Any) -> Any:
+    """Return a name or a frozen distribution; bounds become a uniform one."""
+    if _are_bounds(specification):
+        low, high = map(float, specification)
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise ValueError(
+                f"The 'distribution' parameter of {owner} has the bounds "
+                f"({low!r}, {high!r}); expected two finite numbers, the lower one "
+                "first."
+            )
+        return stats.uniform(low, high - low)
     if is_frozen(specification):
         check_frozen(owner, specification)
+    elif isinstance(specification, (stats.rv_continuous, stats.rv_discrete)):
+        raise ValueError(
+            f"The 'distribution' parameter of {owner} is scipy.stats."
+            f"{specification.name} without its parameters; expected the frozen "
+            f"distribution, {_call_of(specification)}."
+        )
     elif not isinstance(specification, str) or specification not in NAMED_LAWS:
         named = ", ".join(repr(name) for name in sorted(NAMED_LAWS))
         raise ValueError(
-            f"The 'distribution' parameter of {owner} must be one of {named}, a "
-            "frozen law of scipy.stats such as scipy.stats.norm(0, 1), or a list of "
-            f"these, one per feature. Got {specification!r} instead. An input of "
+            f"The 'distribution' parameter of {owner} must be one of {named}, bounds "
+            "(low, high) of a uniform distribution, a frozen distribution of "
+            "scipy.stats such as scipy.stats.norm(0, 1), or a list of these, one per "
+            "feature, or a dict of them by the names of the columns. Got "
+            f"{specification!r} instead. An input of "
             "unknown distribution can be 'empirical', or be mapped to a normal one, "
             f"{MAP_TO_NORMAL}"
         )
+    return specification
+
+
+def _call_of(family: Any) -> str:
+    """Return the call that freezes a family of ``scipy.stats``."""
+    shapes = [name.strip() for name in (family.shapes or "").split(",")]
+    given = [f"{name}=..." for name in shapes if name]
+    given += ["loc=..."]
+    if isinstance(family, stats.rv_continuous):
+        given += ["scale=..."]
+    call = f"scipy.stats.{family.name}({', '.join(given)})"
+    if family.name == "uniform":
+        call += ", or the bounds (low, high)"
+    return call
 
 
 def learn_input_laws(
@@ -109,6 +214,7 @@ def learn_input_laws(
     weights: FloatArray,  # shape: (n_samples,)
 ) -> list[InputLaw]:
     """Return the law of each column: frozen ones as they are, named ones learned."""
+    _refuse_no_logarithm(specifications, X, weights)
     frozen = {
         id(given): _family_of(given).from_frozen(given)
         for given in _distinct(specifications)
@@ -123,7 +229,20 @@ def learn_input_laws(
 
 
 def _family_of(frozen: Any) -> type[InputLaw]:
-    """Return the classical family of a frozen law, or else a general one."""
+    """Return the classical family of a frozen distribution, or else a general one."""
     discrete = isinstance(frozen.dist, stats.rv_discrete)
     general = DiscreteLaw if discrete else ContinuousLaw
     return FROZEN_LAWS.get(family_name(frozen) or "", general)
+
+
+def _refuse_no_logarithm(
+    specifications: Sequence[Any], X: FloatArray, weights: FloatArray
+) -> None:
+    """Refuse values without a logarithm in an input that is to be lognormal."""
+    for i, given in enumerate(specifications):
+        smallest = np.min(X[weights > 0, i], initial=np.inf)
+        if isinstance(given, str) and given == "lognormal" and smallest <= 0:
+            raise ValueError(
+                f"distribution is 'lognormal' for column {i} of X, which has the value "
+                f"{smallest:g}; expected positive values."
+            )

@@ -1,4 +1,4 @@
-"""What a column must have for the law that was learned from it."""
+"""What a column must have for the distribution that was learned from it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_columns(
     weights: FloatArray,  # shape: (n_samples,)
     names: Sequence[str],
 ) -> None:
-    """Refuse columns of which their learned laws would tell nothing."""
+    """Refuse columns of which their learned distributions would tell nothing."""
     for law, name, column in zip(laws, names, X.T, strict=True):
         if isinstance(law, CategoricalLaw):
             _check_levels(owner, name, column, weights)

@@ -75,13 +75,13 @@ class IsoprobabilisticMap:
         Returns
         -------
         normals : ndarray of shape (n_samples, n_features)
-            Under the fitted law, independent and standard normal.
+            Under the fitted distribution, independent and standard normal.
 
         Warns
         -----
         InputOutsideSupportWarning
-            For values outside the support of a named or frozen law; a normal or an
-            empirical one goes on.
+            For values outside the support of a named or frozen distribution; a normal
+            or an empirical one goes on.
         """
         values = as_floats(X, "X")
         refuse_not_finite(values, "X")
@@ -201,9 +201,7 @@ class MarginalFit:
         weights = at_least_one_copy(checked_sample_weight(sample_weight, values))
         owner, names = type(transformer).__name__, tuple(input_names(transformer))
         transformer._check_parameters(owner, values.shape[1])
-        specifications = check_distribution(
-            owner, transformer.distribution, values.shape[1]
-        )
+        specifications = check_distribution(owner, transformer.distribution, names)
         laws = tuple(learn_input_laws(specifications, values, weights))
         columns = tuple(
             marginal_map(owner, name, law, column, weights)
@@ -251,17 +249,17 @@ def check_shrinkage(owner: str, shrinkage: Any) -> None:
 class NatafTransformer(TransformerMixin, BaseEstimator):
     r"""Independent standard normal inputs, under a Gaussian copula (Nataf's map).
 
-    Each column is mapped to normal scores by its own law, and the scores are made
-    independent with a root of their correlation [1]_ [2]_:
+    Each column is mapped to normal scores by its own distribution, and the scores are
+    made independent with a root of their correlation [1]_ [2]_:
 
     .. math:: z_i = \Phi^{-1}(F_i(x_i)), \qquad u = A^{-1} z, \qquad A A^\top = R.
 
     Parameters
     ----------
-    distribution : str, frozen law, or list, default="empirical"
-        The law of each column, as in :class:`PolynomialChaosRegressor`. Discrete and
-        categorical laws are refused. ``"empirical"`` interpolates the normal scores
-        of the data and continues with normal tails.
+    distribution : str, frozen distribution, or list, default="empirical"
+        The distribution of each column, as in :class:`PolynomialChaosRegressor`.
+        Discrete and categorical distributions are refused. ``"empirical"`` interpolates
+        the normal scores of the data and continues with normal tails.
     correlation : array-like of shape (n_features, n_features) or None, default=None
         R, the correlation of the *scores*. None takes that of the scores of X.
     root : {"cholesky", "symmetric"}, default="cholesky"
@@ -282,7 +280,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
     maps_ : tuple of MarginalMap
         Of each column to its scores and back.
     law_ : GaussianScores
-        Joint law of the scores.
+        Joint distribution of the scores.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -298,8 +296,9 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
     A Gaussian copula has no tail dependence and no dependence beyond pairs: inputs
     on a circle are uncorrelated scores, and are taken for independent.
 
-    With marginal laws and R given, nothing is learned. R is *not* the correlation of
-    the inputs, which is smaller in size for other marginals than normal ones [2]_.
+    With marginal distributions and R given, nothing is learned. R is *not* the
+    correlation of the inputs, which is smaller in size for other marginals than normal
+    ones [2]_.
 
     A value at or near a finite end of a learned support gets the score that half a row
     of the data lies beyond; the map back stops short of the end. A column of
@@ -375,7 +374,7 @@ class NatafTransformer(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For a bad parameter, a law that is not continuous, or scores with a
+            For a bad parameter, a distribution that is not continuous, or scores with a
             singular correlation.
         """
         fit = MarginalFit.of(self, X, sample_weight)
@@ -426,16 +425,16 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     r"""Independent standard normal inputs, by conditional distribution functions.
 
     Rosenblatt's map [1]_ goes column after column:
-    :math:`u_i = \Phi^{-1}\{F(z_i \mid z_1, \dots, z_{i-1})\}`. The joint law of the
-    normal scores :math:`z` is the kernel estimate that preserves the mean and the
-    correlation of the rows [2]_: the mixture of
+    :math:`u_i = \Phi^{-1}\{F(z_i \mid z_1, \dots, z_{i-1})\}`. The joint distribution
+    of the normal scores :math:`z` is the kernel estimate that preserves the mean and
+    the correlation of the rows [2]_: the mixture of
     :math:`N(\sqrt{1 - h^2}\, z^{(k)}, h^2 R)` over the rows. All its conditionals are
     mixtures of normals too, in closed form.
 
     Parameters
     ----------
-    distribution : str, frozen law, or list, default="empirical"
-        The law of each column, as in :class:`NatafTransformer`.
+    distribution : str, frozen distribution, or list, default="empirical"
+        The distribution of each column, as in :class:`NatafTransformer`.
     bandwidth : float in (0, 1] or "likelihood", default="likelihood"
         h. At 1 the kernel estimate *is* the Gaussian copula, and the map that of
         :class:`NatafTransformer`. ``"likelihood"`` takes the leave-one-out
@@ -448,7 +447,7 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     bandwidth_ : float
         h.
     law_ : GaussianScores or KernelScores
-        Joint law of the scores.
+        Joint distribution of the scores.
     correlation_, shrinkage_, maps_, n_features_in_, feature_names_in_
         As in :class:`NatafTransformer`.
 
@@ -459,7 +458,7 @@ class RosenblattTransformer(TransformerMixin, BaseEstimator):
     Notes
     -----
     The map depends on the order of the columns. The marginals are those of the kernel
-    estimate, between the stated law (h = 1) and the data (h near 0).
+    estimate, between the stated distribution (h = 1) and the data (h near 0).
 
     *Limits.* A kernel estimate needs many rows: its error falls as
     :math:`n^{-2/(4 + d)}`. With more than about five columns, or fewer than some

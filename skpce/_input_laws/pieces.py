@@ -34,7 +34,7 @@ _SPARE_NODES = 16
 
 @lru_cache(maxsize=256)
 def _frozen(law: InputLaw) -> Any:
-    """Return the law as one of scipy.stats, which takes long to make one."""
+    """Return the distribution as one of scipy.stats, which takes long to make one."""
     return law.to_scipy()
 
 

@@ -46,7 +46,7 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class TabulatedLaw(InputLaw):
-    """A law known by a table of points and masses, made for each degree."""
+    """A distribution known by a table of points and masses, made for each degree."""
 
     @abstractmethod
     def _tabulate(self, degree: int) -> tuple[FiniteMeasure, FiniteMeasure]:
@@ -54,7 +54,7 @@ class TabulatedLaw(InputLaw):
 
     @abstractmethod
     def _describe(self) -> str:
-        """Return the name of the law for messages."""
+        """Return the name of the distribution for messages."""
 
     @abstractmethod
     def _advice(self) -> str:
@@ -115,7 +115,7 @@ class TabulatedLaw(InputLaw):
 
 @dataclass(frozen=True)
 class GeneralFrozenLaw(TabulatedLaw):
-    """A frozen law of ``scipy.stats`` without a classical family."""
+    """A frozen distribution of ``scipy.stats`` without a classical family."""
 
     frozen: Any = field(kw_only=True)
 
@@ -145,7 +145,7 @@ _LOGARITHMIC = frozenset({"lognorm", "fisk", "pareto"})
 
 @dataclass(frozen=True)
 class ContinuousLaw(GeneralFrozenLaw):
-    """A frozen continuous law; polynomials by the discretised Lanczos method.
+    """A frozen continuous distribution; polynomials by the discretised Lanczos method.
 
     The density becomes a composite Gauss-Legendre rule ([1]_, section 2.2.4). Its
     panels start at quantiles, are halved until kinks, jumps and infinite values are
@@ -217,7 +217,7 @@ _MOST_CELLS = 20
 
 @dataclass(frozen=True)
 class DiscreteLaw(GeneralFrozenLaw):
-    """A frozen discrete law; polynomials by Lanczos on its probabilities.
+    """A frozen discrete distribution; polynomials by Lanczos on its probabilities.
 
     Gives the families of Krawtchouk (binomial), Charlier (Poisson), Meixner (negative
     binomial), Hahn (hypergeometric) and Chebyshev (equal probabilities) [3]_, and any

@@ -1,6 +1,7 @@
 """One HTML page: sections, tables and figures, and the columns of its tables.
 
-No server, no script, no address of another host: figures are inlined as PNG.
+No server, no script, no address of another host: figures are inlined, as SVG where
+that is smaller than PNG. The first section is open, the others are folded.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import FloatArray, html_table, write_file
+from .._checks import FloatArray, IndexArray, html_table, write_file
 from ..metrics import CoverageInterval, PolicyFragility
 from ..plotting import SobolDisplay
 
@@ -34,7 +35,20 @@ figure { margin: 1rem 0; } img { max-width: 100%; }
 pre { background: #f6f6f6; padding: 0.8rem; white-space: pre-wrap;
       overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
+nav ul { padding-left: 1.2rem; columns: 2 18rem; margin: 0.5rem 0 1.5rem; }
+details { border-bottom: 1px solid #ccc; } summary { cursor: pointer; }
+summary h2 { display: inline-block; margin: 0.8rem 0; border: 0; font-size: 1.2rem; }
+.answer { font-size: 1.1rem; }
+.badge { border-radius: 0.6rem; padding: 0.1rem 0.6rem; white-space: nowrap;
+         background: #e4e4e4; }
+.supported { background: #cdebd8; } .refused { background: #f6d5c9; }
+@media (max-width: 30rem) {
+  body { margin: 0.5rem auto; font-size: 15px; } th, td { padding: 0.2rem 0.35rem; }
+  .scroll { overflow-x: scroll; }
+}
 @media print {
+  details::details-content { content-visibility: visible; display: block; }
+  nav { display: none; }
   body { margin: 0; font-size: 10pt; } h2 { break-after: avoid; }
   table { font-size: 7.5pt; } th, td { padding: 0.1rem 0.3rem; }
   tr, figure { break-inside: avoid; } .scroll { overflow: visible; }
@@ -47,16 +61,44 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)  # of intervals
 Column = tuple[str, Any]  # heading and values
 
 
+# Words of cells that are badges, and their kind.
+_BADGES = {
+    "supported": "supported",
+    "not attributable": "refused",
+    "not judged": "",
+    "no choice": "",
+    "no variance": "",
+}
+
+
+def _contents(titles: Sequence[str]) -> str:
+    """Return the list of the sections; a link opens the one that it leads to."""
+    if len(titles) < 2:
+        return ""
+    items = (
+        f'<li><a href="#section-{number}">{title}</a></li>'
+        for number, title in enumerate(titles)
+    )
+    return f"<nav><ul>{''.join(items)}</ul></nav>"
+
+
 class HtmlReport:
     """Collects sections and writes them to one file."""
 
     def __init__(self, title: str) -> None:
         self.title = title
-        self._parts: list[str] = []
+        self._parts: list[str] = []  # of the section that was begun last
+        self._sections: list[tuple[str, list[str]]] = [("", self._parts)]
 
     def add_heading(self, text: str) -> None:
         """Start a section."""
-        self._parts.append(f"<h2>{escape(text)}</h2>")
+        self._parts = []
+        self._sections.append((text, self._parts))
+
+    def add_answer(self, sentences: Iterable[str]) -> None:
+        """Add what a reader can repeat."""
+        for sentence in sentences:
+            self._parts.append(f'<p class="answer">{escape(sentence)}</p>')
 
     def add_text(self, text: str) -> None:
         """Add a paragraph."""
@@ -69,9 +111,22 @@ class HtmlReport:
     def add_table(
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
     ) -> None:
-        """Add a table; numbers are shortened to three digits."""
-        table = html_table(columns, rows, caption)
+        """Add a table; numbers are shortened to two digits."""
+        table = html_table(columns, rows, caption, digits=2)
+        for word, kind in _BADGES.items():
+            badge = f'<td><span class="badge {kind}">{word}</span></td>'
+            table = table.replace(f"<td>{word}</td>", badge)
         self._parts.append(f'<div class="scroll">{table}</div>')
+
+    def add_folded(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str
+    ) -> None:
+        """Add a table that is shown when its title is clicked."""
+        table = html_table(columns, rows)
+        self._parts.append(
+            f"<details><summary>{escape(title)}</summary>"
+            f'<div class="scroll">{table}</div></details>'
+        )
 
     def add_columns(self, columns: Iterable[Column], caption: str = "") -> None:
         """Add a table of columns, each with its heading."""
@@ -80,10 +135,13 @@ class HtmlReport:
 
     def add_png(self, payload: bytes, description: str) -> None:
         """Add the bytes of a PNG file, inlined."""
+        self._add_picture(payload, "png", description)
+
+    def _add_picture(self, payload: bytes, kind: str, description: str) -> None:
         encoded = base64.b64encode(payload).decode("ascii")
         self._parts.append(
             f'<figure><img alt="{escape(description, quote=True)}" '
-            f'src="data:image/png;base64,{encoded}">'
+            f'src="data:image/{kind};base64,{encoded}">'
             f"<figcaption>{escape(description)}</figcaption></figure>"
         )
 
@@ -91,23 +149,46 @@ class HtmlReport:
         """Inline the figure of a display and close it."""
         import matplotlib.pyplot as plt
 
-        stream = io.BytesIO()
+        png, svg = io.BytesIO(), io.BytesIO()
         style = {"dpi": _DOTS_PER_INCH, "metadata": {"Software": None}}
         try:
-            display.figure_.savefig(stream, format="png", **style)
+            display.figure_.savefig(png, format="png", **style)
+            with plt.rc_context({"svg.hashsalt": "skpce"}):  # the same bytes each time
+                display.figure_.savefig(svg, format="svg", metadata={"Date": None})
         finally:
             plt.close(display.figure_)
-        self.add_png(stream.getvalue(), description)
+        if len(svg.getvalue()) < len(png.getvalue()):
+            self._add_picture(svg.getvalue(), "svg+xml", description)
+        else:
+            self.add_png(png.getvalue(), description)
 
     def to_html(self) -> str:
         """Return the page."""
         page = (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(self.title)}</title><style>{_STYLE}</style></head>"
-            f"<body><h1>{escape(self.title)}</h1>{''.join(self._parts)}</body></html>\n"
+            f"<body><h1>{escape(self.title)}</h1>{self._body()}</body></html>\n"
         )
         # a lone surrogate has no place in UTF-8: its number is shown in its place
         return page.encode(errors="backslashreplace").decode()
+
+    def _body(self) -> str:
+        """Return the first section, the contents, and the others, folded."""
+        begin, *sections = ["".join(parts) for _, parts in self._sections]
+        titles = [escape(title) for title, _ in self._sections[1:]]
+        found = [begin]
+        for number, (title, text) in enumerate(zip(titles, sections, strict=True)):
+            anchor = f'<span id="section-{number}"></span>'
+            if number == 0:
+                found.append(f"<section>{anchor}<h2>{title}</h2>{text}</section>")
+                found.append(_contents(titles))
+            else:
+                found.append(
+                    f"<details><summary><h2>{title}</h2></summary>{anchor}{text}"
+                    "</details>"
+                )
+        return "".join(found)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page in one piece: a reader never finds half of it."""
@@ -151,11 +232,12 @@ def share_columns(display: SobolDisplay, noun: str = "step") -> list[Column]:
 def coverage_columns(
     names: Sequence[str],
     scores: Mapping[str, Sequence[CoverageInterval]],  # by kind, one a level
+    listed: IndexArray,  # positions of the names
     noun: str = "step",
 ) -> list[Column]:
-    """Return coverage with its error, level by level, of each step with a choice."""
+    """Return coverage with its error, level by level, of listed steps with a choice."""
     first = next(iter(scores.values()))[0]
-    steps = np.flatnonzero(~np.isnan(first.coverage))
+    steps = listed[~np.isnan(first.coverage[listed])]
     columns: list[Column] = [
         (noun, [names[int(step)] for step in steps for _ in LEVELS]),
         ("level", [*LEVELS] * len(steps)),

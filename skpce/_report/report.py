@@ -35,7 +35,8 @@ def report(
 ) -> str:
     """Describe a fit in one self-contained HTML page.
 
-    The verdict comes first, then Q², the fragility of policies or the spread of real
+    The answer comes first: sentences, a picture and a row for each decision or output.
+    Then come, folded, the verdict, Q², the fragility of policies or the spread of real
     outputs, Sobol indices with the unexplained part, and coverage on members that were
     held out. The page has no script and asks nothing of another host; the same
     arguments give the same bytes. All arguments are checked before anything is
@@ -115,6 +116,7 @@ def report(
     if content.is_real and title == _TITLE:
         title = "What drives each output"
     page = HtmlReport(title)
+    sections.add_answer(page, content)
     sections.add_verdict(page, content)
     sections.add_goodness(page, content)
     if content.is_real:

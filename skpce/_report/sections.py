@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__, installed_version
-from ..plotting import EmbeddingDisplay, InteractionDisplay, PrismDisplay, SobolDisplay
+from ..plotting import EmbeddingDisplay, InteractionDisplay, SobolDisplay
 from .content import ReportContent
 from .page import Column, HtmlReport, interval_in_words, share_columns
+from .shown import some_of_prism, some_shares, verdict_in_words
 
 _GOODNESS = {
     "step": "Q² is one minus the squared error over the squared deviation from the "
@@ -25,34 +26,77 @@ _GOODNESS = {
 }
 
 
-def add_verdict(page: HtmlReport, content: ReportContent) -> None:
+def add_answer(page: HtmlReport, content: ReportContent) -> None:
+    """Say the answer, show it, and list it: a row for each decision or output."""
     verdict = content.verdict
-    page.add_heading("Verdict")
+    page.add_heading("Answer")
+    if len(content.listed) < len(content.step_names):
+        page.add_text(
+            f"There are {len(content.step_names)} {content.noun}s. Tables list the "
+            f"{len(content.listed)} and figures draw the {len(content.drawn)} of the "
+            "largest variance in the test data; a verdict and the fit have all."
+        )
     if verdict is None:
         page.add_text(
             "No verdict was given. All figures below are conditional on the inputs as "
             f"the {content.model} got them: a transformation of X that was fitted "
             "before has seen every member that leave-one-out leaves out. Whether the "
-            "attribution is supported is not known; skpce.inspection.verdict would "
-            "tell."
+            "attribution is supported is not known; skpce.inspection.verdict shows it."
         )
+    else:
+        page.add_answer(verdict.figures.get("sentences", ()))
+    shares = SobolDisplay.from_fit(content.pipeline, **content.known)
+    page.add_figure(
+        some_shares(shares, content.drawn).plot(),
+        "Shares of the variance between members: what each input explains alone, what "
+        f"several explain together, and what none explains ({content.source}).",
+    )
+    order = np.argsort(-np.nan_to_num(shares.shares), axis=1)[:, 0]
+    leading = [
+        "–" if np.isnan(rest) else f"{shares.column_names[i]} {max(row[i], 0.0):.0%}"
+        for i, row, rest in zip(order, shares.shares, shares.unexplained, strict=True)
+    ]
+    columns: list[Column] = [
+        (content.noun, content.step_names),
+        ("attribution", content.answers),
+        ("explains most", leading),
+        ("explained by none", [_percent(rest) for rest in shares.unexplained]),
+    ]
+    if verdict is not None:
+        columns += [
+            ("p (Holm)", verdict.p_value),
+            ("training noise", [_percent(share) for share in verdict.noise_share]),
+        ]
+    page.add_columns(content.rows(columns))
+
+
+def _percent(share: float) -> str:
+    return "–" if np.isnan(share) else f"{max(share, 0.0):.0%}"
+
+
+def add_verdict(page: HtmlReport, content: ReportContent) -> None:
+    verdict = content.verdict
+    if verdict is None:
         return
-    page.add_preformatted(str(verdict))
+    page.add_heading("Verdict")
+    page.add_preformatted(verdict_in_words(verdict, content.listed))
     ends = zip(verdict.q2_low, verdict.q2_high, strict=True)
     page.add_columns(
-        [
-            (content.noun, verdict.step_names),
-            ("Q², cross-fitted", verdict.q2),
-            (
-                f"{verdict.confidence_level:.0%} interval",
-                [interval_in_words(low, high) for low, high in ends],
-            ),
-            ("Q² of the mean", verdict.mean_only_q2),
-            ("Q² at degree 1", verdict.degree_one_q2),
-            ("p (Holm)", verdict.p_value),
-            ("training noise", verdict.noise_share),
-            ("attribution", content.answers),
-        ],
+        content.rows(
+            [
+                (content.noun, verdict.step_names),
+                ("Q², cross-fitted", verdict.q2),
+                (
+                    f"{verdict.confidence_level:.0%} interval",
+                    [interval_in_words(low, high) for low, high in ends],
+                ),
+                ("Q² of the mean", verdict.mean_only_q2),
+                ("Q² at degree 1", verdict.degree_one_q2),
+                ("p (Holm)", verdict.p_value),
+                ("training noise", verdict.noise_share),
+                ("attribution", content.answers),
+            ]
+        ),
         "The same in figures, beside two simpler models",
     )
     page.add_text(
@@ -72,7 +116,7 @@ def add_goodness(page: HtmlReport, content: ReportContent) -> None:
     ]
     if content.verdict is not None:
         columns.append(("Q², cross-fitted", content.verdict.q2))
-    page.add_columns([*columns, ("attribution", content.answers)])
+    page.add_columns(content.rows([*columns, ("attribution", content.answers)]))
     units = "in units of their standard deviations" if content.is_scaled else "as given"
     page.add_text(_GOODNESS[content.noun].format(units=units))
 
@@ -82,19 +126,23 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
     known = content.known
     shares = SobolDisplay.from_fit(content.pipeline, **known)
     page.add_columns(
-        [*share_columns(shares, content.noun), ("attribution", content.answers)],
+        content.rows(
+            [*share_columns(shares, content.noun), ("attribution", content.answers)]
+        ),
         "Shares of the variance between members: first order times Q² "
         f"({content.source})",
     )
     total = content.expansion.sobol_indices().total_order
     total = np.where(np.isnan(shares.unexplained)[:, np.newaxis], np.nan, total)
     page.add_columns(
-        [
-            (content.noun, content.step_names),
-            *zip(content.input_names, total.T, strict=True),
-            ("explained", 1.0 - shares.unexplained),
-            ("attribution", content.answers),
-        ],
+        content.rows(
+            [
+                (content.noun, content.step_names),
+                *zip(content.input_names, total.T, strict=True),
+                ("explained", 1.0 - shares.unexplained),
+                ("attribution", content.answers),
+            ]
+        ),
         "Total Sobol indices: shares of the variance of the expansion alone",
     )
     if content.is_sampled:
@@ -104,20 +152,17 @@ def add_indices(page: HtmlReport, content: ReportContent) -> None:
             "variance that the expansion has on fresh draws."
         )
         fidelity = content.surrogate.fidelity_
-        page.add_columns([("step", content.step_names), ("fidelity", fidelity)])
-    page.add_text(
-        "Indices assume independent inputs with the stated laws. Total indices count "
-        "an interaction once for each of its inputs, so a row can exceed one."
-    )
-    page.add_figure(shares.plot(), "Shares of the variance, with the unexplained part.")
-    if not content.is_real and content.variance.sum() > 0:
-        display = PrismDisplay.from_estimator(
-            content.pipeline,
-            content.y,
-            verdict=content.verdict,
-            input_features=content.input_names,
+        page.add_columns(
+            content.rows([("step", content.step_names), ("fidelity", fidelity)])
         )
-        page.add_figure(display, "From inputs to steps: widths add up to one.")
+    page.add_text(
+        "Indices assume independent inputs with the stated distributions. Total "
+        "indices count an interaction once for each of its inputs, so a row can "
+        "exceed one."
+    )
+    if not content.is_real and content.variance.sum() > 0:
+        prism = some_of_prism(shares, content.variance, content.drawn)
+        page.add_figure(prism.plot(), "From inputs to steps: widths add up to one.")
     if len(content.input_names) > 1:
         for step in content.explained_steps()[:1]:
             pairs = InteractionDisplay.from_estimator(
@@ -148,7 +193,7 @@ def add_inputs(page: HtmlReport, content: ReportContent) -> None:
     p_values = diagnostics.law_p_values
     page.add_columns(
         [("input", content.input_names), ("p-value", p_values)],
-        "Fit of each input to its law",
+        "Fit of each input to its distribution",
     )
     # A regressor retains no inputs that were not transformed.
     X = content.reading.X if content.is_real else None
@@ -157,7 +202,7 @@ def add_inputs(page: HtmlReport, content: ReportContent) -> None:
     )
     whose = "The inputs of the test data" if content.is_real else _FITTED_INPUTS
     page.add_figure(
-        display, f"{whose}: correlations, and quantiles against their laws."
+        display, f"{whose}: correlations, and quantiles against their distributions."
     )
 
 

@@ -86,7 +86,7 @@ class ThompsonPolicy(BaseEstimator):
         Take the likeliest action of the policy; False draws one. In one step,
         ``"draw"`` and ``"mean"`` without it take actions with the same
         probabilities; they differ over several steps.
-    inputs : law, list of laws, array-like of rows, InputBelief or None, default=None
+    inputs : distribution, list, dict, rows, InputBelief or None, default=None
         The first belief, as in ``sample`` of the surrogate. None means its
         input distributions. An :class:`InputBelief` has particles and weights already.
     n_particles : int, default=1000
@@ -530,7 +530,7 @@ def kalman_updated(belief: InputBelief, observation: Observation) -> InputBelief
     for k, (value, noise) in enumerate(pairs):
         state = _moved(state, n_features + k, value, noise, belief.weights)
     particles = state[:, :n_features]
-    # Values that would leave the support of a law are set to its nearest end.
+    # Values that would leave the support of a distribution are set to its nearest end.
     for i, law in enumerate(belief.laws):
         particles[:, i] = np.clip(particles[:, i], *law.support)
     return belief.with_draws(particles, belief.weights)

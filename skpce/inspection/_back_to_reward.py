@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import FloatArray, check_real
+from .._checks.frames import remembers_frames
 from .._input_laws import NormalLaw
 from .._input_laws.scores import largest_correlation
 from ._affine_map import AffineMap, affine_map
@@ -34,6 +35,7 @@ _UNCORRELATED = 0.05
 _RETAINED = 0.5  # part of its own move below which a feature is worth a caution
 
 
+@remembers_frames
 def back_to_reward(
     pipeline: Any,
     X: Any,
@@ -55,7 +57,7 @@ def back_to_reward(
         fitted search over one. Not changed.
     X : array-like or data frame of shape (n_samples, n_features)
         Rewards before the embedding, one row a member: usually those of ``fit``. More
-        draws of the same law make the figures sharper.
+        draws of the same distribution make the figures sharper.
     groups : mapping of str to columns, or None, default=None
         Columns, by position or by name, that move together, such as all reactions of
         one catalyst. Groups may overlap and leave columns out. None: each column.
@@ -117,7 +119,7 @@ def back_to_reward(
 
     See Also
     --------
-    original_space_indices : Closed forms under the law of an affine embedding.
+    original_space_indices : Closed forms under the distribution of an affine embedding.
     dependent_sobol_indices : Kucherenko indices and Shapley effects of groups.
     skpce.plotting.RewardEffectsDisplay : Draws them.
 

@@ -18,6 +18,7 @@ from .._checks import (
     check_real,
     make_generator,
 )
+from .._checks.frames import remembers_frames
 from .._expansion.expansion import Expansion
 from .._expansion.indices import gradient_moments
 from .._expansion.moments import (
@@ -57,6 +58,7 @@ _RETAINED = 0.5
 _ROUNDING = 1e-12  # share of the variance of a feature that is rounding
 
 
+@remembers_frames
 def original_space_indices(
     pipeline: Any,
     X: Any,
@@ -81,7 +83,7 @@ def original_space_indices(
         Rows before the embedding, usually those of ``fit``. They show that the steps
         are affine and give the loading and what the embedding drops.
     n_samples : int, default=65536
-        Samples where no closed form exists (an input whose law is not normal).
+        Samples where no closed form exists (an input whose distribution is not normal).
     min_q2 : float, default=0.25
         Smallest leave-one-out Q² of the expansion.
     max_correlation : float, default=0.3
@@ -97,8 +99,8 @@ def original_space_indices(
         weakens the reading):
 
         first_order : ndarray of shape (n_targets, n_features)
-            Share of the variance that a feature explains alone, under the law of the
-            embedding: X lies exactly on the embedded subspace.
+            Share of the variance that a feature explains alone, under the distribution
+            of the embedding: X lies exactly on the embedded subspace.
         first_order_with_residual : ndarray of shape (n_targets, n_features)
             The same when the part of the feature that the embedding drops counts as
             independent noise, as large as in X.
@@ -113,7 +115,7 @@ def original_space_indices(
             The same times the variance of the feature in X, scaled to add up to one.
         shapley : ndarray of shape (n_targets, n_features) or None
             Shapley effects when X is jointly normal; they add up to one. None with
-            other laws, more than 12 features, or too high a degree.
+            other distributions, more than 12 features, or too high a degree.
         total_variance : ndarray of shape (n_targets,)
             Variance of the expansion.
         sampled : bool
@@ -134,12 +136,12 @@ def original_space_indices(
 
     Notes
     -----
-    The embedded inputs :math:`z` are independent with the laws of the expansion. The
-    loading :math:`A` is the least-squares map :math:`x = m + A z + e` on the rows of X
-    (for PCA on the rows of its fit, the components).
+    The embedded inputs :math:`z` are independent with the distributions of the
+    expansion. The loading :math:`A` is the least-squares map :math:`x = m + A z + e` on
+    the rows of X (for PCA on the rows of its fit, the components).
 
-    *First order.* Under the law of the embedding, :math:`x_i = m_i + a_i \cdot z`. For
-    normal laws with standard deviations :math:`\sigma`, put
+    *First order.* Under the distribution of the embedding, :math:`x_i = m_i + a_i \cdot
+    z`. For normal distributions with standard deviations :math:`\sigma`, put
     :math:`u = a_i \sigma / |a_i \sigma|`. By the projection of Hermite polynomials on a
     direction, :math:`E[\psi_j \mid u \cdot t] = \sqrt{k! / j!}\, u^j \psi_k(u \cdot t)`
     with :math:`k = |j|`, so
@@ -152,8 +154,8 @@ def original_space_indices(
     copy of :math:`z_1` determines it. With the dropped part :math:`e_i` as noise
     the term of degree k is multiplied by :math:`r_i^{2k}`, where :math:`r_i^2` is the
     retained variance; this is ``first_order_with_residual``, and for a feature of
-    which little is retained it is the one to read. With other laws both are sampled:
-    a cubic in each of 16 bins, 16 batches, residuals resampled from X.
+    which little is retained it is the one to read. With other distributions both are
+    sampled: a cubic in each of 16 bins, 16 batches, residuals resampled from X.
 
     *Derivatives.* With :math:`z = W x + b`,
     :math:`\nu_i = E[(\partial f / \partial x_i)^2] = (W^\top C W)_{ii}` and
@@ -359,6 +361,7 @@ def _cautions(
 _LARGEST_GAME = 12  # subsets of more features than this are too many
 
 
+@remembers_frames
 def shapley_effects(
     estimator: Any,
     X: Any,
@@ -387,13 +390,13 @@ def shapley_effects(
     X : array-like or data frame of shape (n_samples, n_features)
         Rows that the model is meant for.
     dependence : {"independent", "gaussian"}, default="independent"
-        The joint law of the columns. ``"gaussian"``: jointly normal with the mean and
-        the covariance of X; at most 12 columns that vary. The covariance may be
-        singular.
+        The joint distribution of the columns. ``"gaussian"``: jointly normal with the
+        mean and the covariance of X; at most 12 columns that vary. The covariance may
+        be singular.
     response : str, default="auto"
         What to call, as in :func:`sobol_indices`.
-    distribution : str, frozen law, or list, default="empirical"
-        The law of each column; only with ``dependence="independent"``.
+    distribution : str, frozen distribution, or list, default="empirical"
+        The distribution of each column; only with ``dependence="independent"``.
     degree, n_samples, n_held_out, truncation, q, interaction_order, solver
         How the model is expanded, as in :func:`sobol_indices`.
     min_fidelity, max_outside : float
@@ -474,6 +477,7 @@ def shapley_effects(
     else:
         options.check(owner)
         model = fitted_model(owner, estimator, X, response)
+        options = options.of_names(owner, model.inputs.names)
         effects, reasons, expanded = _normal_effects(
             NormalDesign(model, generator), options
         )
@@ -497,7 +501,7 @@ def shapley_effects(
 
 @dataclass(frozen=True)
 class NormalDesign:
-    """Rows drawn from a normal law with the mean and the covariance of X."""
+    """Rows drawn from a normal distribution with the mean and the covariance of X."""
 
     model: FittedModel
     generator: np.random.Generator

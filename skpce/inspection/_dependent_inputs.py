@@ -12,6 +12,7 @@ from scipy.stats import qmc
 from sklearn.base import clone
 
 from .._checks import FloatArray, check_draws, check_integer, make_generator
+from .._checks.frames import remembers_frames
 from .._input_laws.maps import (
     IsoprobabilisticTransformer,
     NatafTransformer,
@@ -34,19 +35,25 @@ from ._result import Result, cautions_in_words, table_of_targets
 
 _KINDS = ("first_order", "total_order", "shapley")
 
-# Draws that are enough to say how many leave the laws of the expansion.
+# Draws that are enough to say how many leave the distributions of the expansion.
 _OUTSIDE_DRAWS = 1000
 
 _BATCHES = 16  # scrambled point sets; they give the standard error
-_LARGEST_WHOLE_GAME = 8  # with more players than this, orders are drawn at random
+# With more players than this, orders are drawn at random unless they are very many.
+_LARGEST_WHOLE_GAME = 8
+_LARGEST_GAME = 16  # with more players than this, always
 
 # Orders of a batch where their number is not given; each comes with its reverse.
 _ORDERS = 4
+
+_MOST_DRAWS = 1e10  # rows drawn from conditional laws, which take hours
+_SMALLEST_REDRAW = 1000  # a redraw takes at least as long as one of so many rows
 
 #: Shares of the variance by name, and the variance; each (n_targets, n_players or 1).
 Shares = dict[str, FloatArray]
 
 
+@remembers_frames
 def dependent_sobol_indices(
     estimator: Any,
     X: Any,
@@ -66,10 +73,10 @@ def dependent_sobol_indices(
     estimator : fitted estimator
         As the pipeline of :func:`back_to_reward`, or the last estimator alone.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows before the Pipeline, usually those of ``fit``. The joint law is learned
-        from them.
+        Rows before the Pipeline, usually those of ``fit``. The joint distribution is
+        learned from them.
     law : NatafTransformer, RosenblattTransformer or None, default=None
-        The joint law of the columns, cloned and fitted on X. None is
+        The joint distribution of the columns, cloned and fitted on X. None is
         ``NatafTransformer()``: the data's marginals and a Gaussian copula.
     groups : mapping of str to columns, or None, default=None
         Columns, by position or by name, that count as one input. Groups do not
@@ -78,9 +85,11 @@ def dependent_sobol_indices(
         Points, rounded up to 16 times a power of two; each redraw takes as many.
     n_permutations : int or None, default=None
         Random orders of the inputs in each of 16 batches, for the Shapley effects.
-        None visits every set of up to 8 inputs, and 4 orders a batch beyond.
+        None visits every set of up to 8 inputs, and 4 orders a batch beyond. Every set
+        of up to 16 inputs is visited, too, where the orders hold as many sets.
     n_resamples : int, default=0
-        Bootstrap resamples of the rows of X, for the error that the law brings.
+        Bootstrap resamples of the rows of X, for the error that the distribution
+        brings.
     min_q2 : float, default=0.25
         Smallest leave-one-out Q² of the expansion.
     random_state : int, RandomState instance or None, default=None
@@ -95,27 +104,28 @@ def dependent_sobol_indices(
         first_order, total_order, shapley : ndarray of shape (n_targets, n_features)
             Shares of the variance of the expansion under the joint law.
         first_order_standard_error, and so on : ndarray of shape (n_targets, n_features)
-            Sampling error, the law and the expansion taken as given.
+            Sampling error, the distribution and the expansion taken as given.
         first_order_law_error, total_order_law_error, shapley_law_error : ndarray
-            Standard deviation when the law is learned from resampled rows of X; NaN
-            without ``n_resamples``.
+            Standard deviation when the distribution is learned from resampled rows of
+            X; NaN without ``n_resamples``.
         closed_form_first_order, closed_form_total_order : ndarray
             Indices from the coefficients alone, for independent inputs; NaN behind
             transformers.
         total_variance, variance_standard_error : ndarray of shape (n_targets,)
-            Variance of the expansion under the joint law, and its sampling error.
+            Variance of the expansion under the joint distribution, and its sampling
+            error.
         closed_form_variance : ndarray of shape (n_targets,)
             Variance for independent inputs.
         law : object
-            The fitted transformer whose joint law was used.
+            The fitted transformer whose joint distribution was used.
         independence : str
             Whether X shows dependence, and how far the closed form is off.
 
     Raises
     ------
     ValueError
-        For bad arguments, an estimator that does not end in an expansion, or a law
-        that cannot be learned from X.
+        For bad arguments, an estimator that does not end in an expansion, a
+        distribution that cannot be learned from X, or more than 1e10 rows to draw.
     NotFittedError
         If the estimator is not fitted.
 
@@ -132,20 +142,21 @@ def dependent_sobol_indices(
     .. math:: S_i = \frac{\mathrm{Var}\,E[f \mid x_i]}{\mathrm{Var} f}, \qquad
         T_i = \frac{E\,\mathrm{Var}(f \mid x_{-i})}{\mathrm{Var} f},
 
-    with the conditional laws of the joint law. For independent inputs they are the
-    Sobol indices. :math:`T_i` is what an input holds that no other one does; it may be
-    smaller than :math:`S_i`, and is 0 where the others determine it. Shapley
+    with the conditional distributions of the joint law. For independent inputs they are
+    the Sobol indices. :math:`T_i` is what an input holds that no other one does; it may
+    be smaller than :math:`S_i`, and is 0 where the others determine it. Shapley
     effects [2]_ [3]_ share the variance: they are not negative and add up to one.
 
-    Each conditional law is drawn from exactly, in the space of the normal scores: a
-    normal law for Nataf's map, a mixture of normals for Rosenblatt's. With :math:`x'`
-    drawn again in :math:`w` given the rest, :math:`c(w) = E\,\mathrm{Var}(f \mid
-    x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2` ([1]_, equations 5.3 and 5.7), whose
-    Shapley values are those of :math:`\mathrm{Var}\, E[f \mid x_u]` ([3]_, theorem 1).
-    The points are 16 scrambled Sobol' sequences; the standard errors are the jackknife
-    over them. They do not hold the error of the expansion (see ``reasons``), nor,
-    without ``n_resamples``, that of the law, which for some tens of rows is the larger
-    one: a correlation has the standard error :math:`(1 - \rho^2) / \sqrt{n}`.
+    Each conditional distribution is drawn from exactly, in the space of the normal
+    scores: a normal distribution for Nataf's map, a mixture of normals for
+    Rosenblatt's. With :math:`x'` drawn again in :math:`w` given the rest, :math:`c(w) =
+    E\,\mathrm{Var}(f \mid x_{-w}) = \tfrac12 E\{f(x) - f(x')\}^2` ([1]_, equations 5.3
+    and 5.7), whose Shapley values are those of :math:`\mathrm{Var}\, E[f \mid x_u]`
+    ([3]_, theorem 1). The points are 16 scrambled Sobol' sequences; the standard errors
+    are the jackknife over them. They do not hold the error of the expansion (see
+    ``reasons``), nor, without ``n_resamples``, that of the distribution, which for some
+    tens of rows is the larger one: a correlation has the standard error :math:`(1 -
+    \rho^2) / \sqrt{n}`.
 
     References
     ----------
@@ -176,7 +187,7 @@ def dependent_sobol_indices(
     >>> print(found.independence)
     x0 and x1 are dependent (correlation 0.81, p = ...), and the closed form assumes
     that they are not; it differs most for x0 in y: total index 1.00 in closed form,
-    0.36 under the joint law, Shapley effect 0.68
+    0.36 under the joint distribution, Shapley effect 0.68
     """
     owner = "dependent_sobol_indices"
     check_draws(owner, "n_samples", n_samples, low=_BATCHES * 64)
@@ -189,6 +200,8 @@ def dependent_sobol_indices(
         )
     reading = numeric_expansion_of(owner, estimator, X, min_q2)
     players = column_groups(groups, reading.rows.names)
+    n_permutations = None if n_permutations is None else int(n_permutations)
+    _refuse_work(owner, len(players), n_samples, n_permutations, n_resamples)
     generator = make_generator(random_state)
     fitted = clone(NatafTransformer() if law is None else law)
     fitted.fit(reading.rows.values)
@@ -197,8 +210,8 @@ def dependent_sobol_indices(
         fitted,
         list(players.values()),
         group_matrix(reading.expansion),
-        2 ** int(np.ceil(np.log2(int(n_samples) / _BATCHES))),
-        None if n_permutations is None else int(n_permutations),
+        _points_of_a_batch(n_samples),
+        n_permutations,
         generator.integers(2**31, size=_BATCHES).tolist(),
     )
     shares, errors = redraws.estimate()
@@ -212,6 +225,45 @@ def dependent_sobol_indices(
         float(min_q2),
         law_cautions(reading, fitted, draws),
     )
+
+
+def _points_of_a_batch(n_samples: int) -> int:
+    """Return the points of a batch, a power of two."""
+    return int(2 ** int(np.ceil(np.log2(int(n_samples) / _BATCHES))))
+
+
+def _orders(n_players: int, n_permutations: int | None) -> int | None:
+    """Return the random orders of a batch; None for every set of players."""
+    if n_permutations is None:
+        return None if n_players <= _LARGEST_WHOLE_GAME else _ORDERS
+    visited = 2 * n_permutations * max(n_players - 1, 1)
+    all_sets = n_players <= _LARGEST_GAME and visited >= 2**n_players
+    return None if all_sets else n_permutations
+
+
+def _refuse_work(
+    owner: str,
+    n_players: int,
+    n_samples: int,
+    n_permutations: int | None,
+    n_resamples: int,
+) -> None:
+    """Raise ``ValueError`` for indices that take days."""
+    orders = _orders(n_players, n_permutations)
+    sets = 2.0**n_players
+    if orders is not None:
+        sets = 2.0 * min(orders, 10**30) * (n_players - 1)
+    rows = float(max(_points_of_a_batch(n_samples), _SMALLEST_REDRAW))
+    needed = (1.0 + n_resamples) * _BATCHES * (sets + 2 * n_players) * rows
+    if needed > _MOST_DRAWS:
+        raise ValueError(
+            f"{owner} would draw about {needed:.2g} rows from conditional laws, which "
+            f"takes days: {_BATCHES} batches of {rows:.0f} rows for each of "
+            f"{sets + 2 * n_players:.3g} sets of {n_players} inputs, once and for each "
+            f"resample (n_samples={n_samples}, n_permutations={n_permutations}, "
+            f"n_resamples={n_resamples}). Expected at most {_MOST_DRAWS:.0e} rows: "
+            "lower one of these, or give larger 'groups'."
+        )
 
 
 def _law_errors(
@@ -320,7 +372,7 @@ _MOST_COLUMNS = 30
 _GRID = 2000
 _TIED_EXCESS = 0.1
 
-# Share of the draws beyond the support of a law that is worth a caution.
+# Share of the draws beyond the support of a distribution that is worth a caution.
 _OUTSIDE_SHARE = 0.01
 
 
@@ -470,13 +522,13 @@ class Redraws:
                 return variance
             return self.group @ batch.redraw(players)[0]
 
-        if self.n_permutations is None and n_players <= _LARGEST_WHOLE_GAME:
+        n_orders = _orders(n_players, self.n_permutations)
+        if n_orders is None:
             values = [
                 cost(frozenset(i for i in everyone if position >> i & 1))
                 for position in range(2**n_players)
             ]
             return subset_shapley(np.array(values).T, n_players) * variance[:, None]
-        n_orders = _ORDERS if self.n_permutations is None else self.n_permutations
         gains = np.zeros((len(variance), n_players))
         for _ in range(n_orders):
             order = batch.generator.permutation(n_players)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 
 from .._basis.basis import PolynomialBasis
 from .._checks import (
@@ -20,8 +19,9 @@ from .._checks import (
     binary_scales,
     validated_array,
 )
-from .._checks.frames import take
-from ._ensembles.cross_fit import Split
+from .._checks.frames import remembers_frames, take
+from .._checks.levels import with_codes
+from ._ensembles.cross_fit import Split, quiet_fit
 from ._reading import last_and_inputs
 from ._result import Result
 
@@ -34,6 +34,7 @@ _LARGEST_SHAPIRO = 5000
 _SMALLEST_FOLD = 4
 
 
+@remembers_frames
 def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     r"""Test pairs of inputs for dependence, and each input for a normal law.
 
@@ -44,7 +45,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     X : array-like of shape (n_members, n_features)
         Inputs as the surrogate sees them, after any embedding.
     law_p_values : array-like of shape (n_features,) or None, default=None
-        P-values of tests of the laws stated for a surrogate
+        P-values of tests of the distributions stated for a surrogate
         (``surrogate.diagnostics_.law_p_values``); they stand beside the others.
 
     Returns
@@ -66,7 +67,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
             Shapiro-Wilk; D'Agostino-Pearson above 5000 members. NaN for a constant
             input or fewer than 8 members.
         law_p_values : ndarray of shape (n_features,)
-            Goodness of fit to the stated law; NaN where there is none.
+            Goodness of fit to the stated distribution; NaN where there is none.
         smallest_dependence_p_value : float
             Smallest of ``dependence_p_values``, times the number of pairs.
         smallest_normality_p_value, smallest_law_p_value : float
@@ -140,7 +141,7 @@ def input_tests(X: ArrayLike, law_p_values: ArrayLike | None = None) -> Result:
     }
     normality = np.array([_normality_p(column) for column in inputs.T])
     found = _table_of_pairs(matrices, normality=normality, law=laws)
-    return replace(found, title=_in_words(found))
+    return replace(found, title=_in_words(found, law_p_values is not None))
 
 
 def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Result:
@@ -158,28 +159,34 @@ def _table_of_pairs(matrices: dict[str, FloatArray], **tests: FloatArray) -> Res
     return Result(keys, columns, figures=figures, framed=tuple(columns))
 
 
-def _in_words(tests: Result) -> str:
+def _in_words(tests: Result, is_stated: bool) -> str:
     facts = []
     if np.isfinite(tests.largest("pearson")):
         facts.append(
             "largest correlation of two inputs "
-            f"{tests.largest('pearson'):.2f} (Pearson), "
-            f"{tests.largest('spearman'):.2f} (Spearman), "
-            f"{tests.largest('distance'):.2f} (distance), "
+            f"{without_sign(tests.largest('pearson'))} (Pearson), "
+            f"{without_sign(tests.largest('spearman'))} (Spearman), "
+            f"{without_sign(tests.largest('distance'))} (distance), "
             f"p = {tests.smallest_dependence_p_value:.2g} over all pairs"
         )
-    if np.isfinite(tests.smallest_normality_p_value):
+    if np.isfinite(tests.smallest_normality_p_value) and not is_stated:
         normality = tests.smallest_normality_p_value
         facts.append(f"normality p = {normality:.2g} over all inputs")
     if np.isfinite(tests.smallest_law_p_value):
-        laws = tests.smallest_law_p_value
-        facts.append(f"stated laws p = {laws:.2g} over all inputs")
+        stated = tests.smallest_law_p_value
+        facts.append(f"stated distributions p = {stated:.2g} over all inputs")
     return "; ".join(facts) if facts else "one input, too few members to test it"
+
+
+def without_sign(value: float) -> str:
+    """Return two digits behind the point, 0.00 for -0.00."""
+    return f"{round(float(value), 2) + 0.0:.2f}"
 
 
 def fitted_inputs(model: Any, X: Any) -> tuple[Result | None, int | None]:
     """Test what the last estimator of a fit gets, unless text; count its terms."""
     last, inputs = last_and_inputs(model, X)
+    inputs = with_codes(last, inputs, reset=False)
     values, basis = numeric(inputs), getattr(last, "basis_", None)
     diagnostics = getattr(last, "diagnostics_", None)
     laws, n_terms = None, None
@@ -224,7 +231,7 @@ def _student_p(correlation: FloatArray, n_members: int) -> FloatArray:
 
 
 def _normality_p(column: FloatArray) -> float:
-    """Test for a normal law; NaN for a constant input, or too few members."""
+    """Test for a normal distribution; NaN for a constant input, or too few members."""
     if len(column) < 8 or np.ptp(column) == 0:
         return float("nan")
     test = stats.shapiro if len(column) <= _LARGEST_SHAPIRO else stats.normaltest
@@ -287,7 +294,7 @@ def held_out_inputs(
     """Test held-out inputs; None for text, or another number of them in a fold."""
     folds = []
     for train, test in splits:
-        fitted = clone(model).fit(take(X, train), take(y, train))
+        fitted = quiet_fit(model, take(X, train), take(y, train))
         seen, new = (
             numeric(last_and_inputs(fitted, take(X, np.intersect1d(rows, once)))[1])
             for rows in (train, test)

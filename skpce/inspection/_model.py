@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,8 +20,10 @@ from .._checks import (
     check_real,
     make_generator,
 )
+from .._checks.frames import remembers_frames
 from .._expansion.expansion import Expansion
 from .._expansion.problem import solve_samples, solve_sums, sum_blocks
+from .._input_laws import by_position
 from .._input_laws.scores import (
     correlation_reason,
     fidelity_reason,
@@ -39,6 +41,7 @@ from ._result import Result, table_of_targets
 OUTSIDE_POINTS = 1000
 
 
+@remembers_frames
 def sobol_indices(
     estimator: Any,
     X: Any,
@@ -59,10 +62,10 @@ def sobol_indices(
 ) -> Result:
     r"""Decompose the variance of the predictions of any fitted model.
 
-    The model predicts rows whose columns are drawn *independently* from the laws of the
-    columns of X. A polynomial chaos expansion of the predictions gives the indices in
-    closed form, as in :class:`skpce.Expansion`. Held-out rows of the same design say
-    how faithful the expansion is.
+    The model predicts rows whose columns are drawn *independently* from the
+    distributions of the columns of X. A polynomial chaos expansion of the predictions
+    gives the indices in closed form, as in :class:`skpce.Expansion`. Held-out rows of
+    the same design say how faithful the expansion is.
 
     Parameters
     ----------
@@ -76,8 +79,8 @@ def sobol_indices(
         The method to call: ``"predict"``, ``"predict_proba"``, ``"decision_function"``
         or ``"transform"``. ``"auto"``: ``predict``, and ``predict_proba`` of
         classifiers (of two classes, the second).
-    distribution : str, frozen law, or list, default="empirical"
-        The law of each column; a name is learned from X.
+    distribution : str, frozen distribution, or list, default="empirical"
+        The distribution of each column; a name is learned from X.
     degree : int or None, default=None
         None tries degrees from 1 as long as there are at most half as many terms as
         design points, and takes the best leave-one-out Q².
@@ -132,7 +135,7 @@ def sobol_indices(
     Notes
     -----
     The indices speak about the *model*: one that predicts nothing has indices too. They
-    are conditional on the laws and on independence.
+    are conditional on the distributions and on independence.
 
     With the model :math:`f`, the expansion :math:`g` and the mean squared difference
     :math:`e^2` on held-out points, the bounds of an index :math:`S` are
@@ -145,7 +148,7 @@ def sobol_indices(
     design points is not supported either, unless its fidelity is at least 0.999: high
     degrees can grow in tails where no point has been.
 
-    Columns of X that do not vary are held fixed, unless their law is frozen.
+    Columns of X that do not vary are held fixed, unless their distribution is frozen.
 
     Examples
     --------
@@ -179,6 +182,7 @@ def indices_of(
     options.check(owner)
     model = fitted_model(owner, estimator, X, response)
     data, names = model.inputs.values, model.inputs.names
+    options = options.of_names(owner, names)
     design = IndependentDesign.of(model, options.distribution, generator)
     varying = design.varying
     expanded = expand_model(
@@ -235,7 +239,7 @@ def fidelity_words(fidelity: FloatArray, standard_error: FloatArray) -> list[str
 
 @dataclass(frozen=True)
 class IndependentDesign:
-    """Rows drawn from the law of each column of X, independently."""
+    """Rows drawn from the distribution of each column of X, independently."""
 
     model: FittedModel
     basis: Any  # knows the law of each column
@@ -245,7 +249,7 @@ class IndependentDesign:
     def of(
         cls, model: FittedModel, distribution: Any, generator: np.random.Generator
     ) -> IndependentDesign:
-        """Learn the laws; refuse bad ones, and an X where nothing varies."""
+        """Learn the distributions; refuse bad ones, and an X where nothing varies."""
         features = PolynomialChaosFeatures(1, distribution=distribution)
         found = cls(model, features.fit(model.inputs.values).basis_, generator)
         if found.varying.size == 0:
@@ -273,7 +277,7 @@ class IndependentDesign:
         return rows[:, self.varying], self.model(rows)
 
     def accepts(self, degree: int) -> bool:
-        """Whether every law carries polynomials of this degree."""
+        """Whether every distribution carries polynomials of this degree."""
         try:
             for i in self.varying:
                 self.basis.laws[i].check_degree("sobol_indices", f"x{i}", degree)
@@ -314,11 +318,16 @@ class ExpansionOptions:
         check_draws(owner, "n_samples", self.n_samples, low=10)
         check_draws(owner, "n_held_out", self.n_held_out, low=10)
         degree = 1 if self.degree is None else self.degree
-        replace(self, distribution="uniform").parameters(degree).check(1)
+        replace(self, distribution="uniform").parameters(degree).check(("x0",))
         make_solver(_EXPANDED_BY, self.solver, None)
         check_real(owner, "min_fidelity", self.min_fidelity, high=1, closed="right")
         for name in ("max_correlation", "max_outside"):
             check_real(owner, name, getattr(self, name), low=0, high=1, closed="both")
+
+    def of_names(self, owner: str, names: Sequence[str]) -> ExpansionOptions:
+        """Return the options with distributions in the order of the inputs."""
+        law = by_position(owner, self.distribution, names)
+        return replace(self, distribution=law)
 
     def of_columns(self, columns: IndexArray) -> ExpansionOptions:
         """Return the options for some of the columns."""
@@ -333,9 +342,9 @@ class ExpansionOptions:
             _EXPANDED_BY,
             degree,
             self.distribution,
+            self.interaction_order,
             self.truncation,
             self.q,
-            self.interaction_order,
             has_anisotropy=True,
         )
 

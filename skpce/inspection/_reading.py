@@ -27,6 +27,7 @@ from .._checks import (
     refuse_other_names,
     validated_array,
 )
+from .._checks.levels import with_codes
 from .._compositions.fitted import FittedCompositions
 from .._compositions.outputs import Outputs
 from .._expansion.expansion import Expansion
@@ -34,13 +35,15 @@ from .._expansion.indices import checked_features
 from .._expansion.problem import FittedProblem
 from .._expansion.targets import groups_of_outputs
 from .._regressor import PolynomialChaosRegressor
-from .._regressor_cv import PolynomialChaosRegressorCV
+from .._regressors.best_basis import PolynomialChaosRegressorCV
+from .._regressors.kernel import PolynomialChaosKernelRegressor
 from .._surrogate import CompositionalPCESurrogate
 
 # Estimators that have an expansion once they are fitted.
 _EXPANSIONS = (
     PolynomialChaosRegressor,
     PolynomialChaosRegressorCV,
+    PolynomialChaosKernelRegressor,
     CompositionalPCESurrogate,
 )
 
@@ -82,7 +85,8 @@ class Reading:
     @cached_property
     def inputs(self) -> Any:
         """What the expansion gets for X, as the steps return it."""
-        return transformed(self.steps, self.X)
+        table = transformed(self.steps, self.X)
+        return with_codes(self.estimator, table, reset=False)
 
     @property
     def table(self) -> FloatArray | None:

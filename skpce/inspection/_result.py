@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import format_cell, html_table
 from .._checks.frames import make_frame
+from ._bars import draw_bars, drawn_columns, make_panels
 
 _PRINTED_ROWS = 12  # rows of the printed table; the frame has them all
 
@@ -171,9 +172,55 @@ class Result:
         frame : data frame of pandas or polars
             Keys, columns, whether the row is supported, and the reasons where not.
             Of the library that ``sklearn.set_config(transform_output=...)`` names,
-            else pandas where it is installed, else polars.
+            else of that of the data, else pandas where it is installed, else polars.
         """
-        return make_frame(self._framed, map(self._cells, self._framed))
+        return make_frame(self._framed, map(self._cells, self._framed), of=self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the leading columns as sorted bars, with their errors where known.
+
+        One panel for each label of the first key where there are two keys (the first
+        four), else one; at most twelve rows a panel. What is not supported is grey.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, sequence of axes, or None, default=None
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        axes : matplotlib axes, or list of axes
+            One, or one for each panel.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer axes than panels, or the table has no numbers.
+        ImportError
+            Without matplotlib.
+        """
+        names = drawn_columns(self.columns, self.printed)
+        if not names or not len(self._labels):
+            raise ValueError("The result has no column of numbers that can be drawn.")
+        columns = {
+            name: np.asarray(values, dtype=np.float64)
+            for name, values in self.columns.items()
+            if np.asarray(values).dtype.kind in "fiu"
+        }
+        if len(self.keys) == 1:
+            (panel,) = make_panels(1, len(self._labels), ax)
+            supported = self.supported or None
+            draw_bars(self._labels, columns, names, panel, supported)
+            return panel
+        labels = list(self.keys.values())[1]
+        panels = make_panels(len(self._labels), len(labels), ax)
+        for row, panel in zip(self.rows, panels, strict=False):
+            own = {n: getattr(row, n) for n in columns}
+            own = {n: np.broadcast_to(v, len(labels)) for n, v in own.items()}
+            supported = [bool(row.supported)] * len(labels) if self.supported else None
+            draw_bars(labels, own, names, panel, supported)
+            panel.set_title(str(getattr(row, self._first_key)))
+        return panels if len(panels) > 1 else panels[0]
 
     def __str__(self) -> str:
         lines = [self.title] if self.title else []

@@ -262,7 +262,7 @@ def crps_score(
     distance = np.zeros(observed.shape)
     for draw in ordered:
         distance += np.abs(draw - observed)
-    # E|Y - Y'| of the empirical law from the order statistics.
+    # E|Y - Y'| of the empirical distribution from the order statistics.
     rank = 2.0 * np.arange(1, n_draws + 1) - n_draws - 1
     spread = np.tensordot(rank, ordered, axes=1) * 2.0 / n_draws**2
     crps = distance / n_draws - 0.5 * spread

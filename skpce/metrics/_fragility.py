@@ -33,11 +33,10 @@ from .._compositions.steps import (
     StepLayout,
     close_compositions,
     refuse_masked,
-    refuse_nan,
-    refuse_ragged,
     resolve_layout,
     resolve_mask,
 )
+from .._compositions.tables import one_table, refuse_nan
 from .._solvers.problem import LOG_RATIO_FLOOR, weighted_spread
 
 
@@ -200,6 +199,7 @@ def policy_fragility(
     ('1', '2')
     """
     owner = "policy_fragility"
+    y = one_table(y)
     values = read_table(y, "y")
     layout = resolve_layout(y, steps, values.shape[1], owner)
     check_zero_replacement(owner, zero_replacement, layout, reference)
@@ -515,7 +515,7 @@ def read_table(values: Any, name: str) -> FloatArray:
 
 def finite_table(values: Any, name: str) -> FloatArray:
     """Return a table of finite floats."""
-    refuse_ragged(values, name)
+    values = one_table(values, name)
     refuse_nan(values, name)
     table = as_floats(values, name)
     if not np.isfinite(table).all():
@@ -528,6 +528,7 @@ def read_pair(
     p: Any, q: Any, names: tuple[str, str], steps: Any, owner: str
 ) -> tuple[StepLayout, FloatArray, FloatArray]:
     """Return the steps and two closed tables of one width; one row is broadcast."""
+    p = one_table(p, names[0])
     first, second = read_table(p, names[0]), read_table(q, names[1])
     rows = {len(first), len(second)}
     if first.shape[1] != second.shape[1] or (len(rows) > 1 and 1 not in rows):

@@ -286,7 +286,7 @@ class SobolDisplay:
         marks = [" *" if is_refused else "" for is_refused in self._refused]
         for step in np.flatnonzero(np.isnan(self.unexplained)):
             marks[step] = f" ({NO_VARIANCE})"
-        style = {"cmap": "cividis", "vmin": 0.0, "vmax": 1.0} | kwargs
+        style = {"cmap": "Blues", "vmin": 0.0, "vmax": 1.0} | kwargs
         self.image_: Any = draw_heat_map(
             ax, shares, self.step_names, names, marks=marks, **style
         )

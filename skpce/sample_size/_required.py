@@ -183,8 +183,8 @@ def required_ensemble_size(
     that of :func:`coefficient_error_bound`. The left side falls with :math:`L`, so it
     is found by bisection. The bound is proved for least squares, Gaussian noise
     (``"markov"``: any noise) and no missing terms. The *number* is a plan: it takes
-    estimates of :math:`\sigma^2` and :math:`D` for true. Laws learned from the data
-    count as known. See the user guide, "How many members".
+    estimates of :math:`\sigma^2` and :math:`D` for true. Distributions learned from the
+    data count as known. See the user guide, "How many members".
 
     Examples
     --------
@@ -442,7 +442,7 @@ def fitted_facts(owner: str, estimator: Any, outputs: Any = None) -> FittedFacts
         _free_coordinates(reading),
         max(round(problem.total_weight), 1),
         problem.gram,
-        expansion.basis,
+        expansion.basis.with_terms,
     )
 
 

@@ -7,6 +7,8 @@ from gflownet_envs import (
     DagEnvironment,
     GridEnvironment,
     HypergridEnvironment,
+    ObjectTable,
+    StateGraph,
     TokenSequenceEnvironment,
     TrainingSpec,
     solve_exact,
@@ -127,9 +129,63 @@ class AnswersWithoutATree(HypergridEnvironment):
         return states
 
 
+class HasNumbersForAMask(GridEnvironment):
+    def valid_mask(self, states):
+        return super().valid_mask(states).long()
+
+
+class HasAMaskOfNumpy(GridEnvironment):
+    def valid_mask(self, states):
+        return super().valid_mask(states).numpy()
+
+
+class StepsNowhere(GridEnvironment):
+    def step(self, states, actions):
+        return None
+
+
+class StepsInPlace(GridEnvironment):
+    def step(self, states, actions):
+        states[..., 2] += 1
+        return states
+
+
+class HasFloatsForStates(GridEnvironment):
+    def initial_state(self, batch_shape=(), device=None):
+        return super().initial_state(batch_shape, device).float()
+
+
+class Lacks(GridEnvironment):
+    def __init__(self, name):
+        super().__init__()
+        vars(self).pop(name)
+
+
+def given(name, value):
+    environment = GridEnvironment()
+    setattr(environment, name, value)
+    return environment
+
+
 @pytest.mark.parametrize(
     ("environment", "message"),
     [
+        (
+            HasNumbersForAMask(),
+            r"valid_mask must return .*bool.*\(2, 5\), got torch.int",
+        ),
+        (HasAMaskOfNumpy(), "valid_mask must return .*, got ndarray"),
+        (StepsNowhere(), "step must return .*, got NoneType"),
+        (StepsInPlace(), "step must not modify its arguments"),
+        (
+            HasFloatsForStates(),
+            "initial_state must return .*int64.*, got torch.float32",
+        ),
+        (Lacks("action_names"), "action_names is missing; set it to a tuple of str in"),
+        (Lacks("n_objects"), "n_objects is missing; set it to an int or None in"),
+        (given("step_names", ["a"]), r"step_names must be a tuple of str, got \['a'\]"),
+        (given("encoding_size", 3), r"encode must return .*\(2, 3\), got the shape"),
+        (given("f", lambda: 0), "must pickle, so .* at the top of a module, and let"),
         (TakesTwoStairsAtOnce(), "every way back .* is not graded"),
         (ShortensAWayBack(), "must undo step"),
         (GivesNumbersWithoutObjects(6), "object_index must raise ValueError"),
@@ -137,7 +193,10 @@ class AnswersWithoutATree(HypergridEnvironment):
         (HistoryBackwards(["a", "b"], 3), "actions that led to each state"),
         (SaysItIsATree(), "one parent"),
         (AnswersWithoutATree(), "action_history must raise"),
-        (KnowsNoDevice(), "initial_state must take device=: .*unexpected keyword"),
+        (
+            KnowsNoDevice(),
+            "initial_state must return .* raised TypeError: .*unexpected",
+        ),
         (ForgetsToMask(), "all False on terminal"),
         (MovesAfterTheEnd(), "leave terminal states"),
         (InventsParents(), "every way back .* cannot be reached"),
@@ -198,7 +257,7 @@ def test_a_dead_end_that_no_walk_met_is_found_where_states_are_listed():
 
 
 def test_what_torch_says_is_a_broken_rule_with_the_name_of_the_check():
-    with pytest.raises(AssertionError, match=r"'uniform walks' ended in .*valid_mask"):
+    with pytest.raises(AssertionError, match=r"valid_mask must return .*shape \(2,\)"):
         check_environment(HasNoColumns())
 
 
@@ -211,3 +270,24 @@ def test_nothing_is_solved_or_trained_in_a_space_with_a_dead_end(is_listed):
         train_ensemble(env, log_reward, spec)
     with pytest.raises(ValueError, match="dead end"):
         solve_exact(env, log_reward)
+
+
+def test_an_object_table_numbers_states():
+    env = GridEnvironment(size=3, max_moves=3)
+    graph = StateGraph.from_environment(env)
+    ends = graph.children[graph.mask] - graph.n_states
+    states = torch.stack(
+        [
+            env.step(graph.states[i], torch.tensor(a))
+            for i, a in graph.mask.nonzero().tolist()
+        ]
+    )[ends >= 0]
+    table = ObjectTable(torch.unique(states, dim=0).flip(0))
+    assert torch.equal(table.states[table.index(states)], states)
+    assert table.index(states[0]).shape == ()
+    with pytest.raises(ValueError, match=r"\[9, 9, 9, 9\] is no terminal state of the"):
+        table.index(torch.full((2, 4), 9))
+    with pytest.raises(ValueError, match=r"must be different, got \[1, 2\] more than"):
+        ObjectTable(torch.tensor([[1, 2], [0, 2], [1, 2]]))
+    with pytest.raises(ValueError, match="states must be int64 of shape"):
+        ObjectTable(torch.zeros(3))

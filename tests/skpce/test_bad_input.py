@@ -51,8 +51,8 @@ class TestFit:
 
     def test_padded_array(self, ensemble):
         X, _ = ensemble
-        with pytest.raises(ValueError, match=r"y has 3 dimensions.*pack_steps"):
-            clone(SURROGATE).fit(X, np.full((len(X), 3, 4), 0.25))
+        with pytest.raises(ValueError, match=r"y has 4 dimensions.*pack_steps"):
+            clone(SURROGATE).fit(X, np.full((len(X), 3, 4, 1), 0.25))
 
     def test_nan(self, ensemble):
         X, y = ensemble
@@ -102,7 +102,7 @@ class TestFit:
         X, y = ensemble
         strict = CompositionalPCESurrogate(1, closure="strict")
         with pytest.raises(
-            ValueError, match=r"sum. 3 steps side by side\? Give steps="
+            ValueError, match=r"sums to 3, .* 3 steps side by side\. Give steps="
         ):
             strict.fit(X, y)
 
@@ -163,8 +163,7 @@ def test_renormalize_warns_above_a_thousandth(ensemble):
     X, y = ensemble
     with pytest.warns(ClosureWarning) as caught:
         scaled = clone(SURROGATE).fit(X, 2 * y)
-    steps = {str(warning.message).split("'")[1] for warning in caught}
-    assert steps == {"step0", "step1", "step2"}
+    assert len(caught) == 1  # of the step that is furthest from one
     assert "of y sums to 2, not to 1" in str(caught[0].message)
     plain = clone(SURROGATE).fit(X, y)
     np.testing.assert_allclose(scaled.predict(X), plain.predict(X), atol=1e-12)
@@ -173,9 +172,7 @@ def test_renormalize_warns_above_a_thousandth(ensemble):
 
 def test_several_steps_in_one(ensemble):
     X, y = ensemble
-    with pytest.warns(
-        ClosureWarning, match=r"sums to 3, .* 3 steps side by side\? Give"
-    ):
+    with pytest.raises(ValueError, match=r"sums to 3, .* 3 steps side by side\. Give"):
         CompositionalPCESurrogate(1).fit(X, y)
     # Weights, and percentages.
     for other in (y * np.linspace(1, 2, len(y))[:, np.newaxis], 100 * y / 3):
@@ -241,7 +238,7 @@ class TestFitted:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"a": np.ones((2, 2))}, [np.ones((2, 2))] * 2, np.ones((2, 2, 2))]
+    "bad", [{"a": np.ones((2, 2))}, [np.ones((2, 2))] * 2, np.ones((2, 2, 2, 2))]
 )
 def test_transformer_names_pack_steps(bad):
     with pytest.raises(ValueError, match="pack_steps"):

@@ -47,7 +47,7 @@ ESTIMATORS = [
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 4, size=(N_SAMPLES, 3)).astype(float)
+    X = rng.integers(1, 5, size=(N_SAMPLES, 3)).astype(float)
     y = np.column_stack([np.exp(X[:, 0] / 4), X[:, 1] * X[:, 2]])
     return X, y + 0.1 * rng.normal(size=y.shape)
 

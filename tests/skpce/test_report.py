@@ -66,7 +66,7 @@ def test_cells_are_short():
     row = ["step", 1 / 3, np.float64(np.nan), True, 12, "Q² ≥ ¼"]
     report.add_table(list("abcdef"), [row])
     cells = re.findall("<td>(.*?)</td>", report.to_html())
-    assert cells == ["step", "0.333", "–", "yes", "12", "Q² ≥ ¼"]
+    assert cells == ["step", "0.33", "–", "yes", "12", "Q² ≥ ¼"]
 
 
 def test_the_file_is_the_page_in_utf8_with_the_usual_rights(tmp_path):

@@ -12,13 +12,21 @@ A = np.full((5, 2), 1 / 2)
 B = np.full((5, 3), 1 / 3)
 
 
-@pytest.mark.parametrize("policies", [[A, B], (A, B), {"a": A, "b": B}])
+@pytest.mark.parametrize("policies", [[A, B], (A, B)])
 def test_pack_and_unpack(policies):
     y, steps = pack_steps(policies)
     assert steps == (2, 3)
     first, second = unpack_steps(y, steps)
     np.testing.assert_array_equal(first, A)
     np.testing.assert_array_equal(second, B)
+
+
+def test_names_are_preserved():
+    y, steps = pack_steps({"cat": A, "dog": B})
+    assert steps == {"cat": 2, "dog": 3}
+    found = unpack_steps(y, steps)
+    assert list(found) == ["cat", "dog"]
+    np.testing.assert_array_equal(found["dog"], B)
 
 
 def test_pack_a_padded_array():

@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsRegressor
@@ -19,7 +20,10 @@ from skpce import (
     report,
 )
 from skpce._checks import format_cell
+from skpce._report.content import ReportContent
+from skpce._report.shown import some_of_prism
 from skpce.inspection import verdict
+from skpce.inspection._reading import expansion_of
 from skpce.metrics import coverage_interval, policy_fragility
 from skpce.plotting import SobolDisplay
 
@@ -67,15 +71,19 @@ def table_of(page, first_columns):
         header = re.findall("<th>(.*?)</th>", text)
         if header[: len(first_columns)] == first_columns:
             rows = re.findall("<tr>(<td>.*?)</tr>", text)
+            rows = [re.sub("</?span[^>]*>", "", row) for row in rows]
             return [re.findall("<td>(.*?)</td>", row) for row in rows]
     raise AssertionError(first_columns)
 
 
 def test_the_verdict_comes_first(page, found):
     headings = re.findall("<h2>(.*?)</h2>", page)
-    assert headings[0] == "Verdict"
+    assert headings[:2] == ["Answer", "Verdict"]
     assert escape(str(found)) in page
-    assert page.index("<pre>") < page.index("<table>") < page.index("<img")
+    assert escape(found.sentences[0]) in page
+    assert page.index('class="answer"') < page.index("<img") < page.index("<table>")
+    assert page.index("<table>") < page.index("<details>") < page.index("<pre>")
+    assert page.count("<details>") == len(headings) - 1 == page.count("<li>") - 1
 
 
 def test_without_a_verdict_the_page_says_so(pipeline, data):
@@ -88,7 +96,7 @@ def test_without_a_verdict_the_page_says_so(pipeline, data):
 
 def test_the_page_needs_nothing_from_elsewhere(page):
     sources = re.findall(r"(?:src|href|action)\s*=\s*(\S{6})", page)
-    assert set(sources) == {'"data:'}
+    assert set(sources) == {'"data:', '"#sect'}
     assert not re.search(r"<(script|link|iframe|object)|@import|url\(|https?:", page)
     assert page.startswith("<!doctype html>")
 
@@ -112,8 +120,8 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
     goodness = table_of(page, ["step", "actions"])
     assert [row[0] for row in goodness] == list(STEPS)
     loo = surrogate.diagnostics_.loo_q2
-    assert [row[2] for row in goodness] == [format_cell(value) for value in loo]
-    assert [row[4] for row in goodness] == [format_cell(s.q2) for s in found.steps]
+    assert [row[2] for row in goodness] == [format_cell(value, 2) for value in loo]
+    assert [row[4] for row in goodness] == [format_cell(s.q2, 2) for s in found.steps]
     # Q² of the test data by hand.
     for step, columns in enumerate((slice(0, 3), slice(3, 5), slice(5, 9))):
         logs = [np.log(p[:, columns]) for p in (test, pipeline.predict(X[60:]))]
@@ -130,13 +138,13 @@ def test_numbers_are_those_of_the_estimators(page, pipeline, data, found):
         ("jensen_shannon", 7),
         ("mutual_information", 9),
     ):
-        expected = [format_cell(value) for value in getattr(fragility, name)[:3]]
+        expected = [format_cell(value, 2) for value in getattr(fragility, name)[:3]]
         assert [row[column] for row in rows[:3]] == expected
     assert rows[3][1:4] == ["0", "–", "0"]
     shares = SobolDisplay.from_fit(pipeline, verdict=found).shares
     rows = table_of(page, ["step", "pca0", "pca1", "interactions"])
     for row, expected in zip(rows[:3], shares, strict=False):
-        assert row[1:-1] == [format_cell(value) for value in expected]
+        assert row[1:-1] == [format_cell(value, 2) for value in expected]
     assert rows[3][1:] == ["–"] * 4 + ["no choice"]
     interval = surrogate.predict_interval(inputs, confidence_level=0.9, random_state=0)
     for kind, column in (("marginal", 2), ("joint", 4)):
@@ -153,7 +161,7 @@ def test_the_verdict_stands_beside_simpler_models(page, found):
     assert [row[0] for row in rows] == list(STEPS)
     for row, step in zip(rows[:3], found.steps, strict=False):
         baselines = (step.mean_only_q2, step.degree_one_q2, step.p_value)
-        assert row[3:6] == [format_cell(value) for value in baselines]
+        assert row[3:6] == [format_cell(value, 2) for value in baselines]
         assert row[7] == ("supported" if step.attributable else "not attributable")
     assert rows[3][1:] == ["–"] * 6 + ["no choice"]
 
@@ -196,7 +204,8 @@ def test_names_of_every_kind_are_escaped(data):
     assert tags <= {
         *("html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "pre"),
         *("div", "table", "caption", "thead", "tbody", "tr", "th", "td"),
-        *("figure", "img", "figcaption"),
+        *("figure", "img", "figcaption", "nav", "ul", "li", "a", "span"),
+        *("section", "details", "summary"),
     }
 
 
@@ -236,7 +245,7 @@ def test_indices_by_sampling_are_flagged(data):
     page = report(model, X[60:], y[60:])
     assert "The indices are by sampling" in page
     rows = table_of(page, ["step", "fidelity"])
-    assert [row[1] for row in rows] == [format_cell(f) for f in model.fidelity_]
+    assert [row[1] for row in rows] == [format_cell(f, 2) for f in model.fidelity_]
     display = SobolDisplay.from_estimator(model)
     assert "(indices by sampling)" in display.ax_.get_xlabel()
     plt.close(display.figure_)
@@ -284,7 +293,7 @@ def test_rows_that_do_not_add_up_are_named_once(pipeline, data):
     X, y = data
     with pytest.warns(ClosureWarning) as caught:
         page = report(pipeline, X[60:], 2 * y[60:])
-    assert len(caught) == 4
+    assert len(caught) == 1  # of the step that is furthest from one
     assert "of step 'first' of y_test sums to 2" in str(caught[0].message)
     assert page == report(pipeline, X[60:], y[60:])
 
@@ -322,3 +331,27 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(
 def test_importing_does_not_import_matplotlib():
     code = "import sys, skpce; skpce.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_report_of_many_steps_is_small():
+    rng = np.random.default_rng(0)
+    n_steps = 150
+    X = rng.normal(size=(40, 2))
+    logits = X[:, :1, np.newaxis] * rng.normal(size=(n_steps, 2))
+    logits = logits + 0.5 * rng.normal(size=logits.shape)
+    y = softmax(logits, axis=-1).reshape(40, -1)
+    surrogate = CompositionalPCESurrogate(1, steps=(2,) * n_steps, random_state=0)
+    surrogate.fit(X[:25], y[:25])
+    judged = verdict(surrogate, X[:25], y[:25], n_permutations=19, random_state=0)
+    page = report(surrogate, X[25:], y[25:], verdict=judged)
+    assert len(page) < 1_000_000
+    assert "There are 150 steps. Tables list the 60 and figures draw the 12" in page
+    assert "- (90 more)" in page
+    shown = ReportContent(surrogate, expansion_of(surrogate, X[25:]), y[25:], judged, 0)
+    spread = shown.variance
+    assert spread[shown.drawn].min() >= np.delete(spread, shown.drawn).max()
+    prism = some_of_prism(
+        SobolDisplay.from_fit(surrogate, verdict=judged), spread, shown.drawn
+    )
+    assert prism.step_names[-1] == "138 others"
+    assert prism.flows.sum() == pytest.approx(1.0)

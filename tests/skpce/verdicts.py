@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skpce.inspection import Result
-from skpce.inspection._ensembles.verdict import table_of_steps
+from skpce.inspection._answer import verdict_table
 
 
 def verdict_by_hand(
@@ -34,7 +34,7 @@ def verdict_by_hand(
         "noise_share_high": nan,
     }
     n_steps = len(names)
-    return table_of_steps(
+    return verdict_table(
         names,
         {n: np.broadcast_to(v, n_steps).astype(float) for n, v in figures.items()},
         [() if good else (reason,) for good in attributable],

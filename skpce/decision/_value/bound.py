@@ -292,14 +292,14 @@ def _mean_under_rule(
     basis, rule = utilities.basis, scores.basis
     law = basis.laws[0]
     if len(basis.laws) > 1 or law.atoms(1) is not None:
-        points, masses = _points_of(basis)
+        points, masses = _points_of(basis.with_terms)
         known = basis.combine(points, utilities.coefficients)
         said = rule.combine(points, scores.coefficients)
         return np.asarray(masses @ _taken_less_fixed(known, said))
     found = upper_envelope(
         law, by_degree(rule.multi_indices[:, 0], scores.coefficients)
     )
-    edges = law.location + law.scale * found.edges
+    edges = law.in_units(found.edges)
     table = by_degree(basis.multi_indices[:, 0], utilities.coefficients)
     means = means_of_pieces(law, edges, table.shape[1] - 1)
     return np.asarray(np.sum(table[found.owners] * means) - table[:, 0])

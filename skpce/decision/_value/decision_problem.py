@@ -21,9 +21,9 @@ from ..._checks import (
 from ..._expansion.expansion import Expansion
 from ..._expansion.problem import FittedProblem
 from ..._expansion.targets import ConstantTargetWarning
-from ..._input_laws import check_distribution
+from ..._input_laws import by_position, check_distribution
 from ..._regressor import PolynomialChaosRegressor
-from ..._regressor_cv import PolynomialChaosRegressorCV
+from ..._regressors.best_basis import PolynomialChaosRegressorCV
 from ..._surrogate import CompositionalPCESurrogate
 from ...inspection._reading import Reading, expansion_of, final_estimator
 
@@ -69,7 +69,8 @@ class Members:
         """Return a regressor with the settings, for some of the inputs alone."""
         known = self.regressor.get_params(deep=False)
         n_inputs = self.inputs.shape[1]
-        laws = check_distribution(OWNER, known["distribution"], n_inputs)
+        names = [f"x{i}" for i in range(n_inputs)]
+        laws = check_distribution(OWNER, known["distribution"], names)
         # A copy of frozen distributions takes longer than a fit.
         changes: dict[str, Any] = {"distribution": [laws[i] for i in features]}
         if known.get("regressor") is not None:
@@ -105,6 +106,8 @@ def read_problem(surrogate: Any, X: Any, utility: Any) -> DecisionProblem:
     reading, was_fitted = _reading(surrogate, X, values)
     table = as_floats(reading.inputs, "X")
     regressor = _regressor_like(reading.estimator)
+    laws = by_position(OWNER, regressor.distribution, reading.expansion.input_names)
+    regressor.set_params(distribution=laws)
     contrasts = values - values.mean(axis=1, keepdims=True)
     contrasts[np.abs(contrasts) <= _rounding(values)] = 0.0
     expansion, problem = reading.expansion, reading.problem

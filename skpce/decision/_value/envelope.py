@@ -88,7 +88,7 @@ def value_of_input(
             gain @ law.evaluate(points, degree), masses, means, temperature
         )
     found = upper_envelope(law, gain, best)
-    edges = law.location + law.scale * found.edges
+    edges = law.in_units(found.edges)
     pieces = means_of_pieces(law, edges, degree)
     flip = float(pieces[found.owners != best, 0].sum())
     value = float(np.sum(gain[found.owners] * pieces))
@@ -147,7 +147,7 @@ def upper_envelope(
     coefficients: FloatArray,  # shape: (n_actions, degree + 1)
     first: int = 0,  # owns where several are equal
 ) -> Envelope:
-    """Return the upper envelope over the support of a law with a density."""
+    """Return the upper envelope over the support of a distribution with a density."""
     order = np.r_[first, np.delete(np.arange(len(coefficients)), first)]
     lines = _Polynomials.of(law, coefficients[order])
     if lines.coefficients.shape[1] <= 2:
@@ -172,7 +172,7 @@ class _Polynomials:
         used = np.flatnonzero(np.abs(coefficients).max(axis=0) > 0)
         degree = int(used.max(initial=0))
         a, b = law.recurrence(degree)
-        low, high = ((end - law.location) / law.scale for end in law.support)
+        low, high = law.standardize(np.array(law.support)).tolist()
         return cls(coefficients[:, : degree + 1], a, np.sqrt(b), low, high)
 
     def at(self, points: FloatArray) -> FloatArray:  # shape: (n, n_points)

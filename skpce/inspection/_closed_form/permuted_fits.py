@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 
 from ..._checks import BoolArray, FloatArray, IndexArray
 from ..._checks.frames import take
+from ..._checks.levels import with_codes
 from ..._compositions.log_ratio import LogRatioGeometry, log_ratios_of
 from ..._regressor import PolynomialChaosRegressor
 from ..._solvers.problem import (
@@ -34,7 +35,7 @@ from ..._solvers.ridge import (
     SharedDesign,
 )
 from ..._surrogate import CompositionalPCESurrogate
-from .._ensembles.cross_fit import CrossFit
+from .._ensembles.cross_fit import CrossFit, quiet_fit
 from .._reading import expansion_of
 from .gram_fits import GramFits, GramFold
 
@@ -319,7 +320,7 @@ def _factorise_fold(
         first = np.linspace(0.4, 0.6, len(rows[0]))
         y = np.column_stack([first, 1.0 - first])
         model.set_params(steps=(2,), mask="infer")
-    read = expansion_of(model.fit(inputs[0], y))
+    read = expansion_of(quiet_fit(model, inputs[0], y))
     problem, compositions = read.problem, read.compositions
     assert problem is not None  # of a fit
     if not isinstance(problem.solver, PathSolver) or problem.samples is None:
@@ -333,10 +334,11 @@ def _factorise_fold(
         if not compositions.pooled:
             groups = np.arange(len(groups))
     linear = problem.linear
+    held_out = with_codes(read.estimator, inputs[1], reset=False)
     return FoldFactors(
         *rows,
         SharedDesign(linear.design, linear.weights, linear.exponents),
-        problem.basis.evaluate(np.asarray(inputs[1], dtype=np.float64)),
+        problem.basis.evaluate(np.asarray(held_out, dtype=np.float64)),
         problem.solver,
         fitted,
         groups,

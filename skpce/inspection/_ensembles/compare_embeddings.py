@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from ..._checks import FloatArray, check_boolean, fail, make_generator
 from ..._checks.callbacks import takes_callbacks
-from ..._checks.frames import take
+from ..._checks.frames import remembers_frames, take
 from ..._compositions.outputs import read_outputs
 from ..._regressor import PolynomialChaosRegressor
 from ..._surrogate import CompositionalPCESurrogate
+from .._answer import verdict_table
 from .._input_tests import fitted_inputs, held_out_inputs
 from .._reading import final_estimator, last_and_inputs
 from .._result import Result
@@ -26,6 +26,7 @@ from .cross_fit import (
     CrossFit,
     Permutations,
     bootstrap_q2,
+    quiet_fit,
     with_parameters,
 )
 from .embedding_search import (
@@ -39,11 +40,17 @@ from .embedding_search import (
     check_dimensions,
     read_candidates,
 )
-from .members import given_shares, make_cross_fit, read_members, without_replicates
+from .members import (
+    given_shares,
+    labels_of,
+    make_cross_fit,
+    read_members,
+    with_amalgamated,
+    without_replicates,
+)
 from .training_noise import refuse_failed
 from .verdict import (
     check_arguments,
-    table_of_steps,
     training_noise,
     verdict,
 )
@@ -57,6 +64,7 @@ _FRAMED = (
 )
 
 
+@remembers_frames
 @takes_callbacks
 def compare_embeddings(
     candidates: dict[str, Any],
@@ -82,6 +90,7 @@ def compare_embeddings(
     progress: Callable[[int, int], None] | None = None,
     outputs: Any = None,
     standardize: bool = False,
+    groups: ArrayLike | None = None,
 ) -> Result:
     r"""Choose among embeddings, dimensions and degrees; say what the choice is worth.
 
@@ -147,6 +156,8 @@ def compare_embeddings(
         also one of its callbacks, as in :func:`verdict`.
     outputs, standardize
         Of real outputs, as in :func:`verdict`.
+    groups : array-like of shape (n_members,) or None, default=None
+        Another name of ``reward``, as in scikit-learn: the label of each member.
 
     Returns
     -------
@@ -301,9 +312,11 @@ def compare_embeddings(
     check_boolean(OWNER, "permute_choice", permute_choice)
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise fail(OWNER, "scoring", "a str, a callable or None", scoring)
+    reward = labels_of(OWNER, reward, groups)
     generator = make_generator(random_state)
     given = read_candidates(candidates, dimensions, degrees, surrogate, generator)
     scale: dict[str, Any] = {"outputs": outputs, "standardize": standardize}
+    surrogate, y, _, _ = with_amalgamated(surrogate, y)
     table, policies, read, steps = read_members(
         surrogate, X, y, zero_replacement=zero_replacement, owner=OWNER, **scale
     )
@@ -420,7 +433,7 @@ def _nested_verdict(
             failed += ("the choice was not permuted; permute_choice=True does so",)
         reasons.append(failed)
     nested = {"q2": q2, "q2_low": low, "q2_high": high, "p_value": p_values}
-    return table_of_steps(
+    return verdict_table(
         fixed.step_names,
         {**fixed.columns, **nested},
         reasons,
@@ -434,7 +447,7 @@ def _fitted_to_all(
     """Fit the chosen setting to all members and test its inputs."""
     once = without_replicates(len(fit.X), reward)
     pipeline = candidate.pipeline(choice.setting)
-    model = clone(pipeline).fit(fit.X, fit.y)
+    model = quiet_fit(pipeline, fit.X, fit.y)
     return {
         "name": candidate.name,
         "setting": choice.setting,

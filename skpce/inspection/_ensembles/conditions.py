@@ -21,8 +21,10 @@ def failed_conditions(
         return ("no choice, or no variance between members",)
     reasons = []
     if q2 < min_q2:
+        share = max(q2, 0.0)
+        places = 0 if f"{share:.0%}" != f"{min_q2:.0%}" else 1
         reasons.append(
-            f"the inputs predict {max(q2, 0.0):.0%} of the variance of held-out "
+            f"the inputs predict {share:.{places}%} of the variance of held-out "
             f"members, less than {min_q2:.0%}"
         )
     if p_value > significance_level:
@@ -31,11 +33,18 @@ def failed_conditions(
             f"{significance_level:g}"
         )
     if noise >= max_noise_share:
-        reasons.append(
-            f"training noise makes up {noise:.0%} of the variance, at least "
-            f"{max_noise_share:.0%}"
-        )
+        reasons.append(_too_much_noise(noise, max_noise_share))
     return tuple(reasons)
+
+
+def _too_much_noise(noise: float, limit: float) -> str:
+    """Say that equal runs differ too much; a share above one is no share."""
+    if noise >= 1.0:
+        return (
+            "training noise exceeds what the inputs could explain: equal runs differ "
+            "as much as runs with different inputs"
+        )
+    return f"training noise makes up {noise:.0%} of the variance, at least {limit:.0%}"
 
 
 def permutation_p_values(
@@ -69,23 +78,28 @@ def permutation_caution(
         return []
     return [
         f"with {n_permutations} permutations the smallest possible p-value is "
-        f"{min(smallest, 1.0):.2g}: no {noun} can be attributable"
+        f"{min(smallest, 1.0):.2g}: no {noun} can be attributable; take "
+        f"n_permutations={_enough(q2, significance_level)} or more"
     ]
+
+
+def _enough(q2: FloatArray, significance_level: float) -> int:
+    """Return the number of permutations from which on a result can be significant."""
+    return int(np.ceil(np.sum(~np.isnan(q2)) / significance_level)) - 1
 
 
 def noise_cautions(
     names: Sequence[str],
     columns: dict[str, FloatArray],
     max_noise_share: float,
-    of_rewards: bool,
 ) -> tuple[str, ...]:
     """Caution where training noise is not known, or not settled."""
     found = []
     tested = ~np.isnan(columns["q2"])
     if np.isnan(columns["noise_share"][tested]).any():
         found.append(
-            "the share of training noise is not known; replicate members "
-            f"{'per reward ' if of_rewards else ''}would show it"
+            "the share of training noise is not known; repeat some runs with equal "
+            "inputs and name them by groups="
         )
     low, high = columns["noise_share_low"], columns["noise_share_high"]
     is_open = tested & (low < max_noise_share) & (max_noise_share <= high)
@@ -93,8 +107,8 @@ def noise_cautions(
         steps = ", ".join(names[int(step)] for step in np.flatnonzero(is_open))
         found.append(
             f"the interval of the training noise of {steps} holds "
-            f"{max_noise_share:.0%}: more {'rewards or ' if of_rewards else ''}"
-            "replicates would settle it"
+            f"{max_noise_share:.0%}: more replicates, or more groups of them, would "
+            "settle it"
         )
     return tuple(found)
 
@@ -122,12 +136,13 @@ def input_cautions(
         )
     if tests is not None and tests.smallest_law_p_value < _CAUTION_LEVEL:
         found.append(
-            "an input does not have its stated law (smallest p-value "
-            f"{np.nanmin(tests.law_p_values):.2g}): the shares are approximate"
+            "an input does not have its stated distribution (smallest p-value "
+            f"{np.nanmin(tests.law_p_values):.2g}), so that the shares are "
+            "approximate; distribution='empirical' takes that of the data"
         )
     if n_terms > n_members:
         found.append(
             f"the basis has {n_terms} terms for {n_members} members: the penalty "
-            "decides most of them"
+            "decides most of them; lower the degree"
         )
     return found

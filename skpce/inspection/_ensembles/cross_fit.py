@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,11 +17,13 @@ from joblib import delayed
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from ..._basis.basis import MoreTermsThanRowsWarning
 from ..._checks import FloatArray, IndexArray, _controller, check_draws
 from ..._checks.callbacks import without_callbacks
 from ..._checks.frames import take
 from ..._checks.workers import workers
 from ..._compositions.outputs import Outputs
+from ..._compositions.zeros import ZeroReplacedWarning
 from ..._input_laws import InputOutsideSupportWarning
 from .._reading import final_estimator
 
@@ -78,14 +81,28 @@ class CrossFit:
         """Return what refits miss of held-out members; NaN where never held out."""
 
         def predicted(train: IndexArray, test: IndexArray) -> FloatArray:
-            model = clone(self.pipeline).fit(take(self.X, train), take(self.y, train))
+            model = quiet_fit(self.pipeline, take(self.X, train), take(self.y, train))
             with warnings.catch_warnings():  # a learned distribution is that of a fold
                 warnings.simplefilter("ignore", InputOutsideSupportWarning)
                 found = model.predict(take(self.X, test))
             values = np.asarray(found, dtype=np.float64)
+            self._refuse_negative(values, model)
             return self.outputs.coordinates(values, "prediction")
 
         return self._residuals(self.outputs.coordinates(self.y), predicted)
+
+    def _refuse_negative(self, predicted: FloatArray, model: Any) -> None:
+        """Refuse predictions of compositions that have no log-ratios."""
+        table = predicted.reshape(len(predicted), -1)
+        parts = table[:, : self.outputs.n_parts]
+        if parts.size and parts.min() < 0:
+            _, last = final_estimator(model)
+            raise ValueError(
+                f"{type(last).__name__} predicts the negative probability "
+                f"{parts.min():.3g} of a member that is held out; expected one that "
+                "predicts probabilities, such as skpce.CompositionalPCESurrogate. To "
+                "judge the columns of y as real numbers, group them by outputs=."
+            )
 
     def mean_only_errors(self) -> FloatArray:
         """Return squared errors of the mean of the training members."""
@@ -110,6 +127,21 @@ class CrossFit:
         observed = self.outputs.coordinates(self.y)
         spread = self.outputs.spread(observed)
         return np.where(spread > 0, np.square(observed - observed.mean(axis=0)), 0.0)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let refits not repeat what the inspection itself cautions of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MoreTermsThanRowsWarning)
+        warnings.simplefilter("ignore", ZeroReplacedWarning)
+        yield
+
+
+def quiet_fit(pipeline: Any, X: Any, y: Any) -> Any:
+    """Fit a copy, quietly."""
+    with quiet():
+        return clone(pipeline).fit(X, y)
 
 
 def group_q2(

@@ -24,6 +24,7 @@ from .cross_fit import (
     Permutations,
     Split,
     group_q2,
+    quiet,
     run_in_order,
 )
 from .members import make_splits
@@ -316,7 +317,7 @@ class Trial(BaseEstimator):
                 inputs = pipeline[:1].fit_transform(X, y)
             self.embeddings[key] = pipeline.steps[0], inputs
         pipeline.steps[0], inputs = self.embeddings[key]
-        with self._naming(self.setting):
+        with self._naming(self.setting), quiet():
             pipeline[-1].fit(inputs, y)
         self.pipeline_ = pipeline
         return self

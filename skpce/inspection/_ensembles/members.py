@@ -19,9 +19,13 @@ from ..._checks import (
     refuse_extremes,
     refuse_no_numbers,
 )
-from ..._checks.frames import as_table, is_table, take, take_columns
+from ..._checks.frames import as_table, is_table, make_frame, take, take_columns
+from ..._checks.levels import label_columns
+from ..._compositions.amalgamation import amalgamated_once
 from ..._compositions.outputs import Outputs, read_outputs
-from ..._compositions.steps import refuse_ragged
+from ..._compositions.steps import close_compositions
+from ..._compositions.tables import ItemTable, one_table
+from ..._compositions.zeros import warn_of_zeros
 from .._input_tests import numeric
 from .._reading import final_estimator
 from .._result import Result
@@ -50,8 +54,9 @@ def read_members(
             )
     if not hasattr(pipeline, "get_params"):
         raise fail(owner, "pipeline", "an estimator or a Pipeline", pipeline)
-    refuse_ragged(y)
-    refuse_no_numbers(X, "X")
+    y = one_table(y)
+    if not label_columns(X):  # which are for the pipeline to read
+        refuse_no_numbers(X, "X")
     refuse_no_numbers(y, "y")
     X = as_table(X)
     if np.ndim(X) != 2:
@@ -75,6 +80,8 @@ def read_members(
         )
     if steps is None:
         steps = getattr(last, "steps", None)
+    if steps is None and outputs is None and isinstance(y, ItemTable):
+        steps = y.steps if "steps" in known else None
     if isinstance(mask, str):
         given = getattr(last, "mask", mask)
         mask = mask if given is None else given
@@ -88,11 +95,48 @@ def read_members(
         standardize=standardize,
         of_compositions="steps" in known,
     )
+    if read.are_compositions:
+        y = _closed(y, read, zero_replacement)
     if not is_table(y):
         y = np.asarray(y, dtype=np.float64)
     if len(X) < 4:
         raise ValueError(f"A verdict needs at least 4 members in X; got {len(X)}.")
     return X, y, read, steps
+
+
+def with_amalgamated(
+    pipeline: Any, y: Any, steps: Any = None, mask: Any = "infer"
+) -> tuple[Any, Any, Any, Any]:
+    """Add up rare parts once, as all members give them, and fix steps and mask by it.
+
+    Without amalgamation everything is returned as it is.
+    """
+    _, last = final_estimator(pipeline)
+    if getattr(last, "amalgamate", None) is None or y is None:
+        return pipeline, y, steps, mask
+    given = mask if not isinstance(mask, str) else None
+    values, steps, mask = amalgamated_once(last, y, steps, given)
+    fixed = with_parameters(pipeline, steps=steps, mask=mask, amalgamate=None)
+    return fixed, values, steps, mask
+
+
+# Rows further than this from one are closed before any fold, with one warning.
+_CLOSED = 1e-3
+
+
+def _closed(y: Any, read: Outputs, zero_replacement: float) -> Any:
+    """Return compositions that add up to one; warn once of zeros of some members."""
+    assert read.geometry is not None
+    layout = read.geometry.layout
+    values = np.asarray(y, dtype=np.float64)
+    closed = close_compositions(values, layout, "renormalize")
+    warn_of_zeros(closed, read.geometry, zero_replacement)
+    sums = np.stack([values[:, columns].sum(axis=1) for columns in layout.slices])
+    if np.abs(sums - 1.0).max(initial=0.0) <= _CLOSED:
+        return y
+    if hasattr(y, "iloc"):
+        return type(y)(closed, index=y.index, columns=y.columns)
+    return make_frame(list(y.columns), closed.T, like=y) if is_table(y) else closed
 
 
 def _without_nullable_types(y: Any) -> Any:
@@ -186,6 +230,16 @@ def _given_share(noise_share: Any, n_steps: int) -> FloatArray:
             f"got {share.tolist()}."
         )
     return share
+
+
+def labels_of(owner: str, reward: Any, groups: Any) -> Any:
+    """Return the labels of replicates, which have two names."""
+    if reward is not None and groups is not None:
+        raise ValueError(
+            f"{owner} has both reward= and groups=; expected one of them, the label of "
+            "each member."
+        )
+    return reward if groups is None else groups
 
 
 def check_replicates(X: Any, reward: Any) -> None:

@@ -16,11 +16,12 @@ from ..._checks import (
     check_real,
     checked_sample_weight,
 )
+from ..._checks.frames import remembers_frames
 from ..._compositions.outputs import Outputs, read_numbers, read_outputs
 from ..._compositions.steps import close_compositions
 from .._result import Result
 from .dispersion import ConvexSums, PairSums, jackknife_error, ratio_interval
-from .members import reward_groups
+from .members import labels_of, reward_groups
 
 #: Measures of disagreement of compositions; real outputs have the first.
 MEASURES = ("aitchison_variance", "mutual_information", "total_variation")
@@ -39,6 +40,7 @@ def training_noise_share(
     zero_replacement: float = 1e-12,
     outputs: Any = None,
     standardize: bool = False,
+    groups: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the share of the variance of y that is noise of the training, per output.
 
@@ -59,6 +61,8 @@ def training_noise_share(
         Members trained on ONE fixed reward: ``Var(control) / Var(trained)``.
     steps, mask, zero_replacement, outputs, standardize
         As in :func:`variance_decomposition`.
+    groups : array-like of shape (n_members,) or None, default=None
+        Another name of ``reward``, as in scikit-learn: the label of each member.
 
     Returns
     -------
@@ -93,6 +97,7 @@ def training_noise_share(
     >>> training_noise_share(trained, exact=softmax(signal, axis=1)).round(1)
     array([0.5])
     """
+    reward = labels_of("training_noise_share", reward, groups)
     given = [exact is not None, reward is not None, control is not None]
     if sum(given) != 1:
         raise ValueError(
@@ -144,6 +149,7 @@ def refuse_failed(values: FloatArray, name: str) -> None:
         )
 
 
+@remembers_frames
 def variance_decomposition(
     y: ArrayLike,
     reward: ArrayLike | None = None,
@@ -156,6 +162,7 @@ def variance_decomposition(
     zero_replacement: float = 1e-12,
     outputs: Any = None,
     standardize: bool = False,
+    groups: ArrayLike | None = None,
 ) -> Result:
     r"""Split the disagreement of members into reward and training noise, per step.
 
@@ -186,6 +193,8 @@ def variance_decomposition(
         only.
     outputs, standardize
         Of real outputs, as in :func:`verdict`. They have one measure, ``variance``.
+    groups : array-like of shape (n_members,) or None, default=None
+        Another name of ``reward``, as in scikit-learn: the label of each member.
 
     Returns
     -------
@@ -288,6 +297,7 @@ def variance_decomposition(
     Training noise of 120 members, from 40 rewards:
     - step0: 20% [16%, 25%] of the variance of log-ratios, 25% of the divergence to the barycentre.
     """  # noqa: E501
+    reward = labels_of("variance_decomposition", reward, groups)
     if (reward is None) == (control is None):
         given = "neither" if reward is None else "both"
         raise ValueError(f"Give exactly one of reward= and control=; got {given}.")

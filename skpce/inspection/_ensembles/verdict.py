@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from ..._checks import (
+    MOST_REPEATS,
     FloatArray,
     IndexArray,
     check_boolean,
@@ -21,12 +21,13 @@ from ..._checks import (
     make_generator,
 )
 from ..._checks.callbacks import takes_callbacks
-from ..._checks.frames import take
+from ..._checks.frames import remembers_frames, take
+from .._answer import NOUNS, shares_of, verdict_table
 from .._closed_form.permuted_fits import factorise, factorise_wide
 from .._input_tests import fitted_inputs
 from .._noise import spread_caution
 from .._reading import final_estimator
-from .._result import Result, cautions_in_words
+from .._result import Result
 from .conditions import (
     failed_conditions,
     holm,
@@ -41,6 +42,7 @@ from .cross_fit import (
     bootstrap_q2,
     group_q2,
     permuted_q2,
+    quiet_fit,
     seeded,
     with_parameters,
 )
@@ -50,15 +52,18 @@ from .members import (
     copy_caution,
     divides,
     given_shares,
+    labels_of,
     make_cross_fit,
     make_splits,
     read_members,
     repetition_caution,
+    with_amalgamated,
     without_replicates,
 )
 from .training_noise import split_variance
 
 
+@remembers_frames
 @takes_callbacks
 def verdict(
     pipeline: Any,
@@ -83,6 +88,7 @@ def verdict(
     outputs: Any = None,
     standardize: bool = False,
     order: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> Result:
     """Say, output by output, whether an attribution is supported.
 
@@ -157,6 +163,8 @@ def verdict(
     order : array-like of shape (n_members,) or None, default=None
         Time, or position in a series, of each member, by which the dependence of
         members on those before them is tested; None takes the rows as they are.
+    groups : array-like of shape (n_members,) or None, default=None
+        Another name of ``reward``, as in scikit-learn: the label of each member.
 
     Returns
     -------
@@ -189,8 +197,8 @@ def verdict(
 
         cautions : tuple of str
             What does not veto but weakens the reading: dependent inputs, inputs that
-            do not have the stated law, more terms than members, training noise that
-            is unknown or not settled, residuals that spread differently with the
+            do not have the stated distribution, more terms than members, training noise
+            that is unknown or not settled, residuals that spread differently with the
             inputs (:func:`noise_test` at level 0.01, without ``reward``).
         inputs : Result or None
             :func:`input_tests` of the inputs of the last estimator, of one fit on all
@@ -289,6 +297,8 @@ def verdict(
     )
     check_boolean("verdict", "standardize", standardize)
     generator = make_generator(random_state)
+    reward = labels_of("verdict", reward, groups)
+    pipeline, y, steps, mask = with_amalgamated(pipeline, y, steps, mask)
     table, y, read, steps = read_members(
         pipeline,
         *(X, y),
@@ -353,11 +363,9 @@ def verdict(
                 n_permutations,
                 significance_level,
                 columns["q2"],
-                read.noun,
+                NOUNS[read.noun],
             ),
-            *noise_cautions(
-                read.names, columns, max_noise_share, read.are_compositions
-            ),
+            *noise_cautions(read.names, columns, max_noise_share),
             *first.cautions,
             *(caution for _, judged in found for caution in judged.of_outputs),
         ),
@@ -368,12 +376,19 @@ def verdict(
         "closed_form": all(judged.closed_form for _, judged in found),
         "measured_as": read,
     }
+    if all(judged.shares is not None for _, judged in found):
+        explained = [judged.shares for _, judged in found if judged.shares is not None]
+        names = explained[0][1]
+        table_of_shares = np.empty((read.n_groups, len(names)))
+        for (groups, _), (values, _) in zip(found, explained, strict=True):
+            table_of_shares[groups] = values
+        figures |= {"share_inputs": names, "shares": table_of_shares}
     n_present = np.empty(read.n_groups, dtype=np.int64)
     for rows, groups in blocks:
         n_present[groups] = len(rows)
     if n_present.min() < len(table):
         columns["members"] = n_present
-    return table_of_steps(read.names, columns, failed, figures)
+    return verdict_table(read.names, columns, failed, figures)
 
 
 NOISE = ("noise_share", "noise_share_low", "noise_share_high")
@@ -391,6 +406,7 @@ class _Findings:
     n_terms: int | None
     n_training: int
     closed_form: bool
+    shares: tuple[FloatArray, tuple[str, ...]] | None  # of the inputs; their names
     refused: str  # why members that depend on one another cannot be judged; or ""
 
 
@@ -409,7 +425,7 @@ def _measure(
 ) -> _Findings:
     """Refit in all folds and permutations."""
     n_members = len(fit.X)
-    fitted = clone(fit.pipeline).fit(fit.X, fit.y)
+    fitted = quiet_fit(fit.pipeline, fit.X, fit.y)
     wide = factorise_wide(fit) if closed_form else None
     residuals = fit.residuals() if wide is None else wide[1]
     groups, units, dependent, refused = None, reward, "", ""
@@ -465,79 +481,16 @@ def _measure(
         n_terms,
         min(len(train) for train, _ in fit.splits),
         closed is not None,
+        shares_of(fitted, fit.outputs),
         refused,
     )
 
 
-def table_of_steps(
-    names: Sequence[str],
-    columns: dict[str, FloatArray],
-    reasons: Sequence[tuple[str, ...]],
-    figures: dict[str, Any],
-) -> Result:
-    """Return a verdict: a group of columns without reasons is attributable."""
-    measured = figures.get("measured_as")
-    is_real = measured is not None and not measured.are_compositions
-    key = "step" if measured is None else measured.noun
-    good = [name for name, failed in zip(names, reasons, strict=True) if not failed]
-    members = f"with {figures['n_members']} members."
-    title = f"Attribution is not supported for any {key}, {members}"
-    if good:
-        title = (
-            f"Attribution is supported for {len(good)} of {len(names)} {key}s "
-            f"({', '.join(good)}), {members}"
-        )
-    notes = cautions_in_words(figures["cautions"])
-    if figures.get("inputs") is not None:
-        notes = (f"Inputs: {figures['inputs']}.", *notes)
-    if figures.get("n_terms") is not None and figures.get("n_training") is not None:
-        size = (
-            f"Size: {figures['n_terms']} terms, fitted to {figures['n_training']} "
-            "members or more in each fold."
-        )
-        notes = (size, *notes)
-    if is_real:
-        notes = (f"Outputs: {measured}.", *notes)
-    if "members" in columns:
-        failed = ", ".join(
-            f"{name} has {count}"
-            for name, count in zip(names, columns["members"], strict=True)
-            if count < figures["n_members"]
-        )
-        notes = (
-            f"Failed members: {failed} of {figures['n_members']}. A member that failed "
-            "in one output counts in the others.",
-            *notes,
-        )
-    return Result(
-        {key: tuple(names)},
-        columns,
-        supported=tuple(not failed for failed in reasons),
-        reasons=tuple(reasons),
-        facts=tuple(_facts(columns, step) for step in range(len(names))),
-        title=title,
-        notes=notes,
-        figures=figures | {"step_names": tuple(names)},
-        answer="attributable",
-        framed=(key, "attributable", *columns, "reasons"),
-    )
-
-
-def _facts(columns: dict[str, FloatArray], step: int) -> str:
-    """Return the figures of a step in words; none for a step without choice."""
-    row = {name: values[step] for name, values in columns.items()}
-    if np.isnan(row["q2"]):
-        return ""
-    facts = "Q² = {q2:.2f} [{q2_low:.2f}, {q2_high:.2f}], p = {p_value:.3g}"
-    if not np.isnan(row["noise_share"]):
-        facts += ", training noise {noise_share:.0%}"
-    if not np.isnan(row["noise_share_low"]):
-        facts += " [{noise_share_low:.0%}, {noise_share_high:.0%}]"
-    return facts.format(**row)
-
-
 def check_arguments(**values: Any) -> None:
-    check_integer("verdict", "n_permutations", values["n_permutations"], low=19)
+    n_permutations = values["n_permutations"]
+    check_integer(
+        "verdict", "n_permutations", n_permutations, low=19, high=MOST_REPEATS
+    )
     check_real("verdict", "min_q2", values["min_q2"], high=1, closed="right")
     for name in ("significance_level", "confidence_level", "zero_replacement"):
         check_real("verdict", name, values[name], low=0, high=1)

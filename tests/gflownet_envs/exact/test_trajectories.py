@@ -26,7 +26,7 @@ def test_policies_along_by_hand():
     np.testing.assert_allclose(along.y, expected)
     assert along.y.dtype == np.float64
     assert along.mask.all()
-    assert along.steps == (3, 2)
+    assert along.steps == {"a": 3, "b": 2}
     assert along.step_names == ("a", "b")
     assert along.action_names == ("a: x", "a: y", "a: z", "b: p", "b: q")
 
@@ -35,7 +35,7 @@ def test_masked_actions_keep_their_column():
     source = solve_exact(GRID, torch.zeros(3, 19))
     along = policies_along(GRID, source, trajectory_of_actions(GRID, [3, 1, 4]))
     assert along.y.shape == (3, 15)
-    assert along.steps == (5, 5, 5)
+    assert list(along.steps.values()) == [5, 5, 5]
     assert along.mask[:5].tolist() == [False, True, False, True, True]
     assert (along.y[:, ~along.mask] == 0).all()
     np.testing.assert_allclose(along.y.reshape(3, 3, 5).sum(axis=2), 1.0)
@@ -78,7 +78,7 @@ def test_policies_in_all_states_are_those_along_each_trajectory():
     log_reward = np.random.default_rng(0).normal(size=(4, env.n_objects))
     source = solve_exact(env, log_reward)
     everywhere = policies_everywhere(source.graph, source)
-    assert everywhere.steps == (2, 3, 3)
+    assert list(everywhere.steps.values()) == [2, 3, 3]
     for level, name in enumerate(("a: x", "a: y")):
         along = policies_along(env, source, trajectory_of_actions(env, [level, 2]))
         step = everywhere.step_names.index(name)

@@ -221,7 +221,7 @@ def test_policies_of_an_order_add_up_to_one_and_err_by_the_next_power(
     X = fitted.mean_ + steps[:, np.newaxis] * direction
     exact = exact_policies(env, X, fitted)
     found = fitted.predict_policy(X, order=order)
-    sums = np.add.reduceat(found, np.cumsum((0, *exact.steps[:-1])), axis=1)
+    sums = np.add.reduceat(found, np.cumsum([0, *exact.steps.values()])[:-1], axis=1)
     np.testing.assert_allclose(sums, 1, atol=1e-12)
     errors = np.abs(found - exact.y).max(axis=1)
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(
@@ -238,7 +238,7 @@ def test_effects_of_parts_are_those_of_policies_solved_again(name):
     log_reward = parts["level"] + parts["trend"]
     fitted = PolicyRelevantFeatures(env, trajectory=actions).fit(log_reward)
     exact = exact_policies(env, log_reward, fitted)
-    names = dict(zip(exact.step_names, exact.steps, strict=True))
+    names = exact.steps
     ours, theirs = (
         part_effects(
             model, parts, n_draws=32, steps=names, mask=exact.mask, random_state=0
@@ -264,7 +264,7 @@ def test_policies_of_steps_without_a_choice_and_without_excluded_steps():
     np.testing.assert_allclose(found, exact.y, rtol=0, atol=1e-10)
     assert found[:, -1].tolist() == [1.0] * len(X)
     less = clone(fitted).set_params(exclude_steps=env.step_names[1:2]).fit(X)
-    first, second = exact.steps[:2]
+    first, second = list(exact.steps.values())[:2]
     np.testing.assert_array_equal(
         less.predict_policy(X),
         np.delete(found, np.arange(first, first + second), axis=1),

@@ -1,0 +1,114 @@
+"""Columns of labels: text and categories of a data frame, read as codes of levels.
+
+Codes count the levels from 0, in the order of a category of pandas, else sorted.
+Categories that are numbers are their own codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from .frames import is_table, make_frame
+from .numbers import FloatArray, is_missing, refuse_extremes, refuse_no_numbers
+
+
+def label_columns(X: Any) -> dict[Any, NDArray[Any]]:
+    """Return the columns of a data frame that hold text or categories, by name."""
+    if not is_table(X) or not hasattr(X, "columns"):
+        return {}
+    dtypes = zip(list(X.columns), list(X.dtypes), strict=True)
+    candidates = [name for name, dtype in dtypes if _may_hold_labels(dtype)]
+    found = {name: np.asarray(X[name], dtype=object) for name in candidates}
+    return {
+        name: values
+        for name, values in found.items()
+        if _is_category(X[name].dtype) or any(isinstance(v, str) for v in values)
+    }
+
+
+def _may_hold_labels(dtype: Any) -> bool:
+    return getattr(dtype, "kind", "O") in "OUT" or _is_category(dtype)
+
+
+def _is_category(dtype: Any) -> bool:
+    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
+
+
+def with_codes(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return X with codes in place of labels; an estimator learns them as ``levels_``.
+
+    Labels that are not among the levels get codes of their own, after the others.
+    """
+    if not hasattr(estimator, "distribution"):
+        return X
+    labels = label_columns(X)
+    if reset:
+        vars(estimator).pop("levels_", None)
+        if labels:
+            estimator.levels_ = {
+                str(name): _levels(name, values, X[name].dtype)
+                for name, values in labels.items()
+            }
+    levels: Mapping[str, tuple[Any, ...]] = getattr(estimator, "levels_", {})
+    if not levels:
+        return X
+    known = [str(name) for name in getattr(X, "columns", ())]
+    if not set(levels) <= set(known):
+        return X  # refused for its names, or as codes of an array
+    columns = [
+        _codes(labels[name], levels[str(name)])
+        if name in labels and str(name) in levels
+        else X[name]
+        for name in X.columns
+    ]
+    return make_frame(list(X.columns), columns, like=X)
+
+
+def _levels(name: Any, values: NDArray[Any], dtype: Any) -> tuple[Any, ...]:
+    """Return the levels of a column, without those that no row has."""
+    missing = sum(map(is_missing, values.tolist()))
+    if missing:
+        raise ValueError(
+            f"X has no label in {missing} of {len(values)} rows of the column "
+            f"{name!r}; expected a level in each."
+        )
+    present = set(values.tolist())
+    if hasattr(dtype, "categories") and not callable(dtype.categories):
+        ordered = [v for v in list(dtype.categories) if v in present]
+        if len(ordered) == len(present):
+            return tuple(ordered)
+    return tuple(sorted(present, key=lambda value: (str(type(value)), value)))
+
+
+def _codes(column: NDArray[Any], levels: tuple[Any, ...]) -> FloatArray:
+    """Return the number of the level of each row."""
+    values = column.tolist()
+    if all(isinstance(level, Real) for level in levels):
+        return np.array(values, dtype=np.float64)
+    code = {level: number for number, level in enumerate(levels)}
+    for value in values:
+        code.setdefault(value, len(code))
+    return np.array([code[value] for value in values], dtype=np.float64)
+
+
+def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """Return X, or X and y, as scikit-learn's ``validate_data`` does, in floats.
+
+    Labels in columns of a data frame become codes where the estimator has distributions
+    of inputs. What would lose a mask, an imaginary part or a date is refused, and so
+    are numbers whose squares overflow.
+    """
+    X = with_codes(estimator, X, reset=options.get("reset", True))
+    for value, name in zip((X, *y), ("X", "y"), strict=False):
+        refuse_no_numbers(value, name)
+    with np.errstate(over="ignore", invalid="ignore"):  # of sums of huge numbers
+        found = validate_data(estimator, X, *y, dtype=np.float64, **options)
+    for values, name in zip(found if y else (found,), ("X", "y"), strict=False):
+        refuse_extremes(values, name)
+    return found

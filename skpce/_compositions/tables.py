@@ -1,0 +1,143 @@
+"""y as one table, its steps side by side: what is given as an array per step is not.
+
+An array of shape (n_members, n_items, n_classes) is such a table, of which each item is
+a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from .._checks import FloatArray, as_floats, refuse_no_numbers
+
+_EXPECTED_SHAPE = (
+    "expected one 2-D array of shape (n_members, sum of steps) with the steps side "
+    "by side, or a 3-D array of shape (n_members, n_items, n_classes); "
+    "skpce.pack_steps makes one from a list of arrays, a dict of arrays, or a 3-D "
+    "array with a mask"
+)
+
+
+class ItemTable(np.ndarray):
+    """A 2-D array with the names of its columns, as a data frame has them."""
+
+    columns: list[tuple[str, str]]
+
+    def __array_finalize__(self, parent: Any) -> None:
+        self.columns = getattr(parent, "columns", [])
+
+    @property
+    def steps(self) -> dict[str, int]:
+        """The width of each step by its name."""
+        names = [step for step, _ in self.columns]
+        return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+def one_table(y: Any, name: str = "y") -> Any:
+    """Return y as one table; ``ValueError`` for what cannot be read as one.
+
+    Of a 3-D array each item becomes a step ``step0``, ``step1``, ...
+    """
+    if issparse(y):  # left to scikit-learn's own message; a DOK array is a dict
+        return y
+    if isinstance(y, Mapping):
+        raise ValueError(f"{name} is a dict; {_EXPECTED_SHAPE}.")
+    if isinstance(y, (list, tuple)) and any(np.ndim(part) >= 2 for part in y):
+        raise ValueError(
+            f"{name} is a list of {len(y)} arrays, one per step; {_EXPECTED_SHAPE}."
+        )
+    n_dimensions = getattr(y, "ndim", None)
+    if n_dimensions == 3:
+        return _side_by_side(y, name)
+    if isinstance(n_dimensions, int) and n_dimensions > 3:
+        raise ValueError(f"{name} has {n_dimensions} dimensions; {_EXPECTED_SHAPE}.")
+    _refuse_text(y, name)
+    return y
+
+
+def _side_by_side(y: Any, name: str) -> ItemTable:
+    """Return the items of a 3-D array side by side."""
+    refuse_no_numbers(y, name)
+    values = np.asarray(y)
+    n_members, n_items, n_classes = values.shape
+    table = values.reshape(n_members, n_items * n_classes).view(ItemTable)
+    table.columns = [
+        (f"step{item}", str(part))
+        for item in range(n_items)
+        for part in range(n_classes)
+    ]
+    return table
+
+
+def _refuse_text(y: Any, name: str) -> None:
+    """Raise ``ValueError`` for text, which is often the labels of a classifier."""
+    try:
+        values = np.asarray(y).ravel()
+    except ValueError:
+        raise ValueError(
+            f"{name} has rows of different length; {_EXPECTED_SHAPE}."
+        ) from None
+    entries = values.tolist() if values.dtype.kind in "USO" else []
+    text = [entry for entry in entries if isinstance(entry, (str, bytes))]
+    if text:
+        raise ValueError(
+            f"{name} holds text such as {text[0]!r}; expected numbers, one row per "
+            "member of the ensemble: probabilities such as the predict_proba of each "
+            "member at one or several points, side by side, or scores or losses."
+        )
+
+
+def refuse_nan(y: Any, name: str = "y") -> None:
+    """Raise ``ValueError`` for NaN, which is often the padding of ragged steps."""
+    values = as_floats(y, name) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(
+            f"Input {name} contains NaN; expected numbers. Steps of different width "
+            f"are not padded: {_EXPECTED_SHAPE}."
+        )
+
+
+def refuse_class_labels(values: FloatArray, name: str = "y") -> None:
+    """Raise ``ValueError`` for integers whose rows have different sums.
+
+    Such numbers are the classes that a classifier predicts, or counts.
+    """
+    if values.ndim != 2 or values.shape[1] < 2 or not len(values):
+        return
+    if not np.isfinite(values).all():
+        return
+    sums = values.sum(axis=1)
+    if (values == np.rint(values)).all() and np.ptp(sums) > 0 and values.max() > 1:
+        raise ValueError(
+            f"{name} holds integers, rows of which add up to {sums.min():g} to "
+            f"{sums.max():g}; expected probabilities. If these are class labels, give "
+            "the predict_proba of each member in place of its predict; if they are "
+            "counts, divide each step by its sum."
+        )
+
+
+def refuse_unsplit(
+    values: FloatArray,  # shape: (n_members, n_parts), of one step
+    name: str,
+    where: str = "",
+    remedy: str = "",
+) -> None:
+    """Raise ``ValueError`` for steps side by side that are taken for one."""
+    total = values.sum(axis=1)
+    n_steps = float(np.rint(total[0])) if len(total) else 0.0
+    several = 2 <= n_steps < values.shape[1] and values.max() <= 1.0 + _CLOSED
+    if several and np.abs(total - n_steps).max() <= _CLOSED:
+        raise ValueError(
+            f"Each row of {where}{name} sums to {n_steps:g}, so that it seems to be "
+            f"{n_steps:g} steps side by side. Give steps=, the width of each, such as "
+            "steps={'first': 3, 'second': 4}, or a data frame with the columns "
+            f"step__part, or an array of shape (n_members, n_items, n_classes).{remedy}"
+        )
+
+
+# Sums of rows of probabilities differ from a whole number by less than this.
+_CLOSED = 1e-3

@@ -1,0 +1,97 @@
+"""Bars of a result, sorted and with their errors: what ``result.plot()`` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._checks import FloatArray, import_extra
+
+# Bars of one panel; the frame has the others.
+_MOST_BARS = 12
+_MOST_PANELS = 4
+_COLORS = ("#0072B2", "#E69F00", "#009E73")
+_UNSUPPORTED = "#BBBBBB"
+
+#: Ends of the names of columns that are errors of others.
+_ERRORS = ("_standard_error", "_error", "_law_error", "_low", "_high")
+
+
+def draw_bars(
+    labels: Sequence[Any],
+    columns: Mapping[str, FloatArray],  # each of shape (n_labels,)
+    names: Sequence[str],  # of the columns that are drawn side by side
+    ax: Any,
+    supported: Sequence[bool] | None = None,
+) -> None:
+    """Draw one group of bars for each label, the largest on top."""
+    order = np.argsort(-np.nan_to_num(columns[names[0]]), kind="stable")[:_MOST_BARS]
+    height = 0.8 / len(names)
+    for place, name in enumerate(names):
+        values = columns[name][order]
+        at = np.arange(len(order)) + (place - (len(names) - 1) / 2) * height
+        colors = _COLORS[place % len(_COLORS)]
+        shown: Any = colors
+        if supported is not None:
+            shown = [colors if supported[i] else _UNSUPPORTED for i in order]
+        ax.barh(at, values, height, color=shown, label=name.replace("_", " "))
+        error = errors_of(columns, name)
+        if error is not None:
+            ax.errorbar(
+                values,
+                at,
+                xerr=error[:, order],
+                fmt="none",
+                ecolor="#333333",
+                capsize=2,
+            )
+    ax.set_yticks(np.arange(len(order)), [str(labels[i]) for i in order])
+    ax.invert_yaxis()
+    ax.axvline(0.0, color="#333333", linewidth=0.8)
+    if len(names) > 1:
+        ax.legend(frameon=False)
+    else:
+        ax.set_xlabel(names[0].replace("_", " "))
+
+
+def errors_of(columns: Mapping[str, FloatArray], name: str) -> FloatArray | None:
+    """Return the distances to both ends of an interval; None where none is known."""
+    if f"{name}_low" in columns:
+        ends = columns[f"{name}_low"], columns[f"{name}_high"]
+        low, high = columns[name] - ends[0], ends[1] - columns[name]
+        return np.clip(np.nan_to_num(np.stack([low, high])), 0.0, None)
+    for end in _ERRORS[:2]:
+        if name + end in columns:
+            error = np.nan_to_num(columns[name + end])
+            return np.stack([error, error])
+    return None
+
+
+def drawn_columns(columns: Mapping[str, Any], printed: Sequence[str]) -> list[str]:
+    """Return the columns that are drawn: printed ones without errors, else one."""
+    named = [n for n in printed if not n.endswith(_ERRORS)]
+    numbers = [
+        n
+        for n, values in columns.items()
+        if np.asarray(values).dtype.kind == "f" and not n.endswith(_ERRORS)
+    ]
+    return (named or numbers)[: 3 if named else 1]
+
+
+def make_panels(n_panels: int, n_bars: int, ax: Any) -> Sequence[Any]:
+    """Return axes: those given, or a column of new ones."""
+    n_panels = min(n_panels, _MOST_PANELS)
+    if ax is not None:
+        panels: Sequence[Any] = np.ravel(np.asarray(ax, dtype=object)).tolist()
+        if len(panels) < n_panels or not all(hasattr(a, "barh") for a in panels):
+            raise ValueError(
+                f"ax must be None or {n_panels} axes of matplotlib, one for each "
+                f"panel. Got {ax!r}."
+            )
+        return panels[:n_panels]
+    plt = import_extra("matplotlib.pyplot", "plot", "the plot of a result")
+    height = 0.8 + n_panels * (0.5 + 0.28 * min(n_bars, _MOST_BARS))
+    _, axes = plt.subplots(n_panels, 1, figsize=(6.4, height), layout="constrained")
+    return list(np.ravel(axes))

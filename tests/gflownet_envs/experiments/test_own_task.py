@@ -1,0 +1,56 @@
+"""A task of one's own: as an object, by its path, and on the command line."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click import testing
+
+from gflownet_envs.experiments.command_line import main
+from gflownet_envs.experiments.run import run_task
+from gflownet_envs.experiments.tasks import find_task, load_task
+
+FOLDER = Path(__file__).parents[3] / "docs" / "user_guide"
+
+
+@pytest.fixture
+def in_folder(monkeypatch):
+    monkeypatch.chdir(FOLDER)
+    yield FOLDER
+    sys.modules.pop("level_task", None)
+
+
+def test_it_runs_as_an_object_and_by_its_path(in_folder, tmp_path):
+    before = list(sys.path)
+    task = load_task("level_task:LevelTask")
+    found = run_task(task, preset="smoke", solver="exact", out=tmp_path / "object")
+    command = ["run", "level_task:LevelTask", "--preset", "smoke", "--solver", "exact"]
+    out = tmp_path / "path"
+    result = testing.CliRunner().invoke(main, [*command, "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "Which part of the reward drives which choice" in result.output
+    record = json.loads((out / "results.json").read_text())
+    assert record["task"] == "level_task:LevelTask"
+    assert (
+        record["answers"]
+        == json.loads((tmp_path / "object" / "results.json").read_text())["answers"]
+    )
+    assert found.task is task
+    again = testing.CliRunner().invoke(main, ["report", str(out)])
+    assert again.exit_code == 0, again.output
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("no_such:Task", "There is no module 'no_such' for the task 'no_such:Task'; "),
+        ("json:loads", "The module 'json' has no task 'loads'; expected a subclass"),
+        ("json:nothing", "The module 'json' has no task 'nothing'; expected a subcl"),
+        ("nothing", "There is no task 'nothing'; .* one of your own is module:Class"),
+    ],
+)
+def test_a_path_that_leads_nowhere(path, message):
+    with pytest.raises(ValueError, match=message):
+        find_task(path, "smoke")

@@ -1,0 +1,210 @@
+"""Distributions by name of the column, by bounds, and of columns of labels."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from skpce import (
+    CompositionalPCESurrogate,
+    InputOutsideSupportWarning,
+    MoreTermsThanRowsWarning,
+    NatafTransformer,
+    PolynomialChaosFeatures,
+    PolynomialChaosRegressor,
+    PolynomialChaosRegressorCV,
+    load_model,
+    report,
+    save_model,
+)
+from skpce.inspection import sobol_indices, verdict
+
+RNG = np.random.default_rng(0)
+N = 60
+TABLE = pd.DataFrame({"rate": RNG.uniform(1, 3, N), "size": RNG.lognormal(1, 0.5, N)})
+Y = TABLE["rate"].to_numpy() ** 2 + np.log(TABLE["size"].to_numpy())
+LABELS = RNG.choice(["adam", "rms", "sgd"], N)
+MIXED = pd.DataFrame({"rate": TABLE["rate"], "solver": LABELS})
+OF_MIXED = TABLE["rate"].to_numpy() + (LABELS == "sgd")
+
+
+def same(first, second):
+    np.testing.assert_allclose(first.coefficients_, second.coefficients_, rtol=1e-12)
+
+
+def test_a_dict_is_by_name_whatever_its_order():
+    given = {"size": "lognormal", "rate": (1, 3)}
+    wanted = PolynomialChaosRegressor(
+        2, distribution=[stats.uniform(1, 2), "lognormal"]
+    )
+    found = PolynomialChaosRegressor(2, distribution=given)
+    same(found.fit(TABLE, Y), wanted.fit(TABLE, Y))
+    assert clone(found).distribution == given
+    choice = PolynomialChaosRegressorCV((1, 2), distribution=given).fit(TABLE, Y)
+    assert choice.basis_.laws[0].support == (1.0, 3.0)
+    features = PolynomialChaosFeatures(1, distribution=given).fit(TABLE)
+    assert features.basis_.laws[1].support == (0.0, np.inf)
+    assert NatafTransformer(distribution=given).fit(TABLE).maps_[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rate": "normal"}, r"lacks \['size'\]; expected one .* \['rate', 'size'\]"),
+        ({"rate": (1, 3), "size": (0, 9), "x": (0, 1)}, r"names \['x'\], which X does"),
+        ((3, 1), r"has the bounds \(3.0, 1.0\); expected two finite numbers, the low"),
+        ([(0, np.inf), "normal"], r"has the bounds \(0.0, inf\); expected two finite"),
+        (
+            stats.norm,
+            r"expected the frozen .* scipy.stats.norm\(loc=..., scale=...\)\.",
+        ),
+        (stats.gamma, r"scipy.stats.gamma\(a=..., loc=..., scale=...\)"),
+        (stats.uniform, r"loc=..., scale=...\), or the bounds \(low, high\)"),
+        (stats.poisson, r"scipy.stats.poisson\(mu=..., loc=...\)"),
+    ],
+)
+def test_what_is_wrong_with_a_distribution_is_said(given, message):
+    with pytest.raises(ValueError, match=message):
+        PolynomialChaosRegressor(1, distribution=given).fit(TABLE, Y)
+
+
+@pytest.mark.parametrize("bounds", [(0, 30), [0.0, 30.0], np.array([0, 30])])
+def test_bounds_hold_for_all_inputs(bounds):
+    found = PolynomialChaosRegressor(2, distribution=bounds).fit(TABLE, Y)
+    same(
+        found,
+        PolynomialChaosRegressor(2, distribution=stats.uniform(0, 30)).fit(TABLE, Y),
+    )
+    rows = PolynomialChaosRegressor(2, distribution=[[0, 30], [0, 40]]).fit(TABLE, Y)
+    assert [law.support for law in rows.basis_.laws] == [(0, 30), (0, 40)]
+
+
+def test_bounds_can_be_added_to():
+    half = PolynomialChaosRegressor(
+        1, solver="ols", criterion="gcv", distribution={"rate": (0, 4), "size": (0, 90)}
+    )
+    half.partial_fit(TABLE[:30], Y[:30]).partial_fit(TABLE[30:], Y[30:])
+    same(half, clone(half).fit(TABLE, Y))
+
+
+def test_lognormal_is_the_normal_distribution_of_the_logarithm():
+    logarithms = TABLE.assign(size=np.log(TABLE["size"]))
+    found = PolynomialChaosRegressor(3, distribution=["uniform", "lognormal"])
+    wanted = PolynomialChaosRegressor(3, distribution=["uniform", "normal"])
+    same(found.fit(TABLE, Y), wanted.fit(logarithms, Y))
+    gradient = found.gradient(TABLE[:5])[..., 1]
+    chain = wanted.gradient(logarithms[:5])[..., 1] / TABLE["size"].to_numpy()[:5]
+    np.testing.assert_allclose(gradient.ravel(), chain.ravel(), rtol=1e-9)
+    intervals = [
+        model.sobol_interval(n_resamples=20, random_state=0).total_order
+        for model in (found, wanted)
+    ]
+    np.testing.assert_allclose(*intervals, rtol=1e-9)
+    with pytest.raises(
+        ValueError, match=r"'lognormal' for column 1 .* the value -1; exp"
+    ):
+        clone(found).fit(TABLE.assign(size=-1.0), Y)
+
+
+def test_the_inspection_of_any_model_takes_names_too():
+    model = PolynomialChaosRegressor(2).fit(TABLE, Y)
+    given = {"size": "lognormal", "rate": (1, 3)}
+    found, wanted = (
+        sobol_indices(model, TABLE, distribution=law, random_state=0, n_samples=100)
+        for law in (given, [stats.uniform(1, 2), "lognormal"])
+    )
+    np.testing.assert_array_equal(found.total_order, wanted.total_order)
+
+
+AS_LABELS = {
+    "text": MIXED,
+    "category": MIXED.assign(
+        solver=pd.Categorical(LABELS, ["adam", "rms", "sgd", "z"])
+    ),
+    "polars": pl.DataFrame({"rate": TABLE["rate"].to_numpy(), "solver": list(LABELS)}),
+}
+
+
+@pytest.mark.parametrize("kind", AS_LABELS)
+@pytest.mark.parametrize("law", ["normal", ["normal", "categorical"]])
+def test_labels_are_levels(kind, law, tmp_path):
+    table = AS_LABELS[kind]
+    fitted = PolynomialChaosRegressor(2, distribution=law).fit(table, OF_MIXED)
+    assert fitted.levels_ == {"solver": ("adam", "rms", "sgd")}
+    codes = np.unique(LABELS, return_inverse=True)[1]
+    plain = np.column_stack([TABLE["rate"], codes])
+    wanted = PolynomialChaosRegressor(2, distribution=["normal", "categorical"])
+    same(fitted, wanted.fit(plain, OF_MIXED))
+    np.testing.assert_allclose(fitted.predict(table), wanted.predict(plain))
+    save_model(fitted, tmp_path / "model.npz")
+    for again in (
+        load_model(tmp_path / "model.npz"),
+        pickle.loads(pickle.dumps(fitted)),
+    ):
+        np.testing.assert_array_equal(again.predict(table), fitted.predict(table))
+
+
+def test_numbers_of_a_category_are_levels_too():
+    table = MIXED.assign(
+        solver=pd.Categorical(np.unique(LABELS, return_inverse=True)[1])
+    )
+    fitted = PolynomialChaosRegressor(2).fit(table, OF_MIXED)
+    assert not fitted.basis_.laws[1].is_polynomial
+    np.testing.assert_allclose(
+        fitted.predict(table),
+        PolynomialChaosRegressor(2).fit(MIXED, OF_MIXED).predict(MIXED),
+    )
+
+
+def test_labels_in_the_verdict_the_report_and_a_search():
+    model = PolynomialChaosRegressor(2)
+    found = verdict(model, MIXED, OF_MIXED, n_permutations=19, random_state=0)
+    assert found.q2[0] > 0.9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "solver" in report(clone(model).fit(MIXED, OF_MIXED), MIXED, OF_MIXED)
+    assert cross_val_score(model, MIXED, OF_MIXED).min() > 0.9
+    choice = PolynomialChaosRegressorCV((1, 2)).fit(MIXED, OF_MIXED)
+    assert choice.score(MIXED, OF_MIXED) > 0.9
+    surrogate = CompositionalPCESurrogate(1).fit(MIXED, np.full((N, 2), 0.5))
+    assert surrogate.levels_["solver"] == ("adam", "rms", "sgd")
+
+
+def test_labels_that_are_not_levels():
+    fitted = PolynomialChaosRegressor(1).fit(MIXED, OF_MIXED)
+    with pytest.warns(InputOutsideSupportWarning, match="levels not seen in fit"):
+        fitted.predict(MIXED[:3].assign(solver="other"))
+    with pytest.raises(ValueError, match=r"no label in 1 of 60 rows .* 'solver'"):
+        fitted.fit(MIXED.assign(solver=[None, *LABELS[1:]]), OF_MIXED)
+    given = {"rate": (0, 4), "solver": "normal"}
+    with pytest.raises(ValueError, match="'normal' for solver, whose column holds lab"):
+        PolynomialChaosRegressor(1, distribution=given).fit(MIXED, OF_MIXED)
+
+
+def test_more_terms_than_rows():
+    table = TABLE.to_numpy()[:10]
+    with pytest.warns(MoreTermsThanRowsWarning, match="15 terms for 10 rows, so that"):
+        PolynomialChaosRegressor(4).fit(table, Y[:10])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PolynomialChaosRegressor(4, solver="subspace_pursuit").fit(table, Y[:10])
+        verdict(
+            PolynomialChaosRegressor(9), TABLE.to_numpy()[:40], Y[:40], random_state=0
+        )
+
+
+def test_a_search_over_learned_bounds_repeats_no_warning():
+    grid = {"degree": [1, 2, 3, 12], "solver": ["ridge", "ols"]}
+    search = GridSearchCV(PolynomialChaosRegressor(distribution="uniform"), grid, cv=5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(TABLE, Y)
+    assert not caught
+    with pytest.warns(InputOutsideSupportWarning, match="2 of 5 values of rate lie"):
+        search.predict(TABLE[:5].assign(rate=[4.0, 5, 2, 2, 2]))

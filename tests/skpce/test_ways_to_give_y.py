@@ -1,0 +1,155 @@
+"""One path for y: its names, arrays of three dimensions, and what is refused."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from skpce import (
+    ClosureWarning,
+    CompositionalPCESurrogate,
+    LogRatioTransformer,
+    PolynomialChaosRegressor,
+    ZeroReplacedWarning,
+    pack_steps,
+    report,
+)
+from skpce.inspection import verdict
+from skpce.metrics import policy_fragility
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 2))
+# members, items, classes
+RAW = softmax(X[:, :1, None] * [1.0, 0.0, -1.0] + RNG.normal(size=(40, 2, 3)), axis=2)
+FLAT = RAW.reshape(40, 6)
+STEPS = {"cat": 3, "dog": 3}
+NAMES = [(step, part) for step in STEPS for part in "xyz"]
+FRAMES = {
+    "flat": pd.DataFrame(FLAT, columns=["__".join(pair) for pair in NAMES]),
+    "two levels": pd.DataFrame(FLAT, columns=pd.MultiIndex.from_tuples(NAMES)),
+}
+SURROGATE = CompositionalPCESurrogate(1)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_names_of_a_frame_reach_every_result(kind):
+    y = FRAMES[kind]
+    fitted = CompositionalPCESurrogate(1).fit(X, y)
+    assert fitted.step_names_ == ("cat", "dog")
+    assert fitted.part_names_ == tuple("xyzxyz")
+    found = verdict(SURROGATE, X, y, n_permutations=19, random_state=0)
+    assert found.step_names == ("cat", "dog")
+    assert policy_fragility(y).step_names == ("cat", "dog")
+    assert LogRatioTransformer().fit(y).step_names_ == ("cat", "dog")
+    assert "cat" in report(fitted, X, y)
+
+
+def test_three_dimensions_are_the_table_with_the_steps_side_by_side():
+    fitted = CompositionalPCESurrogate(1).fit(X, RAW)
+    expected = CompositionalPCESurrogate(1, steps=(3, 3)).fit(X, FLAT)
+    np.testing.assert_array_equal(fitted.predict(X), expected.predict(X))
+    assert fitted.step_names_ == ("step0", "step1")
+    assert fitted.score(X, RAW) == expected.score(X, FLAT)
+    named = CompositionalPCESurrogate(1, steps=STEPS).fit(X, RAW)
+    assert named.step_names_ == ("cat", "dog")
+    found, wanted = (
+        verdict(SURROGATE, X, RAW, n_permutations=19, random_state=0, **given)
+        for given in ({}, {"steps": (3, 3)})
+    )
+    assert str(found) == str(wanted)
+    assert policy_fragility(RAW).step_names == ("step0", "step1")
+    assert len(report(fitted, X, RAW)) > 1000
+    assert len(cross_val_score(SURROGATE, X, RAW)) == 5
+
+
+def test_logits_of_three_dimensions_are_grouped_by_item():
+    logits = np.log(RAW)
+    fitted = PolynomialChaosRegressor(1).fit(X, logits)
+    assert fitted.expansion_.group_names == ("step0", "step1")
+    found = verdict(
+        PolynomialChaosRegressor(1), X, logits, n_permutations=19, random_state=0
+    )
+    assert found.output_names == ("step0", "step1")
+
+
+def test_pack_steps_with_names_needs_three_lines():
+    y, steps = pack_steps({"cat": RAW[:, 0], "dog": RAW[:, 1]})
+    fitted = CompositionalPCESurrogate(1, steps=steps).fit(X, y)
+    assert fitted.step_names_ == ("cat", "dog")
+
+
+@pytest.mark.parametrize("call", [SURROGATE.fit, lambda X, y: verdict(SURROGATE, X, y)])
+def test_class_labels_are_refused(call):
+    labels = np.random.default_rng(0).integers(0, 3, size=(40, 4))
+    with pytest.raises(ValueError, match=r"integers.*predict_proba of each member"):
+        call(X, labels)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        SURROGATE.fit,
+        lambda X, y: verdict(SURROGATE, X, y),
+        lambda X, y: verdict(PolynomialChaosRegressor(1), X, y),
+    ],
+)
+def test_steps_that_were_not_split_are_refused(call):
+    with pytest.raises(ValueError, match=r"sums to 2, .* 2 steps side by side\. Give"):
+        call(X, FLAT)
+
+
+def test_real_numbers_that_add_up_can_be_declared():
+    found = verdict(
+        PolynomialChaosRegressor(1),
+        X,
+        FLAT,
+        outputs={"first": 3, "second": 3},
+        n_permutations=19,
+        random_state=0,
+    )
+    assert found.output_names == ("first", "second")
+
+
+def test_a_regressor_that_predicts_negative_probabilities_is_refused_by_its_name():
+    with pytest.raises(ValueError, match=r"PolynomialChaosRegressor predicts the neg"):
+        verdict(PolynomialChaosRegressor(1), X, softmax(6 * X, axis=1))
+
+
+def test_a_zero_of_one_member_is_counted_with_its_share_of_the_variance():
+    y = FLAT.copy()
+    y[3, 1], y[3, 0] = 0.0, y[3, 0] + y[3, 1]
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS)
+    counted = r"y has 1 zero, in 1 of 40 members.*'cat' is [\d.]+ with .* and [\d.]+ w"
+    with pytest.warns(ZeroReplacedWarning, match=counted):
+        surrogate.fit(X, y)
+    with pytest.warns(ZeroReplacedWarning, match=counted) as caught:
+        verdict(surrogate, X, y, n_permutations=19, random_state=0)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the replacement was chosen
+        CompositionalPCESurrogate(1, steps=STEPS, zero_replacement=1e-4).fit(X, y)
+        # Zeros of all members are no zeros: the part is not possible.
+        y[:, 1] = 0.0
+        y[:, :3] /= y[:, :3].sum(axis=1, keepdims=True)
+        CompositionalPCESurrogate(1, steps=STEPS).fit(X, y)
+
+
+def test_percentages_are_warned_of_once():
+    surrogate = CompositionalPCESurrogate(1, steps=STEPS)
+    with pytest.warns(ClosureWarning) as caught:
+        found = verdict(surrogate, X, 100 * FLAT, n_permutations=19, random_state=0)
+    assert len(caught) == 1
+    wanted = verdict(surrogate, X, FLAT, n_permutations=19, random_state=0)
+    np.testing.assert_allclose(found.q2, wanted.q2)
+
+
+def test_a_search_says_once_what_holds_for_every_fold():
+    search = GridSearchCV(
+        CompositionalPCESurrogate(steps=STEPS), {"degree": [1, 2]}, cv=4
+    )
+    with pytest.warns(ClosureWarning) as caught:
+        search.fit(X, 100 * FLAT)
+    assert len(caught) == 1  # of the refit

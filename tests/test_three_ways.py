@@ -1,0 +1,60 @@
+"""The three ways in run as they stand, without a warning, and stay short."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def printed_by(name, tmp_path):
+    """Run an example; every warning is an error."""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / name)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"MPLBACKEND": "Agg", "TMPDIR": str(tmp_path)},
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def code_of(lines):
+    """Return the lines that are code."""
+    return [line for line in lines if line.strip() and line.strip()[0] not in '#"']
+
+
+def test_a_table_of_a_simulator(tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pandas")
+    found = printed_by("way_1_simulator.py", tmp_path)
+    assert re.search(r"^tilt: 0\.\d\d \[0\.\d\d, 0\.\d\d\]$", found, re.MULTILINE)
+    assert "{'degree': " in found
+    assert "tilt explains" in found
+    assert len(list(tmp_path.rglob("report.html"))) == 1
+
+
+def test_raw_arrays_of_models(tmp_path):
+    pytest.importorskip("pandas")
+    found = printed_by("way_2_models.py", tmp_path)
+    assert "log weight explains 78 % and log C 21 % of the variance of bott" in found
+    assert "log smoothing explains" in found
+    text = (EXAMPLES / "way_2_models.py").read_text()
+    for block in re.findall(r"four lines\.\n(.*?)(?=# %%|\Z)", text, re.DOTALL):
+        assert len(code_of(block.splitlines())) <= 8
+
+
+def test_from_an_environment_to_a_report(tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("matplotlib")
+    found = printed_by("way_3_environment.py", tmp_path)
+    assert "Attribution is supported for 2 of 2 decisions" in found
+    assert len(list(tmp_path.rglob("report.html"))) == 1
+    text = (EXAMPLES / "way_3_environment.py").read_text()
+    lines = text[text.index("class Pick") :].splitlines()
+    assert len(code_of(lines)) <= 45
