@@ -7,7 +7,7 @@ out. Networks, which are slow, have fewer seeds. On the tasks whose rewards are 
 reward-conditional policy is trained too: one GFlowNet that sees the inputs.
 
 Run: ``python -m benchmarks.paper.baselines --runs RUNS [--tasks ...] [--seeds 5]``.
-A finished task is not repeated: delete its file in ``benchmarks/paper/results`` to
+What is in ``benchmarks/paper/results`` is not repeated: delete the file of a task to
 measure it again. ``--page docs/paper_baselines_tables.md`` writes the tables.
 """
 
@@ -53,19 +53,22 @@ SHOWN = (
 NAMES = {**METHODS, "conditional": "reward-conditional policy"}
 
 
-def measure_task(task: str, runs: Path, n_seeds: int, n_slow: int) -> dict[str, Any]:
-    """Measure every method on exact and trained policies of one task."""
+def measure_task(
+    task: str, runs: Path, n_seeds: int, n_slow: int, known: dict[str, Any]
+) -> dict[str, Any]:
+    """Measure what is not known yet on exact and trained policies of one task."""
     folder = runs / f"{task}-default"
     paper = TASKS[task].presets["paper"]
     found: dict[str, Any] = {}
     for name in ("dataset_exact.safetensors", "dataset.safetensors"):
         dataset = PolicyDataset.load(folder / name)
         n_fit = dataset.train.n_members
-        rows: dict[str, list[dict[str, Any]]] = {method: [] for method in METHODS}
+        rows = known.get(dataset.source, {}) or {method: [] for method in METHODS}
         for seed in range(n_seeds):
             split = split_of(dataset, paper.n_components, fitted(dataset, n_fit, seed))
             for method in METHODS:
-                if method in SLOW and seed >= n_slow:
+                enough = n_slow if method in SLOW else n_seeds
+                if seed >= enough or len(rows[method]) > seed:
                     continue
                 figures = evaluate(method, split, paper.degrees[0], seed)
                 rows[method].append(
@@ -74,9 +77,10 @@ def measure_task(task: str, runs: Path, n_seeds: int, n_slow: int) -> dict[str, 
                 )
         found[dataset.source] = rows
         print(task, dataset.source, flush=True)
-    if task in CONDITIONAL:
-        for source, rows in conditional(task, folder, min(n_seeds, n_slow)).items():
-            found[source]["conditional"] = rows
+    n_conditional = min(n_seeds, n_slow) if task in CONDITIONAL else 0
+    if len(found["exact"].get("conditional", [])) < n_conditional:
+        for source, others in conditional(task, folder, n_conditional).items():
+            found[source]["conditional"] = others
     return rounded(found)
 
 
@@ -191,10 +195,11 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     for task in arguments.tasks:
         path = RESULTS / f"baselines_{task}.json"
-        if path.exists() or arguments.runs is None:
+        if arguments.runs is None:
             continue
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         found = measure_task(
-            task, arguments.runs, arguments.seeds, arguments.slow_seeds
+            task, arguments.runs, arguments.seeds, arguments.slow_seeds, known
         )
         path.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
     if arguments.page is not None:

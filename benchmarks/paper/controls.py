@@ -96,9 +96,7 @@ def variants(preset: Preset, degree: int) -> dict[str, Variant]:
         found |= {
             "kernel PCA": Variant(base, embed=_kernel, same_inputs=False),
             "PLS": Variant(base, embed=_pls, same_inputs=False),
-            "policies of random inputs": Variant(
-                base, embed=_random, same_inputs=False
-            ),
+            "random inputs": Variant(base, embed=_random, same_inputs=False),
         }
     found |= {
         f"penalty {alpha:g}": Variant({**base, "alphas": [alpha]})

@@ -215,6 +215,11 @@ def compare(folders: tuple[Path, ...]) -> None:
     help="Folder with finished runs TASK-PRESET, or with pieces of an earlier page; "
     "may be given several times.",
 )
+@click.option(
+    "--finished",
+    is_flag=True,
+    help="Make the page of the finished pieces; compute nothing.",
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**32 - 1))
 @_data_home
 @_jobs
@@ -222,6 +227,7 @@ def paper(
     out: Path,
     preset: str,
     runs: tuple[Path, ...],
+    finished: bool,
     seed: int,
     data_home: Path | None,
     jobs: int,
@@ -242,6 +248,7 @@ def paper(
                 out,
                 preset=preset,
                 runs=runs,
+                finished=finished,
                 seed=seed,
                 progress=progress,
                 n_jobs=jobs,

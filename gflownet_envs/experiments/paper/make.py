@@ -70,6 +70,7 @@ def make_paper(
     *,
     preset: str = "quick",
     runs: Sequence[str | Path] = (),
+    finished: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
     n_jobs: int | None = None,
@@ -89,6 +90,8 @@ def make_paper(
     runs : sequence of str or Path, default=()
         Folders to take from: finished runs in folders ``TASK-PRESET``, or the pieces
         of an earlier page.
+    finished : bool, default=False
+        Make the page of the pieces that are finished, and compute nothing.
     seed : int, default=0
     progress : callable, optional
         Called as ``progress(stage, done, total)``.
@@ -131,7 +134,7 @@ def make_paper(
             options=options or {},
             known={},
         )
-        found = _all_pieces(pieces, call)
+        found = _all_pieces(pieces, call, finished=finished)
         report("writing the page", 0, 1)
         files, counts = page_files(found, preset, seed)
         (folder / "figures").mkdir(exist_ok=True)
@@ -159,8 +162,8 @@ def _folder_of_runs(places: Sequence[Path]) -> Path | None:
     )
 
 
-def _all_pieces(pieces: Pieces, call: _Call) -> dict[str, Any]:
-    """Return every piece by its name; finished ones are read."""
+def _all_pieces(pieces: Pieces, call: _Call, *, finished: bool) -> dict[str, Any]:
+    """Return every piece by its name; finished ones are read, others made or not."""
     jobs: dict[str, Callable[[], dict[str, Any]]] = {}
     for task in TASKS:
         for settings in SETTINGS[:1] if call.quick else SETTINGS:
@@ -173,7 +176,9 @@ def _all_pieces(pieces: Pieces, call: _Call) -> dict[str, Any]:
     found = {}
     for number, (name, job) in enumerate(jobs.items()):
         call.progress("pieces of the page", number, len(jobs))
-        found[name] = pieces.get(name, job)
+        piece = pieces.find(name) if finished else pieces.get(name, job)
+        if piece is not None:
+            found[name] = piece
     call.progress("pieces of the page", len(jobs), len(jobs))
     return found
 

@@ -63,7 +63,7 @@ def preset_of(task: str, settings: str, *, quick: bool) -> tuple[Preset, str]:
     preset = TASKS[task].presets[settings]
     if not quick or settings != "paper":
         return preset, ""
-    sizes = dict(_QUICK_SIZES.get(task, {}))
+    sizes: dict[str, Any] = dict(_QUICK_SIZES.get(task, {}))
     words = [f"{name} {size}" for name, size in sizes.items()]
     smaller = replace(preset, **sizes) if sizes else preset
     if task in _QUICK_ITERATIONS:

@@ -8,12 +8,26 @@ where nothing was trained. Policies of the preset ``default`` stand beside them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from gflownet_envs.experiments.paper.claims.answers import (
+    AGREES,
+    COLUMNS,
+    DIFFERS,
+    DOES_NOT,
+    INCOMPARABLE,
+    SAME,
+    TOLERANCE,
+    Answer,
+    Found,
+    Side,
+    judged,
+    number,
+)
 from gflownet_envs.experiments.paper.claims.claim_list import Claim
+from gflownet_envs.experiments.paper.claims.study_rules import STUDY_RULES
 from gflownet_envs.experiments.paper.claims.values import (
     LISTS,
     VALUES,
@@ -24,45 +38,13 @@ from gflownet_envs.experiments.paper.claims.values import (
 from gflownet_envs.experiments.tasks import TASKS
 from skpce.sample_size import paper_ensemble_size
 
-#: Figures that differ by less than this, relatively, agree.
-TOLERANCE = 0.2
-
-AGREES, DOES_NOT, INCOMPARABLE = "agrees", "does not", "cannot be compared"
-SAME, DIFFERS = "same", "differs"
-
-Found = Mapping[str, Any]  # pieces by name
-Side = tuple[str, bool | None]  # our figure, and whether it agrees
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What we have beside one claim.
-
-    Attributes
-    ----------
-    word : str
-        One of the five words of this module.
-    sides : dict of str to (str, bool or None)
-        Our figure by column, ``"exact, paper"`` for example.
-    why : str
-    """
-
-    word: str
-    sides: dict[str, Side] = field(default_factory=dict)
-    why: str = ""
-
-
-#: The columns of the page: kind of policies, settings.
-COLUMNS = (
-    ("exact", "paper"),
-    ("trained", "paper"),
-    ("exact", "default"),
-    ("trained", "default"),
-)
-
 
 def answer(claim: Claim, found: Found) -> Answer:
     """Answer one claim from the pieces."""
+    missing = [name for name in _needed(claim) if name not in found]
+    if missing:
+        why = f"not finished: {', '.join(missing)}"
+        return Answer(INCOMPARABLE, {}, why)
     if claim.rule in _WHOLE:
         return _WHOLE[claim.rule](claim, found)
     sides: dict[str, Side] = {}
@@ -70,7 +52,20 @@ def answer(claim: Claim, found: Found) -> Answer:
         measures = _measures(found, claim.task or "", settings, source)
         if measures is not None:
             sides[f"{source}, {settings}"] = _PER_SOURCE[claim.rule](claim, measures)
-    return _judged(claim, sides, found)
+    return judged(claim, sides, found)
+
+
+def _needed(claim: Claim) -> tuple[str, ...]:
+    """Return the names of the pieces that the answer to a claim is made of."""
+    if claim.rule in ("embedding", "embedding_best"):
+        return ("embeddings",)
+    if claim.rule == "ablation":
+        return ("ablation",)
+    if claim.rule.startswith("surrogate"):
+        return (f"surrogates-{claim.task}",)
+    if claim.rule in _PER_SOURCE or claim.rule == "data":
+        return (f"{claim.task}-paper",)
+    return ()
 
 
 def _measures(
@@ -83,33 +78,7 @@ def _measures(
     return piece["sources"][source] | {"record": piece["record"], "source": source}
 
 
-def _judged(claim: Claim, sides: dict[str, Side], found: Found) -> Answer:
-    """Return the word: about trained policies with the paper's settings, else exact."""
-    why = claim.why
-    piece = found.get(f"{claim.task}-paper")
-    reduced = "" if piece is None else piece["record"].get("reduced", "")
-    judged = ["trained, paper", "exact, paper"]
-    if "iterations" in reduced:  # trained for less long than the paper's
-        judged.reverse()
-    for column in judged:
-        agrees = sides.get(column, ("", None))[1]
-        if agrees is not None:
-            word = AGREES if agrees else DOES_NOT
-            return Answer(word, sides, why)
-    texts = [text for text, _ in sides.values() if text]
-    return Answer(INCOMPARABLE, sides, why or (texts[0] if texts else "not measured"))
-
-
 # ------------------------------------------------------ rules on one data set
-
-
-def _number(value: Any) -> str:
-    """Return a number with three digits, as tables show it."""
-    if is_missing(value):
-        return "–"
-    if value and not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.1e}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{float(f'{value:.3g}'):g}"
 
 
 def _value(claim: Claim, measures: dict[str, Any]) -> float | None:
@@ -127,7 +96,7 @@ def _compared(
     value = _value(claim, measures)
     if value is None:
         return "–", None
-    return _number(value), bool(agrees(value))
+    return number(value), bool(agrees(value))
 
 
 def _near(claim: Claim, measures: dict[str, Any]) -> Side:
@@ -155,7 +124,7 @@ def _range(claim: Claim, measures: dict[str, Any]) -> Side:
         return "–", None
     low, high = claim.values["low"], claim.values["high"]
     inside = min(values) >= (1 - TOLERANCE) * low
-    text = f"{_number(min(values))} to {_number(max(values))}"
+    text = f"{number(min(values))} to {number(max(values))}"
     return text, bool(inside and max(values) <= (1 + TOLERANCE) * high)
 
 
@@ -164,7 +133,7 @@ def _ends(claim: Claim, measures: dict[str, Any]) -> Side:
     if not values:
         return "–", None
     low, high, within = (claim.values[key] for key in ("low", "high", "within"))
-    text = f"{_number(min(values))} to {_number(max(values))}"
+    text = f"{number(min(values))} to {number(max(values))}"
     agrees = abs(min(values) - low) <= within and abs(max(values) - high) <= within
     return text, bool(agrees)
 
@@ -175,7 +144,7 @@ def _each(claim: Claim, measures: dict[str, Any]) -> Side:
     if len(values) != len(wanted):
         return "–", None
     gaps = np.abs(np.subtract(values, wanted))
-    return " / ".join(map(_number, values)), bool((gaps <= within).all())
+    return " / ".join(map(number, values)), bool((gaps <= within).all())
 
 
 def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Side:
@@ -183,7 +152,7 @@ def _extreme(claim: Claim, measures: dict[str, Any], pick: Any) -> Side:
     known = {s: v for s, v in zip(measures["steps"], values, strict=True) if v}
     if claim.values["step"] not in known:
         return "no such step", None
-    text = ", ".join(f"{step} {_number(value)}" for step, value in known.items())
+    text = ", ".join(f"{step} {number(value)}" for step, value in known.items())
     return text, pick(known, key=known.__getitem__) == claim.values["step"]
 
 
@@ -214,7 +183,7 @@ def _greater(claim: Claim, measures: dict[str, Any]) -> Side:
         zip(measures["steps"], measures[claim.values["measure"]], strict=True)
     )
     one, other = claim.values["step"], claim.values["other"]
-    text = f"{one} {_number(values[one])}, {other} {_number(values[other])}"
+    text = f"{one} {number(values[one])}, {other} {number(values[other])}"
     return text, bool(values[one] > values[other])
 
 
@@ -229,8 +198,8 @@ def _ends_of_totals(measures: dict[str, Any]) -> tuple[Any, Any, str]:
     ]
     (early, before), (late, after) = known[0], known[-1]
     text = (
-        f"{early} {_number(before[0])} and {_number(before[1])}, "
-        f"{late} {_number(after[0])} and {_number(after[1])}"
+        f"{early} {number(before[0])} and {number(before[1])}, "
+        f"{late} {number(after[0])} and {number(after[1])}"
     )
     return before, after, text
 
@@ -270,7 +239,7 @@ def _edge(claim: Claim, measures: dict[str, Any]) -> Side:
         return "not on our trajectory", None
     name, row = indices
     value = row[claim.values["component"] - 1]
-    text = f"{name}: PC1 {_number(row[0])}, PC2 {_number(row[1])}"
+    text = f"{name}: PC1 {number(row[0])}, PC2 {number(row[1])}"
     return text, bool(abs(value - claim.values["value"]) <= 0.05)
 
 
@@ -278,7 +247,7 @@ def _hub_edges(claim: Claim, measures: dict[str, Any]) -> Side:
     values = hub_indices(measures, claim.values["component"])
     if not values:
         return "no such edge on our trajectory", None
-    text = f"{_number(min(values))} to {_number(max(values))} ({len(values)} edges)"
+    text = f"{number(min(values))} to {number(max(values))} ({len(values)} edges)"
     low, high = claim.values["low"], claim.values["high"]
     return text, bool(min(values) >= low - 0.05 and max(values) <= high + 0.05)
 
@@ -414,165 +383,6 @@ def _bh_data(claim: Claim, found: Found) -> Answer:
     return Answer(SAME if same else DIFFERS, {"exact, paper": (text, same)})
 
 
-def _by_source(
-    claim: Claim, piece: Mapping[str, Any], side: Callable[[Any], Side], found: Found
-) -> Answer:
-    sides = {f"{source}, paper": side(rows) for source, rows in piece.items()}
-    return _judged(claim, sides, found)
-
-
-def _surrogate(claim: Claim, found: Found) -> Answer:
-    method, wanted = claim.values["method"], claim.values["value"]
-
-    def side(rows: Any) -> Side:
-        value = rows[method][claim.values["measure"]]
-        text = f"{_number(value)} (mean policy {_number(rows['mean']['mae'])})"
-        return text, bool(abs(value - wanted) <= TOLERANCE * wanted)
-
-    return _by_source(claim, found[f"surrogates-{claim.task}"], side, found)
-
-
-def _surrogate_order(claim: Claim, found: Found) -> Answer:
-    methods = claim.values["methods"]
-
-    def side(rows: Any) -> Side:
-        errors = {name: rows[name]["mae"] for name in (*methods, "mean")}
-        order = sorted(errors, key=errors.__getitem__)
-        text = " < ".join(f"{name} {_number(errors[name])}" for name in order)
-        return text, [name for name in order if name != "mean"] == list(methods)
-
-    return _by_source(claim, found[f"surrogates-{claim.task}"], side, found)
-
-
-def _surrogate_times(claim: Claim, found: Found) -> Answer:
-    key, methods = claim.values["measure"], claim.values["methods"]
-
-    def side(rows: Any) -> Side:
-        ours = [rows[method][key] for method in methods]
-        ratios = np.divide(ours, claim.values["values"])
-        text = ", ".join(map(_number, ours))
-        return text, bool(((ratios <= 3.0) & (ratios >= 1 / 3)).all())
-
-    return _by_source(claim, found[f"surrogates-{claim.task}"], side, found)
-
-
-def _surrogate_ratio(claim: Claim, found: Found) -> Answer:
-    key, (one, other) = claim.values["measure"], claim.values["methods"]
-
-    def side(rows: Any) -> Side:
-        ratio = rows[one][key] / max(rows[other][key], 1e-9)
-        return _number(ratio), bool(ratio >= claim.values["value"])
-
-    return _by_source(claim, found[f"surrogates-{claim.task}"], side, found)
-
-
-def _embedding(claim: Claim, found: Found) -> Answer:
-    method, key = claim.values["method"], claim.values["measure"]
-    wanted = claim.values["value"]
-
-    def side(rows: Any) -> Side:
-        row = rows[method]
-        if key == "gaussian":
-            is_normal = row["shapiro_p"] > 0.05
-            text = f"{'yes' if is_normal else 'no'} (smallest p {row['shapiro_p']:.2g}"
-            text += f"; other members {row['shapiro_p_new']:.2g})"
-            return text, is_normal == (wanted == "yes")
-        value = row[key]
-        other = row.get(f"{key}_new")
-        text = _number(value)
-        text += "" if other is None else f" (other members {_number(other)})"
-        return text, bool(abs(value - wanted) <= claim.values["within"])
-
-    return _by_source(claim, found["embeddings"], side, found)
-
-
-def _embedding_best(claim: Claim, found: Found) -> Answer:
-    method = claim.values["method"]
-
-    def side(rows: Any) -> Side:
-        q2 = {name: row["q2"] for name, row in rows.items() if name != "random"}
-        others = max(value for name, value in q2.items() if name != method)
-        text = ", ".join(f"{name} {_number(value)}" for name, value in q2.items())
-        return text, bool(q2[method] >= others + claim.values["within"])
-
-    return _by_source(claim, found["embeddings"], side, found)
-
-
-def _ablation(claim: Claim, found: Found) -> Answer:
-    return _by_source(
-        claim, found["ablation"], _ABLATIONS[claim.values["measure"]], found
-    )
-
-
-def _row(curve: list[dict[str, Any]], at: int) -> dict[str, Any] | None:
-    return next((row for row in curve if row["at"] == at), None)
-
-
-def _fewer_members(rows: Any) -> Side:
-    curve = rows["members"]
-    few = [row for row in curve if row["at"] < row["n_terms"]]
-    many = [row for row in curve if row["at"] > row["n_terms"]]
-    if not few or not many:
-        return "sizes on one side of the number of terms only", None
-    gaps = [
-        float(np.mean([abs(row["coverage_paper"] - 0.95) for row in side]))
-        for side in (few, many)
-    ]
-    text = f"distance from 95 %: {_number(gaps[0])} below, {_number(gaps[1])} above"
-    return text, gaps[0] > gaps[1] + 0.02
-
-
-def _sixty(rows: Any) -> Side:
-    row = _row(rows["members"], 60)
-    if row is None:
-        return "fewer than 60 members to fit", None
-    text = f"{_number(row['mae_paper'])}, process {_number(row['mae_gp'])}"
-    return text, row["mae_paper"] <= 1.2 * row["mae_gp"]
-
-
-def _high_degree(rows: Any) -> Side:
-    low, high = (_row(rows["degrees"], degree) or {} for degree in (1, 5))
-    text = f"degree 1 {_number(low['mae_paper'])}, 5 {_number(high['mae_paper'])}"
-    return text, high["mae_paper"] > low["mae_paper"]
-
-
-def _correlation(rows: Any) -> Side:
-    change = rows["correlation"]["change"]
-    return _number(change), None if change is None else change > 0.1
-
-
-def _twenty(rows: Any) -> Side:
-    few, many = _row(rows["members"], 20), _row(rows["members"], 50)
-    if few is None or many is None:
-        return "fewer than 50 members to fit", None
-    text = f"20: {_number(few['mae_paper'])}, 50: {_number(many['mae_paper'])}"
-    return text, few["mae_paper"] <= 1.1 * many["mae_paper"]
-
-
-def _degree_five(rows: Any) -> Side:
-    errors = {row["at"]: row["mae_paper"] for row in rows["degrees"]}
-    best = min(errors, key=errors.__getitem__)
-    text = f"degree 5 {_number(errors[5])}, best {best}: {_number(errors[best])}"
-    return text, errors[5] <= 1.1 * errors[best]
-
-
-def _two_components(rows: Any) -> Side:
-    row = _row(rows["components"], 2)
-    if row is None:
-        return "–", None
-    return _number(row["explained"]), row["explained"] >= 0.5
-
-
-_ABLATIONS: Mapping[str, Callable[[Any], Side]] = {
-    "fewer_members_than_terms": _fewer_members,
-    "sixty_members": _sixty,
-    "high_degree_overfits": _high_degree,
-    "correlation_corrupts": _correlation,
-    "twenty_members": _twenty,
-    "degree_five": _degree_five,
-    "two_components": _two_components,
-}
-
 _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "incomparable": _incomparable,
     "static": _static,
@@ -581,13 +391,7 @@ _WHOLE: Mapping[str, Callable[[Claim, Found], Answer]] = {
     "proxy": _proxy,
     "architectures": _architectures,
     "data": _bh_data,
-    "surrogate": _surrogate,
-    "surrogate_order": _surrogate_order,
-    "surrogate_times": _surrogate_times,
-    "surrogate_ratio": _surrogate_ratio,
-    "embedding": _embedding,
-    "embedding_best": _embedding_best,
-    "ablation": _ablation,
+    **STUDY_RULES,
 }
 
 #: Every rule that a claim may name.

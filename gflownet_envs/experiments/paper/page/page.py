@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from gflownet_envs.experiments.paper.claims.claim_list import Claim, Item, claim_list
-from gflownet_envs.experiments.paper.claims.rules import (
+from gflownet_envs.experiments.paper.claims.answers import (
     AGREES,
     COLUMNS,
     DIFFERS,
@@ -18,8 +17,9 @@ from gflownet_envs.experiments.paper.claims.rules import (
     INCOMPARABLE,
     SAME,
     Answer,
-    answer,
 )
+from gflownet_envs.experiments.paper.claims.claim_list import Claim, Item, claim_list
+from gflownet_envs.experiments.paper.claims.rules import answer
 from gflownet_envs.experiments.paper.page.panels import png
 from gflownet_envs.experiments.paper.page.pictures import draw_figures
 from gflownet_envs.experiments.paper.page.tables import make_tables
@@ -41,7 +41,6 @@ table { border-collapse: collapse; font-size: .87rem; margin: .4rem 0 1rem; }
 th, td { padding: .25rem .55rem; border-bottom: 1px solid #ddd; text-align: left;
          vertical-align: top; }
 th { vertical-align: bottom; font-weight: 600; }
-caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
 .claims td.id { white-space: nowrap; color: #666; }
 .claims td { overflow-wrap: anywhere; }
 .claims th:nth-child(2), .claims td:nth-child(2) { width: 24%; }
@@ -234,6 +233,8 @@ def _figure(item: Item, panels: list[tuple[str, bytes]]) -> str:
         f"<figcaption>{escape(text)}</figcaption></figure>"
         for text, payload in panels
     )
+    if not panels:
+        pictures = "<p>Not drawn: a piece that it needs is not finished.</p>"
     return (
         f'<h3 id="{_anchor(item.label)}">{escape(item.name)}</h3>'
         f"<div class=panels>{pictures}</div>"
@@ -243,6 +244,7 @@ def _figure(item: Item, panels: list[tuple[str, bytes]]) -> str:
 def _tables(items: tuple[Item, ...], tables: Mapping[str, Table]) -> list[str]:
     return [
         f'<h3 id="{_anchor(item.label)}">{escape(item.name)}</h3>'
+        f"<p>{escape(tables[item.label].caption)}.</p>"
         f"<div class=scroll>{_table(tables[item.label])}</div>"
         for item in items
     ]
@@ -256,10 +258,7 @@ def _table(table: Table) -> str:
         + "</tr>"
         for row in table.rows
     )
-    return (
-        f"<table><caption>{escape(table.caption)}</caption><thead><tr>{head}</tr>"
-        f"</thead><tbody>{rows}</tbody></table>"
-    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def _how_made(found: Mapping[str, Any], preset: str, seed: int) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from gflownet_envs.datasets._sachs import CONSENSUS_EDGES
 from gflownet_envs.experiments.paper.page import panels
 from gflownet_envs.experiments.task import LEVELS
+from skpce.plotting._style import COLORS
 
 Found = Mapping[str, Any]  # pieces by name
 Panels = list[tuple[str, Any]]  # what a panel shows, and the picture
@@ -36,14 +37,17 @@ _PAPERS_MOLECULES = {
 
 
 def draw_figures(found: Found) -> dict[str, Panels]:
-    """Return the panels of each figure of the paper.
+    """Return the panels of each figure of the paper; none where a piece is missing.
 
     Parameters
     ----------
     found : mapping of str to dict
         The pieces of the page.
     """
-    return {label: draw(found) for label, draw in _FIGURES.items()}
+    return {
+        label: draw(found) if all(name in found for name in _NEEDED[label]) else []
+        for label, draw in _FIGURES.items()
+    }
 
 
 def _sources(found: Found, task: str) -> dict[str, dict[str, Any]]:
@@ -181,7 +185,7 @@ def _rays(shares: list[float], q2: float) -> Any:
     n = len(shares)
     for number, share in enumerate(shares):
         y = 0.85 - 1.7 * number / max(1, n - 1)
-        color = panels.COLORS[number % len(panels.COLORS)]
+        color = COLORS[number % len(COLORS)]
         width = 0.6 + 12 * max(share, 0.0)
         ax.plot([1.45, 3.1], [0.0, y], color=color, linewidth=width, alpha=0.85)
         ax.text(3.18, y, f"$S_{number + 1}$ = {share:.2f}", va="center", fontsize=9)
@@ -266,7 +270,7 @@ def _symbolic(found: Found) -> Panels:
     target = np.sin(x) + 2 - x
     spread = np.sqrt(variance)
     ax.fill_between(x, target - spread, target + spread, color="0.85")
-    ax.plot(x, target, color=panels.COLORS[0])
+    ax.plot(x, target, color=COLORS[0])
     ax.set(xlabel="x", ylabel="f(x)")
     return [
         ("sin x + 2 − x with the envelope of two modes (± 1 sd).", figure),
@@ -281,7 +285,7 @@ def _llm(found: Found) -> Panels:
     figure = panels.new_figure(3.0)
     ax = figure.subplots()
     variance = np.square(some["feature_sd"] or [])
-    ax.bar(np.arange(1, len(variance) + 1), variance, color=panels.COLORS[2])
+    ax.bar(np.arange(1, len(variance) + 1), variance, color=COLORS[2])
     ax.set(xlabel="problem", ylabel="variance between members")
     return [
         ("Variance of the reward models' outputs on each labelled problem.", figure),
@@ -358,7 +362,8 @@ def _all_calibration(found: Found) -> Panels:
         for source in ("exact", "trained"):
             series = {}
             for task, title in _TITLES.items():
-                measures = found[f"{task}-paper"]["sources"].get(source)
+                piece = found.get(f"{task}-paper", {"sources": {}})
+                measures = piece["sources"].get(source)
                 if measures is not None:
                     series[title] = [_mean(row) for row in measures[kind]]
             picture = panels.lines(
@@ -388,7 +393,8 @@ def _compared(found: Found, other: str, title: str) -> Panels:
         ("mae", "mean absolute error", False),
         ("fit_seconds", "CPU-seconds to fit", True),
     ):
-        categories, series = [], {"paper": [], "exact": [], "trained": []}  # type: dict[str, list[Any]]
+        categories: list[str] = []
+        series: dict[str, list[Any]] = {"paper": [], "exact": [], "trained": []}
         for place, task in enumerate(tasks):
             for method, name in (("paper", "expansion"), (other, title)):
                 categories.append(f"{_TITLES[task]}, {name}")
@@ -458,4 +464,23 @@ _FIGURES: Mapping[str, Callable[[Found], Panels]] = {
     "fig:s_gp": _gp,
     "fig:s_ablation": _ablation,
     "fig:s_controlled_llm": _strategies,
+}
+
+# The pieces that a figure cannot do without.
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "fig:framework": ("buchwald-hartwig-paper",),
+    "fig:buchwald": ("buchwald-hartwig-paper",),
+    "fig:sachs": ("sachs-paper",),
+    "fig:gridworld": ("grid-paper",),
+    "fig:symreg": ("symbolic-regression-paper",),
+    "fig:llm": ("llm-arithmetic-paper",),
+    "fig:moldesign": ("molecules-paper",),
+    "fig:s_discrete": ("grid-paper",),
+    "fig:s_continuous": ("continuous-grid-paper",),
+    "fig:s_sobol_all": (),
+    "fig:s_calibration": (),
+    "fig:s_mlp": ("surrogates-buchwald-hartwig", "surrogates-sachs"),
+    "fig:s_gp": ("surrogates-buchwald-hartwig", "surrogates-sachs"),
+    "fig:s_ablation": ("ablation",),
+    "fig:s_controlled_llm": ("strategy-reasoning-paper",),
 }

@@ -96,12 +96,12 @@ def _surrogates(found: Found) -> Table:
                 papers = _SURROGATES.get(method)
                 row.append("–" if papers is None else papers[place][number])
                 for source in _SOURCES:
-                    piece = found[f"surrogates-{task}"].get(source)
+                    piece = found.get(f"surrogates-{task}", {}).get(source)
                     row.append("–" if piece is None else piece[method][key])
         rows.append(tuple(row))
     return Table(
         "Surrogates on held-out members, under the paper's settings. The paper has no "
-        "row for the mean policy.",
+        "row for the mean policy",
         tuple(columns),
         tuple(rows),
     )
@@ -114,7 +114,8 @@ def _architectures(found: Found) -> Table:
         width, iterations, n_train, n_test, degree = architecture(task)
         ours = f"{training.policy.upper()} {width}, {iterations:,} iterations, "
         ours += f"{n_train}/{n_test}, degree {degree}"
-        reduced = found[f"{task}-paper"]["record"].get("reduced", "")
+        piece = found.get(f"{task}-paper")
+        reduced = "not finished" if piece is None else piece["record"]["reduced"]
         rows.append((task, paper, ours, reduced or "–"))
     return Table(
         "Architectures and settings; all with trajectory balance",
@@ -124,7 +125,7 @@ def _architectures(found: Found) -> Table:
 
 
 def _ks_reactions(found: Found) -> Table:
-    sources = found["buchwald-hartwig-paper"]["sources"]
+    sources = found.get("buchwald-hartwig-paper", {"sources": {}})["sources"]
     rows = [
         (step.replace("_", " "), paper, *(_passed(m, step) for m in sources.values()))
         for step, paper in _KS_REACTIONS.items()
@@ -149,7 +150,7 @@ def _passed(measures: Mapping[str, Any], step: str | None = None) -> str:
 def _ks_all(found: Found) -> Table:
     rows = []
     for task, paper in _KS.items():
-        sources = found[f"{task}-paper"]["sources"]
+        sources = found.get(f"{task}-paper", {"sources": {}})["sources"]
         ours = [_passed(sources[s]) if s in sources else "–" for s in _SOURCES]
         rows.append((task, paper, *ours))
     return Table(
@@ -163,7 +164,9 @@ def _ks_all(found: Found) -> Table:
 def _cost(found: Found) -> Table:
     rows = []
     for task, (hours, fit, sample, speedup) in _COST.items():
-        piece = found[f"{task}-paper"]
+        piece = found.get(f"{task}-paper")
+        if piece is None:
+            continue
         measures = piece["sources"].get("trained") or piece["sources"]["exact"]
         seconds = piece["record"]["cpu_seconds"].get("training")
         spent = measures["fit_seconds"] + measures["sample_seconds"]
@@ -203,7 +206,7 @@ def _cost(found: Found) -> Table:
 def _embeddings(found: Found) -> Table:
     rows = []
     for key, paper in _EMBEDDINGS.items():
-        for source, methods in found["embeddings"].items():
+        for source, methods in found.get("embeddings", {}).items():
             row = methods[key]
             rows.append(
                 (

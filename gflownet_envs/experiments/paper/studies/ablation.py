@@ -60,53 +60,33 @@ def ablate(
     """
     draw = _draws(dataset, seed)
     largest = len(draw[0][0])
-    sizes = [size for size in SIZES if size <= largest]
-    jobs: list[tuple[str, int, Callable[[], dict[str, Any]]]] = [
-        (
-            "members",
-            size,
-            lambda size=size: _at(
-                dataset,
-                draw,
-                size,
-                n_components,
-                degree,
-                seed,
-                methods=("paper", "ridge1", "gp") if size in (20, 60) else _USUAL,
-            ),
-        )
-        for size in sizes
-    ]
     n_fit = min(n_fit, largest)
-    jobs += [
-        (
-            "degrees",
-            p,
-            lambda p=p: _at(
-                dataset, draw, n_fit, n_components, p, seed, methods=("paper",)
-            ),
-        )
-        for p in DEGREES
-    ]
+    # curve, where on it, members to fit, components, degree
+    fits = [("members", n, n, n_components, degree) for n in SIZES if n <= largest]
+    fits += [("degrees", p, n_fit, n_components, p) for p in DEGREES]
     if n_components is not None:
         most = min(n_fit - 1, dataset.X.shape[1])
-        jobs += [
-            ("components", k, lambda k=k: _at(dataset, draw, n_fit, k, degree, seed))
-            for k in COMPONENTS
-            if k <= most
-        ]
+        some = [k for k in COMPONENTS if k <= most]
+        fits += [("components", k, n_fit, k, degree) for k in some]
     found: dict[str, Any] = {"members": [], "degrees": [], "components": []}
-    for number, (curve, value, job) in enumerate(jobs):
+    for number, (curve, at, n_members, n_inputs, p) in enumerate(fits):
+        methods = _USUAL
+        if curve == "degrees":
+            methods = ("paper",)
+        elif curve == "members" and n_members in _WITH_PROCESS:
+            methods = (*_USUAL, "gp")
         with threadpool_limits(1):
-            found[curve].append({"at": value} | job())
+            row = _at(dataset, draw, n_members, n_inputs, p, seed, methods)
+        found[curve].append({"at": at} | row)
         if progress is not None:
-            progress(number + 1, len(jobs))
+            progress(number + 1, len(fits))
     split = _split(dataset, draw[0], n_fit, n_components)
     found["correlation"] = injected_correlation(split, degree, seed)
     return rounded(found)
 
 
-_USUAL = ("paper", "ridge1")
+_USUAL: tuple[str, ...] = ("paper", "ridge1")
+_WITH_PROCESS = (20, 60)  # members of the fits beside which a process stands
 
 
 def _draws(dataset: PolicyDataset, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -109,9 +109,18 @@ def test_every_claim_figure_and_table_is_on_the_page(monkeypatch):
     for item in (*listed.figures, *listed.tables):
         label = item.label.replace(":", "_").replace("-", "_")
         assert f'id="{label}"' in text
-    for item in listed.figures:
-        assert f"figures/{item.label.replace(':', '_')}_1.png" in files
+    drawn = [name for name in files if name.endswith("_1.png")]
+    assert len(drawn) == len(listed.figures) - text.count("Not drawn")
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_a_page_of_nothing_finished_says_so(tmp_path):
+    counts = make_paper(tmp_path, finished=True)
+    text = (tmp_path / "paper.html").read_text(encoding="utf-8")
+    assert "not finished: buchwald-hartwig-paper" in text
+    assert counts["cannot be compared"] > 100
+    assert counts["differs"] == 0
+    assert not (tmp_path / "pieces").exists()
 
 
 def test_the_command_names_the_page_and_what_agrees(monkeypatch, tmp_path):
